@@ -1,0 +1,124 @@
+import { parentPort, Worker, workerData } from 'node:worker_threads'
+import { type ErrorCode, WbError } from '../contract/errors.ts'
+
+/** Named operations; inputs and outputs must survive structured cloning when a worker runs them. */
+// biome-ignore lint/suspicious/noExplicitAny: operations of any input are one family; call sites are typed by `Ops`
+export type Ops = Record<string, (input: any) => unknown>
+
+type In<O extends Ops, K extends keyof O> = Parameters<O[K]>[0]
+type Out<O extends Ops, K extends keyof O> = Awaited<ReturnType<O[K]>>
+
+/** Runs operations in order, here or in a worker thread. */
+export interface Host<O extends Ops> {
+  run<K extends keyof O & string>(
+    name: K,
+    input: In<O, K>,
+    transfer?: readonly ArrayBuffer[],
+  ): Promise<Out<O, K>>
+  close(): Promise<void>
+}
+
+/** Operations on the calling thread. */
+export function inline<O extends Ops>(ops: O, close: () => void = () => {}): Host<O> {
+  return {
+    run: async (name, input) => (await ops[name]!(input)) as never,
+    close: async () => close(),
+  }
+}
+
+interface Call {
+  id: number
+  name: string
+  input: unknown
+}
+type Answer =
+  | { id: number; value: unknown }
+  | { id: number; failure: { code?: ErrorCode; message: string; facts?: object; stack?: string } }
+
+/**
+ * Operations in a worker thread, which is started by the first call.
+ *
+ * @param entry  the built worker file; it calls `serve`
+ * @param data   what the worker is made with, see `serve`
+ */
+export function threaded<O extends Ops>(entry: string, data: unknown): Host<O> {
+  const waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
+  let worker: Worker | undefined
+  let nextId = 0
+
+  function fail(error: Error): void {
+    worker = undefined
+    for (const call of waiting.values()) call.reject(error)
+    waiting.clear()
+  }
+
+  function start(): Worker {
+    const started = new Worker(entry, { workerData: data })
+    started.unref()
+    started.on('message', (answer: Answer) => {
+      const call = waiting.get(answer.id)
+      waiting.delete(answer.id)
+      if (waiting.size === 0) started.unref()
+      if ('value' in answer) call?.resolve(answer.value as never)
+      else call?.reject(revive(answer.failure))
+    })
+    started.on('error', fail)
+    started.on('exit', code => fail(new Error(`worker ended with status ${code}`)))
+    return started
+  }
+
+  return {
+    run(name, input, transfer) {
+      return new Promise((resolve, reject) => {
+        worker ??= start()
+        const id = nextId++
+        if (waiting.size === 0) worker.ref()
+        waiting.set(id, { resolve, reject })
+        worker.postMessage({ id, name, input } satisfies Call, (transfer ?? []) as ArrayBuffer[])
+      })
+    },
+    async close() {
+      if (!worker) return
+      const ending = worker
+      ending.ref()
+      const ended = new Promise<void>(resolve => ending.once('exit', () => resolve()))
+      ending.postMessage('close')
+      await ended
+    },
+  }
+}
+
+function revive(failure: { code?: ErrorCode; message: string; facts?: object; stack?: string }): Error {
+  if (failure.code) return new WbError(failure.code, failure.message, { ...failure.facts })
+  const error = new Error(failure.message)
+  if (failure.stack) error.stack = failure.stack
+  return error
+}
+
+/**
+ * The worker's side: build the operations once, then answer calls one after another.
+ *
+ * @param open  receives the `data` of `threaded`
+ */
+export function serve<D>(open: (data: D) => { ops: Ops; close(): void }): void {
+  const port = parentPort
+  if (!port) throw new Error('not a worker thread')
+  const { ops, close } = open(workerData as D)
+  port.on('message', async (call: Call | 'close') => {
+    if (call === 'close') {
+      close()
+      port.close()
+      return
+    }
+    try {
+      port.postMessage({ id: call.id, value: await ops[call.name]!(call.input) })
+    } catch (error) {
+      port.postMessage({ id: call.id, failure: describe(error) })
+    }
+  })
+}
+
+function describe(error: unknown) {
+  if (error instanceof WbError) return { code: error.code, message: error.message, facts: error.facts }
+  return error instanceof Error ? { message: error.message, stack: error.stack } : { message: String(error) }
+}

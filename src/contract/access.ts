@@ -1,0 +1,52 @@
+import type { Scope } from './scopes.ts'
+
+/** A rule for routes outside any workspace. */
+export type RootAccess =
+  /** No auth step at all. */
+  | { readonly kind: 'open' }
+  /** Passed the auth step, allowed anonymous callers included. */
+  | { readonly kind: 'anyCaller' }
+  /** A verified subject. */
+  | { readonly kind: 'signedIn' }
+  /** An unscoped subject, or an anonymous one where those pass. */
+  | { readonly kind: 'platform' }
+
+/** A further demand that depends on the validated body; in addition to the rule, never instead of it. */
+export interface Raise {
+  readonly when: BodyTest
+  readonly scope: Scope
+}
+
+/** A test on a request body, with the words that the reference shows for it. */
+export interface BodyTest {
+  readonly describes: string
+  readonly field: string
+}
+
+/** A rule for routes below a workspace. `covers` is the fine scope that the route belongs to. */
+export type WorkspaceAccess =
+  /** Reach of the workspace: reads, and POSTs shaped as queries. */
+  | { readonly kind: 'member'; readonly covers: Scope | null }
+  | { readonly kind: 'needs'; readonly covers: Scope; readonly scope: Scope; readonly raise?: Raise }
+
+export type Access = RootAccess | WorkspaceAccess
+
+export const open = { kind: 'open' } as const satisfies RootAccess
+export const anyCaller = { kind: 'anyCaller' } as const satisfies RootAccess
+export const platform = { kind: 'platform' } as const satisfies RootAccess
+
+/** Membership is enough; `covers` names the fine scope that a reader of the route is spoken of with. */
+export function member(covers: Scope | null): WorkspaceAccess {
+  return { kind: 'member', covers }
+}
+
+/** The scope is required; `.and(changes('field'), scope)` adds a demand for bodies that change a field. */
+export function needs(scope: Scope): WorkspaceAccess & { and(when: BodyTest, more: Scope): WorkspaceAccess } {
+  const rule = { kind: 'needs', covers: scope, scope } as const
+  return { ...rule, and: (when, more) => ({ ...rule, raise: { when, scope: more } }) }
+}
+
+/** True of a body whose field differs from what is stored. */
+export function changes(field: string): BodyTest {
+  return { describes: `changes ${field}`, field }
+}

@@ -1,0 +1,244 @@
+import { z } from 'zod'
+import { member, needs } from './access.ts'
+import { metadata, payload, timestamp, timestampInput, vector, visibleTo } from './fields.ts'
+import { limits } from './limits.ts'
+import { countQuery, page, pageQuery } from './page.ts'
+import { route } from './route.ts'
+
+const status = z.enum(['pending', 'chunking', 'embedding', 'writing', 'ready', 'failed'])
+
+export const Document = z
+  .object({
+    workspaceId: z.uuid(),
+    knowledgeBaseId: z.uuid(),
+    documentId: z.uuid(),
+    sourceDocId: z.string().nullable(),
+    sourceFilename: z.string().nullable(),
+    fileType: z.string().nullable(),
+    fileSize: z.int().nullable(),
+    contentHash: z.string().nullable(),
+    chunkTotal: z.int().nullable(),
+    ingestedAt: timestamp.nullable(),
+    updatedAt: timestamp,
+    status,
+    errorMessage: z.string().nullable(),
+    metadata: z.record(z.string(), z.union([z.string(), z.number(), z.boolean(), z.null()])),
+    visibleTo: z.array(z.string()).nullable(),
+    ownerPrincipalId: z.string().nullable(),
+  })
+  .meta({ id: 'Document' })
+export type Document = z.output<typeof Document>
+
+const fields = {
+  sourceDocId: z.string().nullable(),
+  sourceFilename: z.string().nullable(),
+  fileType: z.string().nullable(),
+  fileSize: z.int().nonnegative().nullable(),
+  contentHash: z.string().nullable(),
+  chunkTotal: z.int().nonnegative().nullable(),
+  ingestedAt: timestampInput.nullable(),
+  status,
+  errorMessage: z.string().nullable(),
+  metadata,
+  visibleTo: visibleTo.nullable(),
+  ownerPrincipalId: z.string().nullable(),
+}
+
+const DocumentCreate = z.object({ documentId: z.uuid(), ...fields }).partial()
+const DocumentPatch = z.object(fields).partial()
+export type DocumentFields = z.output<typeof DocumentPatch>
+export type DocumentCreate = z.output<typeof DocumentCreate>
+
+export const Chunk = z
+  .object({
+    id: z.string(),
+    chunkIndex: z.int().nullable(),
+    text: z.string().nullable(),
+    payload: z.record(z.string(), z.unknown()),
+  })
+  .meta({ id: 'Chunk' })
+export type Chunk = z.output<typeof Chunk>
+
+export const Ingest = z.object({
+  text: z.string().min(1).max(limits.ingestTextChars),
+  documentId: z.uuid().optional(),
+  sourceDocId: z.string().nullable().default(null),
+  sourceFilename: z.string().nullable().default(null),
+  fileType: z.string().nullable().default(null),
+  fileSize: z.int().nonnegative().nullable().default(null),
+  contentHash: z
+    .string()
+    .nullable()
+    .optional()
+    .meta({ description: 'accepted; always computed by the server' }),
+  metadata: metadata.default({}),
+  chunker: z
+    .object({
+      maxChars: z.int().positive().optional(),
+      minChars: z.int().nonnegative().optional(),
+      overlapChars: z.int().nonnegative().optional(),
+    })
+    .optional(),
+  overwriteOnNameConflict: z.boolean().default(false),
+  visibleTo: visibleTo.nullable().optional(),
+  ownerPrincipalId: z.string().nullable().optional(),
+})
+export type Ingest = z.output<typeof Ingest>
+export type IngestInput = z.input<typeof Ingest>
+
+const Ingested = z.object({ document: Document, chunks: z.int(), astraQueries: z.array(z.unknown()) })
+const Existing = z.object({ document: Document, outcome: z.enum(['duplicate', 'name_conflict']) })
+
+const base = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
+const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
+const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
+const stored = ['collection_unavailable', 'driver_unavailable'] as const
+const embedded = ['embedding_unavailable', 'embedding_dimension_mismatch'] as const
+
+export const documents = {
+  list: route({
+    method: 'GET',
+    path: `${base}/documents`,
+    summary: 'List documents',
+    access: member('read:content'),
+    query: pageQuery,
+    replies: { 200: page(Document) },
+    errors: [...found, 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: `${base}/documents`,
+    summary: 'Register a document without content',
+    access: needs('write:ingest'),
+    body: { ...json, schema: DocumentCreate },
+    replies: { 201: Document },
+    errors: [...found, 'conflict', 'invalid_metadata', 'invalid_visible_to'],
+  }),
+  show: route({
+    method: 'GET',
+    path: `${base}/documents/:documentId`,
+    summary: 'Show a document',
+    access: member('read:content'),
+    replies: { 200: Document },
+    errors: [...found, 'document_not_found'],
+  }),
+  update: route({
+    method: 'PATCH',
+    path: `${base}/documents/:documentId`,
+    summary: 'Change a document; metadata and visibility reach its chunks',
+    access: needs('write:ingest'),
+    body: { ...json, schema: DocumentPatch },
+    replies: { 200: Document },
+    errors: [...found, ...stored, 'document_not_found', 'invalid_metadata', 'invalid_visible_to'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: `${base}/documents/:documentId`,
+    summary: 'Delete a document and its chunks',
+    access: needs('write:ingest'),
+    replies: { 204: null },
+    errors: [...found, ...stored, 'document_not_found'],
+    audit: 'document.delete',
+  }),
+  bulkDelete: route({
+    method: 'POST',
+    path: `${base}/documents/bulk-delete`,
+    summary: 'Delete several documents, best effort',
+    access: needs('write:ingest'),
+    body: {
+      ...json,
+      schema: z.object({ documentIds: z.array(z.uuid()).min(1).max(limits.documentsPerBulkDelete) }),
+    },
+    replies: {
+      200: z.object({
+        deleted: z.array(z.string()),
+        failed: z.array(z.object({ documentId: z.string(), code: z.string(), message: z.string() })),
+      }),
+    },
+    errors: [...found, 'driver_unavailable'],
+    audit: 'document.delete',
+  }),
+  chunks: route({
+    method: 'GET',
+    path: `${base}/documents/:documentId/chunks`,
+    summary: 'List the chunks of a document in order',
+    description: 'When more follow, `X-Next-Cursor` carries the cursor of the next page.',
+    access: member('read:content'),
+    query: z.object({
+      limit: countQuery(limits.chunkPageMax, limits.chunkPageMax),
+      cursor: z.string().min(1).optional(),
+    }),
+    replies: { 200: z.array(Chunk) },
+    errors: [...found, ...stored, 'document_not_found', 'invalid_cursor', 'list_records_not_supported'],
+  }),
+  ingest: route({
+    method: 'POST',
+    path: `${base}/ingest`,
+    summary: 'Ingest a text: chunk, embed and index it',
+    access: needs('write:ingest'),
+    body: { ...json, schema: Ingest, limitBytes: limits.ingestBodyBytes },
+    replies: { 201: Ingested, 200: Existing },
+    errors: [
+      ...found,
+      ...stored,
+      ...embedded,
+      'conflict',
+      'invalid_metadata',
+      'invalid_visible_to',
+      'invalid_chunker',
+    ],
+  }),
+  ingestBatch: route({
+    method: 'POST',
+    path: `${base}/ingest/batch`,
+    summary: 'Ingest many texts in one stream',
+    description:
+      'One ingest body per line; one outcome per line comes back in the same order: `{"line", "status", …}` with the body that a single ingest would give.',
+    access: needs('write:ingest'),
+    body: { kind: 'ndjson', schema: Ingest, limitBytes: limits.ingestBodyBytes },
+    replies: { 200: 'application/x-ndjson' },
+    errors: [...found, 'driver_unavailable'],
+  }),
+}
+
+const Record = z
+  .object({
+    id: z.string().min(1),
+    vector: vector.optional(),
+    text: z.string().min(1).max(limits.recordTextChars).optional(),
+    payload: payload.optional(),
+  })
+  .refine(
+    record => (record.text === undefined) !== (record.vector === undefined),
+    'send exactly one of text and vector',
+  )
+
+const Upsert = z.object({ records: z.array(Record).min(1).max(limits.recordsPerUpsert) })
+export type Upsert = z.output<typeof Upsert>
+
+export const records = {
+  upsert: route({
+    method: 'POST',
+    path: `${base}/records`,
+    summary: 'Store records, each replacing the one with its id',
+    access: needs('write:ingest'),
+    body: { ...json, schema: Upsert },
+    replies: { 200: z.object({ upserted: z.int() }) },
+    errors: [
+      ...found,
+      ...stored,
+      ...embedded,
+      'dimension_mismatch',
+      'vector_collection_not_allowed',
+      'invalid_metadata',
+    ],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: `${base}/records/:recordId`,
+    summary: 'Delete a record',
+    access: needs('write:ingest'),
+    replies: { 200: z.object({ deleted: z.boolean() }) },
+    errors: [...found, ...stored],
+  }),
+}

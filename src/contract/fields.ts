@@ -1,0 +1,114 @@
+import { z } from 'zod'
+import type { ErrorCode } from './errors.ts'
+import { limits } from './limits.ts'
+
+/** Payload keys that ingest writes; refused in metadata and record payloads, so that visibility cannot be forged. */
+export const reservedPayloadKeys: ReadonlySet<string> = new Set([
+  'knowledgeBaseId',
+  'documentId',
+  'chunkIndex',
+  'chunkText',
+  'visible_to',
+  'chunker.id',
+])
+
+export const timestamp = z.iso.datetime({ precision: 3 })
+
+/** A date-time in UTC, as a client may send it. */
+export const timestampInput = z.iso.datetime().transform(text => new Date(text).toISOString())
+
+/** `env:NAME`, `file:/absolute/path` or `astra-cli:profile:database:part`; never the secret itself. */
+export const secretRef = z
+  .string()
+  .regex(
+    /^(?:env:[A-Za-z_][A-Za-z0-9_]*|file:\/(?!.*(?:^|\/)\.\.(?:\/|$)).+|astra-cli:[^:]+:[^:]+:(?:token|endpoint))$/,
+    'must be a secret reference: env:NAME or file:/absolute/path',
+  )
+
+type Scalar = string | number | boolean | null
+
+function issueCode(code: ErrorCode) {
+  return { code }
+}
+
+function isScalar(value: unknown): value is Scalar {
+  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+}
+
+/** Report the first key of a map that may not stand in a payload. */
+function refuseReserved(map: object, context: z.RefinementCtx): boolean {
+  const reserved = Object.keys(map).find(key => reservedPayloadKeys.has(key))
+  if (reserved === undefined) return false
+  context.addIssue({
+    code: 'custom',
+    path: [reserved],
+    message: 'is a reserved key',
+    params: issueCode('invalid_metadata'),
+  })
+  return true
+}
+
+/** Shallow metadata of a document. @see contract: metadata */
+export const metadata = z
+  .custom<Record<string, Scalar>>(
+    value => typeof value === 'object' && value !== null && !Array.isArray(value),
+    {
+      error: 'must be an object of scalar values',
+      params: issueCode('invalid_metadata'),
+    },
+  )
+  .superRefine((map, context) => {
+    if (refuseReserved(map, context)) return
+    const nested = Object.keys(map).find(key => !isScalar(map[key]))
+    if (nested !== undefined)
+      context.addIssue({
+        code: 'custom',
+        path: [nested],
+        message: 'must be text, number, boolean or null',
+        params: issueCode('invalid_metadata'),
+      })
+  })
+  .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } })
+
+/** Payload of a directly stored record: any JSON below keys that are not reserved. */
+export const payload = z
+  .custom<Record<string, unknown>>(
+    value => typeof value === 'object' && value !== null && !Array.isArray(value),
+    {
+      error: 'must be an object',
+    },
+  )
+  .superRefine((map, context) => {
+    refuseReserved(map, context)
+  })
+  .meta({ type: 'object', additionalProperties: true })
+
+/** Principals who may see a document; `*` is everyone, null is nobody but admins. */
+export const visibleTo = z
+  .custom<string[]>(
+    value =>
+      Array.isArray(value) && value.length > 0 && value.every(id => typeof id === 'string' && id.length > 0),
+    { error: 'must be a non-empty array of principal ids or "*"', params: issueCode('invalid_visible_to') },
+  )
+  .transform(ids => [...new Set(ids)].sort())
+  .meta({ type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 })
+
+/** Finite numbers in 32-bit range; checked in one pass, as a body holds hundreds of thousands. */
+export const vector = z
+  .custom<number[]>(isVector, { error: `must be 1 to ${limits.vectorLength} finite numbers` })
+  .meta({ type: 'array', items: { type: 'number' }, minItems: 1, maxItems: limits.vectorLength })
+
+function isVector(value: unknown): boolean {
+  if (!Array.isArray(value) || value.length < 1 || value.length > limits.vectorLength) return false
+  return value.every(entry => typeof entry === 'number' && Number.isFinite(Math.fround(entry)))
+}
+
+/** A filter over payload keys; its grammar is checked where it is parsed. @see contract 8.5 */
+export const filter = z
+  .custom<Record<string, unknown>>(
+    value => typeof value === 'object' && value !== null && !Array.isArray(value),
+    {
+      error: 'must be an object',
+    },
+  )
+  .meta({ type: 'object', additionalProperties: true })

@@ -1,0 +1,18 @@
+import { documents, records } from './documents.ts'
+import { kb } from './knowledge.ts'
+import { operational } from './operational.ts'
+import type { Topic } from './route.ts'
+import { chunkers, chunkingServices, embeddingServices } from './services.ts'
+import { workspaces } from './workspaces.ts'
+
+/** The whole surface, by topic. */
+export const api = {
+  operational,
+  workspaces,
+  chunkers,
+  chunkingServices,
+  embeddingServices,
+  kb,
+  documents,
+  records,
+} satisfies Record<string, Topic>

@@ -1,0 +1,33 @@
+/** Bounds that a client can meet. Text lengths are UTF-16 code units. @see contract 1.3 */
+export const limits = {
+  jsonBodyBytes: 10_000_000,
+  ingestBodyBytes: 50_000_000,
+  headerBytes: 32_768,
+  jsonDepth: 64,
+
+  pageDefault: 50,
+  pageMax: 200,
+  cursorChars: 512,
+  chunkPageMax: 1_000,
+
+  ingestTextChars: 20_000_000,
+  searchTextChars: 8_192,
+  recordTextChars: 16_384,
+  vectorLength: 16_384,
+  recordsPerUpsert: 500,
+  documentsPerBulkDelete: 100,
+  topKDefault: 10,
+  topKMax: 1_000,
+
+  filterDepth: 32,
+  filterNodes: 1_000,
+
+  chatMessageChars: 32_000,
+  agentNameChars: 200,
+  agentDescriptionChars: 2_000,
+  agentPromptChars: 131_072,
+  mcpServerLabelChars: 200,
+
+  ignoredFieldsNamed: 10,
+  ignoredFieldBytes: 64,
+} as const

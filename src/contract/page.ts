@@ -1,0 +1,25 @@
+import { z } from 'zod'
+import { limits } from './limits.ts'
+
+/** A whole number in a query string, within bounds. */
+export function countQuery(max: number, fallback: number) {
+  return z.coerce
+    .number<string | number>()
+    .int()
+    .min(1)
+    .max(max)
+    .default(fallback)
+    .meta({ description: 'how many items at most' })
+}
+
+/** Paging of every list. */
+export const pageQuery = z.object({
+  limit: countQuery(limits.pageMax, limits.pageDefault),
+  cursor: z.string().min(1).optional().meta({ description: '`nextCursor` of the page before' }),
+})
+
+export type PageQuery = z.output<typeof pageQuery>
+
+export function page<T extends z.ZodType>(item: T) {
+  return z.object({ items: z.array(item), nextCursor: z.string().nullable() })
+}

@@ -1,0 +1,173 @@
+import type { Filter } from './filter.ts'
+import type { Outcome, Write } from './rows.ts'
+import type { Statistics, Visibility } from './visibility.ts'
+
+export type Metric = 'cosine' | 'dot' | 'euclidean'
+export type Payload = Record<string, unknown>
+
+/** Where a knowledge base keeps its records. Names are unique in a workspace. */
+export interface Collection {
+  readonly workspaceId: string
+  readonly name: string
+  readonly dimension: number
+  readonly metric: Metric
+  readonly lexical: boolean
+  /**
+   * Number of the vector space in force. A record written for another one is refused, so that two spaces
+   * never stand in one collection. Only fitted collections move beyond 0.
+   */
+  readonly generation: number
+  /** Counts changes of the collection; what is derived from it compares this before it answers. */
+  readonly version: number
+  readonly records: number
+}
+
+/** A record to keep: `vector` has the collection's dimension and finite entries. */
+export interface ContentRecord {
+  readonly id: string
+  readonly documentId: string | null
+  readonly chunkIndex: number | null
+  /** Weighs in lexical search. */
+  readonly title: string | null
+  readonly text: string | null
+  /** Everything that a hit shows, without `chunkText`. */
+  readonly payload: Payload
+  readonly vector: Float32Array
+}
+
+/** Names a collection. */
+export interface CollectionKey {
+  readonly workspaceId: string
+  readonly name: string
+}
+
+export type ContentWrite =
+  | ({
+      readonly op: 'createCollection'
+      readonly dimension: number
+      readonly metric: Metric
+      readonly lexical: boolean
+    } & CollectionKey)
+  | ({ readonly op: 'dropCollection' } & CollectionKey)
+  /** Records replace those of the same id. Fails `stale` when the generation is no longer in force, `absent` without the collection. */
+  | ({
+      readonly op: 'upsert'
+      readonly generation: number
+      readonly records: readonly ContentRecord[]
+    } & CollectionKey)
+  | ({ readonly op: 'deleteDocument'; readonly documentId: string } & CollectionKey)
+  | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
+  /** Replace the payload of a document's records, key by key; null removes a key. */
+  | ({ readonly op: 'mergePayload'; readonly documentId: string; readonly changes: Payload } & CollectionKey)
+
+/** One candidate of a ranking; `record` is the store's own number, stable while the record is not replaced. */
+export interface Scored {
+  readonly record: number
+  readonly score: number
+}
+
+export interface Reach {
+  readonly visibility: Visibility
+  readonly filter?: Filter
+}
+
+export interface RecordView {
+  readonly record: number
+  readonly id: string
+  readonly documentId: string | null
+  readonly chunkIndex: number | null
+  readonly text: string | null
+  readonly payload: Payload
+  readonly vector?: Float32Array
+}
+
+/** Lexical ranking. Absent: `hybrid_not_supported`. */
+export interface LexicalSearch {
+  /** Best first, at most `limit`. Refuses with `hybrid_not_supported` when it cannot count as `statistics` demands. */
+  search(
+    key: CollectionKey,
+    query: { text: string; limit: number; statistics: Statistics } & Reach,
+  ): Promise<Scored[]>
+}
+
+/** Reading records in order. Absent: `list_records_not_supported`. */
+export interface RecordListing {
+  ofDocument(
+    key: CollectionKey,
+    query: {
+      documentId: string
+      after?: { chunkIndex: number | null; id: string }
+      limit: number
+      visibility: Visibility
+    },
+  ): Promise<RecordView[]>
+}
+
+/** A vector space that the runtime fits on the collection's own passages. */
+export interface FittedSpaces {
+  /** Encoded model of a generation; undefined for a placeholder. */
+  model(
+    key: CollectionKey,
+  ): Promise<{ generation: number; model: EncodedModel | undefined; fittedRecords: number }>
+  /** Passages with text, by ascending record number, after `after`. */
+  passages(
+    key: CollectionKey,
+    after: number,
+    limit: number,
+  ): Promise<{ record: number; title: string | null; text: string }[]>
+  /** Take or renew the lease on fitting; false while another process holds it. */
+  lease(key: CollectionKey, owner: string, durationMs: number): Promise<boolean>
+  release(key: CollectionKey, owner: string): Promise<void>
+  /** Keep vectors of a generation that is not in force yet. */
+  stage(
+    key: CollectionKey,
+    generation: number,
+    vectors: readonly { record: number; vector: Float32Array }[],
+  ): Promise<void>
+  /** Records that have no staged vector in `generation`, at most `limit`. */
+  unstaged(
+    key: CollectionKey,
+    generation: number,
+    limit: number,
+  ): Promise<{ record: number; title: string | null; text: string }[]>
+  /**
+   * Put a staged generation in force in one step and drop the old one.
+   * False, and nothing changed, while records lack a staged vector or the generation moved.
+   */
+  swap(key: CollectionKey, generation: number, model: EncodedModel, fittedRecords: number): Promise<boolean>
+  /** Collections of which more than none are unfitted. */
+  unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
+}
+
+/** A fitted model in the form that it is kept in. */
+export interface EncodedModel {
+  readonly terms: string
+  readonly weights: Uint8Array
+}
+
+/**
+ * Content of knowledge bases: records, their vectors and their text.
+ *
+ * Throws storage codes only: `collection_unavailable`, `driver_unavailable`, `data_api_error`, `data_api_unavailable`.
+ * Optional powers are optional members; `missing.ts` turns an absence into its code.
+ */
+export interface ContentStore {
+  readonly name: string
+  collection(key: CollectionKey): Promise<Collection | undefined>
+  /**
+   * Apply content changes, and row writes with them: in one transaction where rows lie in the same store,
+   * else the rows last. A refusal counts positions over rows, then changes.
+   */
+  write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome>
+  /** Exact nearest records, best first: cosine similarity, dot product, or 1/(1+distance). */
+  nearest(key: CollectionKey, query: { vector: Float32Array; limit: number } & Reach): Promise<Scored[]>
+  /** Records by number, in the order asked for; those that are gone or hidden are left out. */
+  read(
+    key: CollectionKey,
+    records: readonly number[],
+    options: { vectors: boolean; visibility: Visibility },
+  ): Promise<RecordView[]>
+  readonly lexical?: LexicalSearch
+  readonly listing?: RecordListing
+  readonly fitted?: FittedSpaces
+}

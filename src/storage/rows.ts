@@ -1,0 +1,84 @@
+/**
+ * One kind of control row.
+ *
+ * Indexes name the columns of a list order: leading columns are matched, the others sort.
+ * The column `ordinal` is the order of insertion, kept by the store.
+ */
+export interface Table<Row extends object = object> {
+  readonly name: string
+  readonly key: readonly Column<Row>[]
+  /** Sets of columns that no two rows may share; a null in one of them lifts the constraint. */
+  readonly unique: Readonly<Record<string, readonly Column<Row>[]>>
+  readonly indexes: Readonly<Record<string, readonly (Column<Row> | 'ordinal')[]>>
+  /** Carries the row type. */
+  readonly row?: Row
+}
+
+export type Column<Row> = keyof Row & string
+export type Value = string | number | null
+
+/** A row as it is kept: `version` counts its changes from 1, `ordinal` is unique in its table and only grows. */
+export interface Stored<Row> {
+  readonly row: Row
+  readonly version: number
+  readonly ordinal: number
+}
+
+export interface ListQuery {
+  readonly index: string
+  /** Values of the leading columns. */
+  readonly prefix: readonly Value[]
+  /** Values of the remaining columns of the row to start after. */
+  readonly after?: readonly Value[]
+  readonly limit: number
+  readonly descending?: boolean
+}
+
+/** A checked change, as data. A unit of them is applied whole or not at all. */
+export type Write =
+  /** Fails `exists` on the key, `taken` on a unique set. */
+  | { readonly op: 'insert'; readonly table: Table; readonly row: object }
+  /** Fails `absent`, `stale` when `version` is given and differs, `taken` on a unique set. */
+  | { readonly op: 'replace'; readonly table: Table; readonly row: object; readonly version?: number }
+  /** Fails `absent`, `stale` when `version` is given and differs. */
+  | {
+      readonly op: 'delete'
+      readonly table: Table
+      readonly key: readonly Value[]
+      readonly version?: number
+    }
+  /** Delete every row under a prefix of an index; never fails. */
+  | {
+      readonly op: 'deleteAll'
+      readonly table: Table
+      readonly index: string
+      readonly prefix: readonly Value[]
+    }
+  /** Fails `absent`. */
+  | { readonly op: 'require'; readonly table: Table; readonly key: readonly Value[] }
+  /** Fails `present` when a row stands under the prefix. */
+  | {
+      readonly op: 'requireNone'
+      readonly table: Table
+      readonly index: string
+      readonly prefix: readonly Value[]
+    }
+
+export type Refusal = 'exists' | 'taken' | 'stale' | 'absent' | 'present'
+
+/** Whether a unit was applied; else which of its writes was refused, and why. */
+export type Outcome =
+  | { readonly ok: true }
+  /** `unique` names the set of a `taken`. */
+  | { readonly ok: false; readonly at: number; readonly reason: Refusal; readonly unique?: string }
+
+/**
+ * Control rows. Every method may throw `control_plane_unavailable`.
+ */
+export interface RowStore {
+  get<Row extends object>(table: Table<Row>, key: readonly Value[]): Promise<Stored<Row> | undefined>
+  list<Row extends object>(table: Table<Row>, query: ListQuery): Promise<Stored<Row>[]>
+  count(table: Table, index: string, prefix: readonly Value[]): Promise<number>
+  /** Apply a unit of checked writes; durable when it resolves. */
+  atomic(writes: readonly Write[]): Promise<Outcome>
+}

@@ -1,0 +1,112 @@
+import type { Document } from '../contract/documents.ts'
+import type { KnowledgeBase } from '../contract/knowledge.ts'
+import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import type { Table } from './rows.ts'
+
+/** A document, with what only the runtime sees of it. */
+export interface DocumentRow extends Document {
+  /** Unique among documents that ingest made and that did not fail: knowledge base, access domain and content hash. */
+  ingestKey: string | null
+}
+
+/** A service of a kind whose routes read no further fields. */
+export interface ServiceRow {
+  workspaceId: string
+  name: string
+  [field: string]: unknown
+}
+
+type RerankingServiceRow = ServiceRow & { rerankingServiceId: string }
+type LlmServiceRow = ServiceRow & { llmServiceId: string }
+
+export interface AgentRow {
+  workspaceId: string
+  agentId: string
+  name: string
+  createdAt: string
+  llmServiceId: string | null
+  [field: string]: unknown
+}
+
+/** A value of the store itself, such as the key that seals cursors. */
+export interface SettingRow {
+  name: string
+  value: string
+}
+
+function table<Row extends object>(declaration: Table<Row>): Table<Row> {
+  return declaration
+}
+
+/** Every control row that the runtime keeps. Rooms read and write rows through these declarations only. */
+export const tables = {
+  settings: table<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
+  workspaces: table<Workspace>({
+    name: 'workspaces',
+    key: ['workspaceId'],
+    unique: { name: ['name'] },
+    indexes: {
+      byCreation: ['createdAt', 'workspaceId'],
+      byUrl: ['url', 'ordinal'],
+      byKind: ['kind', 'ordinal'],
+    },
+  }),
+  chunkingServices: table<ChunkingService>({
+    name: 'chunking_services',
+    key: ['workspaceId', 'chunkingServiceId'],
+    unique: {},
+    indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
+  }),
+  embeddingServices: table<EmbeddingService>({
+    name: 'embedding_services',
+    key: ['workspaceId', 'embeddingServiceId'],
+    unique: {},
+    indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
+  }),
+  rerankingServices: table<RerankingServiceRow>({
+    name: 'reranking_services',
+    key: ['workspaceId', 'rerankingServiceId'],
+    unique: {},
+    indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
+  }),
+  llmServices: table<LlmServiceRow>({
+    name: 'llm_services',
+    key: ['workspaceId', 'llmServiceId'],
+    unique: {},
+    indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
+  }),
+  knowledgeBases: table<KnowledgeBase>({
+    name: 'knowledge_bases',
+    key: ['workspaceId', 'knowledgeBaseId'],
+    unique: { collection: ['workspaceId', 'vectorCollection'] },
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byName: ['workspaceId', 'name', 'ordinal'],
+      byCollection: ['workspaceId', 'vectorCollection', 'ordinal'],
+      byChunkingService: ['workspaceId', 'chunkingServiceId', 'ordinal'],
+      byEmbeddingService: ['workspaceId', 'embeddingServiceId', 'ordinal'],
+      byRerankingService: ['workspaceId', 'rerankingServiceId', 'ordinal'],
+    },
+  }),
+  documents: table<DocumentRow>({
+    name: 'documents',
+    key: ['workspaceId', 'knowledgeBaseId', 'documentId'],
+    unique: { ingestKey: ['ingestKey'] },
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byFilename: ['workspaceId', 'knowledgeBaseId', 'sourceFilename', 'ordinal'],
+      byIngestKey: ['ingestKey', 'ordinal'],
+    },
+  }),
+  agents: table<AgentRow>({
+    name: 'agents',
+    key: ['workspaceId', 'agentId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'createdAt', 'agentId'],
+      byLlmService: ['workspaceId', 'llmServiceId', 'ordinal'],
+    },
+  }),
+} as const
