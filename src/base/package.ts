@@ -1,0 +1,26 @@
+import { existsSync, readFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+
+const found: { root?: string } = {}
+
+/**
+ * Absolute path of the folder that holds this package's `package.json`, from source and from a bundle alike.
+ *
+ * @throws Error when no folder above this file is the package
+ */
+export function packageRoot(): string {
+  found.root ??= rootAbove(dirname(fileURLToPath(import.meta.url)))
+  return found.root
+}
+
+function rootAbove(folder: string): string {
+  const manifest = join(folder, 'package.json')
+  if (existsSync(manifest)) {
+    const { name } = JSON.parse(readFileSync(manifest, 'utf8')) as { name?: unknown }
+    if (name === 'workbase') return folder
+  }
+  const parent = dirname(folder)
+  if (parent === folder) throw new Error('no package.json named "workbase" above this file')
+  return rootAbove(parent)
+}
