@@ -1,0 +1,182 @@
+;; Exact vector scan: one f64 per row, out of f32 rows.
+;;
+;; Layout, all in the imported memory and placed by segment.ts:
+;;
+;;   query   f64[p]      the query widened once, p = dimension rounded up to 4
+;;   out     f64[count]  one result per row
+;;   slots   u32[count]  the rows to read; a null address stands for rows 0, 1, 2 ...
+;;   rows    f32[n][p]   row s starts at rows + s * strideBytes, strideBytes = 4 * p
+;;
+;; Lanes past the dimension hold zero in the query and in every row: they add nothing
+;; to either result, and no kernel needs a tail.
+;;
+;; A product of two f32 is exact in f64 and no sum of 16384 of them overflows, so the
+;; only rounding is that of f64 arithmetic. Each row has accumulators of its own: its
+;; result is the same, bit for bit, wherever it lies and whichever rows are beside it.
+;;
+;; Rows are taken four at a time, one from each quarter of the work. A large scan waits
+;; for memory, and four streams in distant pages keep more reads in flight than one
+;; (100,000 x 384: 13 ms against 24).
+
+(module
+  (import "scan" "memory" (memory 1 65536))
+
+  (type $kernel (func
+    (param $query i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
+    (param $strideBytes i32)
+    (result f64 f64 f64 f64)))
+
+  (table funcref (elem $dot4 $squaredDistance4))
+
+  ;; out[i] = sum over the lanes of query * row
+  (func (export "dot")
+    (param $query i32) (param $rows i32) (param $slots i32) (param $count i32)
+    (param $strideBytes i32) (param $out i32)
+    (call $scan (i32.const 0) (local.get $query) (local.get $rows) (local.get $slots)
+      (local.get $count) (local.get $strideBytes) (local.get $out)))
+
+  ;; out[i] = sum over the lanes of (query - row) squared
+  (func (export "squaredDistance")
+    (param $query i32) (param $rows i32) (param $slots i32) (param $count i32)
+    (param $strideBytes i32) (param $out i32)
+    (call $scan (i32.const 1) (local.get $query) (local.get $rows) (local.get $slots)
+      (local.get $count) (local.get $strideBytes) (local.get $out)))
+
+  ;; Sum of the squares of one row: what dot4 gives a row whose query is the row itself.
+  (func (export "squaredNorm") (param $row i32) (param $strideBytes i32) (result f64)
+    (local $end i32) (local $x v128) (local $p v128) (local $r v128)
+    (local.set $end (i32.add (local.get $row) (local.get $strideBytes)))
+    (loop $lanes
+      (local.set $x (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $row))))
+      (local.set $p (f64x2.add (local.get $p) (f64x2.mul (local.get $x) (local.get $x))))
+      (local.set $x (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $row))))
+      (local.set $r (f64x2.add (local.get $r) (f64x2.mul (local.get $x) (local.get $x))))
+      (local.set $row (i32.add (local.get $row) (i32.const 16)))
+      (br_if $lanes (i32.ne (local.get $row) (local.get $end))))
+    (call $sum (local.get $p) (local.get $r)))
+
+  ;; The quarters start at rows 0, j, k and l. When count is not a multiple of four they
+  ;; overlap, so that none ends past count; a row in two of them gets one result twice.
+  (func $scan
+    (param $kernel i32) (param $query i32) (param $rows i32) (param $slots i32) (param $count i32)
+    (param $strideBytes i32) (param $out i32)
+    (local $left i32) (local $i i32) (local $j i32) (local $k i32) (local $l i32)
+    (local $atI f64) (local $atJ f64) (local $atK f64) (local $atL f64)
+    (if (i32.eqz (local.get $count)) (then (return)))
+    (local.set $left (i32.shr_u (i32.add (local.get $count) (i32.const 3)) (i32.const 2)))
+    (local.set $l (i32.sub (local.get $count) (local.get $left)))
+    (local.set $j (call $lesser (local.get $left) (local.get $l)))
+    (local.set $k (call $lesser (i32.shl (local.get $left) (i32.const 1)) (local.get $l)))
+    (loop $next
+      (call_indirect (type $kernel)
+        (local.get $query)
+        (call $row (local.get $rows) (local.get $slots) (local.get $i) (local.get $strideBytes))
+        (call $row (local.get $rows) (local.get $slots) (local.get $j) (local.get $strideBytes))
+        (call $row (local.get $rows) (local.get $slots) (local.get $k) (local.get $strideBytes))
+        (call $row (local.get $rows) (local.get $slots) (local.get $l) (local.get $strideBytes))
+        (local.get $strideBytes)
+        (local.get $kernel))
+      (local.set $atL) (local.set $atK) (local.set $atJ) (local.set $atI)
+      (f64.store (i32.add (local.get $out) (i32.shl (local.get $i) (i32.const 3))) (local.get $atI))
+      (f64.store (i32.add (local.get $out) (i32.shl (local.get $j) (i32.const 3))) (local.get $atJ))
+      (f64.store (i32.add (local.get $out) (i32.shl (local.get $k) (i32.const 3))) (local.get $atK))
+      (f64.store (i32.add (local.get $out) (i32.shl (local.get $l) (i32.const 3))) (local.get $atL))
+      (local.set $i (i32.add (local.get $i) (i32.const 1)))
+      (local.set $j (i32.add (local.get $j) (i32.const 1)))
+      (local.set $k (i32.add (local.get $k) (i32.const 1)))
+      (local.set $l (i32.add (local.get $l) (i32.const 1)))
+      (br_if $next (local.tee $left (i32.sub (local.get $left) (i32.const 1))))))
+
+  (func $lesser (param $x i32) (param $y i32) (result i32)
+    (select (local.get $x) (local.get $y) (i32.lt_u (local.get $x) (local.get $y))))
+
+  ;; Address of the row that is `i`th in the work.
+  (func $row (param $rows i32) (param $slots i32) (param $i i32) (param $strideBytes i32) (result i32)
+    (if (local.get $slots)
+      (then (local.set $i
+        (i32.load (i32.add (local.get $slots) (i32.shl (local.get $i) (i32.const 2)))))))
+    (i32.add (local.get $rows) (i32.mul (local.get $i) (local.get $strideBytes))))
+
+  ;; Rows a, b, c, d; their sums in two accumulators each, p for the first two lanes of
+  ;; every four and r for the last two. The end is compared with `ne`: a row that ends at
+  ;; 4 GiB has end address 0. load64_zero + promote_low is one widening load.
+  (func $dot4
+    (param $query i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
+    (param $strideBytes i32)
+    (result f64 f64 f64 f64)
+    (local $end i32) (local $q v128)
+    (local $pa v128) (local $pb v128) (local $pc v128) (local $pd v128)
+    (local $ra v128) (local $rb v128) (local $rc v128) (local $rd v128)
+    (local.set $end (i32.add (local.get $a) (local.get $strideBytes)))
+    (loop $lanes
+      (local.set $q (v128.load (local.get $query)))
+      (local.set $pa (f64x2.add (local.get $pa) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $a))))))
+      (local.set $pb (f64x2.add (local.get $pb) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $b))))))
+      (local.set $pc (f64x2.add (local.get $pc) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $c))))))
+      (local.set $pd (f64x2.add (local.get $pd) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $d))))))
+      (local.set $q (v128.load offset=16 (local.get $query)))
+      (local.set $ra (f64x2.add (local.get $ra) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $a))))))
+      (local.set $rb (f64x2.add (local.get $rb) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $b))))))
+      (local.set $rc (f64x2.add (local.get $rc) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $c))))))
+      (local.set $rd (f64x2.add (local.get $rd) (f64x2.mul (local.get $q)
+        (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $d))))))
+      (local.set $query (i32.add (local.get $query) (i32.const 32)))
+      (local.set $a (i32.add (local.get $a) (i32.const 16)))
+      (local.set $b (i32.add (local.get $b) (i32.const 16)))
+      (local.set $c (i32.add (local.get $c) (i32.const 16)))
+      (local.set $d (i32.add (local.get $d) (i32.const 16)))
+      (br_if $lanes (i32.ne (local.get $a) (local.get $end))))
+    (call $sum (local.get $pa) (local.get $ra))
+    (call $sum (local.get $pb) (local.get $rb))
+    (call $sum (local.get $pc) (local.get $rc))
+    (call $sum (local.get $pd) (local.get $rd)))
+
+  ;; As dot4.
+  (func $squaredDistance4
+    (param $query i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
+    (param $strideBytes i32)
+    (result f64 f64 f64 f64)
+    (local $end i32) (local $q v128) (local $gap v128)
+    (local $pa v128) (local $pb v128) (local $pc v128) (local $pd v128)
+    (local $ra v128) (local $rb v128) (local $rc v128) (local $rd v128)
+    (local.set $end (i32.add (local.get $a) (local.get $strideBytes)))
+    (loop $lanes
+      (local.set $q (v128.load (local.get $query)))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $a)))))
+      (local.set $pa (f64x2.add (local.get $pa) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $b)))))
+      (local.set $pb (f64x2.add (local.get $pb) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $c)))))
+      (local.set $pc (f64x2.add (local.get $pc) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero (local.get $d)))))
+      (local.set $pd (f64x2.add (local.get $pd) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $q (v128.load offset=16 (local.get $query)))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $a)))))
+      (local.set $ra (f64x2.add (local.get $ra) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $b)))))
+      (local.set $rb (f64x2.add (local.get $rb) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $c)))))
+      (local.set $rc (f64x2.add (local.get $rc) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $gap (f64x2.sub (local.get $q) (f64x2.promote_low_f32x4 (v128.load64_zero offset=8 (local.get $d)))))
+      (local.set $rd (f64x2.add (local.get $rd) (f64x2.mul (local.get $gap) (local.get $gap))))
+      (local.set $query (i32.add (local.get $query) (i32.const 32)))
+      (local.set $a (i32.add (local.get $a) (i32.const 16)))
+      (local.set $b (i32.add (local.get $b) (i32.const 16)))
+      (local.set $c (i32.add (local.get $c) (i32.const 16)))
+      (local.set $d (i32.add (local.get $d) (i32.const 16)))
+      (br_if $lanes (i32.ne (local.get $a) (local.get $end))))
+    (call $sum (local.get $pa) (local.get $ra))
+    (call $sum (local.get $pb) (local.get $rb))
+    (call $sum (local.get $pc) (local.get $rc))
+    (call $sum (local.get $pd) (local.get $rd)))
+
+  (func $sum (param $p v128) (param $r v128) (result f64)
+    (local.set $p (f64x2.add (local.get $p) (local.get $r)))
+    (f64.add (f64x2.extract_lane 0 (local.get $p)) (f64x2.extract_lane 1 (local.get $p)))))

@@ -1,0 +1,301 @@
+import { execFileSync } from 'node:child_process'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { packageRoot } from '../../src/base/package.ts'
+import type { Metric } from '../../src/storage/content.ts'
+import { loadScanModule, type ScanModule } from '../../src/storage/scan/module.ts'
+import { type Block, type Scored, Segment, scanBlocks } from '../../src/storage/scan/segment.ts'
+
+const metrics: Metric[] = ['cosine', 'dot', 'euclidean']
+const greatest = 3.4028234663852886e38
+const least = 1.401298464324817e-45
+let module: ScanModule
+
+beforeAll(() => {
+  execFileSync(process.execPath, [join(packageRoot(), 'scripts', 'build-wasm.mjs')])
+  module = loadScanModule()
+})
+
+interface Reference extends Scored {
+  /** How far rounding may move the score. */
+  slack: number
+}
+
+function reference(metric: Metric, query: Float32Array, record: number, row: Float32Array): Reference {
+  let [dot, products, distance, querySquare, rowSquare] = [0, 0, 0, 0, 0]
+  for (const [i, a] of query.entries()) {
+    const b = row[i]!
+    dot += a * b
+    products += Math.abs(a * b)
+    distance += (a - b) ** 2
+    querySquare += a * a
+    rowSquare += b * b
+  }
+  if (metric === 'dot') return { record, score: dot, slack: 1e-12 * products }
+  if (metric === 'euclidean') {
+    const score = 1 / (1 + Math.sqrt(distance))
+    return { record, score, slack: 1e-12 * score }
+  }
+  const norms = Math.sqrt(querySquare) * Math.sqrt(rowSquare)
+  return { record, score: norms === 0 ? 0 : dot / norms, slack: 1e-12 }
+}
+
+interface Question {
+  metric: Metric
+  query: Float32Array
+  k: number
+  allowed?: ReadonlySet<number>
+}
+
+function byRank(a: Scored, b: Scored): number {
+  return b.score - a.score || a.record - b.record
+}
+
+/** The answer is the brute force one, but for the order of scores that rounding cannot tell apart. */
+function expectNearest(answer: Scored[], rows: ReadonlyMap<number, Float32Array>, question: Question): void {
+  const { metric, query, k, allowed } = question
+  const all = [...rows]
+    .filter(([record]) => !allowed || allowed.has(record))
+    .map(([record, row]) => reference(metric, query, record, row))
+  const byRecord = new Map(all.map(one => [one.record, one]))
+  const expected = all.sort(byRank).slice(0, k)
+  expect(answer).toEqual(answer.toSorted(byRank))
+  expect(new Set(answer.map(({ record }) => record)).size).toBe(expected.length)
+  for (const [i, { record, score }] of answer.entries()) {
+    const own = byRecord.get(record)!
+    const due = expected[i]!
+    expect(Math.abs(score - own.score)).toBeLessThanOrEqual(own.slack)
+    if (record !== due.record)
+      expect(Math.abs(own.score - due.score)).toBeLessThanOrEqual(own.slack + due.slack)
+  }
+}
+
+function fill(rows: ReadonlyMap<number, Float32Array>, dimension: number, metric: Metric): Segment {
+  const segment = new Segment(module, dimension, metric)
+  for (const [record, row] of rows) segment.append(record, row)
+  return segment
+}
+
+/** Blocks of uneven lengths, in the order of the map. */
+function* blocksOf(
+  rows: ReadonlyMap<number, Float32Array>,
+  dimension: number,
+  length: number,
+): Generator<Block> {
+  const entries = [...rows]
+  for (let from = 0; from < entries.length; from += length) {
+    const part = entries.slice(from, from + length)
+    const vectors = new Float32Array(part.length * dimension)
+    for (const [i, [, row]] of part.entries()) vectors.set(row, i * dimension)
+    yield { records: part.map(([record]) => record), vectors }
+  }
+}
+
+/** A vector that depends on nothing but its seed; components in [-1, 1). */
+function vectorOf(seed: number, dimension: number): Float32Array {
+  let state = seed + 1
+  return Float32Array.from({ length: dimension }, () => {
+    state = (Math.imul(state, 1_664_525) + 1_013_904_223) | 0
+    return state / 2 ** 31
+  })
+}
+
+const component = fc.oneof(
+  fc.integer({ min: -2, max: 2 }),
+  fc.float({ noNaN: true, noDefaultInfinity: true }),
+  fc.float({ noNaN: true, min: -1, max: 1 }),
+  fc.constantFrom(greatest, -greatest, least, -least),
+)
+
+function vectorIn(dimension: number): fc.Arbitrary<Float32Array> {
+  const free = fc.array(component, { minLength: dimension, maxLength: dimension, size: 'max' })
+  return free.map(values => Float32Array.from(values))
+}
+
+/** A dimension, what happened to the records, and one question. */
+const history = fc.constantFrom(1, 2, 3, 4, 5, 7, 8, 17, 64).chain(dimension =>
+  fc.record({
+    dimension: fc.constant(dimension),
+    metric: fc.constantFrom(...metrics),
+    events: fc.array(fc.record({ record: fc.nat(30), vector: fc.option(vectorIn(dimension), { freq: 3 }) }), {
+      maxLength: 80,
+      size: 'max',
+    }),
+    query: vectorIn(dimension),
+    k: fc.nat(40),
+    allowed: fc.option(
+      fc.uniqueArray(fc.nat(40)).map(records => new Set(records)),
+      { nil: undefined },
+    ),
+    length: fc.integer({ min: 1, max: 9 }),
+  }),
+)
+
+test('any history of records answers as brute force, resident and in blocks', () => {
+  fc.assert(
+    fc.property(history, ({ dimension, events, length, ...question }) => {
+      const segment = new Segment(module, dimension, question.metric)
+      const rows = new Map<number, Float32Array>()
+      for (const { record, vector } of events) {
+        if (vector) {
+          segment.append(record, vector)
+          rows.set(record, vector)
+        } else expect(segment.remove(record)).toBe(rows.delete(record))
+      }
+      const answer = segment.nearest(question.query, question.k, question.allowed)
+      expect(segment.size).toBe(rows.size)
+      expectNearest(answer, rows, question)
+      expect(scanBlocks(module, blocksOf(rows, dimension, length), { dimension, ...question })).toEqual(
+        answer,
+      )
+    }),
+    { numRuns: 300 },
+  )
+})
+
+describe.each(metrics)('%s', metric => {
+  test.each([1, 3, 384])('k up to 1000 of 9,001 rows, any share allowed, dimension %i', dimension => {
+    const rows = new Map(Array.from({ length: 9_001 }, (_, i) => [i * 3, vectorOf(i, dimension)]))
+    const segment = fill(rows, dimension, metric)
+    const query = vectorOf(-7, dimension)
+    for (const [k, step] of [
+      [1, 1],
+      [10, 2],
+      [1_000, 1],
+      [1_000, 3],
+      [1_000, 7],
+      [1_000, 2_000],
+    ] as const) {
+      const allowed = new Set([...rows.keys()].filter((_, i) => i % step === 0))
+      const answer = segment.nearest(query, k, allowed)
+      expectNearest(answer, rows, { metric, query, k, allowed })
+      const blocks = blocksOf(rows, dimension, 1_111)
+      expect(scanBlocks(module, blocks, { dimension, metric, query, k, allowed })).toEqual(answer)
+    }
+  })
+
+  test('a row scores the same to the last bit however it is reached', () => {
+    const rows = new Map(Array.from({ length: 5_003 }, (_, i) => [i, vectorOf(i, 21)]))
+    const segment = fill(rows, 21, metric)
+    const query = vectorOf(-1, 21)
+    const all = new Map(segment.nearest(query, rows.size).map(({ record, score }) => [record, score]))
+    for (const size of [1, 2, 3, 5, 1_000]) {
+      const allowed = new Set(Array.from({ length: size }, (_, i) => (i * 1_009) % rows.size))
+      for (const { record, score } of segment.nearest(query, size, allowed))
+        expect(score).toBe(all.get(record))
+    }
+  })
+
+  test('dimension 16384, magnitudes up to the greatest float', () => {
+    const rows = new Map<number, Float32Array>()
+    for (let i = 0; i < 40; i++)
+      rows.set(
+        i,
+        vectorOf(i, 16_384).map(value => value * (i % 2 ? greatest : 2 ** (-3 * i))),
+      )
+    rows.set(40, new Float32Array(16_384).fill(greatest))
+    rows.set(41, new Float32Array(16_384).fill(-greatest))
+    rows.set(42, new Float32Array(16_384).fill(least))
+    rows.set(43, new Float32Array(16_384))
+    const segment = fill(rows, 16_384, metric)
+    for (const query of [rows.get(40)!, rows.get(42)!, rows.get(43)!, vectorOf(5, 16_384)]) {
+      const question = { metric, query, k: 44 }
+      const answer = segment.nearest(query, 44)
+      expect(answer.every(({ score }) => Number.isFinite(score))).toBe(true)
+      expectNearest(answer, rows, question)
+      expect(scanBlocks(module, blocksOf(rows, 16_384, 7), { dimension: 16_384, ...question })).toEqual(
+        answer,
+      )
+    }
+  })
+
+  test('5,000 rows one unit in the last place apart', () => {
+    const base = vectorOf(3, 384)
+    const rows = new Map<number, Float32Array>()
+    for (let i = 0; i < 5_000; i++) {
+      const row = base.slice()
+      new Int32Array(row.buffer)[i % 384]! += Math.floor(i / 384) - 6
+      rows.set(i, row)
+    }
+    const segment = fill(rows, 384, metric)
+    for (const query of [base, vectorOf(4, 384)])
+      for (const k of [10, 1_000]) expectNearest(segment.nearest(query, k), rows, { metric, query, k })
+  })
+
+  test('equal scores come in the order of records, whatever the order of arrival', () => {
+    const records = Array.from({ length: 500 }, (_, i) => (i * 167) % 500)
+    const segment = new Segment(module, 3, metric)
+    for (const record of records) segment.append(record, Float32Array.of(1, 2, 3))
+    const answer = segment.nearest(Float32Array.of(3, 2, 1), 100).map(({ record }) => record)
+    expect(answer).toEqual(Array.from({ length: 100 }, (_, i) => i))
+  })
+})
+
+test('the cosine is 0 with a zero vector and exactly 1 or -1 along the same line', () => {
+  const vector = vectorOf(11, 200)
+  const segment = new Segment(module, 200, 'cosine')
+  segment.append(
+    1,
+    vector.map(value => -value),
+  )
+  segment.append(2, new Float32Array(200))
+  segment.append(
+    3,
+    vector.map(value => value * 4),
+  )
+  expect(segment.nearest(vector, 3)).toEqual([
+    { record: 3, score: 1 },
+    { record: 2, score: 0 },
+    { record: 1, score: -1 },
+  ])
+  expect(segment.nearest(new Float32Array(200), 1)).toEqual([{ record: 1, score: 0 }])
+})
+
+test('an empty segment, an empty filter and k = 0 answer nothing', () => {
+  const segment = new Segment(module, 2, 'dot')
+  const query = Float32Array.of(1, 1)
+  expect(segment.nearest(query, 5)).toEqual([])
+  segment.append(1, query)
+  expect(segment.nearest(query, 0)).toEqual([])
+  expect(segment.nearest(query, 5, new Set())).toEqual([])
+  expect(scanBlocks(module, [], { dimension: 2, metric: 'dot', query, k: 5 })).toEqual([])
+  segment.clear()
+  expect(segment.size).toBe(0)
+  expect(segment.nearest(query, 5)).toEqual([])
+})
+
+test('memory doubles, is reused after removal, and holds just what was reserved', () => {
+  const grown = new Segment(module, 1_000, 'dot')
+  const reserved = new Segment(module, 1_000, 'dot')
+  reserved.reserve(1_000)
+  const before = reserved.bytes
+  for (let i = 0; i < 1_000; i++) {
+    grown.append(i, vectorOf(i, 1_000))
+    reserved.append(i, vectorOf(i, 1_000))
+  }
+  const sideBytes = 1_000 * 64
+  expect(reserved.bytes - before).toBe(sideBytes)
+  expect(before).toBeGreaterThan(4_000_000)
+  expect(before).toBeLessThan(4_200_000)
+  expect(grown.bytes).toBeLessThan(2 * before + sideBytes)
+  for (let i = 0; i < 1_000; i++) {
+    grown.remove(i)
+    grown.append(i + 1_000, vectorOf(i, 1_000))
+  }
+  expect(grown.size).toBe(1_000)
+  expect(grown.bytes).toBeLessThan(2 * before + sideBytes)
+})
+
+test('wrong dimensions are refused', () => {
+  for (const dimension of [0, -1, 1.5, Number.NaN, 16_385])
+    expect(() => new Segment(module, dimension, 'dot')).toThrow(RangeError)
+  const segment = new Segment(module, 3, 'dot')
+  expect(() => segment.append(1, new Float32Array(2))).toThrow(RangeError)
+  expect(() => segment.nearest(new Float32Array(4), 1)).toThrow(RangeError)
+  expect(() => segment.reserve(2 ** 32)).toThrow(RangeError)
+  const question = { dimension: 3, metric: 'dot', query: new Float32Array(3), k: 1 } as const
+  const blocks = [{ records: [1, 2], vectors: new Float32Array(5) }]
+  expect(() => scanBlocks(module, blocks, question)).toThrow(RangeError)
+  expect(segment.size).toBe(0)
+})
