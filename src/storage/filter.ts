@@ -1,0 +1,234 @@
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+
+/** A value that a condition compares with; numbers are finite. */
+export type Scalar = string | number | boolean | null
+
+/** A comparison that orders: numbers as numbers, strings by code point. */
+export type Order = '<' | '<=' | '>' | '>='
+
+/**
+ * A condition over the payload of a stored record, parsed once and read by every driver.
+ *
+ * `in` holds when the stored value, or an element of a stored array, is one of `values` (one value is
+ * plain equality). `all` holds when the stored value is an array with every one of `values`. `range` holds
+ * for a stored number against a number, or a stored string against a string, and for nothing else.
+ * A missing key fails all three, so it satisfies their negation.
+ *
+ * @see contract 8.5
+ */
+export type Filter =
+  | { readonly kind: 'and' | 'or'; readonly of: readonly Filter[] }
+  | { readonly kind: 'not'; readonly of: Filter }
+  | { readonly kind: 'in' | 'all'; readonly key: string; readonly values: readonly Scalar[] }
+  | { readonly kind: 'range'; readonly key: string; readonly order: Order; readonly bound: string | number }
+
+const orders: ReadonlyMap<string, Order> = new Map([
+  ['$lt', '<'],
+  ['$lte', '<='],
+  ['$gt', '>'],
+  ['$gte', '>='],
+])
+
+/**
+ * Parse a filter as the wire carries it; `undefined` and `{}` match everything and give `undefined`.
+ *
+ * Keys are flat payload keys: a dot is part of the name, and `__proto__` is a name like another. A name that
+ * begins with `$` is an operator. Values are scalars: an object or array as a value is refused, because a
+ * driver without a canonical form of JSON cannot compare one. `null` equals a stored null, not a missing key.
+ * An empty `$and` holds always, an empty `$or` and an empty `$in` never.
+ *
+ * @param input  JSON value; `limits.filterDepth` clauses deep and `limits.filterNodes` nodes at most, a node
+ *               being one name (key or operator) or one element of a list
+ * @throws validation_error  the message begins with the path, `filter.$and.0.price: unknown operator '$foo'`
+ * @see contract 8.5
+ */
+export function parseFilter(input: unknown): Filter | undefined {
+  if (input === undefined) return undefined
+  const parsed = clause(input, { path: ['filter'], depth: 1, count: { nodes: 0 } })
+  return parsed.kind === 'and' && parsed.of.length === 0 ? undefined : parsed
+}
+
+/** All of the filters that are given; `undefined` when none is. */
+export function allOf(...filters: readonly (Filter | undefined)[]): Filter | undefined {
+  const given = filters.filter(filter => filter !== undefined)
+  return given.length < 2 ? given[0] : { kind: 'and', of: given }
+}
+
+/**
+ * Whether a payload satisfies a filter; agrees with the SQL that the drivers make of it.
+ *
+ * @param payload  parsed JSON; only own keys are read
+ */
+export function evaluate(filter: Filter | undefined, payload: Readonly<Record<string, unknown>>): boolean {
+  if (filter === undefined) return true
+  switch (filter.kind) {
+    case 'and':
+      return filter.of.every(part => evaluate(part, payload))
+    case 'or':
+      return filter.of.some(part => evaluate(part, payload))
+    case 'not':
+      return !evaluate(filter.of, payload)
+    case 'in': {
+      const stored = storedAt(payload, filter.key)
+      return Array.isArray(stored)
+        ? stored.some(one => isOneOf(one, filter.values))
+        : isOneOf(stored, filter.values)
+    }
+    case 'all': {
+      const stored = storedAt(payload, filter.key)
+      return Array.isArray(stored) && filter.values.every(value => stored.includes(value))
+    }
+    case 'range':
+      return isWithin(storedAt(payload, filter.key), filter.order, filter.bound)
+  }
+}
+
+/**
+ * Order of two strings by code point, which is the order of their UTF-8 bytes: negative, zero or positive.
+ *
+ * The `<` of JavaScript compares UTF-16 units and puts U+1F600 before U+FB01; databases do not.
+ */
+export function compareCodePoints(a: string, b: string): number {
+  const shorter = Math.min(a.length, b.length)
+  let at = 0
+  while (at < shorter && a.charCodeAt(at) === b.charCodeAt(at)) at++
+  if (at === shorter) return a.length - b.length
+  // Equal first halves of two surrogate pairs: the code points that differ begin one unit earlier.
+  if (at > 0 && isHighSurrogate(a.charCodeAt(at - 1))) {
+    const difference = a.codePointAt(at - 1)! - b.codePointAt(at - 1)!
+    if (difference !== 0) return difference
+  }
+  return a.codePointAt(at)! - b.codePointAt(at)!
+}
+
+interface Place {
+  readonly path: readonly (string | number)[]
+  readonly depth: number
+  readonly count: { nodes: number }
+}
+
+function clause(input: unknown, place: Place): Filter {
+  if (place.depth > limits.filterDepth) refuse(place, `nested deeper than ${limits.filterDepth} clauses`)
+  const parts = Object.entries(object(input, place)).map(([name, operand]) => {
+    const inner = below(place, name)
+    if (!name.startsWith('$')) return condition(name, operand, inner)
+    if (name === '$and' || name === '$or')
+      return { kind: name === '$and' ? 'and' : 'or', of: clauses(operand, inner) } as const
+    if (name === '$not') return { kind: 'not', of: clause(operand, deeper(inner)) } as const
+    return refuse(place, `unknown operator '${clip(name)}'`)
+  })
+  return parts.length === 1 ? parts[0]! : { kind: 'and', of: parts }
+}
+
+function clauses(operand: unknown, place: Place): Filter[] {
+  return list(operand, place).map((part, index) => clause(part, deeper(below(place, index))))
+}
+
+function condition(key: string, operand: unknown, place: Place): Filter {
+  if (typeof operand !== 'object' || operand === null || Array.isArray(operand))
+    return { kind: 'in', key, values: [scalar(operand, place)] }
+  const parts = Object.entries(operand).map(([name, value]) => comparison(key, name, value, place))
+  if (parts.length === 0) return refuse(place, 'has no operator')
+  return parts.length === 1 ? parts[0]! : { kind: 'and', of: parts }
+}
+
+function comparison(key: string, name: string, operand: unknown, place: Place): Filter {
+  const inner = below(place, name)
+  switch (name) {
+    case '$eq':
+      return { kind: 'in', key, values: [scalar(operand, inner)] }
+    case '$ne':
+      return { kind: 'not', of: { kind: 'in', key, values: [scalar(operand, inner)] } }
+    case '$in':
+      return { kind: 'in', key, values: scalars(operand, inner) }
+    case '$nin':
+      return { kind: 'not', of: { kind: 'in', key, values: scalars(operand, inner) } }
+    case '$all':
+      return { kind: 'all', key, values: scalars(operand, inner) }
+  }
+  const order = orders.get(name)
+  if (order === undefined) return refuse(place, `unknown operator '${clip(name)}'`)
+  const bound = scalar(operand, inner)
+  if (typeof bound !== 'string' && typeof bound !== 'number')
+    return refuse(inner, 'must be a number or a string')
+  return { kind: 'range', key, order, bound }
+}
+
+function scalars(operand: unknown, place: Place): Scalar[] {
+  return list(operand, place).map((value, index) => scalar(value, below(place, index)))
+}
+
+function scalar(operand: unknown, place: Place): Scalar {
+  if (operand === null || typeof operand === 'string' || typeof operand === 'boolean') return operand
+  if (typeof operand === 'number' && Number.isFinite(operand)) return operand
+  return refuse(place, 'must be a string, a number, a boolean or null')
+}
+
+function list(operand: unknown, place: Place): readonly unknown[] {
+  if (!Array.isArray(operand)) return refuse(place, 'must be an array')
+  if (operand.length > limits.filterNodes) return tooMany(place)
+  return operand
+}
+
+function object(input: unknown, place: Place): object {
+  if (typeof input !== 'object' || input === null || Array.isArray(input))
+    return refuse(place, 'must be an object')
+  return input
+}
+
+/** The place of a name or an element inside another, which is one more node. */
+function below(place: Place, step: string | number): Place {
+  if (++place.count.nodes > limits.filterNodes) tooMany(place)
+  return { ...place, path: [...place.path, step] }
+}
+
+function deeper(place: Place): Place {
+  return { ...place, depth: place.depth + 1 }
+}
+
+function tooMany(place: Place): never {
+  return refuse(place, `the filter has more than ${limits.filterNodes} nodes`)
+}
+
+function refuse(place: Place, fact: string): never {
+  throw new WbError('validation_error', `${place.path.map(clip).join('.')}: ${fact}`)
+}
+
+/** A key is as long as its sender likes; a message is not. */
+function clip(step: string | number): string {
+  const text = String(step)
+  return text.length > 64 ? `${text.slice(0, 64)}…` : text
+}
+
+function storedAt(payload: Readonly<Record<string, unknown>>, key: string): unknown {
+  return Object.hasOwn(payload, key) ? payload[key] : undefined
+}
+
+function isOneOf(value: unknown, values: readonly Scalar[]): boolean {
+  return values.some(one => one === value)
+}
+
+function isWithin(value: unknown, order: Order, bound: string | number): boolean {
+  if (typeof value === 'number' && typeof bound === 'number') return holds(order, value - bound)
+  if (typeof value === 'string' && typeof bound === 'string')
+    return holds(order, compareCodePoints(value, bound))
+  return false
+}
+
+function holds(order: Order, difference: number): boolean {
+  switch (order) {
+    case '<':
+      return difference < 0
+    case '<=':
+      return difference <= 0
+    case '>':
+      return difference > 0
+    case '>=':
+      return difference >= 0
+  }
+}
+
+function isHighSurrogate(unit: number): boolean {
+  return unit >= 0xd800 && unit <= 0xdbff
+}

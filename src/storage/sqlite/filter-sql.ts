@@ -1,0 +1,113 @@
+import type { Filter, Scalar } from '../filter.ts'
+
+/** A piece of SQL and the values of its `?`, in order. */
+export interface SqlFragment {
+  readonly sql: string
+  readonly parameters: readonly (string | number)[]
+}
+
+/**
+ * A filter as an SQL condition that is 0 or 1, never null, and agrees with `evaluate`.
+ *
+ * Text is compared by the BINARY collation (UTF-8 bytes), numbers as doubles, and the type of the JSON value is
+ * always asked, as SQLite has true as 1. Cost: for each row and condition one reading of the payload, about 1 µs
+ * where it is text of 1 KB and 0.5 µs where it is JSONB.
+ *
+ * @param filter  `undefined` matches all
+ * @param payloadColumn  SQL of the payload, an object as JSON text or JSONB, or null; qualified (`c.payload`),
+ *                       written by the caller and never taken from a request
+ * @see https://www.sqlite.org/json1.html
+ */
+export function toSql(filter: Filter | undefined, payloadColumn: string): SqlFragment {
+  const parameters: (string | number)[] = []
+  const bind: Bind = values => {
+    parameters.push(...values)
+  }
+  return { sql: filter === undefined ? '1' : sqlOf(filter, payloadColumn, bind), parameters }
+}
+
+type Bind = (values: readonly (string | number)[]) => void
+
+function sqlOf(filter: Filter, payload: string, bind: Bind): string {
+  switch (filter.kind) {
+    case 'and':
+      return joined('AND', '1', filter.of, part => sqlOf(part, payload, bind))
+    case 'or':
+      return joined('OR', '0', filter.of, part => sqlOf(part, payload, bind))
+    case 'not':
+      return `NOT ${sqlOf(filter.of, payload, bind)}`
+    case 'in': {
+      const key = keyed(filter.key, payload, bind)
+      const within = element(oneOf('element', filter.values, bind))
+      return `${key} AND CASE stored.type WHEN 'array' THEN ${within} ELSE ${oneOf('stored', filter.values, bind)} END)`
+    }
+    case 'all': {
+      const key = keyed(filter.key, payload, bind)
+      const every = joined('AND', '1', filter.values, value => element(oneOf('element', [value], bind)))
+      return `${key} AND stored.type = 'array' AND ${every})`
+    }
+    case 'range': {
+      const key = keyed(filter.key, payload, bind)
+      bind([filter.bound])
+      const side = typeof filter.bound === 'string' ? textOf('stored') : numberOf('stored')
+      return `${key} AND ${side} ${filter.order} ?)`
+    }
+  }
+}
+
+/**
+ * Open end of a question about the value `stored` of a key.
+ *
+ * The keys are compared one by one, although `json_each(payload, '$."key"')` would be faster: for SQLite that path
+ * also finds the key `key\u0000more`, so a payload could forge a key that it may not carry.
+ */
+function keyed(key: string, payload: string, bind: Bind): string {
+  bind([key])
+  return `EXISTS (SELECT 1 FROM json_each(${payload}) stored WHERE stored.key = ?`
+}
+
+function element(condition: string): string {
+  return `EXISTS (SELECT 1 FROM json_each(stored.value) element WHERE ${condition})`
+}
+
+function oneOf(row: string, values: readonly Scalar[], bind: Bind): string {
+  const texts = values.filter(value => typeof value === 'string')
+  const numbers = values.filter(value => typeof value === 'number')
+  const literals = [true, false, null].filter(value => values.includes(value)).map(value => `'${value}'`)
+  bind(texts)
+  bind(numbers)
+  const ways = [
+    texts.length > 0 ? `${textOf(row)} IN (${places(texts)})` : '',
+    numbers.length > 0 ? `${numberOf(row)} IN (${places(numbers)})` : '',
+    literals.length > 0 ? `${row}.type IN (${literals.join(', ')})` : '',
+  ].filter(way => way !== '')
+  return joined('OR', '0', ways, way => way)
+}
+
+function textOf(row: string): string {
+  return `${row}.type = 'text' AND ${row}.value`
+}
+
+/** Cast, as JSON may spell a double as an integer of other digits: 2^62 is written 4611686018427388000. */
+function numberOf(row: string): string {
+  return `${row}.type IN ('integer', 'real') AND CAST(${row}.value AS REAL)`
+}
+
+function places(values: readonly unknown[]): string {
+  return values.map(() => '?').join(', ')
+}
+
+/** Joined in halves: a chain of a thousand parts would pass SQLite's limit on the depth of an expression. */
+function joined<Part>(
+  operator: 'AND' | 'OR',
+  empty: '0' | '1',
+  parts: readonly Part[],
+  write: (part: Part) => string,
+): string {
+  const half = (written: readonly string[]): string => {
+    if (written.length < 2) return written[0] ?? empty
+    const middle = written.length >> 1
+    return `(${half(written.slice(0, middle))} ${operator} ${half(written.slice(middle))})`
+  }
+  return half(parts.map(write))
+}
