@@ -1,0 +1,10 @@
+/** The vector at length 1 as a new Float32Array; a vector without length stays all zero. */
+export function unitVector(vector: ArrayLike<number>): Float32Array {
+  let squares = 0
+  for (let at = 0; at < vector.length; at++) squares += vector[at]! * vector[at]!
+  const unit = new Float32Array(vector.length)
+  if (!(squares > 0)) return unit
+  const scale = 1 / Math.sqrt(squares)
+  for (let at = 0; at < vector.length; at++) unit[at] = vector[at]! * scale
+  return unit
+}

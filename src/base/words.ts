@@ -1,0 +1,178 @@
+import { stemmer } from 'stemmer'
+
+/** Longest term, in UTF-16 units; what goes beyond is cut off, so that a blob of base64 stays one small term. */
+export const termLengthMax = 64
+
+/** Words and folded characters remembered; a full memo is emptied, which costs one slow pass and no memory. */
+const memoSizeMax = 1 << 16
+
+const separator = 0
+const plain = 1
+const upperCase = 2
+
+const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
+  const character = String.fromCharCode(code)
+  if (/[A-Z]/.test(character)) return upperCase
+  return /[a-z0-9]/.test(character) ? plain : separator
+})
+
+/** A word of a text and where it stands there: `text.slice(start, end)` is the word as it was written. */
+export interface WordSpan {
+  word: string
+  start: number
+  end: number
+}
+
+/**
+ * English words that carry no topic. They are dropped from queries and from the built-in embedder's terms;
+ * the fragments that an apostrophe leaves behind ("don't" is `don`, `t`) are among them.
+ */
+export const stopwords: ReadonlySet<string> = new Set(
+  `a about above across after again against all almost also although always am among an and another any are
+  aren as at be became because become becomes been before being below between both but by can cannot could
+  couldn d did didn do does doesn doing don done down during each either else etc ever every few for from
+  further had hadn has hasn have haven having he hence her here hers herself him himself his how however i
+  if in into is isn it its itself just ll m many may me might more most much must my myself neither no nor
+  not of off often on once only onto or other our ours ourselves out over own per rather re s same shall she
+  should shouldn since so some such t than that the their theirs them themselves then there therefore these
+  they this those though through thus to too toward towards under until up upon us ve very was wasn we were
+  weren what whatever when where whether which while who whom whose why will with within without would
+  wouldn yet you your yours yourself yourselves`.split(/\s+/),
+)
+
+const stems = new Map<string, string>()
+const folds = new Map<number, string>()
+const boundary = ' '
+
+function remember<K>(memo: Map<K, string>, key: K, value: string): string {
+  if (memo.size >= memoSizeMax) memo.clear()
+  memo.set(key, value)
+  return value
+}
+
+/**
+ * The letters and digits of one character beyond ASCII, without case and accents: nothing for an accent that stands
+ * alone, `boundary` for what parts words. A character that means several words keeps them together: `㏂` is `am`,
+ * `½` is `12`.
+ */
+function fold(codePoint: number): string {
+  const known = folds.get(codePoint)
+  if (known !== undefined) return known
+  const character = String.fromCodePoint(codePoint)
+  const lower = character.normalize('NFKD').toLowerCase().normalize('NFKD')
+  const letters = lower.replace(/[^\p{L}\p{N}]+/gu, '').replaceAll('ς', 'σ')
+  return remember(folds, codePoint, letters === '' && !/\p{M}/u.test(character) ? boundary : letters)
+}
+
+class WordScanner implements WordSpan {
+  word = ''
+  start = 0
+  end = 0
+  readonly #text: string
+  #at = 0
+
+  constructor(text: string) {
+    this.#text = text
+  }
+
+  next(): boolean {
+    const text = this.#text
+    const length = text.length
+    let at = this.#at
+    while (at < length) {
+      const start = at
+      let kinds = 0
+      let code = 0
+      for (; at < length; at++) {
+        code = text.charCodeAt(at)
+        const kind = code < 128 ? asciiKinds[code]! : separator
+        if (kind === separator) break
+        kinds |= kind
+      }
+      if (at < length && code >= 128) {
+        if (this.#scanFolding(start)) return true
+        at = this.#at
+      } else if (at > start) {
+        const word = text.slice(start, at)
+        return this.#found(kinds & upperCase ? word.toLowerCase() : word, start, at, at + 1)
+      } else {
+        at++
+      }
+    }
+    this.#at = length
+    return false
+  }
+
+  #scanFolding(from: number): boolean {
+    const text = this.#text
+    let word = ''
+    let start = from
+    let at = from
+    while (at < text.length) {
+      const codePoint = text.codePointAt(at)!
+      const size = codePoint > 0xffff ? 2 : 1
+      const folded = codePoint < 128 ? this.#foldAscii(codePoint) : fold(codePoint)
+      if (folded === boundary) break
+      if (word === '') start = at
+      word += folded
+      at += size
+    }
+    if (word !== '') return this.#found(word, start, at, at)
+    this.#at = at === from ? from + (text.codePointAt(from)! > 0xffff ? 2 : 1) : at
+    return false
+  }
+
+  #foldAscii(code: number): string {
+    return asciiKinds[code] === separator ? boundary : String.fromCharCode(code).toLowerCase()
+  }
+
+  #found(word: string, start: number, end: number, at: number): boolean {
+    this.word = word
+    this.start = start
+    this.end = end
+    this.#at = at
+    return true
+  }
+}
+
+/** The words of a text with their places in it, in order; the words are those of `words`. */
+export function* wordSpans(text: string): Generator<WordSpan, void, undefined> {
+  const scanner = new WordScanner(text)
+  while (scanner.next()) yield { word: scanner.word, start: scanner.start, end: scanner.end }
+}
+
+/** The words of a text, in order: runs of letters and digits, lower case, compatibility forms and accents removed. */
+export function words(text: string): string[] {
+  const found: string[] = []
+  const scanner = new WordScanner(text)
+  while (scanner.next()) found.push(scanner.word)
+  return found
+}
+
+/**
+ * The Porter stem of a lower-case word; a word with anything but ASCII letters is its own stem.
+ *
+ * @see https://tartarus.org/martin/PorterStemmer/
+ */
+export function stem(word: string): string {
+  const known = stems.get(word)
+  if (known !== undefined) return known
+  if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
+  // A slice keeps its whole text alive for as long as the memo holds it.
+  const detached = Buffer.from(word, 'latin1').toString('latin1')
+  return remember(stems, detached, stemmer(detached))
+}
+
+function cut(word: string): string {
+  if (word.length <= termLengthMax) return word
+  const splitsPair = /[\ud800-\udbff]/.test(word.charAt(termLengthMax - 1))
+  return word.slice(0, splitsPair ? termLengthMax - 1 : termLengthMax)
+}
+
+/** What a text is about, in order and with repetitions: the stems of its words that are not stopwords. */
+export function terms(text: string): string[] {
+  const found: string[] = []
+  const scanner = new WordScanner(text)
+  while (scanner.next()) if (!stopwords.has(scanner.word)) found.push(stem(cut(scanner.word)))
+  return found
+}

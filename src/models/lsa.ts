@@ -1,0 +1,145 @@
+import { unitVector } from '../base/unit-vector.ts'
+import { randomNumbers, rowBasis } from './lsa/basis.ts'
+import { entry, type Panels, wholePanels } from './lsa/panels.ts'
+import { countTerms, frequencyWeight, type Passage, weigh } from './lsa/weigh.ts'
+
+export type { Passage } from './lsa/weigh.ts'
+
+/** The length of the vectors unless `fit` is asked for another one. */
+export const lsaDimension = 128
+const iterationsDefault = 4
+const sampleMaxDefault = 20_000
+const seedDefault = 1
+/** The share of the work done when the passages are counted. */
+const countingShare = 0.3
+
+export interface FitOptions {
+  /** Length of the vectors, 128 unless given. */
+  dimension?: number
+  /** The same seed and passages give the same model, bit for bit. */
+  seed?: number
+  /** Rounds of subspace iteration, at least 1, 4 unless given; more bring nothing measurable. */
+  iterations?: number
+  /** More passages than this are sampled evenly at random. */
+  sampleMax?: number
+  /** Told how much is done, from 0 to 1, now and then. */
+  onProgress?(fraction: number): void
+}
+
+/** A model as it is stored: its terms, one to a line, and per term a float32 factor, then all int8 directions. */
+export interface EncodedModel {
+  dimension: number
+  terms: string
+  weights: Uint8Array
+}
+
+/**
+ * Latent semantic analysis of a knowledge base's own passages: terms that occur in like company get like
+ * directions, so that passages are near each other without sharing a word.
+ *
+ * @see Deerwester et al., "Indexing by latent semantic analysis", JASIS 41(6), 1990
+ */
+export class LsaModel {
+  readonly dimension: number
+  readonly terms: readonly string[]
+  readonly #places: ReadonlyMap<string, number>
+  /** Per term its rarity times the scale of its int8 direction. */
+  readonly #factors: Float32Array
+  readonly #directions: Int8Array
+
+  private constructor(dimension: number, terms: string, factors: Float32Array, directions: Int8Array) {
+    this.dimension = dimension
+    this.terms = terms === '' ? [] : terms.split('\n')
+    this.#places = new Map(this.terms.map((term, place) => [term, place]))
+    this.#factors = factors
+    this.#directions = directions
+  }
+
+  /**
+   * The vector of a passage or a query, seen at fitting or not: `dimension` long and of length 1, or all zero when
+   * it has no term that the model knows. Costs `dimension` multiplications per distinct term.
+   */
+  embed(passage: Passage | string): Float32Array {
+    const { dimension } = this
+    const directions = this.#directions
+    const sum = new Float64Array(dimension)
+    for (const [term, count] of countTerms(
+      typeof passage === 'string' ? { title: null, text: passage } : passage,
+    )) {
+      const place = this.#places.get(term)
+      if (place === undefined) continue
+      const weight = frequencyWeight(count) * this.#factors[place]!
+      const start = place * dimension
+      for (let at = 0; at < dimension; at++) sum[at]! += weight * directions[start + at]!
+    }
+    return unitVector(sum)
+  }
+
+  encode(): EncodedModel {
+    const { dimension, terms } = this
+    const weights = new Uint8Array(terms.length * (4 + dimension))
+    weights.set(bytesOf(this.#factors))
+    weights.set(bytesOf(this.#directions), terms.length * 4)
+    return { dimension, terms: terms.join('\n'), weights }
+  }
+
+  /** The model that was encoded; it embeds bit for bit like the original. Throws when the parts do not fit. */
+  static decode({ dimension, terms, weights }: EncodedModel): LsaModel {
+    // Bytes out of a database may start anywhere in their buffer, where no float32 may.
+    const { buffer } = new Uint8Array(weights)
+    const count = weights.length / (4 + dimension)
+    const factors = new Float32Array(buffer, 0, Math.floor(count))
+    const model = new LsaModel(dimension, terms, factors, new Int8Array(buffer, factors.byteLength))
+    if (model.terms.length !== count || !factors.every(Number.isFinite))
+      throw new Error(`${weights.length} bytes of weights are no LSA model of ${model.terms.length} terms`)
+    return model
+  }
+
+  /** @internal the model of a term basis, rounded to eight bits a number. */
+  static of(terms: readonly string[], rarities: Float64Array, basis: Panels, dimension: number): LsaModel {
+    const factors = new Float32Array(terms.length)
+    const directions = new Int8Array(terms.length * dimension)
+    for (let term = 0; term < terms.length; term++) {
+      let largest = 0
+      for (let at = 0; at < dimension; at++) largest = Math.max(largest, Math.abs(entry(basis, term, at)))
+      if (largest === 0) continue
+      factors[term] = (rarities[term]! * largest) / 127
+      for (let at = 0; at < dimension; at++)
+        directions[term * dimension + at] = Math.round((entry(basis, term, at) / largest) * 127)
+    }
+    return new LsaModel(dimension, terms.join('\n'), factors, directions)
+  }
+}
+
+const bytesOf = (array: Float32Array | Int8Array) =>
+  new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
+
+/** Selection sampling: every subset of the size is equally likely, and the order stays. */
+function sample<T>(items: readonly T[], size: number, seed: number): readonly T[] {
+  if (items.length <= size) return items
+  const next = randomNumbers(seed)
+  let needed = size
+  return items.filter((_, at) => {
+    const taken = ((next() + 1) / 2) * (items.length - at) < needed
+    if (taken) needed--
+    return taken
+  })
+}
+
+/**
+ * Fits a model on passages. Runs for as long as it takes, so call it from a worker thread; memory is that of the
+ * sampled passages' distinct terms and 128 float64 per passage and term.
+ */
+export function fit(passages: readonly Passage[], options: FitOptions = {}): LsaModel {
+  const { dimension = lsaDimension, seed = seedDefault, onProgress } = options
+  const sampled = sample(passages, options.sampleMax ?? sampleMaxDefault, seed)
+  const { terms, rarities, matrix } = weigh(sampled)
+  onProgress?.(countingShare)
+  const basis = rowBasis(matrix, {
+    width: wholePanels(dimension),
+    iterations: options.iterations ?? iterationsDefault,
+    seed,
+    onRound: (done, rounds) => onProgress?.(countingShare + (1 - countingShare) * (done / rounds)),
+  })
+  return LsaModel.of(terms, rarities, basis, dimension)
+}

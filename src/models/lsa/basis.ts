@@ -1,0 +1,108 @@
+import {
+  innerProducts,
+  multiply,
+  newPanels,
+  type Panels,
+  type SparseRows,
+  timesUpper,
+  transpose,
+} from './panels.ts'
+
+/** Columns whose squared length is smaller than this share of the largest one hold rounding errors only. */
+const emptyColumnShare = 1e-24
+/** A column of which less than this share is left after the others are taken away depends on them. */
+const dependentShare = 1e-11
+
+interface BasisOptions {
+  width: number
+  iterations: number
+  seed: number
+  onRound(done: number, rounds: number): void
+}
+
+/** Numbers evenly spread over [-1, 1), the same for the same seed (mulberry32). */
+export function randomNumbers(seed: number): () => number {
+  let state = seed >>> 0
+  return () => {
+    state = (state + 0x6d2b79f5) >>> 0
+    let mixed = Math.imul(state ^ (state >>> 15), state | 1)
+    mixed ^= mixed + Math.imul(mixed ^ (mixed >>> 7), mixed | 61)
+    return ((mixed ^ (mixed >>> 14)) >>> 0) / 2 ** 31 - 1
+  }
+}
+
+/**
+ * The upper triangular T that makes the columns of MT orthonormal, from the inner products MᵀM: the inverse of
+ * the Cholesky factor, taken after scaling the columns to unit length. Columns that are empty, or depend on those
+ * before them, get a zero column, so a matrix of rank r keeps r columns and nothing is ever divided by zero.
+ */
+function whitening(products: Float64Array, width: number): Float64Array {
+  let largest = 0
+  for (let j = 0; j < width; j++) largest = Math.max(largest, products[j * width + j]!)
+  const scales = Float64Array.from({ length: width }, (_, j) => {
+    const squared = products[j * width + j]!
+    return squared > largest * emptyColumnShare ? 1 / Math.sqrt(squared) : 0
+  })
+  const lower = new Float64Array(width * width)
+  const inverse = new Float64Array(width * width)
+  for (let row = 0; row < width; row++) {
+    let rest = scales[row]! > 0 ? 1 : 0
+    for (let column = 0; column < row; column++) {
+      let sum = products[row * width + column]! * scales[row]! * scales[column]!
+      for (let t = 0; t < column; t++) sum -= lower[row * width + t]! * lower[column * width + t]!
+      const value = sum * inverse[column * width + column]!
+      lower[row * width + column] = value
+      rest -= value * value
+    }
+    if (!(rest > dependentShare)) {
+      lower.fill(0, row * width, row * width + row)
+      continue
+    }
+    const reciprocal = 1 / Math.sqrt(rest)
+    inverse[row * width + row] = reciprocal
+    for (let column = 0; column < row; column++) {
+      let sum = 0
+      for (let t = column; t < row; t++) sum += lower[row * width + t]! * inverse[t * width + column]!
+      inverse[row * width + column] = -sum * reciprocal
+    }
+  }
+  const upper = new Float64Array(width * width)
+  for (let row = 0; row < width; row++) {
+    for (let column = row; column < width; column++)
+      upper[row * width + column] = inverse[column * width + row]! * scales[row]!
+  }
+  return upper
+}
+
+/**
+ * An orthonormal basis, `matrix.columns` × `width`, of the directions in which the rows of the matrix vary most:
+ * the leading right singular vectors up to a rotation, which no cosine can see. Columns beyond the rank are zero.
+ *
+ * Randomised subspace iteration with Cholesky QR, all dense work on the smaller side. Costs per iteration
+ * 2 × entries × width + min(rows, columns) × width² multiplications.
+ *
+ * @see Halko, Martinsson and Tropp, "Finding structure with randomness", SIAM Review 53(2), 2011, algorithm 4.4
+ */
+export function rowBasis(matrix: SparseRows, { width, iterations, seed, onRound }: BasisOptions): Panels {
+  const turned = transpose(matrix)
+  const narrow = matrix.rows <= matrix.columns
+  const [small, large] = narrow ? [matrix, turned] : [turned, matrix]
+  const next = randomNumbers(seed)
+  let basis = newPanels(small.rows, width)
+  let image = newPanels(small.rows, width)
+  const wide = newPanels(large.rows, width)
+  for (let place = 0; place < basis.values.length; place++) basis.values[place] = next()
+  for (let round = 0; round < iterations; round++) {
+    multiply(large, basis, wide)
+    multiply(small, wide, image)
+    timesUpper(image, whitening(innerProducts(image, image), width))
+    ;[basis, image] = [image, basis]
+    onRound(round + 1, iterations)
+  }
+  if (!narrow) return basis
+  multiply(large, basis, wide)
+  multiply(small, wide, image)
+  timesUpper(basis, whitening(innerProducts(basis, image), width))
+  multiply(large, basis, wide)
+  return wide
+}
