@@ -1,6 +1,6 @@
 import type { z } from 'zod'
 import type { Access, RootAccess, WorkspaceAccess } from './access.ts'
-import type { ErrorCode } from './errors.ts'
+import type { ErrorCode, WbError } from './errors.ts'
 import type { ParamName } from './ids.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
@@ -33,6 +33,11 @@ export interface NdjsonBody<S extends z.ZodType = z.ZodType> {
 }
 
 export type Body = JsonBody | NdjsonBody
+
+/** One line of an NDJSON body, counted from 1: its value, or why it has none. */
+export type Line<T> =
+  | { readonly line: number; readonly value: T }
+  | { readonly line: number; readonly error: WbError }
 
 /** Reply schemas by status; `null` is an empty body, a text is a media type with a free body. */
 export type Replies = { readonly [status: number]: z.ZodType | null | MediaType }
@@ -104,7 +109,14 @@ export type Request<T> =
         (B extends undefined ? object : { body: BodyIn<B> })
     : never
 
-type Encoded<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : unknown
+/** What a free body is made of: objects that leave one per line, text as it is, or a document that is encoded. */
+type Free<M> = M extends 'application/x-ndjson'
+  ? AsyncIterable<object>
+  : M extends 'text/html'
+    ? string
+    : object
+
+type Encoded<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : Free<S>
 type Decoded<S> = S extends z.ZodType ? z.output<S> : S extends null ? undefined : unknown
 
 /** One reply of a handler: its status, its body, and what else the response carries. */

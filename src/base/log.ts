@@ -1,0 +1,39 @@
+import { pino } from 'pino'
+import { presentable, redactLine } from './redact.ts'
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
+export type LogLevel = (typeof logLevels)[number]
+
+/** Where a room says what happened. An `error` among the facts is written with its stack. */
+export interface Log {
+  debug(facts: object, message: string): void
+  info(facts: object, message: string): void
+  warn(facts: object, message: string): void
+  error(facts: object, message: string): void
+}
+
+/**
+ * A logger of one JSON object per line, from which secrets are taken out before it is written.
+ *
+ * @param options.stream  where lines go, for instance `process.stderr`
+ */
+export function createLog(options: { level: LogLevel; stream: { write(line: string): unknown } }): Log {
+  return pino(
+    {
+      level: options.level,
+      base: null,
+      timestamp: pino.stdTimeFunctions.isoTime,
+      formatters: { level: label => ({ level: label }) },
+      serializers: { error: pino.stdSerializers.err },
+      hooks: {
+        logMethod(call, method) {
+          const message = call[1]
+          if (typeof message === 'string') call[1] = presentable(message)
+          method.apply(this, call)
+        },
+        streamWrite: redactLine,
+      },
+    },
+    options.stream,
+  )
+}

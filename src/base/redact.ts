@@ -1,0 +1,60 @@
+/** Longest message that is logged or sent, in UTF-16 units. */
+export const messageCharsMax = 500
+
+const hidden = '[redacted]'
+
+/** Secrets that are known by their shape: keys of this runtime, of model providers and of code hosts, JWTs. */
+const shapes = new RegExp(
+  [
+    'wb_live_[A-Za-z0-9_]+',
+    'sk-[A-Za-z0-9_-]{12,}',
+    'AstraCS:[A-Za-z0-9:]+',
+    'gsk_[A-Za-z0-9]{16,}',
+    'hf_[A-Za-z0-9]{16,}',
+    'gh[pousr]_[A-Za-z0-9]{16,}',
+    'github_pat_[A-Za-z0-9_]{16,}',
+    'xox[abprs]-[A-Za-z0-9-]{8,}',
+    'AKIA[0-9A-Z]{16}',
+    'AIza[0-9A-Za-z_-]{30,}',
+    'eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]*){1,3}',
+  ]
+    .map(shape => `\\b${shape}`)
+    .join('|'),
+  'g',
+)
+const bearer = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{4,}/gi
+const userInfo = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#@"'\\]+@/gi
+const secretName = /(?:token|password|passwd|secret|api[-_]?key|authorization)$/i
+/** `token=…`, `api_key: …`, `"password":"…"`; the value ends where a word, a quoted text or a parameter would. */
+const pairs =
+  /((?:token|password|passwd|secret|api[-_]?key|authorization)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)(?!\[redacted\]|Bearer |Basic |null\b)[^\s"'&,;}\\]+/gi
+/** One cheap look for whether any of the above could match. */
+const suspicious =
+  /token|passw|secret|api[-_]?key|authorization|bearer|basic|wb_live|sk-|AstraCS|gsk_|hf_|gh[pousr]_|github_pat|xox|AKIA|AIza|eyJ|@/i
+
+/** The text without what looks like a secret. */
+export function redact(text: string): string {
+  if (!suspicious.test(text)) return text
+  return text
+    .replace(bearer, `$1 ${hidden}`)
+    .replace(shapes, hidden)
+    .replace(userInfo, `$1${hidden}@`)
+    .replace(pairs, `$1${hidden}`)
+}
+
+/** A line of JSON without the secrets in its texts, and without the texts whose names say that they are secret. */
+export function redactLine(line: string): string {
+  if (!suspicious.test(line)) return line
+  return `${JSON.stringify(JSON.parse(line, clean))}\n`
+}
+
+function clean(name: string, value: unknown): unknown {
+  if (typeof value !== 'string') return value
+  return secretName.test(name) ? hidden : redact(value)
+}
+
+/** A message as it may leave: without secrets, and not longer than a message needs to be. */
+export function presentable(message: string): string {
+  const clean = redact(message)
+  return clean.length <= messageCharsMax ? clean : `${clean.slice(0, messageCharsMax - 1)}…`
+}

@@ -1,0 +1,27 @@
+import { newId, newRequestId } from '../base/id.ts'
+
+/** What names one request end to end: in the response headers, in error bodies and in the log. */
+export interface Trace {
+  readonly requestId: string
+  readonly traceparent: string
+}
+
+const idShape = /^[A-Za-z0-9._:-]{1,128}$/
+const traceparentShape = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
+
+/**
+ * The caller's request id if it is one, else the trace id of its `traceparent`, else a new ULID; and the
+ * `traceparent` that came, or a new one that is sampled.
+ *
+ * @see contract 1.5, https://www.w3.org/TR/trace-context/
+ */
+export function traceOf(sentId: string | null | undefined, sentParent: string | null | undefined): Trace {
+  const parent = sentParent ? traceparentShape.exec(sentParent) : null
+  const requestId = sentId && idShape.test(sentId) ? sentId : (parent?.[1] ?? newRequestId())
+  return { requestId, traceparent: parent?.[0] ?? newTraceparent() }
+}
+
+function newTraceparent(): string {
+  const trace = newId().replaceAll('-', '')
+  return `00-${trace}-${newId().replaceAll('-', '').slice(0, 16)}-01`
+}

@@ -1,0 +1,81 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { createLog } from '../../src/base/log.ts'
+import { messageCharsMax, presentable, redact } from '../../src/base/redact.ts'
+
+const secrets = [
+  ['a key of this runtime', 'refused wb_live_AbC123_secretsecret today', 'wb_live_AbC123_secretsecret'],
+  ['a provider key', 'key sk-proj-AbCdEfGhIjKlMnOp was refused', 'AbCdEfGhIjKlMnOp'],
+  ['a router key', 'sk-or-v1-0123456789abcdef', '0123456789abcdef'],
+  ['a data API token', 'AstraCS:abcdef:0123456789', '0123456789'],
+  ['a bearer token', 'Authorization: Bearer abc.def-123', 'abc.def-123'],
+  ['a JWT', 'got eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl', 'eyJzdWIiOiIx'],
+  ['a query parameter', 'GET /x?token=hunter2&y=1', 'hunter2'],
+  ['a prefixed parameter', 'access_token=hunter2', 'hunter2'],
+  ['a password', 'password=hunter2 refused', 'hunter2'],
+  ['a secret with a colon', 'secret: hunter2', 'hunter2'],
+  ['an api_key pair', 'api_key="hunter2"', 'hunter2'],
+  ['a JSON pair', '{"apiKey":"hunter2","n":1}', 'hunter2'],
+  ['a JSON pair inside JSON', JSON.stringify({ body: '{"password":"hunter2"}' }), 'hunter2'],
+  ['user information', 'postgres://wb:hunter2@db:5432/x', 'hunter2'],
+] as const
+
+test.each(secrets)('%s is taken out of a message', (_what, text, secret) => {
+  expect(redact(text)).not.toContain(secret)
+  expect(redact(text)).toContain('[redacted]')
+})
+
+test('ordinary words stay as they are', () => {
+  const text = 'task-list sk-1 token bucket of 3, http://127.0.0.1:8787/docs'
+  expect(redact(text)).toBe(text)
+})
+
+test('a message is cut at 500 characters', () => {
+  expect(presentable('x'.repeat(messageCharsMax))).toHaveLength(500)
+  expect(presentable('x'.repeat(messageCharsMax))).not.toContain('…')
+  expect(presentable('x'.repeat(messageCharsMax + 1))).toHaveLength(500)
+  expect(presentable('x'.repeat(messageCharsMax + 1))).toMatch(/…$/)
+})
+
+function lines() {
+  const written: string[] = []
+  return { written, stream: { write: (line: string) => written.push(line) } }
+}
+
+test('a log line is JSON without the secrets of its facts, its message and its error', () => {
+  const { written, stream } = lines()
+  const log = createLog({ level: 'info', stream })
+  log.error({ password: 'hunter2', error: new Error('token=hunter2') }, 'failed with api_key=hunter2')
+  log.debug({}, 'not at this level')
+  expect(written).toHaveLength(1)
+  expect(written[0]).not.toContain('hunter2')
+  const line = JSON.parse(written[0]!)
+  expect(line).toMatchObject({ level: 'error', msg: 'failed with api_key=[redacted]' })
+  expect(line.error.stack).toContain('redact.test.ts')
+})
+
+test('whatever is logged, the line stays JSON', () => {
+  const { written, stream } = lines()
+  const log = createLog({ level: 'info', stream })
+  const words = fc.constantFrom(
+    'token',
+    '=',
+    ':',
+    '"',
+    '\\',
+    'secret',
+    ' ',
+    'Bearer',
+    'abcd',
+    '{',
+    '}',
+    'sk-',
+    '9',
+  )
+  fc.assert(
+    fc.property(fc.array(words, { maxLength: 12 }), fc.jsonValue(), (parts, fact) => {
+      log.info({ fact, text: parts.join(''), [parts.join('')]: 1 }, parts.join(''))
+      JSON.parse(written.pop()!)
+    }),
+  )
+})
