@@ -24,3 +24,11 @@ function rootAbove(folder: string): string {
   if (parent === folder) throw new Error('no package.json named "workbase" above this file')
   return rootAbove(parent)
 }
+
+/** Version of this package. */
+export function packageVersion(): string {
+  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+    version: string
+  }
+  return version
+}

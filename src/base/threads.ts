@@ -100,13 +100,13 @@ function revive(failure: { code?: ErrorCode; message: string; facts?: object; st
  *
  * @param open  receives the `data` of `threaded`
  */
-export function serve<D>(open: (data: D) => { ops: Ops; close(): void }): void {
+export function serve<D>(open: (data: D) => { ops: Ops; close(): void | Promise<void> }): void {
   const port = parentPort
   if (!port) throw new Error('not a worker thread')
   const { ops, close } = open(workerData as D)
   port.on('message', async (call: Call | 'close') => {
     if (call === 'close') {
-      close()
+      await close()
       port.close()
       return
     }

@@ -96,7 +96,15 @@ const searchFields = {
   filter: filter.optional(),
   includeEmbeddings: z.boolean().default(false),
   hybrid: z.boolean().optional(),
-  lexicalWeight: z.number().min(0).max(1).default(0.5),
+  lexicalWeight: z
+    .number()
+    .min(0)
+    .max(1)
+    .optional()
+    .meta({
+      description:
+        'share of the lexical score; 0.5 unless given, more while the built-in embedder is a placeholder',
+    }),
   rerank: z.boolean().optional(),
 }
 

@@ -91,9 +91,17 @@ export type Topic = Readonly<Record<string, Route>>
 type QueryOf<Q> = Q extends z.ZodType ? z.output<Q> : undefined
 type QueryIn<Q> = Q extends z.ZodType ? z.input<Q> : undefined
 type BodyOf<B> =
-  B extends JsonBody<infer S> ? z.output<S> : B extends NdjsonBody ? AsyncIterable<unknown> : undefined
+  B extends JsonBody<infer S>
+    ? z.output<S>
+    : B extends NdjsonBody<infer S>
+      ? AsyncIterable<Line<z.output<S>>>
+      : undefined
 type BodyIn<B> =
-  B extends JsonBody<infer S> ? z.input<S> : B extends NdjsonBody ? AsyncIterable<unknown> : undefined
+  B extends JsonBody<infer S>
+    ? z.input<S>
+    : B extends NdjsonBody<infer S>
+      ? AsyncIterable<z.input<S>>
+      : undefined
 
 /** What a handler receives: everything validated. */
 export type Input<T> =

@@ -1,16 +1,19 @@
-/**
- * One kind of control row.
- *
- * Indexes name the columns of a list order: leading columns are matched, the others sort.
- * The column `ordinal` is the order of insertion, kept by the store.
- */
-export interface Table<Row extends object = object> {
+/** Where rows of one kind lie; plain data, so that it can travel to a worker. */
+export interface AnyTable {
   readonly name: string
-  readonly key: readonly Column<Row>[]
+  readonly key: readonly string[]
   /** Sets of columns that no two rows may share; a null in one of them lifts the constraint. */
+  readonly unique: Readonly<Record<string, readonly string[]>>
+  /** List orders: leading columns are matched, the others sort. `ordinal` is the order of insertion. */
+  readonly indexes: Readonly<Record<string, readonly string[]>>
+}
+
+/** One kind of control row, and the type of its rows. */
+export interface Table<Row extends object> extends AnyTable {
+  readonly key: readonly Column<Row>[]
   readonly unique: Readonly<Record<string, readonly Column<Row>[]>>
   readonly indexes: Readonly<Record<string, readonly (Column<Row> | 'ordinal')[]>>
-  /** Carries the row type. */
+  /** Carries the row type; never set. */
   readonly row?: Row
 }
 
@@ -37,29 +40,29 @@ export interface ListQuery {
 /** A checked change, as data. A unit of them is applied whole or not at all. */
 export type Write =
   /** Fails `exists` on the key, `taken` on a unique set. */
-  | { readonly op: 'insert'; readonly table: Table; readonly row: object }
+  | { readonly op: 'insert'; readonly table: AnyTable; readonly row: object }
   /** Fails `absent`, `stale` when `version` is given and differs, `taken` on a unique set. */
-  | { readonly op: 'replace'; readonly table: Table; readonly row: object; readonly version?: number }
+  | { readonly op: 'replace'; readonly table: AnyTable; readonly row: object; readonly version?: number }
   /** Fails `absent`, `stale` when `version` is given and differs. */
   | {
       readonly op: 'delete'
-      readonly table: Table
+      readonly table: AnyTable
       readonly key: readonly Value[]
       readonly version?: number
     }
   /** Delete every row under a prefix of an index; never fails. */
   | {
       readonly op: 'deleteAll'
-      readonly table: Table
+      readonly table: AnyTable
       readonly index: string
       readonly prefix: readonly Value[]
     }
   /** Fails `absent`. */
-  | { readonly op: 'require'; readonly table: Table; readonly key: readonly Value[] }
+  | { readonly op: 'require'; readonly table: AnyTable; readonly key: readonly Value[] }
   /** Fails `present` when a row stands under the prefix. */
   | {
       readonly op: 'requireNone'
-      readonly table: Table
+      readonly table: AnyTable
       readonly index: string
       readonly prefix: readonly Value[]
     }
@@ -78,7 +81,7 @@ export type Outcome =
 export interface RowStore {
   get<Row extends object>(table: Table<Row>, key: readonly Value[]): Promise<Stored<Row> | undefined>
   list<Row extends object>(table: Table<Row>, query: ListQuery): Promise<Stored<Row>[]>
-  count(table: Table, index: string, prefix: readonly Value[]): Promise<number>
+  count(table: AnyTable, index: string, prefix: readonly Value[]): Promise<number>
   /** Apply a unit of checked writes; durable when it resolves. */
   atomic(writes: readonly Write[]): Promise<Outcome>
 }

@@ -1,0 +1,132 @@
+/**
+ * Retrieval quality over HTTP with the defaults, on a collection in BEIR form.
+ *
+ * npm run bench:cranfield -- DATA_FOLDER [--chunker whole]
+ */
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { parseArgs } from 'node:util'
+import { call, remove, type Server, startServer } from './server.ts'
+import { mean, median, quantile, table } from './statistics.ts'
+
+interface Entry {
+  _id: string
+  title: string
+  text: string
+}
+interface Hit {
+  payload: { documentId: string }
+}
+interface Embedder {
+  state: string
+  fittedChunks: number
+  chunks: number
+}
+
+const cut = 10
+/** Long enough that no abstract is cut. */
+const wholeChars = 100_000
+const { values, positionals } = parseArgs({ allowPositionals: true, options: { chunker: { type: 'string' } } })
+const folder = positionals[0] ?? '../shared/data/cranfield'
+
+function lines<T>(name: string): T[] {
+  const text = readFileSync(join(folder, name), 'utf8')
+  return text.split('\n').flatMap(line => (line.trim() ? [JSON.parse(line) as T] : []))
+}
+
+/** Grades by query and document; 0 is irrelevant. */
+function judgements(): Map<string, Map<string, number>> {
+  const grades = new Map<string, Map<string, number>>()
+  for (const line of readFileSync(join(folder, 'qrels.tsv'), 'utf8').split('\n')) {
+    const [query, document, grade] = line.split('\t')
+    if (!grade || !Number.isFinite(Number(grade))) continue
+    if (!grades.has(query!)) grades.set(query!, new Map())
+    grades.get(query!)!.set(document!, Number(grade))
+  }
+  return grades
+}
+
+/** Discounted cumulative gain, linear in the grade. */
+function gain(grades: readonly number[]): number {
+  return grades.slice(0, cut).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
+}
+
+function quality(ranking: readonly string[], grades: Map<string, number>) {
+  const ideal = gain([...grades.values()].sort((a, b) => b - a))
+  const relevant = [...grades.values()].filter(grade => grade > 0).length
+  const found = ranking.slice(0, cut).filter(id => (grades.get(id) ?? 0) > 0).length
+  return { ndcg: ideal ? gain(ranking.map(id => grades.get(id) ?? 0)) / ideal : 0, recall: relevant ? found / relevant : 0 }
+}
+
+async function ingest(server: Server, base: string): Promise<Map<string, string>> {
+  const sourceIds = new Map<string, string>()
+  const chunker = values.chunker === 'whole' ? { maxChars: wholeChars } : undefined
+  const body = lines<Entry>('corpus.jsonl')
+    .filter(entry => entry.text)
+    .map(entry => JSON.stringify({ text: entry.text, sourceDocId: entry._id, metadata: { title: entry.title }, chunker }))
+    .join('\n')
+  const response = await fetch(`${server.url}${base}/ingest/batch`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson' },
+    body,
+  })
+  for (const line of (await response.text()).split('\n')) {
+    if (!line) continue
+    const { document } = JSON.parse(line) as { document?: { documentId: string; sourceDocId: string } }
+    if (document) sourceIds.set(document.documentId, document.sourceDocId)
+  }
+  return sourceIds
+}
+
+/** Wait until everything is fitted; the state is on the wire. */
+async function untilReady(server: Server, base: string): Promise<void> {
+  for (let attempt = 0; attempt < 600; attempt++) {
+    const { embedder } = await call<{ embedder: Embedder }>(server, 'GET', base)
+    if (embedder.state === 'ready' && embedder.fittedChunks === embedder.chunks) return
+    await new Promise(resolve => setTimeout(resolve, 100))
+  }
+  throw new Error('the embedder did not get ready')
+}
+
+async function score(server: Server, base: string, sourceIds: Map<string, string>, mode: object) {
+  const grades = judgements()
+  const measured: { ndcg: number; recall: number; ms: number }[] = []
+  for (const query of lines<Entry>('queries.jsonl')) {
+    const judged = grades.get(query._id)
+    if (!judged) continue
+    const started = performance.now()
+    const hits = await call<Hit[]>(server, 'POST', `${base}/search`, { text: query.text, topK: 100, ...mode })
+    const ms = performance.now() - started
+    const ranking = [...new Set(hits.map(hit => sourceIds.get(hit.payload.documentId)!))]
+    measured.push({ ...quality(ranking, judged), ms })
+  }
+  const times = measured.map(one => one.ms)
+  return [
+    mean(measured.map(one => one.ndcg)).toFixed(4),
+    mean(measured.map(one => one.recall)).toFixed(4),
+    median(times).toFixed(2),
+    quantile(times, 0.99).toFixed(2),
+  ]
+}
+
+const modes: Record<string, object> = {
+  lexical: { hybrid: true, lexicalWeight: 1 },
+  vector: { hybrid: false },
+  hybrid: {},
+}
+
+const server = await startServer()
+try {
+  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', { name: 'bench' })
+  const bases = `/api/v1/workspaces/${workspaceId}/knowledge-bases`
+  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POST', bases, { name: 'cranfield' })
+  const base = `${bases}/${knowledgeBaseId}`
+  const sourceIds = await ingest(server, base)
+  await untilReady(server, base)
+  const rows: string[][] = []
+  for (const [name, mode] of Object.entries(modes)) rows.push([name, ...(await score(server, base, sourceIds, mode))])
+  console.log(table(['mode', 'nDCG@10', 'recall@10', 'p50 ms', 'p99 ms'], rows))
+} finally {
+  await server.stop()
+  remove(server.dataDir)
+}

@@ -1,0 +1,22 @@
+import { Agent, request } from 'undici'
+
+/** Requests per second of one path over some seconds, by a fixed number of connections. */
+export async function throughput(url: string, options: { seconds: number; connections: number }): Promise<number> {
+  const dispatcher = new Agent({ connections: options.connections, pipelining: 1 })
+  const end = performance.now() + options.seconds * 1_000
+  let answered = 0
+  const started = performance.now()
+  await Promise.all(
+    Array.from({ length: options.connections }, async () => {
+      while (performance.now() < end) {
+        const { statusCode, body } = await request(url, { dispatcher })
+        await body.dump()
+        if (statusCode !== 200) throw new Error(`${url}: ${statusCode}`)
+        answered++
+      }
+    }),
+  )
+  const seconds = (performance.now() - started) / 1_000
+  await dispatcher.close()
+  return answered / seconds
+}

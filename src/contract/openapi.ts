@@ -1,0 +1,293 @@
+import { z } from 'zod'
+import type { Access } from './access.ts'
+import { type ErrorCode, errorRegistry } from './errors.ts'
+import { type ParamName, params } from './ids.ts'
+import type { Body, Replies, Route, Topic } from './route.ts'
+import type { Scope } from './scopes.ts'
+
+/** A JSON Schema as it stands in the document. */
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  description?: string
+  default?: unknown
+  enum?: unknown[]
+  const?: unknown
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  additionalProperties?: boolean | Schema
+  anyOf?: Schema[]
+  [keyword: string]: unknown
+}
+
+interface MediaTypes {
+  [mediaType: string]: { schema: Schema }
+}
+
+interface Response {
+  description: string
+  headers?: Record<string, { description: string; schema: Schema }>
+  content?: MediaTypes
+}
+
+export interface Operation {
+  operationId: string
+  summary: string
+  description?: string
+  tags: string[]
+  parameters: {
+    name: string
+    in: 'path' | 'query'
+    required: boolean
+    description?: string
+    schema: Schema
+  }[]
+  requestBody?: { required: true; content: MediaTypes }
+  responses: Record<string, Response | { $ref: string }>
+  security?: Record<string, string[]>[]
+  /** The access rule in words, and the scopes that it asks for. */
+  'x-access': { rule: string; scopes: Scope[] }
+  /** Codes beside the shared ones, in alphabetical order. */
+  'x-error-codes': ErrorCode[]
+}
+
+/** The part of OpenAPI 3.1 that the document uses. */
+export interface OpenApi {
+  openapi: '3.1.0'
+  info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
+  servers: { url: string }[]
+  tags: { name: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    schemas: Record<string, Schema>
+    responses: Record<string, Response>
+    securitySchemes: Record<
+      string,
+      { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description: string }
+    >
+  }
+}
+
+/** Statuses of failures that any operation may have. */
+const shared = {
+  400: 'The request is not valid.',
+  401: 'The caller is not known.',
+  403: 'The caller may not do this.',
+  409: 'The state of the resource does not allow this.',
+  413: 'The body is too large.',
+  422: 'The request is understood and cannot be carried out.',
+  429: 'Too many requests; wait for the seconds in `Retry-After`.',
+  500: 'The runtime failed; the request id leads to the log.',
+} as const
+
+/**
+ * The whole surface as an OpenAPI 3.1 document, from the declarations alone.
+ *
+ * @param api  routes by topic; an operation's id is `topic.operation`
+ */
+export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { version: string }): OpenApi {
+  const schemas: Record<string, Schema> = { Error: errorSchema }
+  const paths: OpenApi['paths'] = {}
+  for (const [topic, routes] of Object.entries(api))
+    for (const [name, route] of Object.entries(routes)) {
+      const path = route.path.replaceAll(/:([A-Za-z]+)/g, '{$1}')
+      paths[path] ??= {}
+      paths[path][route.method.toLowerCase()] = operationOf(topic, name, route, schemas)
+    }
+  return {
+    openapi: '3.1.0',
+    info: {
+      title: 'Workbase',
+      version: about.version,
+      description: 'Retrieval-backed applications: workspaces, knowledge bases, documents and search.',
+      license: { name: 'MIT', identifier: 'MIT' },
+    },
+    servers: [{ url: '/' }],
+    tags: Object.keys(api).map(name => ({ name })),
+    paths,
+    components: {
+      schemas: Object.fromEntries(Object.entries(schemas).sort(([a], [b]) => (a < b ? -1 : 1))),
+      responses: Object.fromEntries(
+        Object.entries(shared).map(([status, description]) => [`Error${status}`, failure(description)]),
+      ),
+      securitySchemes: {
+        WorkbaseApiKey: { type: 'http', scheme: 'bearer', description: 'An API key of a workspace.' },
+        OidcBearer: {
+          type: 'http',
+          scheme: 'bearer',
+          bearerFormat: 'JWT',
+          description: 'An access token of the configured identity provider.',
+        },
+      },
+    },
+  }
+}
+
+/** An access rule as a person would say it. */
+export function accessInWords(access: Access): string {
+  switch (access.kind) {
+    case 'open':
+      return 'open to everyone'
+    case 'anyCaller':
+      return 'any caller; anonymous ones where the runtime allows them'
+    case 'signedIn':
+      return 'a signed-in caller'
+    case 'platform':
+      return 'a caller of the whole runtime, not of single workspaces'
+    case 'member':
+      return 'a caller with access to the workspace'
+    case 'needs':
+      return `a caller with access to the workspace and the scope ${access.scope}${
+        access.raise ? `; a body that ${access.raise.when.describes} also needs ${access.raise.scope}` : ''
+      }`
+  }
+}
+
+function scopesOf(access: Access): Scope[] {
+  if (access.kind !== 'needs') return []
+  return access.raise ? [access.scope, access.raise.scope] : [access.scope]
+}
+
+function operationOf(topic: string, name: string, route: Route, schemas: Record<string, Schema>): Operation {
+  return {
+    operationId: `${topic}.${name}`,
+    summary: route.summary,
+    ...(route.description ? { description: route.description } : undefined),
+    tags: [topic],
+    parameters: [...pathParameters(route), ...queryParameters(route, schemas)],
+    ...(route.body ? { requestBody: requestBodyOf(route.body, schemas) } : undefined),
+    responses: { ...repliesOf(route.replies, schemas), ...failuresOf(route) },
+    security: route.access.kind === 'open' ? [] : [{ WorkbaseApiKey: [] }, { OidcBearer: [] }, {}],
+    'x-access': { rule: accessInWords(route.access), scopes: scopesOf(route.access) },
+    'x-error-codes': [...new Set(route.errors)].sort(),
+  }
+}
+
+function pathParameters({ path }: Route): Operation['parameters'] {
+  return [...path.matchAll(/:([A-Za-z]+)/g)].map(([, name]) => ({
+    name: name!,
+    in: 'path',
+    required: true,
+    schema: schemaOf(params[name as ParamName], 'input', {}),
+  }))
+}
+
+function queryParameters({ query }: Route, schemas: Record<string, Schema>): Operation['parameters'] {
+  if (!query) return []
+  const { properties = {}, required = [] } = schemaOf(query, 'input', schemas)
+  return Object.entries(properties).map(([name, { description, ...schema }]) => ({
+    name,
+    in: 'query',
+    required: required.includes(name),
+    ...(description ? { description } : undefined),
+    schema,
+  }))
+}
+
+function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['requestBody'] {
+  const mediaType = body.kind === 'json' ? 'application/json' : 'application/x-ndjson'
+  return { required: true, content: { [mediaType]: { schema: schemaOf(body.schema, 'input', schemas) } } }
+}
+
+function repliesOf(replies: Replies, schemas: Record<string, Schema>): Record<string, Response> {
+  return Object.fromEntries(
+    Object.entries(replies).map(([status, reply]) => [status, replyOf(Number(status), reply, schemas)]),
+  )
+}
+
+function replyOf(status: number, reply: Replies[number], schemas: Record<string, Schema>): Response {
+  const description =
+    status === 201 ? 'Created' : status === 202 ? 'Accepted' : reply === null ? 'Done' : 'OK'
+  if (reply === null) return { description }
+  if (typeof reply !== 'string')
+    return { description, content: { 'application/json': { schema: schemaOf(reply, 'output', schemas) } } }
+  return { description, content: { [reply]: { schema: reply === 'text/html' ? { type: 'string' } : {} } } }
+}
+
+/** The shared failures, and those of the route's own codes that have another status. */
+function failuresOf(route: Route): Operation['responses'] {
+  const open = route.access.kind === 'open'
+  const failures: Operation['responses'] = {}
+  for (const status of Object.keys(shared))
+    if (!open || status === '400' || status === '500')
+      failures[status] = { $ref: `#/components/responses/Error${status}` }
+  for (const status of new Set(route.errors.map(code => errorRegistry[code].status))) {
+    if (status in failures) continue
+    const codes = route.errors.filter(code => errorRegistry[code].status === status)
+    failures[status] = failure(codes.map(code => `\`${code}\``).join(', '))
+  }
+  return failures
+}
+
+function failure(description: string): Response {
+  return { description, content: { 'application/json': { schema: { $ref: '#/components/schemas/Error' } } } }
+}
+
+const errorSchema: Schema = {
+  type: 'object',
+  description: 'The one body of every failure.',
+  properties: {
+    error: {
+      type: 'object',
+      properties: {
+        code: { type: 'string', description: 'a registered code; see GET /error-codes' },
+        message: { type: 'string' },
+        requestId: { type: 'string' },
+        hint: { type: 'string', description: 'what to do next' },
+        docs: { type: 'string', description: 'where the documentation speaks of the code' },
+      },
+      required: ['code', 'message', 'requestId'],
+    },
+  },
+  required: ['error'],
+}
+
+/**
+ * The JSON Schema of a zod schema; named schemas move to the components.
+ *
+ * @throws Error two schemas of one name differ
+ */
+function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Schema>): Schema {
+  const made = z.toJSONSchema(schema, {
+    io,
+    unrepresentable: 'any',
+    override: ({ zodSchema, jsonSchema }) => {
+      if (zodSchema._zod.def.type === 'pipe' && io === 'output')
+        Object.assign(jsonSchema, schemaOf(sourceOf(zodSchema), 'input', schemas))
+      tidy(jsonSchema as Schema, io)
+    },
+  })
+  const {
+    $defs = {},
+    $schema: _dialect,
+    ...own
+  } = withComponentRefs(made as Schema & { $defs?: typeof schemas })
+  for (const [name, definition] of Object.entries($defs)) {
+    if (schemas[name] && JSON.stringify(schemas[name]) !== JSON.stringify(definition))
+      throw new Error(`two schemas are named ${name}`)
+    schemas[name] = definition
+  }
+  return own
+}
+
+/** What a transformed value is made from; on the wire a reply has the form of its source. */
+function sourceOf(schema: z.core.$ZodType): z.ZodType {
+  return (schema._zod.def as z.core.$ZodPipeDef).in as z.ZodType
+}
+
+/** Take out what zod says of its own checks and a reader cannot use; a reply may gain fields. */
+function tidy(schema: Schema, io: 'input' | 'output'): void {
+  if (schema.format) delete schema.pattern
+  if (schema.minimum === -Number.MAX_SAFE_INTEGER) delete schema.minimum
+  if (schema.maximum === Number.MAX_SAFE_INTEGER) delete schema.maximum
+  delete schema.propertyNames
+  if (schema.additionalProperties === false && io === 'output') delete schema.additionalProperties
+}
+
+function withComponentRefs<T>(schema: T): T {
+  return JSON.parse(
+    JSON.stringify(schema).replaceAll('"$ref":"#/$defs/', '"$ref":"#/components/schemas/'),
+  ) as T
+}

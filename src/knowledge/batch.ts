@@ -1,0 +1,62 @@
+import type { Caller } from '../access/caller.ts'
+import type { Ingest } from '../contract/documents.ts'
+import { errorDocs, type WbError } from '../contract/errors.ts'
+import type { Line } from '../contract/route.ts'
+import type { Ingestion, IngestResult } from './ingest.ts'
+
+/** Lines that are worked on at once; answers wait for their turn, so memory stays bounded. */
+const inFlightMax = 32
+
+type Settle = (error: unknown) => WbError
+
+/**
+ * Ingest lines as they arrive; one outcome a line, in the order of the lines.
+ *
+ * @param settle  turns whatever was thrown into what the wire may say
+ */
+export async function* ingestLines(
+  ingestion: Ingestion,
+  base: { workspaceId: string; knowledgeBaseId: string },
+  lines: AsyncIterable<Line<Ingest>>,
+  caller: Caller,
+  settle: Settle,
+): AsyncGenerator<object> {
+  const waiting: Promise<object>[] = []
+  for await (const line of lines) {
+    waiting.push(ingestLine(ingestion, base, line, caller, settle))
+    if (waiting.length >= inFlightMax) yield await waiting.shift()!
+  }
+  for (const outcome of waiting) yield await outcome
+}
+
+async function ingestLine(
+  ingestion: Ingestion,
+  base: { workspaceId: string; knowledgeBaseId: string },
+  line: Line<Ingest>,
+  caller: Caller,
+  settle: Settle,
+): Promise<object> {
+  try {
+    if ('error' in line) throw line.error
+    const result = await ingestion.ingest(base.workspaceId, base.knowledgeBaseId, line.value, caller)
+    const { status, body } = ingestReply(result)
+    return { line: line.line, status, ...body }
+  } catch (error) {
+    const { code, status, message, hint } = settle(error)
+    return {
+      line: line.line,
+      status,
+      error: { code, message, requestId: caller.requestId, hint, docs: errorDocs(code) },
+    }
+  }
+}
+
+/** An ingest as the wire tells it. @see contract 11.5 */
+export function ingestReply(result: IngestResult) {
+  if (result.kind === 'ingested')
+    return {
+      status: 201 as const,
+      body: { document: result.document, chunks: result.chunks, astraQueries: [] },
+    }
+  return { status: 200 as const, body: { document: result.document, outcome: result.outcome } }
+}

@@ -1,0 +1,263 @@
+import type { Caller } from '../access/caller.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import { changeRow } from '../storage/change.ts'
+import type { RecordView } from '../storage/content.ts'
+import type { Cursors, Page, Pager } from '../storage/cursor.ts'
+import { listingOf } from '../storage/missing.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { type DocumentRow, tables } from '../storage/tables.ts'
+import type { BaseContext, KnowledgeBases } from './bases.ts'
+import { spaceAttemptsMax, titleOf } from './records.ts'
+import { shownPayload } from './search.ts'
+import type { Space } from './space.ts'
+
+interface Parts {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly cursors: Cursors
+  readonly clock: Clock
+  readonly bases: KnowledgeBases
+  readonly space: Space
+}
+
+/** Chunks that are rewritten in one transaction when metadata changes. */
+const rewriteSlice = 256
+
+const unset = {
+  sourceDocId: null,
+  sourceFilename: null,
+  fileType: null,
+  fileSize: null,
+  contentHash: null,
+  chunkTotal: null,
+  ingestedAt: null,
+  status: 'pending',
+  errorMessage: null,
+  metadata: {},
+  visibleTo: null,
+  ownerPrincipalId: null,
+} as const
+
+/** Documents of knowledge bases. */
+export class Documents {
+  constructor(private readonly parts: Parts) {}
+
+  /** @throws knowledge_base_not_found */
+  async list(workspaceId: string, knowledgeBaseId: string, query: PageQuery): Promise<Page<DocumentRow>> {
+    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    const list = { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
+    return this.parts.pager.page(tables.documents, list, query)
+  }
+
+  /**
+   * Register a document without content.
+   *
+   * @throws knowledge_base_not_found
+   * @throws conflict  the id is taken
+   */
+  async create(workspaceId: string, knowledgeBaseId: string, body: DocumentCreate): Promise<Document> {
+    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    const row: DocumentRow = {
+      ...unset,
+      ...body,
+      workspaceId,
+      knowledgeBaseId,
+      documentId: body.documentId ?? newId(),
+      updatedAt: timestamp(this.parts.clock),
+      ingestKey: null,
+    }
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
+      { op: 'insert', table: tables.documents, row },
+    ])
+    if (outcome.ok) return row
+    if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    throw new WbError('conflict', `document with id '${row.documentId}' already exists`)
+  }
+
+  /** @throws document_not_found, knowledge_base_not_found */
+  async get(workspaceId: string, knowledgeBaseId: string, documentId: string): Promise<DocumentRow> {
+    const stored = await this.parts.rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId])
+    if (stored) return stored.row
+    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    throw documentNotFound(documentId)
+  }
+
+  /**
+   * Change a document; changed metadata and visibility reach its chunks first, so that a failure leaves
+   * the document saying what its chunks say.
+   *
+   * @throws document_not_found, knowledge_base_not_found
+   */
+  async update(key: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
+    const before = await this.get(key.workspaceId, key.knowledgeBaseId, key.documentId)
+    const after = { ...before, ...patch }
+    if (isStampChanged(before, after)) await this.restamp(key, before, after, caller)
+    const now = timestamp(this.parts.clock)
+    const changed = await changeRow(this.parts.rows, tables.documents, keyOf(key), row => ({
+      ...row,
+      ...patch,
+      updatedAt: now,
+    }))
+    if (!('row' in changed)) throw documentNotFound(key.documentId)
+    return changed.row
+  }
+
+  /** @throws document_not_found, knowledge_base_not_found */
+  async delete(key: DocumentKey): Promise<void> {
+    const context = await this.parts.bases.context(key.workspaceId, key.knowledgeBaseId)
+    const outcome = await context.store.write(
+      [{ op: 'deleteDocument', ...context.key, documentId: key.documentId }],
+      [{ op: 'delete', table: tables.documents, key: keyOf(key) }],
+    )
+    if (!outcome.ok) throw documentNotFound(key.documentId)
+  }
+
+  /** Delete documents one by one; a failure is told and the rest goes on. */
+  async deleteEach(workspaceId: string, knowledgeBaseId: string, documentIds: readonly string[]) {
+    await this.parts.bases.context(workspaceId, knowledgeBaseId)
+    const deleted: string[] = []
+    const failed: { documentId: string; code: string; message: string }[] = []
+    for (const documentId of new Set(documentIds)) {
+      try {
+        await this.delete({ workspaceId, knowledgeBaseId, documentId })
+        deleted.push(documentId)
+      } catch (error) {
+        failed.push({ documentId, ...whyNotDeleted(error) })
+      }
+    }
+    return { deleted, failed }
+  }
+
+  /**
+   * Chunks in order, nulls last.
+   *
+   * @throws document_not_found, invalid_cursor, list_records_not_supported
+   */
+  async chunks(
+    key: DocumentKey,
+    query: { limit: number; cursor?: string },
+    caller: Caller,
+  ): Promise<Page<Chunk>> {
+    await this.get(key.workspaceId, key.knowledgeBaseId, key.documentId)
+    const context = await this.parts.bases.context(key.workspaceId, key.knowledgeBaseId)
+    const list = ['chunks', ...keyOf(key)].join('/')
+    const after = query.cursor === undefined ? undefined : this.parts.cursors.open(list, query.cursor)
+    const views = await listingOf(context.store).ofDocument(context.key, {
+      documentId: key.documentId,
+      after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
+      limit: query.limit + 1,
+      visibility: caller.visibility,
+    })
+    const shown = views.slice(0, query.limit)
+    const last = views.length > query.limit ? shown.at(-1) : undefined
+    return {
+      items: shown.map(toChunk),
+      nextCursor: last ? this.parts.cursors.seal(list, [last.chunkIndex, last.id]) : null,
+    }
+  }
+
+  /** Rewrite the payloads of a document's chunks; their vectors follow a changed title where the runtime makes them. */
+  private async restamp(
+    key: DocumentKey,
+    before: DocumentRow,
+    after: DocumentRow,
+    caller: Caller,
+  ): Promise<void> {
+    const context = await this.parts.bases.context(key.workspaceId, key.knowledgeBaseId)
+    let cursor: { chunkIndex: number | null; id: string } | undefined
+    for (;;) {
+      const views = await listingOf(context.store).ofDocument(context.key, {
+        documentId: key.documentId,
+        after: cursor,
+        limit: rewriteSlice,
+        visibility: caller.visibility,
+      })
+      const last = views.at(-1)
+      if (!last) return
+      await this.rewrite(context, views, { before, after }, caller)
+      cursor = { chunkIndex: last.chunkIndex, id: last.id }
+    }
+  }
+
+  private async rewrite(
+    context: BaseContext,
+    listed: readonly RecordView[],
+    document: { before: DocumentRow; after: DocumentRow },
+    caller: Caller,
+  ): Promise<void> {
+    for (let attempt = 0; attempt < spaceAttemptsMax; attempt++) {
+      const views = await context.store.read(
+        context.key,
+        listed.map(view => view.record),
+        {
+          vectors: true,
+          visibility: caller.visibility,
+        },
+      )
+      const title = titleOf(document.after.metadata)
+      const passages = views.map(view => ({ title, text: view.text ?? '' }))
+      const embedded = context.fitted
+        ? await this.parts.space.embed(context, passages, 'document', caller.signal)
+        : { generation: context.collection.generation, vectors: views.map(view => view.vector!) }
+      const records = views.map((view, at) => ({
+        ...view,
+        title,
+        payload: stampedPayload(view.payload, document),
+        vector: embedded.vectors[at]!,
+      }))
+      const change = { op: 'upsert' as const, ...context.key, generation: embedded.generation, records }
+      if ((await context.store.write([change], [])).ok) return
+    }
+    throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+  }
+}
+
+export interface DocumentKey {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+  readonly documentId: string
+}
+
+/** Payload of a document's chunk beside its own place: metadata, and who may see it. */
+export function documentPayload(document: Pick<Document, 'metadata' | 'visibleTo'>): Record<string, unknown> {
+  return document.visibleTo
+    ? { ...document.metadata, visible_to: document.visibleTo }
+    : { ...document.metadata }
+}
+
+function stampedPayload(
+  payload: Record<string, unknown>,
+  document: { before: DocumentRow; after: DocumentRow },
+) {
+  const dropped = documentPayload(document.before)
+  const kept = Object.fromEntries(Object.entries(payload).filter(([key]) => !Object.hasOwn(dropped, key)))
+  return { ...documentPayload(document.after), ...kept }
+}
+
+function isStampChanged(before: DocumentRow, after: DocumentRow): boolean {
+  return JSON.stringify(documentPayload(before)) !== JSON.stringify(documentPayload(after))
+}
+
+function keyOf(key: DocumentKey): string[] {
+  return [key.workspaceId, key.knowledgeBaseId, key.documentId]
+}
+
+function toChunk(view: RecordView): Chunk {
+  return { id: view.id, chunkIndex: view.chunkIndex, text: view.text, payload: shownPayload(view) }
+}
+
+function documentNotFound(documentId: string): WbError {
+  return new WbError('document_not_found', `document '${documentId}' not found`)
+}
+
+function whyNotDeleted(error: unknown): { code: string; message: string } {
+  if (!(error instanceof WbError))
+    return { code: 'delete_failed', message: 'the document could not be deleted' }
+  const code = error.code === 'document_not_found' ? 'not_found' : 'delete_failed'
+  return { code, message: error.message }
+}

@@ -1,0 +1,247 @@
+import type { Caller } from '../access/caller.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId, sha256 } from '../base/id.ts'
+import type { Host } from '../base/threads.ts'
+import type { Document, Ingest } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import type { ChunkingService } from '../contract/services.ts'
+import type { ContentRecord, ContentWrite } from '../storage/content.ts'
+import type { Outcome, RowStore, Write } from '../storage/rows.ts'
+import { type DocumentRow, tables } from '../storage/tables.ts'
+import type { Services } from '../workspaces/services.ts'
+import type { BaseContext, KnowledgeBases } from './bases.ts'
+import { documentPayload } from './documents.ts'
+import type { PassageOps, Prepared } from './passages.ts'
+import { collectionGone, spaceAttemptsMax, titleOf } from './records.ts'
+import type { Space } from './space.ts'
+
+/** Texts up to this length are hashed on the spot; it takes under a millisecond. */
+const hashHereChars = 250_000
+/** Documents of one file name that are looked at; more is not a name any more. */
+const namesakesMax = 1_000
+
+export type IngestResult =
+  | { readonly kind: 'ingested'; readonly document: Document; readonly chunks: number }
+  | {
+      readonly kind: 'existing'
+      readonly document: Document
+      readonly outcome: 'duplicate' | 'name_conflict'
+    }
+
+interface Parts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly bases: KnowledgeBases
+  readonly chunking: Services<ChunkingService>
+  readonly space: Space
+  /** Chunking and embedding of what is ingested. */
+  readonly index: Host<PassageOps>
+  /** Told after each document, so that a fit follows when it is due. */
+  readonly ingested: (context: BaseContext) => void
+}
+
+/** What is known of a text before it is chunked. */
+interface Intake {
+  readonly context: BaseContext
+  readonly body: Ingest
+  readonly documentId: string
+  readonly contentHash: string
+  readonly ingestKey: string
+  /** Documents that this one takes the place of. */
+  readonly replaced: readonly DocumentRow[]
+}
+
+/** Turns texts into documents: chunk, embed, and write document, chunks and index in one transaction. */
+export class Ingestion {
+  constructor(private readonly parts: Parts) {}
+
+  /**
+   * Ingest one text. A text that the knowledge base holds already, or whose file name another text has, changes
+   * nothing unless `overwriteOnNameConflict` is set; then the old document goes in the same transaction.
+   *
+   * @throws conflict                the document id is taken
+   * @throws invalid_chunker         service and override do not make a valid chunker; the document is kept as failed
+   * @throws embedding_unavailable, embedding_dimension_mismatch  likewise
+   */
+  async ingest(
+    workspaceId: string,
+    knowledgeBaseId: string,
+    body: Ingest,
+    caller: Caller,
+  ): Promise<IngestResult> {
+    for (let attempt = 0; attempt < spaceAttemptsMax; attempt++) {
+      const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
+      const intake = await this.accept(context, body)
+      if ('kind' in intake) return intake
+      const prepared = await this.prepare(intake, caller)
+      const written = await this.write(intake, prepared)
+      if (written) {
+        this.parts.ingested(context)
+        return written
+      }
+    }
+    throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+  }
+
+  /** Compare with what is there; ends here when the text or its name is known. @see contract 11.4 */
+  private async accept(context: BaseContext, body: Ingest): Promise<Intake | IngestResult> {
+    const { workspaceId, knowledgeBaseId } = context.base
+    const contentHash =
+      body.text.length <= hashHereChars ? sha256(body.text) : await this.parts.index.run('hash', body.text)
+    const ingestKey = `${knowledgeBaseId}::${contentHash}`
+    const same = await this.withIngestKey(ingestKey)
+    if (same) return { kind: 'existing', document: same, outcome: 'duplicate' }
+    const namesakes = await this.namesakes(context, body.sourceFilename)
+    const rival = namesakes.find(row => row.status !== 'failed')
+    if (rival && !body.overwriteOnNameConflict)
+      return { kind: 'existing', document: rival, outcome: 'name_conflict' }
+    const documentId = body.documentId ?? newId()
+    const taken =
+      body.documentId &&
+      (await this.parts.rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]))
+    if (taken) throw idTaken(documentId)
+    return { context, body, documentId, contentHash, ingestKey, replaced: namesakes }
+  }
+
+  private async prepare(intake: Intake, caller: Caller): Promise<Prepared> {
+    const { context, body } = intake
+    try {
+      const service = await this.parts.chunking.get(context.base.workspaceId, context.base.chunkingServiceId)
+      const title = titleOf(body.metadata)
+      const prepared = await this.parts.index.run('prepare', {
+        text: body.text,
+        title,
+        service,
+        override: body.chunker,
+        fittedIn: context.fitted ? context.key : undefined,
+      })
+      if (context.fitted || prepared.chunks.length === 0)
+        return { ...prepared, generation: prepared.generation }
+      const passages = prepared.chunks.map(text => ({ title, text }))
+      return { ...prepared, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
+    } catch (error) {
+      await this.keepFailed(intake, error)
+      throw error
+    }
+  }
+
+  /** Undefined: the space or a namesake moved meanwhile; begin again. */
+  private async write(intake: Intake, prepared: Prepared): Promise<IngestResult | undefined> {
+    const { context, replaced } = intake
+    const { workspaceId, knowledgeBaseId } = context.base
+    const now = timestamp(this.parts.clock)
+    const row = this.row(intake, {
+      status: 'ready',
+      chunkTotal: prepared.chunks.length,
+      ingestedAt: now,
+      updatedAt: now,
+    })
+    const drops = replaced.map(
+      (old): ContentWrite => ({ op: 'deleteDocument', ...context.key, documentId: old.documentId }),
+    )
+    const rows: Write[] = [
+      { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
+      ...replaced.map(
+        (old): Write => ({
+          op: 'delete',
+          table: tables.documents,
+          key: [workspaceId, knowledgeBaseId, old.documentId],
+        }),
+      ),
+      { op: 'insert', table: tables.documents, row: { ...row, ingestKey: intake.ingestKey } },
+    ]
+    const records = recordsOf(row, prepared)
+    const upsert: ContentWrite = { op: 'upsert', ...context.key, generation: prepared.generation, records }
+    const outcome = await context.store.write([...drops, upsert], rows)
+    if (outcome.ok) return { kind: 'ingested', document: row, chunks: records.length }
+    return this.refused(intake, outcome, rows.length)
+  }
+
+  private async refused(
+    intake: Intake,
+    outcome: Outcome & { ok: false },
+    rows: number,
+  ): Promise<IngestResult | undefined> {
+    const { workspaceId, knowledgeBaseId } = intake.context.base
+    if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    if (outcome.reason === 'exists') throw idTaken(intake.documentId)
+    if (outcome.reason === 'absent' && outcome.at >= rows) throw collectionGone()
+    if (outcome.reason !== 'taken') return undefined
+    const same = await this.withIngestKey(intake.ingestKey)
+    return same && { kind: 'existing', document: same, outcome: 'duplicate' }
+  }
+
+  /** Keep a trace of what could not be ingested; it stands in nobody's way when it is sent again. */
+  private async keepFailed(intake: Intake, error: unknown): Promise<void> {
+    const errorMessage = error instanceof WbError ? error.message : 'the text could not be ingested'
+    const row = this.row(intake, { status: 'failed', errorMessage, updatedAt: timestamp(this.parts.clock) })
+    await this.parts.rows.atomic([
+      { op: 'insert', table: tables.documents, row: { ...row, ingestKey: null } },
+    ])
+  }
+
+  private row(intake: Intake, state: Partial<Document> & Pick<Document, 'status' | 'updatedAt'>): Document {
+    const { body, context } = intake
+    return {
+      workspaceId: context.base.workspaceId,
+      knowledgeBaseId: context.base.knowledgeBaseId,
+      documentId: intake.documentId,
+      sourceDocId: body.sourceDocId,
+      sourceFilename: body.sourceFilename,
+      fileType: body.fileType,
+      fileSize: body.fileSize,
+      contentHash: intake.contentHash,
+      chunkTotal: null,
+      ingestedAt: null,
+      errorMessage: null,
+      metadata: body.metadata,
+      visibleTo: body.visibleTo ?? null,
+      ownerPrincipalId: body.ownerPrincipalId ?? null,
+      ...state,
+    }
+  }
+
+  private async withIngestKey(ingestKey: string): Promise<DocumentRow | undefined> {
+    const [stored] = await this.parts.rows.list(tables.documents, {
+      index: 'byIngestKey',
+      prefix: [ingestKey],
+      limit: 1,
+    })
+    return stored?.row
+  }
+
+  private async namesakes(context: BaseContext, name: string | null): Promise<DocumentRow[]> {
+    if (!name) return []
+    const { workspaceId, knowledgeBaseId } = context.base
+    const found = await this.parts.rows.list(tables.documents, {
+      index: 'byFilename',
+      prefix: [workspaceId, knowledgeBaseId, name],
+      limit: namesakesMax,
+    })
+    return found.map(stored => stored.row)
+  }
+}
+
+function recordsOf(document: Document, prepared: Prepared): ContentRecord[] {
+  const { knowledgeBaseId, documentId } = document
+  const title = titleOf(document.metadata)
+  return prepared.chunks.map((text, chunkIndex) => ({
+    id: `${documentId}:${chunkIndex}`,
+    documentId,
+    chunkIndex,
+    title,
+    text,
+    payload: {
+      ...documentPayload(document),
+      knowledgeBaseId,
+      documentId,
+      chunkIndex,
+      'chunker.id': prepared.chunkerId,
+    },
+    vector: prepared.vectors[chunkIndex]!,
+  }))
+}
+
+function idTaken(documentId: string): WbError {
+  return new WbError('conflict', `document with id '${documentId}' already exists`)
+}

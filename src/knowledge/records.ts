@@ -1,0 +1,90 @@
+import type { Caller } from '../access/caller.ts'
+import type { Upsert } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import type { ContentRecord, Payload } from '../storage/content.ts'
+import type { BaseContext, KnowledgeBases } from './bases.ts'
+import { rejectRawVector, requireDimension } from './guards.ts'
+import type { Space } from './space.ts'
+
+/** A refit that goes on meanwhile moves the space; each attempt embeds anew. */
+export const spaceAttemptsMax = 5
+
+/** Records that clients store directly. */
+export class Records {
+  constructor(
+    private readonly bases: KnowledgeBases,
+    private readonly space: Space,
+  ) {}
+
+  /**
+   * Store records, each replacing the one with its id; all or none.
+   *
+   * @returns how many were stored
+   * @throws validation_error               an id stands twice
+   * @throws dimension_mismatch, vector_collection_not_allowed, embedding_unavailable
+   */
+  async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
+    refuseRepeats(body.records)
+    for (let attempt = 0; attempt < spaceAttemptsMax; attempt++) {
+      const context = await this.bases.context(workspaceId, knowledgeBaseId)
+      const { records, generation } = await this.compose(context, body, caller)
+      const outcome = await context.store.write([{ op: 'upsert', ...context.key, generation, records }], [])
+      if (outcome.ok) return records.length
+      if (outcome.reason === 'absent') throw collectionGone()
+    }
+    throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+  }
+
+  /** @returns whether there was such a record */
+  async delete(workspaceId: string, knowledgeBaseId: string, recordId: string): Promise<boolean> {
+    const { store, key } = await this.bases.context(workspaceId, knowledgeBaseId)
+    const outcome = await store.write([{ op: 'deleteRecord', ...key, id: recordId }], [])
+    return outcome.ok
+  }
+
+  private async compose(context: BaseContext, body: Upsert, caller: Caller) {
+    body.records.forEach((record, at) => {
+      if (!record.vector) return
+      if (context.fitted) rejectRawVector(`records.${at}.vector`)
+      requireDimension(`records.${at}.vector`, record.vector.length, context.collection.dimension)
+    })
+    const texts = body.records.filter(record => record.text !== undefined)
+    const passages = texts.map(record => ({ title: titleOf(record.payload), text: record.text! }))
+    const { generation, vectors } =
+      passages.length > 0
+        ? await this.space.embed(context, passages, 'document', caller.signal)
+        : { generation: context.collection.generation, vectors: [] }
+    const embedded = vectors.values()
+    const records = body.records.map(
+      (record): ContentRecord => ({
+        id: record.id,
+        documentId: null,
+        chunkIndex: null,
+        title: titleOf(record.payload),
+        text: record.text ?? null,
+        payload: record.payload ?? {},
+        vector: record.vector ? Float32Array.from(record.vector) : embedded.next().value!,
+      }),
+    )
+    return { records, generation }
+  }
+}
+
+/** The title of a record or document: text under `title`. */
+export function titleOf(payload: Payload | undefined): string | null {
+  return typeof payload?.title === 'string' ? payload.title : null
+}
+
+export function collectionGone(): WbError {
+  return new WbError('collection_unavailable', 'the collection of this knowledge base is gone')
+}
+
+function refuseRepeats(records: Upsert['records']): void {
+  const seen = new Map<string, number>()
+  records.forEach(({ id }, at) => {
+    const first = seen.get(id)
+    if (first !== undefined)
+      throw new WbError('validation_error', `records.${at}.id: repeats records.${first}.id`)
+    seen.set(id, at)
+  })
+}

@@ -1,0 +1,103 @@
+import type { Handlers } from '../access/caller.ts'
+import type { documents, records } from '../contract/documents.ts'
+import type { WbError } from '../contract/errors.ts'
+import type { kb } from '../contract/knowledge.ts'
+import type { chunkers } from '../contract/services.ts'
+import type { KnowledgeBases } from './bases.ts'
+import { ingestLines, ingestReply } from './batch.ts'
+import { chunkers as registry } from './chunk/index.ts'
+import type { Documents } from './documents.ts'
+import type { Ingestion } from './ingest.ts'
+import type { Records } from './records.ts'
+import type { Searcher } from './search.ts'
+
+export function chunkerHandlers(): Handlers<typeof chunkers> {
+  return { list: () => ({ status: 200, body: { items: [...registry] } }) }
+}
+
+export function kbHandlers(bases: KnowledgeBases, searcher: Searcher): Handlers<typeof kb> {
+  return {
+    list: async ({ params, query }) => ({ status: 200, body: await bases.list(params.workspaceId, query) }),
+    create: async ({ params, body }) => {
+      const base = await bases.create(params.workspaceId, body)
+      return { status: 201, body: { ...base, astraQueries: [] } }
+    },
+    show: async ({ params }) => ({
+      status: 200,
+      body: await bases.show(params.workspaceId, params.knowledgeBaseId),
+    }),
+    update: async ({ params, body }) => ({
+      status: 200,
+      body: await bases.update(params.workspaceId, params.knowledgeBaseId, body),
+    }),
+    delete: async ({ params }) => {
+      await bases.delete(params.workspaceId, params.knowledgeBaseId)
+      return { status: 204, body: undefined }
+    },
+    search: async ({ params, body }, caller) => {
+      const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
+      const { hits, ignored } = await searcher.search(context, body, caller)
+      return { status: 200, body: hits, ignored }
+    },
+  }
+}
+
+export function documentHandlers(
+  rooms: { bases: KnowledgeBases; documents: Documents; ingestion: Ingestion },
+  settle: (error: unknown) => WbError,
+): Handlers<typeof documents> {
+  const room = rooms.documents
+  return {
+    list: async ({ params, query }) => ({
+      status: 200,
+      body: await room.list(params.workspaceId, params.knowledgeBaseId, query),
+    }),
+    create: async ({ params, body }) => ({
+      status: 201,
+      body: await room.create(params.workspaceId, params.knowledgeBaseId, body),
+    }),
+    show: async ({ params }) => ({
+      status: 200,
+      body: await room.get(params.workspaceId, params.knowledgeBaseId, params.documentId),
+    }),
+    update: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await room.update(params, body, caller),
+    }),
+    delete: async ({ params }) => {
+      await room.delete(params)
+      return { status: 204, body: undefined }
+    },
+    bulkDelete: async ({ params, body }) => ({
+      status: 200,
+      body: await room.deleteEach(params.workspaceId, params.knowledgeBaseId, body.documentIds),
+    }),
+    chunks: async ({ params, query }, caller) => {
+      const { items, nextCursor } = await room.chunks(params, query, caller)
+      return {
+        status: 200,
+        body: items,
+        headers: nextCursor === null ? undefined : { 'x-next-cursor': nextCursor },
+      }
+    },
+    ingest: async ({ params, body }, caller) =>
+      ingestReply(await rooms.ingestion.ingest(params.workspaceId, params.knowledgeBaseId, body, caller)),
+    ingestBatch: async ({ params, body }, caller) => {
+      await rooms.bases.context(params.workspaceId, params.knowledgeBaseId)
+      return { status: 200, body: ingestLines(rooms.ingestion, params, body, caller, settle) }
+    },
+  }
+}
+
+export function recordHandlers(room: Records): Handlers<typeof records> {
+  return {
+    upsert: async ({ params, body }, caller) => ({
+      status: 200,
+      body: { upserted: await room.upsert(params.workspaceId, params.knowledgeBaseId, body, caller) },
+    }),
+    delete: async ({ params }) => ({
+      status: 200,
+      body: { deleted: await room.delete(params.workspaceId, params.knowledgeBaseId, params.recordId) },
+    }),
+  }
+}

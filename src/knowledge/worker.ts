@@ -1,0 +1,12 @@
+import { serve } from '../base/threads.ts'
+import { openEmbedded } from '../storage/open.ts'
+import { passageOps } from './passages.ts'
+
+/** A thread with a connection of its own to the store. */
+serve((data: { path: string }) => {
+  const opening = openEmbedded({ path: data.path, threads: false })
+  return {
+    ops: passageOps(opening.then(store => store.content)),
+    close: () => opening.then(store => store.close()),
+  }
+})

@@ -1,0 +1,258 @@
+import { hostname } from 'node:os'
+import { join } from 'node:path'
+import { withoutVerification } from './auth/authenticate.ts'
+import { type Clock, systemClock, timestamp } from './base/clock.ts'
+import { randomHex } from './base/id.ts'
+import type { Log } from './base/log.ts'
+import { packageRoot, packageVersion } from './base/package.ts'
+import { type Host, inline, threaded } from './base/threads.ts'
+import type { Environment } from './config/environment.ts'
+import { releasePolicy } from './config/release.ts'
+import type { Config } from './config/schema.ts'
+import { WbError } from './contract/errors.ts'
+import { api } from './contract/index.ts'
+import { type App, type AppSettings, createApp } from './http/app.ts'
+import { asWbError } from './http/envelope.ts'
+import { operationalHandlers } from './http/routes.ts'
+import { KnowledgeBases } from './knowledge/bases.ts'
+import { Documents } from './knowledge/documents.ts'
+import { type FitProgress, Fitting } from './knowledge/fitting.ts'
+import { Ingestion } from './knowledge/ingest.ts'
+import { type PassageOps, passageOps } from './knowledge/passages.ts'
+import { Records } from './knowledge/records.ts'
+import { chunkerHandlers, documentHandlers, kbHandlers, recordHandlers } from './knowledge/routes.ts'
+import { Searcher } from './knowledge/search.ts'
+import { Space } from './knowledge/space.ts'
+import { openEmbedder } from './models/open.ts'
+import { directOutbound, type Outbound } from './models/outbound.ts'
+import { Cursors, Pager } from './storage/cursor.ts'
+import { openMemoryContent } from './storage/memory/content.ts'
+import { openEmbedded } from './storage/open.ts'
+import type { RowStore } from './storage/rows.ts'
+import { tables } from './storage/tables.ts'
+import { chunkingHandlers, embeddingHandlers, workspaceHandlers } from './workspaces/routes.ts'
+import { chunkingKind, embeddingKind, Services } from './workspaces/services.ts'
+import { Workspaces } from './workspaces/workspaces.ts'
+
+export interface RuntimeSettings {
+  readonly config: Config
+  readonly environment: Environment
+  /** Absolute path; made when missing. */
+  readonly dataDir: string
+  /** Long work in worker threads, so that the event loop stays free; short commands work on the spot. */
+  readonly threads: boolean
+  /** No other machine can connect: a loopback bind, or no port at all. */
+  readonly loopback: boolean
+  /** This process holds the server lock: it clears what is ephemeral and takes up what others left. */
+  readonly server: boolean
+  readonly log: Log
+}
+
+/** What a test owns. */
+export interface Seams {
+  readonly clock?: Clock
+  readonly outbound?: Outbound
+  /** A code that a route answers without declaring it becomes an internal error. */
+  readonly strictErrors?: boolean
+}
+
+export interface Runtime {
+  readonly app: App
+  fetch(request: Request): Promise<Response>
+  /** How many collections have a fit due. */
+  pending(): Promise<number>
+  /** Finish the work that is due. */
+  settle(options: { signal: AbortSignal; onProgress(step: FitProgress): void }): Promise<void>
+  close(): Promise<void>
+}
+
+/**
+ * Build every room once, in order.
+ *
+ * @throws control_plane_unavailable  the store cannot be opened
+ * @throws driver_unavailable         the configured control plane has no driver here
+ */
+export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
+  const { config, environment, dataDir, log } = settings
+  const clock = seams.clock ?? systemClock
+  requireBuilt(config)
+  const path = storePath(config, dataDir)
+  const threads = settings.threads && path !== ':memory:'
+  const store = await openEmbedded({ path, threads, clock })
+  const { rows } = store
+  const cursors = new Cursors(await cursorKey(rows))
+  const pager = new Pager(rows, cursors)
+  const parts = { rows, pager, cursors, clock, log }
+
+  const hosts = openHosts({ path, threads, content: store.content })
+  const fitting = new Fitting({
+    store: store.content,
+    host: hosts.fit,
+    clock,
+    log,
+    owner: `${hostname()}:${process.pid}:${randomHex(4)}`,
+  })
+
+  const chunking = new Services(chunkingKind, parts)
+  const embedding = new Services(embeddingKind, parts)
+  const bases = new KnowledgeBases({
+    ...parts,
+    stores: { local: store.content, mock: openMemoryContent(rows) },
+    chunking,
+    embedding,
+    fitting: key => fitting.isRunning(key),
+  })
+  const space = new Space({
+    query: hosts.query,
+    openEmbedder: (service, workspaceId) =>
+      openEmbedder(service, workspaceId, {
+        environment,
+        policy: () => releasePolicy(config, dataDir, settings.loopback),
+        outbound: seams.outbound ?? directOutbound,
+      }),
+  })
+  const documents = new Documents({ ...parts, bases, space })
+  const ingestion = new Ingestion({
+    ...parts,
+    bases,
+    chunking,
+    space,
+    index: hosts.index,
+    ingested: context => {
+      if (settings.server && context.fitted) void fitting.grew(context.key)
+    },
+  })
+  const workspaces = new Workspaces({ ...parts, purge: [workspace => bases.purge(workspace)] })
+
+  const app = createApp({
+    api,
+    handlers: {
+      operational: operationalHandlers({
+        build: buildOf(environment, clock),
+        api,
+        clock,
+        countWorkspaces: () => rows.count(tables.workspaces, 'byCreation', []),
+      }),
+      workspaces: workspaceHandlers(workspaces),
+      chunkers: chunkerHandlers(),
+      chunkingServices: chunkingHandlers(chunking),
+      embeddingServices: embeddingHandlers(embedding),
+      kb: kbHandlers(bases, new Searcher(space)),
+      documents: documentHandlers({ bases, documents, ingestion }, asWbError),
+      records: recordHandlers(new Records(bases, space)),
+    },
+    authenticate: withoutVerification(config.auth.anonymousPolicy),
+    log,
+    clock,
+    settings: appSettings(config, settings.loopback, seams.strictErrors ?? false),
+  })
+
+  if (settings.server) {
+    await purgeMocks(rows, workspaces)
+    void fitting.resume()
+  }
+
+  return {
+    app,
+    fetch: request => app.fetch(request),
+    pending: async () => (await fitting.due()).length,
+    settle: ({ signal, onProgress }) => fitting.settle(signal, onProgress),
+    async close() {
+      app.drain()
+      await app.idle()
+      await fitting.close()
+      await hosts.close()
+      await store.close()
+    },
+  }
+}
+
+function buildOf({ app }: Environment, clock: Clock) {
+  return {
+    version: app.version ?? packageVersion(),
+    commit: app.commit ?? 'unknown',
+    buildTime: app.buildTime ?? timestamp(clock),
+  }
+}
+
+function appSettings({ runtime, auth }: Config, loopback: boolean, strictErrors: boolean): AppSettings {
+  return {
+    requestIdHeader: runtime.requestIdHeader,
+    production: runtime.environment === 'production',
+    strictErrors,
+    origin: {
+      loopback,
+      anonymousPasses: auth.mode === 'disabled' || auth.anonymousPolicy === 'allow',
+      publicOrigin: runtime.publicOrigin,
+      allowedHosts: runtime.allowedHosts,
+      allowedOrigins: runtime.allowedOrigins,
+      machineName: hostname(),
+    },
+  }
+}
+
+/** @throws driver_unavailable, control_plane_unavailable  named in the configuration but not built */
+function requireBuilt(config: Config): void {
+  const { driver } = config.controlPlane
+  if (driver === 'postgres' || driver === 'astra')
+    throw new WbError(
+      'driver_unavailable',
+      `controlPlane.driver: '${driver}' has no driver in this version`,
+      {
+        hint: 'Use sqlite, file or memory.',
+      },
+    )
+  if (config.auth.mode !== 'disabled')
+    throw new WbError(
+      'driver_unavailable',
+      `auth.mode: '${config.auth.mode}' has no verifier in this version`,
+      {
+        hint: 'Use disabled, behind an access boundary of your own.',
+      },
+    )
+}
+
+function storePath(config: Config, dataDir: string): string {
+  const plane = config.controlPlane
+  if (plane.driver === 'memory') return ':memory:'
+  if (plane.driver === 'file') return join(plane.root, 'workbase.db')
+  return (plane.driver === 'sqlite' && plane.path) || join(dataDir, 'workbase.db')
+}
+
+/** Threads for work on text by who waits for it, so that a long text holds up no query. */
+function openHosts(parts: {
+  path: string
+  threads: boolean
+  content: Parameters<typeof passageOps>[0] extends Promise<infer S> ? S : never
+}) {
+  const entry = join(packageRoot(), 'dist/src/knowledge/worker.js')
+  const open = (): Host<PassageOps> =>
+    parts.threads
+      ? threaded<PassageOps>(entry, { path: parts.path })
+      : inline(passageOps(Promise.resolve(parts.content)))
+  const [query, index, fit] = [open(), open(), open()]
+  return {
+    query,
+    index,
+    fit,
+    close: async () => {
+      await Promise.all([query.close(), index.close(), fit.close()])
+    },
+  }
+}
+
+/** The secret that seals cursors, made by whichever process comes first. */
+async function cursorKey(rows: RowStore): Promise<string> {
+  const name = 'cursor-key'
+  const stored = await rows.get(tables.settings, [name])
+  if (stored) return stored.row.value
+  const made = { name, value: randomHex(32) }
+  const outcome = await rows.atomic([{ op: 'insert', table: tables.settings, row: made }])
+  return outcome.ok ? made.value : cursorKey(rows)
+}
+
+/** Workspaces of kind `mock` last as long as the server that they were made in. */
+async function purgeMocks(rows: RowStore, workspaces: Workspaces): Promise<void> {
+  const mocks = await rows.list(tables.workspaces, { index: 'byKind', prefix: ['mock'], limit: 10_000 })
+  for (const { row } of mocks) await workspaces.delete(row.workspaceId)
+}

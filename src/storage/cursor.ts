@@ -1,0 +1,97 @@
+import { createHmac, timingSafeEqual } from 'node:crypto'
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+import type { Column, RowStore, Stored, Table, Value } from './rows.ts'
+
+const sealBytes = 12
+
+/** Keyset cursors, sealed so that one works only for the list that gave it. */
+export class Cursors {
+  /** @param key  secret of the store, so that every process of it accepts the same cursors */
+  constructor(private readonly key: string) {}
+
+  /**
+   * @param list      identity of the list: its table, parents and query
+   * @param position  sort values of the last row that was shown
+   */
+  seal(list: string, position: readonly Value[]): string {
+    return Buffer.from(JSON.stringify([...position, this.sign(list, position)])).toString('base64url')
+  }
+
+  /** @throws invalid_cursor  not made by `seal` for this list */
+  open(list: string, cursor: string): Value[] {
+    const parts = cursor.length <= limits.cursorChars ? parse(cursor) : undefined
+    const seal = parts?.pop()
+    if (!parts || typeof seal !== 'string' || !equal(seal, this.sign(list, parts)))
+      throw new WbError('invalid_cursor', 'cursor: not a cursor of this list')
+    return parts
+  }
+
+  private sign(list: string, position: readonly Value[]): string {
+    const mac = createHmac('sha256', this.key)
+      .update(JSON.stringify([list, position]))
+      .digest()
+    return mac.subarray(0, sealBytes).toString('base64url')
+  }
+}
+
+function parse(cursor: string): Value[] | undefined {
+  try {
+    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
+    return Array.isArray(parts) && parts.every(isValue) ? parts : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function isValue(part: unknown): part is Value {
+  return part === null || typeof part === 'string' || typeof part === 'number'
+}
+
+function equal(left: string, right: string): boolean {
+  const [a, b] = [Buffer.from(left), Buffer.from(right)]
+  return a.length === b.length && timingSafeEqual(a, b)
+}
+
+export interface Page<Row> {
+  items: Row[]
+  nextCursor: string | null
+}
+
+/** Reads rows in pages by an index. */
+export class Pager {
+  constructor(
+    private readonly rows: RowStore,
+    private readonly cursors: Cursors,
+  ) {}
+
+  /**
+   * One page of the rows under a prefix of an index.
+   *
+   * @throws invalid_cursor  the cursor is not of this list
+   */
+  async page<Row extends object>(
+    table: Table<Row>,
+    list: { index: string; prefix: readonly Value[] },
+    query: { limit: number; cursor?: string },
+  ): Promise<Page<Row>> {
+    const identity = [table.name, list.index, ...list.prefix].join('/')
+    const after = query.cursor === undefined ? undefined : this.cursors.open(identity, query.cursor)
+    const found = await this.rows.list(table, { ...list, after, limit: query.limit + 1 })
+    const shown = found.slice(0, query.limit)
+    const last = found.length > query.limit ? shown.at(-1) : undefined
+    const nextCursor = last ? this.cursors.seal(identity, position(table, list, last)) : null
+    return { items: shown.map(stored => stored.row), nextCursor }
+  }
+}
+
+function position<Row extends object>(
+  table: Table<Row>,
+  list: { index: string; prefix: readonly Value[] },
+  stored: Stored<Row>,
+): Value[] {
+  const sorting = table.indexes[list.index]!.slice(list.prefix.length)
+  return sorting.map(column =>
+    column === 'ordinal' ? stored.ordinal : (stored.row[column as Column<Row>] as Value),
+  )
+}

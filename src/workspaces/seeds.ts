@@ -1,0 +1,191 @@
+import { newId } from '../base/id.ts'
+import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import type { Workspace, WorkspaceKind } from '../contract/workspaces.ts'
+import type { Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+
+type Seed<Row> = Partial<Row> & Pick<Row, keyof Row & 'name'>
+
+const chunkingDefaults = {
+  status: 'active',
+  endpointBaseUrl: null,
+  endpointPath: null,
+  requestTimeoutMs: null,
+  authType: 'none',
+  credentialRef: null,
+  engineVersion: null,
+  language: null,
+  readingOrder: null,
+  maxPayloadSizeKb: null,
+  enableOcr: null,
+  extractTables: null,
+  extractFigures: null,
+  preserveStructure: true,
+} as const
+
+const passages: Seed<ChunkingService> = {
+  name: 'passages',
+  description: 'Whole sentences, packed into passages; headings and blank lines are kept as breaks.',
+  engine: 'workbase',
+  strategy: 'sentence',
+  chunkUnit: 'characters',
+  maxChunkSize: 1_200,
+  minChunkSize: 200,
+  overlapSize: 200,
+  overlapUnit: 'characters',
+}
+
+const recursive: Seed<ChunkingService> = {
+  name: 'recursive-char-1000',
+  description: 'Windows of up to 1,000 characters that overlap by 150, cut at the widest break.',
+  engine: 'langchain_ts',
+  strategy: 'recursive',
+  chunkUnit: 'characters',
+  maxChunkSize: 1_000,
+  minChunkSize: 100,
+  overlapSize: 150,
+  overlapUnit: 'characters',
+}
+
+const lineRows: Seed<ChunkingService> = {
+  name: 'line-rows-1',
+  description: 'One chunk for each line, for tables and logs.',
+  engine: 'langchain_ts',
+  strategy: 'line',
+  chunkUnit: 'rows',
+  maxChunkSize: 1,
+  minChunkSize: 0,
+  overlapSize: 0,
+  overlapUnit: 'rows',
+}
+
+const embeddingDefaults = {
+  status: 'active',
+  endpointBaseUrl: null,
+  endpointPath: null,
+  requestTimeoutMs: null,
+  authType: 'none',
+  credentialRef: null,
+  distanceMetric: 'cosine',
+  supportedContent: ['text'],
+} as const
+
+/** The provider name of the embedder that the runtime fits on a knowledge base's own text. */
+export const builtInProvider = 'workbase'
+
+const builtIn: Seed<EmbeddingService> = {
+  name: 'workbase-lsa',
+  description: 'Built-in embedder, fitted on the text of each knowledge base; works offline.',
+  provider: builtInProvider,
+  modelName: 'workbase-lsa',
+  embeddingDimension: 128,
+  maxBatchSize: null,
+  maxInputTokens: null,
+  supportedLanguages: ['multi'],
+}
+
+const mockEmbedder: Seed<EmbeddingService> = {
+  name: 'mock-embedder',
+  description: 'Deterministic vectors without meaning, for tests.',
+  provider: 'mock',
+  modelName: 'mock-embedder',
+  embeddingDimension: 1_024,
+  maxBatchSize: 1_000,
+  maxInputTokens: 8_192,
+  supportedLanguages: ['en', 'multi'],
+}
+
+const nvidia: Seed<EmbeddingService> = {
+  name: 'nvidia-nv-embedqa-e5-v5',
+  description: 'Embeds inside the remote database; the runtime itself cannot call it.',
+  provider: 'nvidia',
+  modelName: 'nvidia/nv-embedqa-e5-v5',
+  embeddingDimension: 1_024,
+  maxBatchSize: 64,
+  maxInputTokens: 512,
+  supportedLanguages: ['multi'],
+}
+
+const openrouter = {
+  name: 'openrouter-gpt-4o-mini',
+  description: 'A small, quick chat model by way of OpenRouter.',
+  status: 'active',
+  provider: 'openrouter',
+  engine: null,
+  modelName: 'openai/gpt-4o-mini',
+  modelVersion: null,
+  contextWindowTokens: 128_000,
+  maxOutputTokens: 1_024,
+  temperatureMin: null,
+  temperatureMax: null,
+  supportsStreaming: true,
+  supportsTools: true,
+  endpointBaseUrl: null,
+  endpointPath: null,
+  requestTimeoutMs: null,
+  maxBatchSize: null,
+  authType: 'api_key',
+  credentialRef: 'env:OPENROUTER_API_KEY',
+  supportedLanguages: ['en', 'multi'],
+  supportedContent: ['text'],
+}
+
+const agents = [
+  {
+    name: 'Bobby',
+    description: 'Answers briefly, and says from which passage.',
+    systemPrompt:
+      'Answer from the knowledge bases of this workspace. Search before you answer, be brief, and cite the passages that you used. Say so when they do not hold the answer.',
+  },
+  {
+    name: 'Maven',
+    description: 'Explains at length, weighing what the sources say.',
+    systemPrompt:
+      'Explain thoroughly, from the knowledge bases of this workspace. Search several times where a question has parts, compare what the passages say, cite each claim, and name what stays open.',
+  },
+]
+
+function chunkingSeeds(kind: WorkspaceKind): Seed<ChunkingService>[] {
+  return kind === 'local' ? [passages, recursive, lineRows] : [recursive, lineRows]
+}
+
+function embeddingSeeds(kind: WorkspaceKind): Seed<EmbeddingService>[] {
+  if (kind === 'local') return [builtIn]
+  return kind === 'mock' ? [mockEmbedder] : [nvidia]
+}
+
+/** What a new workspace starts with, in the order in which it is listed. @see contract 4.7 */
+export function seedsOf(workspace: Workspace): Write[] {
+  const { workspaceId, createdAt } = workspace
+  const stamps = { workspaceId, createdAt, updatedAt: createdAt }
+  const llmServiceId = newId()
+  return [
+    ...chunkingSeeds(workspace.kind).map(seed => ({
+      op: 'insert' as const,
+      table: tables.chunkingServices,
+      row: { ...stamps, chunkingServiceId: newId(), ...chunkingDefaults, ...seed },
+    })),
+    ...embeddingSeeds(workspace.kind).map(seed => ({
+      op: 'insert' as const,
+      table: tables.embeddingServices,
+      row: { ...stamps, embeddingServiceId: newId(), ...embeddingDefaults, ...seed },
+    })),
+    { op: 'insert', table: tables.llmServices, row: { ...stamps, llmServiceId, ...openrouter } },
+    ...agents.map(seed => ({
+      op: 'insert' as const,
+      table: tables.agents,
+      row: {
+        ...stamps,
+        agentId: newId(),
+        userPrompt: null,
+        llmServiceId,
+        knowledgeBaseIds: [],
+        toolIds: [],
+        rerankEnabled: false,
+        rerankingServiceId: null,
+        rerankMaxResults: null,
+        ...seed,
+      },
+    })),
+  ]
+}

@@ -1,0 +1,153 @@
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import { type ErrorCode, WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import { changeRow } from '../storage/change.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { Column, RowStore, Table, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import { workspaceNotFound } from './workspaces.ts'
+
+/** Fields that a service of any kind has. */
+interface ServiceLike {
+  workspaceId: string
+  createdAt: string
+  updatedAt: string
+}
+
+/** What tells one kind of service from another. */
+export interface ServiceKind<Row extends ServiceLike> {
+  readonly noun: string
+  readonly table: Table<Row>
+  readonly id: Column<Row>
+  /** Index of knowledge bases by the service that they bind. */
+  readonly boundBy: string
+  readonly notFound: ErrorCode
+  readonly inUse: ErrorCode
+  /** Fields that stored vectors depend on: fixed while a knowledge base binds the service. */
+  readonly fixedWhileBound: readonly Column<Row>[]
+}
+
+export const chunkingKind: ServiceKind<ChunkingService> = {
+  noun: 'chunking service',
+  table: tables.chunkingServices,
+  id: 'chunkingServiceId',
+  boundBy: 'byChunkingService',
+  notFound: 'chunking_service_not_found',
+  inUse: 'chunking_service_in_use',
+  fixedWhileBound: [],
+}
+
+export const embeddingKind: ServiceKind<EmbeddingService> = {
+  noun: 'embedding service',
+  table: tables.embeddingServices,
+  id: 'embeddingServiceId',
+  boundBy: 'byEmbeddingService',
+  notFound: 'embedding_service_not_found',
+  inUse: 'embedding_service_in_use',
+  fixedWhileBound: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
+}
+
+/** Services of one kind. */
+export class Services<Row extends ServiceLike> {
+  constructor(
+    private readonly kind: ServiceKind<Row>,
+    private readonly parts: { rows: RowStore; pager: Pager; clock: Clock },
+  ) {}
+
+  /** @throws workspace_not_found */
+  async list(workspaceId: string, query: PageQuery): Promise<Page<Row>> {
+    await this.requireWorkspace(workspaceId)
+    return this.parts.pager.page(this.kind.table, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+  }
+
+  /**
+   * @param fields  every field of the record but its stamps; a missing id is generated
+   * @throws workspace_not_found
+   * @throws conflict  the id is taken
+   */
+  async create(workspaceId: string, fields: Partial<Row>): Promise<Row> {
+    const now = timestamp(this.parts.clock)
+    const id = fields[this.kind.id] ?? newId()
+    const stamps = { workspaceId, [this.kind.id]: id, createdAt: now, updatedAt: now }
+    const row = { ...fields, ...stamps } as unknown as Row
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.workspaces, key: [workspaceId] },
+      { op: 'insert', table: this.kind.table, row },
+    ])
+    if (outcome.ok) return row
+    if (outcome.at === 0) throw workspaceNotFound(workspaceId)
+    throw new WbError('conflict', `${this.kind.noun} with id '${id}' already exists`)
+  }
+
+  /** @throws workspace_not_found, or the kind's own not-found code */
+  async get(workspaceId: string, id: string): Promise<Row> {
+    const stored = await this.parts.rows.get(this.kind.table, [workspaceId, id])
+    if (stored) return stored.row
+    await this.requireWorkspace(workspaceId)
+    throw this.notFound(id)
+  }
+
+  /** @throws the kind's in-use code when a fixed field changes under a knowledge base */
+  async update(workspaceId: string, id: string, patch: Partial<Row>): Promise<Row> {
+    await this.get(workspaceId, id)
+    const now = timestamp(this.parts.clock)
+    const changed = await changeRow(
+      this.parts.rows,
+      this.kind.table,
+      [workspaceId, id],
+      row => ({ ...row, ...patch, updatedAt: now }),
+      (before, after) =>
+        this.kind.fixedWhileBound.some(field => before[field] !== after[field])
+          ? [this.unbound(workspaceId, id)]
+          : [],
+    )
+    if ('absent' in changed) throw this.notFound(id)
+    if ('refused' in changed)
+      throw new WbError(
+        this.kind.inUse,
+        `a knowledge base binds this ${this.kind.noun}; ${this.kind.fixedWhileBound.join(', ')} are fixed`,
+      )
+    return changed.row
+  }
+
+  /** @throws the kind's in-use code while a knowledge base binds the service */
+  async delete(workspaceId: string, id: string): Promise<void> {
+    await this.get(workspaceId, id)
+    const outcome = await this.parts.rows.atomic([
+      this.unbound(workspaceId, id),
+      { op: 'delete', table: this.kind.table, key: [workspaceId, id] },
+    ])
+    if (outcome.ok) return
+    if (outcome.at === 1) throw this.notFound(id)
+    throw new WbError(this.kind.inUse, `a knowledge base binds this ${this.kind.noun}`)
+  }
+
+  /** The service that was made first in the workspace. */
+  async first(workspaceId: string): Promise<Row | undefined> {
+    const [stored] = await this.parts.rows.list(this.kind.table, {
+      index: 'byWorkspace',
+      prefix: [workspaceId],
+      limit: 1,
+    })
+    return stored?.row
+  }
+
+  notFound(id: string): WbError {
+    return new WbError(this.kind.notFound, `${this.kind.noun} '${id}' not found`)
+  }
+
+  private unbound(workspaceId: string, id: string): Write {
+    return {
+      op: 'requireNone',
+      table: tables.knowledgeBases,
+      index: this.kind.boundBy,
+      prefix: [workspaceId, id],
+    }
+  }
+
+  private async requireWorkspace(workspaceId: string): Promise<void> {
+    if (!(await this.parts.rows.get(tables.workspaces, [workspaceId]))) throw workspaceNotFound(workspaceId)
+  }
+}

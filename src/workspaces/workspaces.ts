@@ -1,0 +1,152 @@
+import type { Subject } from '../access/subject.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { Workspace, WorkspaceCreate, WorkspacePatch } from '../contract/workspaces.ts'
+import { changeRow } from '../storage/change.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { Outcome, RowStore, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import { seedsOf } from './seeds.ts'
+
+/** Removes one kind of thing that a workspace owns; run again after a failure it finishes the rest. */
+export type PurgeStep = (workspace: Workspace) => Promise<void>
+
+/** Tables whose rows go with their workspace. */
+const owned = [
+  tables.documents,
+  tables.knowledgeBases,
+  tables.agents,
+  tables.chunkingServices,
+  tables.embeddingServices,
+  tables.rerankingServices,
+  tables.llmServices,
+]
+
+/** The tenants. */
+export class Workspaces {
+  constructor(
+    private readonly parts: {
+      rows: RowStore
+      pager: Pager
+      clock: Clock
+      log: Log
+      purge: readonly PurgeStep[]
+    },
+  ) {}
+
+  /** Workspaces in the caller's reach, by creation. */
+  async list(query: PageQuery, subject: Subject | null): Promise<Page<Workspace>> {
+    const reach = subject?.workspaceScopes
+    if (!reach) return this.parts.pager.page(tables.workspaces, { index: 'byCreation', prefix: [] }, query)
+    const found = await Promise.all(reach.map(id => this.parts.rows.get(tables.workspaces, [id])))
+    const items = found.flatMap(stored => (stored ? [stored.row] : []))
+    items.sort((a, b) => (a.createdAt + a.workspaceId < b.createdAt + b.workspaceId ? -1 : 1))
+    return { items, nextCursor: null }
+  }
+
+  /**
+   * Create a workspace and what it starts with, in one unit.
+   *
+   * @throws conflict                     the id is taken
+   * @throws workspace_name_conflict      the name is taken
+   * @throws workspace_database_conflict  another workspace is bound to the same url and keyspace
+   */
+  async create(body: WorkspaceCreate): Promise<Workspace> {
+    const { rows, clock } = this.parts
+    const now = timestamp(clock)
+    const workspace: Workspace = {
+      ...body,
+      workspaceId: body.workspaceId ?? newId(),
+      createdAt: now,
+      updatedAt: now,
+    }
+    await this.refuseSharedDatabase(workspace)
+    const outcome = await rows.atomic([
+      { op: 'insert', table: tables.workspaces, row: workspace },
+      ...seedsOf(workspace),
+    ])
+    if (!outcome.ok) throw nameOrIdTaken(outcome, workspace)
+    return workspace
+  }
+
+  /** @throws workspace_not_found */
+  async get(workspaceId: string): Promise<Workspace> {
+    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
+    if (!stored) throw workspaceNotFound(workspaceId)
+    return stored.row
+  }
+
+  /**
+   * @throws workspace_not_found
+   * @throws workspace_name_conflict
+   * @throws workspace_database_conflict
+   */
+  async update(workspaceId: string, patch: WorkspacePatch): Promise<Workspace> {
+    const before = await this.get(workspaceId)
+    if (patch.url !== undefined || patch.keyspace !== undefined)
+      await this.refuseSharedDatabase({ ...before, ...patch })
+    const now = timestamp(this.parts.clock)
+    const changed = await changeRow(this.parts.rows, tables.workspaces, [workspaceId], row => ({
+      ...row,
+      ...patch,
+      updatedAt: now,
+    }))
+    if ('absent' in changed) throw workspaceNotFound(workspaceId)
+    if ('refused' in changed) throw nameOrIdTaken(changed.refused, { ...before, ...patch })
+    return changed.row
+  }
+
+  /**
+   * Delete a workspace and all that it owns. The row goes last, so that a failed delete can be sent again.
+   *
+   * @throws workspace_not_found
+   * @throws cascade_incomplete  something is left; the workspace stays
+   */
+  async delete(workspaceId: string): Promise<void> {
+    const workspace = await this.get(workspaceId)
+    try {
+      for (const step of this.parts.purge) await step(workspace)
+      await this.parts.rows.atomic([
+        ...owned.map(
+          (table): Write => ({ op: 'deleteAll', table, index: 'byWorkspace', prefix: [workspaceId] }),
+        ),
+        { op: 'delete', table: tables.workspaces, key: [workspaceId] },
+      ])
+    } catch (error) {
+      this.parts.log.error({ workspaceId, error }, 'workspace delete stopped half-way')
+      throw new WbError(
+        'cascade_incomplete',
+        `workspace '${workspaceId}' could not be deleted whole`,
+        {},
+        { cause: error },
+      )
+    }
+  }
+
+  private async refuseSharedDatabase(workspace: Workspace): Promise<void> {
+    if (workspace.url === null) return
+    const bound = await this.parts.rows.list(tables.workspaces, {
+      index: 'byUrl',
+      prefix: [workspace.url],
+      limit: 1_000,
+    })
+    const other = bound.find(
+      ({ row }) => row.keyspace === workspace.keyspace && row.workspaceId !== workspace.workspaceId,
+    )
+    if (other)
+      throw new WbError('workspace_database_conflict', 'another workspace is bound to this url and keyspace')
+  }
+}
+
+export function workspaceNotFound(workspaceId: string): WbError {
+  return new WbError('workspace_not_found', `workspace '${workspaceId}' not found`)
+}
+
+function nameOrIdTaken(outcome: Outcome & { ok: false }, workspace: Workspace): WbError {
+  return outcome.reason === 'taken'
+    ? new WbError('workspace_name_conflict', `a workspace named '${workspace.name}' is not available`)
+    : new WbError('conflict', `workspace with id '${workspace.workspaceId}' already exists`)
+}
