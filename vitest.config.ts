@@ -1,0 +1,19 @@
+import { defineConfig } from 'vitest/config'
+
+export default defineConfig({
+  test: {
+    include: ['test/**/*.test.ts'],
+    globalSetup: 'test/structure/built.ts',
+    pool: 'forks',
+    // A test that starts processes shares two cores with the others.
+    testTimeout: 30_000,
+    hookTimeout: 60_000,
+    teardownTimeout: 10_000,
+    env: { NO_COLOR: '1' },
+    coverage: {
+      provider: 'v8',
+      include: ['src/**/*.ts', 'commands/**/*.ts'],
+      reporter: ['text-summary', 'html'],
+    },
+  },
+})
