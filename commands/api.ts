@@ -1,0 +1,85 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../src/cli/command.ts'
+import { UsageError } from '../src/cli/faults.ts'
+import { requestBody } from '../src/cli/request-body.ts'
+import { plain, plainJson } from '../src/cli/terminal-text.ts'
+import { failure } from '../src/client/failure.ts'
+import type { Incoming } from '../src/client/transport.ts'
+
+const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
+
+export default class Api extends WbCommand {
+  static override summary = 'call any route of the API'
+  static override examples = [
+    'wb api GET /api/v1/workspaces --pages',
+    'wb api POST /api/v1/workspaces -d \'{"name": "demo"}\'',
+  ]
+  static override args = {
+    method: Args.string({ required: true, description: 'GET, POST, PATCH, DELETE' }),
+    path: Args.string({ required: true, description: 'path and query, as /docs shows them' }),
+  }
+  static override flags = {
+    data: Flags.string({ char: 'd', summary: 'body: text, @file, or - for stdin', helpValue: 'BODY' }),
+    header: Flags.string({
+      char: 'H',
+      multiple: true,
+      summary: 'further header, as "Name: value"',
+      helpValue: 'HEADER',
+    }),
+    pages: Flags.boolean({ summary: 'follow nextCursor, and print all items' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Api)
+    const method = args.method.toUpperCase()
+    if (!methods.includes(method))
+      throw new UsageError(`"${args.method}" is not a method`, ['wb api GET /version'])
+    const path = args.path.startsWith('/') ? args.path : `/${args.path}`
+    const body = flags.data === undefined ? undefined : await requestBody(flags.data)
+    const headers = {
+      ...(body === undefined ? {} : { 'content-type': 'application/json' }),
+      ...named(flags.header),
+    }
+    if (!flags.pages) return this.print(await this.client.raw({ method, path, headers, body }))
+    const items: unknown[] = []
+    let cursor: string | null = null
+    do {
+      const answer = await this.client.raw({
+        method,
+        path: cursor ? withCursor(path, cursor) : path,
+        headers,
+      })
+      if (answer.status >= 300) throw await failure(answer)
+      const page = JSON.parse(await answer.text()) as { items?: unknown[]; nextCursor?: string | null }
+      if (!Array.isArray(page.items))
+        throw new UsageError(`${path} does not answer in pages`, ['leave --pages out'])
+      items.push(...page.items)
+      cursor = page.nextCursor ?? null
+    } while (cursor)
+    this.output.value(items)
+  }
+
+  private async print(answer: Incoming) {
+    const text = await answer.text()
+    const isJson = answer.headers.get('content-type')?.startsWith('application/json') && text !== ''
+    const terminal = process.stdout.isTTY
+    if (isJson) this.output.result(plainJson(JSON.parse(text), terminal ? 2 : undefined))
+    else if (text !== '') this.output.result(terminal ? plain(text) : text)
+    if (answer.status >= 300)
+      throw await failure({ ...answer, headers: answer.headers, text: async () => text })
+  }
+}
+
+function withCursor(path: string, cursor: string): string {
+  return `${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
+}
+
+function named(headers: readonly string[] = []): Record<string, string> {
+  const pairs = headers.map(header => {
+    const at = header.indexOf(':')
+    if (at < 1) throw new UsageError(`the header "${header}" is not "Name: value"`)
+    return [header.slice(0, at).trim().toLowerCase(), header.slice(at + 1).trim()] as const
+  })
+  return Object.fromEntries(pairs)
+}

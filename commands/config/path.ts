@@ -1,0 +1,17 @@
+import { WbCommand } from '../../src/cli/command.ts'
+import { locateConfig } from '../../src/cli/local.ts'
+import { strangers } from '../../src/cli/resolve-runtime.ts'
+
+export default class ConfigPath extends WbCommand {
+  static override summary = 'print which configuration file is in force'
+  static override examples = ['wb config path', 'wb config path --config ./workbase.yaml']
+
+  async run() {
+    await this.parse(ConfigPath)
+    const found = await locateConfig(this.profile)
+    if (this.output.json) this.output.value({ path: found.path, origin: found.origin })
+    else if (found.path) this.output.result(found.path)
+    else this.output.note('  no configuration file; every key has its default')
+    for (const line of strangers(found)) this.output.note(line)
+  }
+}

@@ -1,0 +1,30 @@
+import { WbCommand } from '../../src/cli/command.ts'
+import { readConfig } from '../../src/cli/local.ts'
+import { strangers } from '../../src/cli/resolve-runtime.ts'
+
+export default class ConfigShow extends WbCommand {
+  static override summary = 'show every configuration value and where it came from; references, never secrets'
+  static override examples = [
+    'wb config show',
+    'wb config show --json | jq \'.[] | select(.source != "default")\'',
+  ]
+
+  async run() {
+    await this.parse(ConfigShow)
+    const { found, described, warnings } = await readConfig(this.profile)
+    this.output.list(described, {
+      columns: {
+        key: { of: row => row.key },
+        value: {
+          of: row => (typeof row.value === 'string' ? row.value : JSON.stringify(row.value)),
+          as: 'free',
+        },
+        from: { of: row => row.source },
+      },
+      empty: [],
+    })
+    if (found.path) this.output.note(`  ${found.path}`)
+    for (const warning of [...warnings.map(text => `  ! ${text}`), ...strangers(found)])
+      this.output.note(warning)
+  }
+}

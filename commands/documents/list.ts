@@ -1,0 +1,32 @@
+import * as Args from '@oclif/core/args'
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { documentName } from '../../src/cli/shown.ts'
+import { documents } from '../../src/contract/documents.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class DocumentsList extends WbCommand {
+  static override summary = 'list the documents of a knowledge base'
+  static override examples = ['wb documents list handbook', 'wb documents list handbook --limit 10 --json']
+  static override args = {
+    kb: Args.string({ description: 'knowledge base, by name or id; the only one when left out' }),
+  }
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(DocumentsList)
+    const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb)
+    const request = { params: { workspaceId, knowledgeBaseId }, query: { limit: limits.pageMax } }
+    const { rows, total } = await this.take(this.client.items(documents.list, request), flags.limit)
+    this.output.list(rows, {
+      columns: {
+        id: { of: row => row.documentId },
+        document: { of: documentName, as: 'free' },
+        status: { of: row => row.status },
+        chunks: { of: row => row.chunkTotal, as: 'count' },
+        updated: { of: row => row.updatedAt, as: 'time' },
+      },
+      empty: [`no documents in ${name} yet; add some:`, `  wb kb ingest ${name} ./my-folder`],
+      total,
+    })
+  }
+}

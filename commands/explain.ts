@@ -1,0 +1,48 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../src/cli/command.ts'
+import { exitStatus } from '../src/cli/exit.ts'
+import { UsageError } from '../src/cli/faults.ts'
+import { nearest } from '../src/cli/nearest.ts'
+import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../src/contract/errors.ts'
+
+export default class Explain extends WbCommand {
+  static override summary = 'explain an error code, or list them all'
+  static override examples = ['wb explain kb_name_taken', 'wb explain']
+  static override args = { code: Args.string({ description: 'code that stands in an error, in brackets' }) }
+
+  async run() {
+    const { args } = await this.parse(Explain)
+    const wanted = args.code?.trim().toLowerCase().replaceAll('-', '_')
+    if (wanted === undefined)
+      return this.output.list(errorCodes.map(entry), {
+        columns: {
+          code: { of: row => row.code },
+          status: { of: row => String(row.defaultStatus) },
+          'what to do': { of: row => row.hint, as: 'free' },
+        },
+        empty: [],
+      })
+    if (!isErrorCode(wanted)) {
+      const close = nearest(wanted, errorCodes)
+      throw new UsageError(`"${wanted}" is not an error code`, [
+        ...(close ? [`did you mean ${close}?`] : []),
+        'wb explain',
+      ])
+    }
+    const { code, defaultStatus, hint, docs } = entry(wanted)
+    const status = exitStatus(new WbError(wanted, ''))
+    this.output.fields(entry(wanted), {
+      code,
+      'http status': defaultStatus,
+      'exit status': status,
+      'what to do': hint,
+      docs,
+    })
+  }
+}
+
+/** As `GET /error-codes` tells it. */
+function entry(code: (typeof errorCodes)[number]) {
+  const { status, hint } = errorRegistry[code]
+  return { code, defaultStatus: status, hint, docs: errorDocs(code) }
+}

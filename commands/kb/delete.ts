@@ -1,0 +1,27 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { counted } from '../../src/cli/output.ts'
+import { countItems } from '../../src/cli/take.ts'
+import { documents } from '../../src/contract/documents.ts'
+import { kb } from '../../src/contract/knowledge.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class KbDelete extends WbCommand {
+  static override summary = 'delete a knowledge base with its documents'
+  static override examples = ['wb kb delete handbook', 'wb kb delete handbook --yes']
+  static override args = { name: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(KbDelete)
+    const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.name)
+    const params = { workspaceId, knowledgeBaseId }
+    const items = this.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+    const held = counted(await this.waitFor('counting documents', countItems(items)), 'document')
+    const what = `knowledge base ${name} with ${held}`
+    await this.confirmDeletion(what, name, flags.yes)
+    await this.waitFor(`deleting ${name}`, this.client.call(kb.delete, { params }))
+    if (this.output.json) this.output.value({ deleted: knowledgeBaseId })
+    else this.output.note(`  ✓ deleted ${what}`)
+  }
+}

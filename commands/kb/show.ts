@@ -1,0 +1,25 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../src/cli/command.ts'
+import { counted } from '../../src/cli/output.ts'
+import { knowledgeBaseFields } from '../../src/cli/shown.ts'
+import { countItems } from '../../src/cli/take.ts'
+import { documents } from '../../src/contract/documents.ts'
+import { kb } from '../../src/contract/knowledge.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class KbShow extends WbCommand {
+  static override summary = 'show a knowledge base, and how far its embedder is'
+  static override examples = ['wb kb show handbook', 'wb kb show handbook --json | jq .embedder.state']
+  static override args = { name: Args.string({ description: 'name or id; the only one when left out' }) }
+
+  async run() {
+    const { args } = await this.parse(KbShow)
+    const { workspaceId, knowledgeBaseId } = await this.knowledgeBase(args.name)
+    const params = { workspaceId, knowledgeBaseId }
+    const base = await this.client.call(kb.show, { params })
+    if (this.output.json) return this.output.value(base)
+    const items = this.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+    const held = counted(await this.waitFor('counting documents', countItems(items)), 'document')
+    this.output.fields(base, { ...knowledgeBaseFields(base), documents: held })
+  }
+}

@@ -1,0 +1,39 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { keyValues } from '../../src/cli/key-values.ts'
+import { workspaceKinds, workspaces } from '../../src/contract/workspaces.ts'
+
+export default class WorkspacesCreate extends WbCommand {
+  static override summary = 'create a workspace with its default services'
+  static override examples = ['wb workspaces create demo', 'wb workspaces create scratch --kind mock']
+  static override args = {
+    name: Args.string({ required: true, description: 'its name, unique in the runtime' }),
+  }
+  static override flags = {
+    kind: Flags.string({ options: [...workspaceKinds], summary: 'where its vectors lie', default: 'local' }),
+    endpoint: Flags.string({ summary: 'address of its database, or a secret reference (env:NAME)' }),
+    keyspace: Flags.string({ summary: 'keyspace of its database' }),
+    credential: Flags.string({
+      multiple: true,
+      summary: 'secret reference, as NAME=env:VARIABLE',
+      helpValue: 'N=REF',
+    }),
+    rlac: Flags.boolean({ summary: 'turn row-level access on' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WorkspacesCreate)
+    const body = {
+      name: args.name,
+      kind: flags.kind as (typeof workspaceKinds)[number],
+      url: flags.endpoint,
+      keyspace: flags.keyspace,
+      credentials: flags.credential && keyValues(flags.credential, '--credential'),
+      rlacEnabled: flags.rlac || undefined,
+    }
+    const made = await this.client.call(workspaces.create, { body })
+    this.output.made(made, made.workspaceId, `workspace ${made.name}`)
+    this.output.note(`  wb kb create handbook --workspace ${made.name}`)
+  }
+}

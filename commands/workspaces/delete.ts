@@ -1,0 +1,27 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { counted } from '../../src/cli/output.ts'
+import { defaultWorkspace, useWorkspace } from '../../src/cli/profile.ts'
+import { countItems } from '../../src/cli/take.ts'
+import { kb } from '../../src/contract/knowledge.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+
+export default class WorkspacesDelete extends WbCommand {
+  static override summary = 'delete a workspace and all that is in it'
+  static override examples = ['wb workspaces delete scratch', 'wb workspaces delete scratch --yes']
+  static override args = { name: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(WorkspacesDelete)
+    const { workspaceId, name } = await this.workspace(args.name)
+    const params = { workspaceId }
+    const bases = await countItems(this.client.items(kb.list, { params }))
+    const what = `workspace ${name} with ${counted(bases, 'knowledge base')} and all their documents`
+    await this.confirmDeletion(what, name, flags.yes)
+    await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
+    if (defaultWorkspace(this.profile) === workspaceId) useWorkspace(this.profile, undefined)
+    if (this.output.json) this.output.value({ deleted: workspaceId })
+    else this.output.note(`  ✓ deleted ${what}`)
+  }
+}

@@ -1,0 +1,28 @@
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { defaultWorkspace } from '../../src/cli/profile.ts'
+import { limits } from '../../src/contract/limits.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+
+export default class WorkspacesList extends WbCommand {
+  static override summary = 'list workspaces'
+  static override examples = ['wb workspaces list', 'wb workspaces list --json | jq -r ".[].name"']
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(WorkspacesList)
+    const items = this.client.items(workspaces.list, { query: { limit: limits.pageMax } })
+    const { rows, total } = await this.take(items, flags.limit)
+    const inUse = defaultWorkspace(this.profile)
+    this.output.list(rows, {
+      columns: {
+        id: { of: row => row.workspaceId, piped: true },
+        name: { of: row => row.name, as: 'free' },
+        kind: { of: row => row.kind },
+        created: { of: row => row.createdAt, as: 'time' },
+        default: { of: row => (row.workspaceId === inUse ? 'yes' : '') },
+      },
+      empty: ['no workspaces yet; make the first one:', '  wb workspaces create demo'],
+      total,
+    })
+  }
+}

@@ -1,0 +1,42 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { keyValues } from '../../src/cli/key-values.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+
+export default class WorkspacesUpdate extends WbCommand {
+  static override summary = 'rename or reconfigure a workspace'
+  static override examples = [
+    'wb workspaces update demo --name handbooks',
+    'wb workspaces update demo --rlac',
+  ]
+  static override args = { name: Args.string({ description: 'name or id; the default one when left out' }) }
+  static override flags = {
+    name: Flags.string({ summary: 'its new name' }),
+    endpoint: Flags.string({ summary: 'address of its database, or a secret reference (env:NAME)' }),
+    keyspace: Flags.string({ summary: 'keyspace of its database' }),
+    credential: Flags.string({
+      multiple: true,
+      summary: 'all its secret references, as NAME=env:VARIABLE',
+      helpValue: 'N=REF',
+    }),
+    rlac: Flags.boolean({ allowNo: true, summary: 'turn row-level access on or off' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(WorkspacesUpdate)
+    const { workspaceId } = await this.workspace(args.name)
+    const body = {
+      name: flags.name,
+      url: flags.endpoint,
+      keyspace: flags.keyspace,
+      credentials: flags.credential && keyValues(flags.credential, '--credential'),
+      rlacEnabled: flags.rlac,
+    }
+    if (Object.values(body).every(value => value === undefined))
+      throw new UsageError('nothing to change was named', ['wb workspaces update --help'])
+    const changed = await this.client.call(workspaces.update, { params: { workspaceId }, body })
+    this.output.made(changed, workspaceId, `changed workspace ${changed.name}`)
+  }
+}

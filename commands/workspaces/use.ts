@@ -1,0 +1,23 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../src/cli/command.ts'
+import { useWorkspace } from '../../src/cli/profile.ts'
+
+export default class WorkspacesUse extends WbCommand {
+  static override summary = 'make a workspace the default for commands that name none'
+  static override examples = [
+    'wb workspaces use demo',
+    'wb workspaces use handbooks --url https://wb.example',
+  ]
+  static override args = { name: Args.string({ required: true, description: 'name or id' }) }
+
+  async run() {
+    const { args } = await this.parse(WorkspacesUse)
+    const workspace = await this.workspace(args.name)
+    useWorkspace(this.profile, workspace.workspaceId)
+    if (this.output.json) this.output.value(workspace)
+    else
+      this.output.note(
+        `  ✓ ${workspace.name} is the default workspace of ${this.profile.url ?? 'this machine'}`,
+      )
+  }
+}

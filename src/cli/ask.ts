@@ -1,0 +1,37 @@
+import { Interrupted } from './faults.ts'
+
+/** Questions to a person, on stderr, as stdout is for the result. The library is loaded with the first one. */
+async function prompts() {
+  return import('@inquirer/prompts')
+}
+
+/** @throws Interrupted when the person presses Ctrl-C instead */
+async function answered<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof Error && error.name === 'ExitPromptError') throw new Interrupted()
+    throw error
+  }
+}
+
+export async function choose(
+  question: string,
+  choices: readonly { id: string; name: string }[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { select } = await prompts()
+  const offered = choices.map(({ id, name }) => ({ value: id, name }))
+  return answered(select({ message: question, choices: offered }, { output: process.stderr, signal }))
+}
+
+/** A line of text. */
+export async function ask(question: string, signal: AbortSignal): Promise<string> {
+  const { input } = await prompts()
+  return answered(input({ message: question }, { output: process.stderr, signal }))
+}
+
+export async function agree(question: string, signal: AbortSignal): Promise<boolean> {
+  const { confirm } = await prompts()
+  return answered(confirm({ message: question, default: true }, { output: process.stderr, signal }))
+}

@@ -1,0 +1,199 @@
+import { Command } from '@oclif/core/command'
+import * as Flags from '@oclif/core/flags'
+import { systemClock } from '../base/clock.ts'
+import type { Client } from '../client/client.ts'
+import type { KnowledgeBase } from '../contract/knowledge.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import * as person from './ask.ts'
+import { exitStatus } from './exit.ts'
+import { Interrupted, UsageError } from './faults.ts'
+import { interruption } from './interrupt.ts'
+import { counted, Output } from './output.ts'
+import { type Profile, readProfile } from './profile.ts'
+import { type Progress, silent, terminalProgress } from './progress.ts'
+import { reportJson, reportLines, reportOf } from './report.ts'
+import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
+import { Session } from './session.ts'
+import { take } from './take.ts'
+
+const globalFlags = {
+  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or id', helpGroup: 'GLOBAL' }),
+  url: Flags.string({ summary: 'address of a runtime', helpGroup: 'GLOBAL' }),
+  'data-dir': Flags.string({ summary: 'data directory of the runtime on this machine', helpGroup: 'GLOBAL' }),
+  config: Flags.string({ summary: 'configuration file of the runtime on this machine', helpGroup: 'GLOBAL' }),
+  json: Flags.boolean({ summary: "print the API's own object", helpGroup: 'GLOBAL' }),
+  quiet: Flags.boolean({ char: 'q', summary: 'print the result alone', helpGroup: 'GLOBAL' }),
+  debug: Flags.boolean({ summary: 'print the details of an error', helpGroup: 'GLOBAL' }),
+  'no-color': Flags.boolean({ summary: 'print without colours', helpGroup: 'GLOBAL' }),
+  'no-wait': Flags.boolean({ summary: 'leave work that is due to the next process', helpGroup: 'GLOBAL' }),
+  'insecure-http': Flags.boolean({
+    summary: 'send a key over http:// to another machine',
+    helpGroup: 'GLOBAL',
+  }),
+}
+
+/** Rows that a terminal shows of a list unless told otherwise. */
+const screenful = 50
+
+/** `--limit` of every list. */
+export const limitFlag = Flags.integer({ min: 1, summary: 'how many at most [50 in a terminal, else all]' })
+/** `--yes` of everything that deletes. */
+export const yesFlag = Flags.boolean({ char: 'y', summary: 'go on without being asked' })
+
+/**
+ * The base of every command: global flags, the connection, resolving of names, output, and how a command ends.
+ *
+ * A command parses, calls the client, and shows.
+ */
+export abstract class WbCommand extends Command {
+  static override baseFlags = globalFlags
+
+  protected client!: Client
+  protected output!: Output
+  protected profile!: Profile
+  protected session!: Session
+  /** Aborts when the person presses Ctrl-C. */
+  protected signal!: AbortSignal
+  #progress: Progress = silent
+  #wait = true
+  #debug = false
+  #stopListening = () => {}
+
+  override async init(): Promise<void> {
+    const { signal, stop } = interruption()
+    this.signal = signal
+    this.#stopListening = stop
+    this.output = this.#outputFor({ json: this.argv.includes('--json') }, true)
+    const { flags } = await this.parse(this.ctor as typeof WbCommand)
+    this.#wait = !flags['no-wait']
+    this.#debug = flags.debug
+    this.profile = readProfile({
+      url: flags.url,
+      workspace: flags.workspace,
+      dataDir: flags['data-dir'],
+      config: flags.config,
+      insecureHttp: flags['insecure-http'],
+    })
+    this.output = this.#outputFor(flags, this.profile.colour && !flags['no-color'])
+    if (process.stderr.isTTY && !this.profile.ci && !flags.quiet)
+      this.#progress = terminalProgress(process.stderr, systemClock)
+    this.session = new Session(this.profile, this.output, flags.debug, this.signal)
+    this.client = this.session.client
+  }
+
+  #outputFor(flags: { json: boolean; quiet?: boolean }, colour: boolean): Output {
+    return new Output({
+      stdout: process.stdout,
+      stderr: process.stderr,
+      json: flags.json,
+      quiet: flags.quiet ?? false,
+      colour,
+      now: systemClock.now,
+    })
+  }
+
+  /** What is going on, while something is. */
+  protected get progress(): Progress {
+    return this.#progress
+  }
+
+  /** True when somebody is there to answer a question. */
+  protected get canAsk(): boolean {
+    return (
+      process.stdin.isTTY === true && process.stderr.isTTY === true && !this.profile.ci && !this.output.json
+    )
+  }
+
+  /** Show that something is waited for; resolves as `work` does. */
+  protected async waitFor<T>(label: string, work: Promise<T>): Promise<T> {
+    this.progress.spin(label)
+    try {
+      return await work
+    } finally {
+      this.progress.end()
+    }
+  }
+
+  /** A workspace by name or id, else what `--workspace`, the default, or there being one says. */
+  protected workspace(nameOrId?: string): Promise<Workspace> {
+    return resolveWorkspace(this.resolving, nameOrId)
+  }
+
+  /** The same; a runtime without workspaces is given one named `default`. */
+  protected workspaceOrDefault(): Promise<Workspace> {
+    return workspaceOrDefault(this.resolving, ({ name }) => this.output.note(`  ✓ made workspace ${name}`))
+  }
+
+  /** A knowledge base by name or id; the only one when nothing is named. */
+  protected knowledgeBase(nameOrId?: string): Promise<KnowledgeBase> {
+    return resolveKnowledgeBase(this.resolving, nameOrId)
+  }
+
+  protected get resolving(): Resolving {
+    const { client, profile } = this
+    const choose: Resolving['choose'] = (question, choices) => person.choose(question, choices, this.signal)
+    return { client, profile, choose: this.canAsk ? choose : undefined }
+  }
+
+  /** A line of text from the person, or a usage error that names what is missing. */
+  protected async ask(question: string, missing: string): Promise<string> {
+    if (!this.canAsk) throw new UsageError(missing)
+    return person.ask(question, this.signal)
+  }
+
+  /** A yes or no from the person; no where nobody is there. */
+  protected async agree(question: string): Promise<boolean> {
+    return this.canAsk && person.agree(question, this.signal)
+  }
+
+  /**
+   * The first items of a list, and of how many they are.
+   *
+   * @param limit  what `--limit` says; without it a screenful in a terminal, everything elsewhere
+   */
+  protected async take<T>(items: AsyncGenerator<T>, limit?: number): Promise<{ rows: T[]; total?: string }> {
+    return this.waitFor('reading', take(items, limit ?? (this.output.interactive ? screenful : Infinity)))
+  }
+
+  /**
+   * Have the person type the name of what will go.
+   *
+   * @param what  says what goes with it: "knowledge base handbook with 1,204 documents"
+   * @throws UsageError   nobody is there, and `--yes` was not given
+   * @throws Interrupted  another name was typed
+   */
+  protected async confirmDeletion(what: string, name: string, yes: boolean): Promise<void> {
+    if (yes) return
+    if (!this.canAsk) throw new UsageError(`this deletes ${what}`, ['add --yes to go on without being asked'])
+    this.output.warn(`  This deletes ${what}.`)
+    const typed = await person.ask(`Type ${name} to go on:`, this.signal)
+    if (typed !== name) throw new UsageError(`"${typed}" is not "${name}"; nothing was deleted`)
+  }
+
+  override async catch(error: Error): Promise<void> {
+    this.progress.end()
+    process.exitCode = exitStatus(error)
+    const report = reportOf(this.signal.aborted && error.name === 'AbortError' ? new Interrupted() : error)
+    if (this.output.json) this.output.warn(reportJson(report))
+    else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
+    if (this.#debug) this.output.warn(details(error))
+  }
+
+  override async finally(error: Error | undefined): Promise<void> {
+    try {
+      const wait = this.#wait && !error
+      const left = await this.session?.end({ wait, signal: this.signal, progress: this.progress })
+      if (left) this.output.note(`  ${counted(left, 'task')} left to the next command or wb serve`)
+    } catch (ending) {
+      if (!error) await this.catch(ending as Error)
+    } finally {
+      this.#stopListening()
+    }
+  }
+}
+
+function details(error: Error): string {
+  const facts = 'facts' in error ? `\n${JSON.stringify(error.facts)}` : ''
+  const cause = error.cause instanceof Error ? `\ncaused by ${error.cause.stack}` : ''
+  return `${error.stack}${facts}${cause}`
+}

@@ -1,0 +1,188 @@
+import type { Config } from '@oclif/core/config'
+import { type Style, styleFor } from './style.ts'
+import { displayWidth, pad } from './terminal-text.ts'
+
+type Loadable = Config['commands'][number]
+
+/** What matters on day one, in the order in which a person needs it. */
+const dayOne = [
+  'quickstart',
+  'kb create',
+  'kb ingest',
+  'kb search',
+  'kb list',
+  'documents list',
+  'serve',
+  'explain',
+]
+
+/** The order in which a person needs the rest; what is not named follows by the alphabet. */
+const order = ['quickstart', 'serve', 'workspaces', 'kb', 'documents', 'api', 'config', 'explain', 'version']
+
+const verbs = ['list', 'create', 'ingest', 'search', 'show', 'chunks', 'update', 'use', 'delete']
+
+const opening = 'wb searches your own documents and answers with passages to cite, on this machine.'
+const widthMax = 100
+
+/**
+ * Help on a command, a topic, or everything.
+ *
+ * @param scope  `dayOne` is what `wb` alone shows
+ * @param words  command or topic; none for the whole
+ * @returns undefined when there is no such command or topic
+ */
+export function helpText(
+  config: Config,
+  scope: 'dayOne' | 'all',
+  words: readonly string[],
+): string | undefined {
+  const style = styleFor(process.stdout.isTTY === true && !process.argv.includes('--no-color'))
+  const commands = config.commands.filter(({ hidden }) => !hidden).sort((a, b) => byVerb(a.id, b.id))
+  if (words.length === 0)
+    return page(scope === 'dayOne' ? firstPage(commands, style) : wholePage(commands, config, style))
+  const id = words.join(':')
+  const command = commands.find(candidate => candidate.id === id)
+  if (command) return page(commandPage(command, style))
+  const inTopic = commands.filter(candidate => candidate.id.startsWith(`${words[0]}:`))
+  return inTopic.length > 0 ? page(topicPage(words[0]!, inTopic, config, style)) : undefined
+}
+
+function page(lines: readonly string[]): string {
+  return `${lines.join('\n')}\n`
+}
+
+function firstPage(commands: Loadable[], style: Style): string[] {
+  const shown = dayOne.flatMap(name => commands.filter(({ id }) => spoken(id) === name))
+  return [
+    opening,
+    '',
+    '  wb quickstart ./my-folder',
+    '  wb kb search "how are api keys rotated"',
+    '',
+    ...listing(
+      shown.map(command => [spoken(command.id), summaryOf(command)]),
+      style,
+    ),
+    '',
+    style.dim('  wb --help shows every command, wb COMMAND --help one of them.'),
+  ]
+}
+
+function wholePage(commands: Loadable[], config: Config, style: Style): string[] {
+  const topics = [...new Set(commands.map(({ id }) => id.split(':')[0]!))].sort(byOrder)
+  const sections = topics.flatMap(topic => {
+    const own = commands.filter(({ id }) => id === topic || id.startsWith(`${topic}:`))
+    const rows = own.map(command => [spoken(command.id), summaryOf(command)] as const)
+    const about = own[0]!.id === topic ? [] : ['', style.strong(sentence(topicSummary(config, topic)))]
+    return [...about, ...listing(rows, style, 18)]
+  })
+  return [
+    opening,
+    '',
+    '  wb quickstart ./my-folder',
+    '  wb kb search handbook "how are api keys rotated" --json',
+    ...sections,
+    '',
+    style.dim('  wb COMMAND --help shows arguments, flags and examples.'),
+  ]
+}
+
+function byOrder(a: string, b: string): number {
+  const place = (topic: string) => (order.includes(topic) ? order.indexOf(topic) : order.length)
+  return place(a) - place(b) || a.localeCompare(b)
+}
+
+function byVerb(a: string, b: string): number {
+  const place = (id: string) => verbs.indexOf(id.split(':')[1] ?? '')
+  return place(a) - place(b)
+}
+
+function topicSummary(config: Config, topic: string): string {
+  return config.topics.find(({ name }) => name === topic)?.description ?? topic
+}
+
+function topicPage(topic: string, commands: Loadable[], config: Config, style: Style): string[] {
+  const examples = commands.flatMap(command => examplesOf(command).slice(0, 1)).slice(0, 2)
+  return [
+    sentence(topicSummary(config, topic)),
+    '',
+    ...examples.map(example => `  ${example}`),
+    '',
+    ...listing(
+      commands.map(command => [spoken(command.id), summaryOf(command)]),
+      style,
+    ),
+  ]
+}
+
+function commandPage(command: Loadable, style: Style): string[] {
+  const args = Object.values(command.args).filter(({ hidden }) => !hidden)
+  const flags = Object.values(command.flags).filter(({ hidden }) => !hidden)
+  const usage = args
+    .map(arg => (arg.required ? arg.name.toUpperCase() : `[${arg.name.toUpperCase()}]`))
+    .join(' ')
+  const own = flags.filter(({ helpGroup }) => helpGroup !== 'GLOBAL')
+  return [
+    sentence(summaryOf(command)),
+    '',
+    ...examplesOf(command).map(example => `  ${example}`),
+    '',
+    ...(command.description ? [...wrapped(command.description), ''] : []),
+    `${style.strong('Usage')}  wb ${spoken(command.id)}${usage ? ` ${usage}` : ''}${own.length > 0 ? ' [flags]' : ''}`,
+    ...section(
+      'Arguments',
+      args.map(arg => [arg.name.toUpperCase(), arg.description ?? '']),
+      style,
+    ),
+    ...section('Flags', own.map(flagRow), style),
+    ...section('Flags of every command', flags.filter(flag => !own.includes(flag)).map(flagRow), style),
+  ]
+}
+
+function flagRow(flag: Loadable['flags'][string]): readonly [string, string] {
+  const value = flag.type === 'option' ? ` ${(flag.helpValue ?? flag.name).toString().toUpperCase()}` : ''
+  const short = flag.char ? `-${flag.char}, ` : '    '
+  const options = flag.type === 'option' && flag.options ? ` (${flag.options.join(', ')})` : ''
+  const standard = flag.type === 'option' && flag.default !== undefined ? ` [${flag.default}]` : ''
+  return [`${short}--${flag.name}${value}`, `${flag.summary ?? flag.description ?? ''}${options}${standard}`]
+}
+
+function section(title: string, rows: (readonly [string, string])[], style: Style): string[] {
+  return rows.length === 0 ? [] : ['', style.strong(title), ...listing(rows, style)]
+}
+
+function listing(rows: (readonly [string, string])[], style: Style, widthMin = 0): string[] {
+  const width = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
+  return rows.map(([name, text]) => `  ${pad(name, width)}  ${style.dim(text)}`.trimEnd())
+}
+
+function examplesOf(command: Loadable): string[] {
+  return (command.examples ?? []).map(example => (typeof example === 'string' ? example : example.command))
+}
+
+function summaryOf(command: Loadable): string {
+  return command.summary ?? ''
+}
+
+function spoken(id: string): string {
+  return id.replaceAll(':', ' ')
+}
+
+function sentence(text: string): string {
+  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+}
+
+/** Paragraphs of a text in lines that are comfortable to read. */
+function wrapped(text: string): string[] {
+  const width = Math.min(widthMax, process.stdout.columns ?? widthMax)
+  return text.split('\n').flatMap(paragraph => {
+    const lines = ['']
+    for (const word of paragraph.split(' ')) {
+      const last = lines.length - 1
+      const longer = lines[last] === '' ? word : `${lines[last]} ${word}`
+      if (longer.length <= width || lines[last] === '') lines[last] = longer
+      else lines.push(word)
+    }
+    return lines
+  })
+}

@@ -1,0 +1,24 @@
+import { exit } from './exit.ts'
+import { Interrupted } from './faults.ts'
+
+/**
+ * A signal that aborts at the first Ctrl-C or SIGTERM; the second ends the process at once.
+ *
+ * @returns the signal, and a function that stops listening
+ */
+export function interruption(): { signal: AbortSignal; stop: () => void } {
+  const controller = new AbortController()
+  const onSignal = () => {
+    if (controller.signal.aborted) process.exit(exit.interrupted)
+    controller.abort(new Interrupted())
+  }
+  process.on('SIGINT', onSignal)
+  process.on('SIGTERM', onSignal)
+  return {
+    signal: controller.signal,
+    stop() {
+      process.off('SIGINT', onSignal)
+      process.off('SIGTERM', onSignal)
+    },
+  }
+}

@@ -1,0 +1,108 @@
+import type { LogLevel } from '../base/log.ts'
+import type { Described } from '../config/describe.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Found } from '../config/find.ts'
+import type { Config } from '../config/schema.ts'
+import type { Listening, ListenOptions } from '../http/listen.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Announcement, Taken } from '../storage/server-lock.ts'
+import type { Profile } from './profile.ts'
+
+/*
+ * The one bridge from the command line to the server's half. Everything here is loaded when it is called, so that a
+ * command that needs no runtime of its own loads neither h3 nor SQLite.
+ */
+
+export type { Announcement, Found, Listening, Runtime }
+
+/** The configuration of a data directory, as it is in force. */
+export interface LocalConfig {
+  readonly found: Found
+  readonly config: Config
+  readonly environment: Environment
+  readonly described: readonly Described[]
+  readonly warnings: readonly string[]
+}
+
+/** Which configuration file is in force for a profile. */
+export async function locateConfig(profile: Profile): Promise<Found> {
+  const { findConfig } = await import('../config/find.ts')
+  const { flag, variable } = profile.config
+  return findConfig({ flag, env: variable, cwd: process.cwd(), dataDir: profile.dataDir })
+}
+
+/**
+ * Read and check the configuration that is in force.
+ *
+ * @throws validation_error  see `loadConfig`
+ */
+export async function readConfig(
+  profile: Profile,
+  flags: { host?: string; port?: number } = {},
+): Promise<LocalConfig> {
+  const [{ processEnvironment }, { loadConfig }, { describe }] = await Promise.all([
+    import('../config/environment.ts'),
+    import('../config/load.ts'),
+    import('../config/describe.ts'),
+  ])
+  const found = await locateConfig(profile)
+  const environment = processEnvironment(profile.dataDir)
+  const { config, sources, warnings } = loadConfig(found, environment, flags)
+  return { found, config, environment, described: describe(config, sources), warnings }
+}
+
+/** How a runtime in this process says what happens. */
+export interface Voice {
+  level: LogLevel
+  stream: { write(line: string): unknown }
+}
+
+/**
+ * Boot a runtime in this process.
+ *
+ * @param options.server    this process holds the server lock
+ * @param options.loopback  no other machine can connect
+ */
+export async function openLocal(
+  profile: Profile,
+  { config, environment }: LocalConfig,
+  { server, loopback, voice }: { server: boolean; loopback: boolean; voice: Voice },
+): Promise<Runtime> {
+  const [{ openRuntime }, { createLog }] = await Promise.all([
+    import('../runtime.ts'),
+    import('../base/log.ts'),
+  ])
+  return openRuntime({
+    config,
+    environment,
+    dataDir: profile.dataDir,
+    threads: server,
+    server,
+    loopback,
+    log: createLog(voice),
+  })
+}
+
+/** The `wb serve` of a data directory. */
+export async function findLocalServer(dataDir: string): Promise<Announcement | undefined> {
+  const { findServer } = await import('../storage/server-lock.ts')
+  return findServer(dataDir)
+}
+
+/** Become the server of a data directory. */
+export async function lockDataDir(dataDir: string): Promise<Taken> {
+  const { takeServerLock } = await import('../storage/server-lock.ts')
+  return takeServerLock(dataDir)
+}
+
+/** Answer requests to a runtime over the network. */
+export async function openPort(runtime: Runtime, options: ListenOptions): Promise<Listening> {
+  const { listen } = await import('../http/listen.ts')
+  return listen(runtime.app, options)
+}
+
+/** Whether callers without a credential pass. */
+export async function anonymousPass({ config }: LocalConfig): Promise<boolean> {
+  const { isOpen } = await import('../config/checks.ts')
+  return isOpen(config)
+}

@@ -1,0 +1,84 @@
+import { Config } from '@oclif/core/config'
+import { packageRoot } from '../base/package.ts'
+import { exitStatus } from './exit.ts'
+import { UsageError } from './faults.ts'
+import { nearest } from './nearest.ts'
+import { reportLines, reportOf } from './report.ts'
+import { styleFor } from './style.ts'
+
+/** Topics in the singular, as many type them. */
+const singular: Record<string, string> = {
+  workspace: 'workspaces',
+  document: 'documents',
+  bases: 'kb',
+  base: 'kb',
+}
+
+const helpFlags = ['--help', '-h']
+
+/**
+ * Run one command line.
+ *
+ * @param typed  the words after `wb`
+ */
+export async function main(typed: readonly string[]): Promise<void> {
+  try {
+    await dispatch(await Config.load({ root: packageRoot() }), typed)
+  } catch (error) {
+    process.exitCode = exitStatus(error)
+    for (const line of reportLines(reportOf(error), styleFor(false))) process.stderr.write(`${line}\n`)
+  }
+}
+
+async function dispatch(config: Config, typed: readonly string[]): Promise<void> {
+  const [first = '', ...rest] = typed
+  const words = [singular[first] ?? first, ...rest]
+  if (first === '--version' || first === '-v') return void process.stdout.write(`${config.userAgent}\n`)
+  if (first === '') return help(config, 'dayOne', [])
+  if (first === 'help') return help(config, 'all', rest)
+  if (helpFlags.includes(first)) return help(config, 'all', [])
+
+  const { id, argv } = commandOf(config.commandIDs, words)
+  const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
+  if (beforeDashes.some(word => helpFlags.includes(word)))
+    return help(config, 'all', id ? id.split(':') : words)
+  if (id) return config.runCommand(id, argv)
+  if (isTopic(config, words[0]!)) {
+    if (words.length === 1) return help(config, 'all', words)
+    throw unknown(config, words.slice(0, 2))
+  }
+  throw unknown(config, words.slice(0, 1))
+}
+
+/** The longest run of leading words that is a command. */
+function commandOf(ids: readonly string[], words: readonly string[]): { id?: string; argv: string[] } {
+  for (let length = Math.min(words.length, 3); length > 0; length--) {
+    const id = words.slice(0, length).join(':')
+    if (ids.includes(id)) return { id, argv: words.slice(length) }
+  }
+  return { argv: [...words] }
+}
+
+function isTopic(config: Config, word: string): boolean {
+  return config.commandIDs.some(id => id.startsWith(`${word}:`))
+}
+
+function unknown(config: Config, words: readonly string[]): UsageError {
+  const typed = words.join(' ')
+  const close = nearest(typed, [
+    ...config.commandIDs.map(id => id.replaceAll(':', ' ')),
+    ...new Set(config.commandIDs.map(id => id.split(':')[0]!)),
+  ])
+  const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
+  return new UsageError(
+    `there is no command "wb ${typed}"`,
+    close ? [`did you mean wb ${close}?`, topic] : [topic],
+  )
+}
+
+async function help(config: Config, scope: 'dayOne' | 'all', words: readonly string[]): Promise<void> {
+  const { helpText } = await import('./help.ts')
+  const text = helpText(config, scope, words)
+  if (text === undefined) throw unknown(config, words)
+  process.stdout.write(text)
+}

@@ -1,0 +1,202 @@
+import type { Style } from './style.ts'
+import { styleFor } from './style.ts'
+import { displayWidth, pad, plain, plainJson, plainLine, truncate } from './terminal-text.ts'
+
+/** A stream of a terminal or a pipe. */
+export interface Sink {
+  write(text: string): unknown
+  readonly isTTY?: boolean
+  readonly columns?: number
+}
+
+export interface OutputOptions {
+  stdout: Sink
+  stderr: Sink
+  json: boolean
+  quiet: boolean
+  colour: boolean
+  now: () => number
+}
+
+/** A value of a table. Times are ISO-8601. */
+export type Cell = string | number | boolean | null | undefined
+
+/** One column: how its cells are got, and how a terminal shows them. */
+export interface Column<T> {
+  of(row: T): Cell
+  /** `free` text gives way when the line is too long; a `time` is told relative to now. Default: `text`. */
+  as?: 'text' | 'free' | 'time' | 'count'
+  /** Shown only in a pipe, as a person does not decide by it. */
+  piped?: boolean
+}
+
+export interface List<T> {
+  /** By heading. In a pipe the columns are tab-separated, without headings. */
+  columns: Record<string, Column<T>>
+  /** What stands on stderr when there is nothing: the fact, then the line to type. */
+  empty: readonly string[]
+  /** Of how many the rows are; more than the rows when the list was cut. */
+  total?: string
+}
+
+const gap = '  '
+const freeMin = 12
+const widthDefault = 80
+
+/** The one result on stdout, and everything else on stderr. */
+export class Output {
+  readonly style: Style
+  readonly errorStyle: Style
+  /** True when a person reads the result in a terminal. */
+  readonly interactive: boolean
+  readonly json: boolean
+
+  constructor(private readonly options: OutputOptions) {
+    this.json = options.json
+    this.interactive = options.stdout.isTTY === true && !options.json
+    this.style = styleFor(options.colour && options.stdout.isTTY === true)
+    this.errorStyle = styleFor(options.colour && options.stderr.isTTY === true)
+  }
+
+  /** Columns of the terminal; a pipe has no end. */
+  get width(): number {
+    return this.options.stdout.isTTY
+      ? (this.options.stdout.columns ?? widthDefault)
+      : Number.POSITIVE_INFINITY
+  }
+
+  /** Write to stdout, as it is. */
+  result(text: string): void {
+    this.options.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+  }
+
+  /** The API's own object. */
+  value(value: unknown): void {
+    this.result(plainJson(value, this.options.stdout.isTTY ? 2 : undefined))
+  }
+
+  /** What was made or changed: a line in a terminal, the id alone in a pipe, the object with `--json`. */
+  made(value: unknown, id: string, line: string): void {
+    if (this.json) this.value(value)
+    else this.result(this.interactive ? `  ${this.style.good('✓')} ${plainLine(line)}` : id)
+  }
+
+  /** Say something beside the result; silent with `--quiet`. */
+  note(text: string): void {
+    if (!this.options.quiet) this.options.stderr.write(`${text}\n`)
+  }
+
+  /** Say what must be known; not silenced. */
+  warn(text: string): void {
+    this.options.stderr.write(`${text}\n`)
+  }
+
+  /** A table in a terminal, tab-separated lines in a pipe, an array with `--json`. */
+  list<T>(rows: readonly T[], list: List<T>): void {
+    if (this.json) this.value(rows)
+    else if (rows.length === 0) this.note(list.empty.map(line => `  ${line}`).join('\n'))
+    else this.#rows(rows, list)
+  }
+
+  #rows<T>(rows: readonly T[], list: List<T>): void {
+    const columns = Object.entries(list.columns)
+    if (this.interactive) for (const line of this.#table(rows, columns)) this.result(line)
+    else for (const row of rows) this.result(columns.map(([, column]) => raw(column.of(row))).join('\t'))
+    if (list.total !== undefined) this.note(this.errorStyle.dim(`  ${count(rows.length)} of ${list.total}`))
+  }
+
+  /** One thing: its fields below each other in a terminal and in a pipe, the object with `--json`. */
+  fields(value: unknown, fields: Record<string, Cell | { time: string | null }>): void {
+    if (this.json) this.value(value)
+    else this.#fields(fields)
+  }
+
+  #fields(fields: Record<string, Cell | { time: string | null }>): void {
+    const shown = Object.entries(fields).filter(
+      ([, cell]) => cell !== undefined && cell !== null && cell !== '',
+    )
+    const width = Math.max(...shown.map(([name]) => displayWidth(name)))
+    for (const [name, cell] of shown) {
+      const text = typeof cell === 'object' && cell ? this.#time(cell.time) : plain(String(cell))
+      if (this.interactive) this.result(`  ${this.style.dim(pad(name, width))}${gap}${text}`)
+      else this.result(`${name}\t${plainLine(typeof cell === 'object' && cell ? (cell.time ?? '') : text)}`)
+    }
+  }
+
+  *#table<T>(rows: readonly T[], all: [string, Column<T>][]): Generator<string> {
+    const columns = all.filter(([, column]) => !column.piped)
+    const cells = rows.map(row => columns.map(([, column]) => this.#cell(column, row)))
+    const widths = columns.map(([heading], index) =>
+      Math.max(displayWidth(heading), ...cells.map(line => displayWidth(line[index]!))),
+    )
+    this.#fit(columns, widths)
+    const line = (texts: string[]) =>
+      texts
+        .map((text, index) => {
+          const side = columns[index]![1].as === 'count' ? 'left' : 'right'
+          return pad(truncate(text, widths[index]!), widths[index]!, side)
+        })
+        .join(gap)
+        .trimEnd()
+    yield this.style.dim(`  ${line(columns.map(([heading]) => heading))}`)
+    for (const texts of cells) yield `  ${line(texts)}`
+  }
+
+  /** Take what a line is too long from the widest column of free text, and then from any. */
+  #fit<T>(columns: [string, Column<T>][], widths: number[]): void {
+    const over = () =>
+      gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
+    const free = columns.flatMap(([, column], index) => (column.as === 'free' ? [index] : []))
+    for (const group of [free, columns.map((_, index) => index)])
+      for (let excess = over(); excess > 0; excess = over()) {
+        const widest = group.reduce(
+          (best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best),
+          -1,
+        )
+        if (widest < 0 || widths[widest]! <= freeMin) break
+        widths[widest] = Math.max(freeMin, widths[widest]! - excess)
+      }
+  }
+
+  #cell<T>(column: Column<T>, row: T): string {
+    const cell = column.of(row)
+    if (cell === null || cell === undefined || cell === '') return '–'
+    if (column.as === 'time') return this.#time(String(cell))
+    return typeof cell === 'number' ? count(cell) : plainLine(String(cell))
+  }
+
+  #time(iso: string | null): string {
+    return iso === null ? '–' : ago(Date.parse(iso), this.options.now())
+  }
+}
+
+function raw(cell: Cell): string {
+  return cell === null || cell === undefined ? '' : plainLine(String(cell))
+}
+
+/** A whole number with separators: 1,204. */
+export function count(value: number): string {
+  return value.toLocaleString('en-US')
+}
+
+/** A number of things in words: 1 chunk, 1,204 chunks. */
+export function counted(value: number, one: string, many = `${one}s`): string {
+  return `${count(value)} ${value === 1 ? one : many}`
+}
+
+const steps: [unitMs: number, name: string, untilMs: number][] = [
+  [1_000, 's', 60_000],
+  [60_000, 'min', 3_600_000],
+  [3_600_000, 'h', 86_400_000],
+  [86_400_000, 'd', 30 * 86_400_000],
+]
+
+/** How long ago: "3 min ago"; from 30 days on, the date. */
+export function ago(thenMs: number, nowMs: number): string {
+  if (Number.isNaN(thenMs)) return '–'
+  const passedMs = nowMs - thenMs
+  if (passedMs < 1_000) return 'now'
+  const step = steps.find(([, , untilMs]) => passedMs < untilMs)
+  if (!step) return new Date(thenMs).toISOString().slice(0, 10)
+  return `${Math.floor(passedMs / step[0])} ${step[1]} ago`
+}

@@ -1,0 +1,40 @@
+import { readdirSync, readFileSync, readlinkSync } from 'node:fs'
+
+const listening = '0A'
+
+/**
+ * Which process listens on a port of this machine, as `node (pid 4711)`; undefined where the system does not tell.
+ *
+ * @see proc(5): /proc/net/tcp, /proc/[pid]/fd
+ */
+export function portHolder(port: number): string | undefined {
+  try {
+    const inodes = new Set(['/proc/net/tcp', '/proc/net/tcp6'].flatMap(path => listeners(path, port)))
+    const pid =
+      inodes.size > 0
+        ? readdirSync('/proc').find(name => /^\d+$/.test(name) && holds(name, inodes))
+        : undefined
+    return pid && `${readFileSync(`/proc/${pid}/comm`, 'utf8').trim()} (pid ${pid})`
+  } catch {
+    return undefined
+  }
+}
+
+/** Socket inodes that listen on a port, from a table of the kernel. */
+function listeners(path: string, port: number): string[] {
+  const suffix = `:${port.toString(16).toUpperCase().padStart(4, '0')}`
+  const rows = readFileSync(path, 'utf8').split('\n').slice(1)
+  const fields = rows.map(row => row.trim().split(/\s+/))
+  return fields.flatMap(row => (row[1]?.endsWith(suffix) && row[3] === listening && row[9] ? [row[9]] : []))
+}
+
+function holds(pid: string, inodes: ReadonlySet<string>): boolean {
+  try {
+    return readdirSync(`/proc/${pid}/fd`).some(fd => {
+      const inode = /^socket:\[(\d+)\]$/.exec(readlinkSync(`/proc/${pid}/fd/${fd}`))?.[1]
+      return inode !== undefined && inodes.has(inode)
+    })
+  } catch {
+    return false
+  }
+}

@@ -1,0 +1,62 @@
+import { Unreachable } from '../client/unreachable.ts'
+import { WbError } from '../contract/errors.ts'
+import { isParseError } from './exit.ts'
+import { Interrupted, PartlyFailed, UsageError } from './faults.ts'
+import type { Style } from './style.ts'
+import { plain, plainJson, plainLine } from './terminal-text.ts'
+
+/** What a person is told of an error: the fact, its code and request, and what to do next. */
+export interface Report {
+  /** What a program is told where no runtime gave a code. */
+  kind: 'refused' | 'unreachable' | 'usage' | 'interrupted' | 'failed' | 'defect'
+  message: string
+  code?: string
+  requestId?: string
+  next: string[]
+}
+
+/** The three parts of an error. Anything that is not meant for people is a defect, and says so. */
+export function reportOf(error: unknown): Report {
+  if (error instanceof WbError) return refusal(error)
+  if (error instanceof Unreachable) return { kind: 'unreachable', message: error.message, next: [error.hint] }
+  if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
+  if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
+  if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [] }
+  if (isParseError(error)) return { kind: 'usage', message: parseMessage(error), next: [] }
+  const message = error instanceof Error ? error.message : String(error)
+  const next = ['This is a defect of wb; run it again with --debug for the details.']
+  return { kind: 'defect', message: `unexpected: ${message}`, next }
+}
+
+function refusal(error: WbError): Report {
+  const { requestId, wireCode, next } = error.facts
+  const lines = Array.isArray(next) ? next.map(String) : [error.hint]
+  const code = typeof wireCode === 'string' ? wireCode : error.code
+  return { kind: 'refused', message: error.message, code, requestId, next: lines }
+}
+
+/** oclif's message without the line on help, which is given in our own words. */
+function parseMessage(error: Error): string {
+  return error.message.replace(/\n?See more help with --help\n?/g, '').trim()
+}
+
+/** The lines of a report as a terminal shows them. */
+export function reportLines(report: Report, style: Style): string[] {
+  const about = [report.code, report.requestId && `request ${report.requestId}`].filter(Boolean).join(', ')
+  const message = sentence(plain(report.message))
+  const [first = '', ...more] = message.split('\n')
+  return [
+    `  ${style.bad('✗')} ${first}${about ? style.dim(` (${plainLine(about)})`) : ''}`,
+    ...more.map(line => `    ${line}`),
+    ...report.next.map(line => `    ${plain(line)}`),
+  ]
+}
+
+/** The same for a program: the envelope of the API. */
+export function reportJson({ kind, message, code = kind, requestId, next }: Report): string {
+  return plainJson({ error: { code, message, requestId, hint: next.join(' ') } })
+}
+
+function sentence(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}

@@ -1,0 +1,59 @@
+import { type Fetch, network } from '../client/transport.ts'
+import { type Found, findLocalServer, openLocal, readConfig, type Voice } from './local.ts'
+import type { Profile } from './profile.ts'
+import type { Progress } from './progress.ts'
+
+/** The runtime that a command talks to. */
+export interface ResolvedRuntime {
+  readonly kind: 'named' | 'server' | 'process'
+  readonly baseUrl: string
+  readonly fetch: Fetch
+  /** Finish work that the command made due. */
+  settle(options: { signal: AbortSignal; progress: Progress }): Promise<void>
+  /** How much of it is left. */
+  pending(): Promise<number>
+  close(): Promise<void>
+}
+
+/** Requests inside this process carry a host that every runtime takes for its own. */
+const inProcessUrl = 'http://localhost'
+
+const nothingDue = { settle: async () => {}, pending: async () => 0, close: async () => {} }
+
+/** What a runtime in this process tells a person. */
+export interface Telling {
+  note(text: string): void
+  voice: Voice
+}
+
+/**
+ * Find the runtime of a profile: the one that is named, else the `wb serve` of the data directory, else the same
+ * runtime in this process, with no port open.
+ *
+ * @see design/security 5, 6, 8
+ */
+export async function resolveRuntime(profile: Profile, telling: Telling): Promise<ResolvedRuntime> {
+  if (profile.url) return { kind: 'named', baseUrl: profile.url, fetch: network(), ...nothingDue }
+  const server = await findLocalServer(profile.dataDir)
+  if (server) return { kind: 'server', baseUrl: server.url, fetch: network(server), ...nothingDue }
+  return inProcess(profile, telling)
+}
+
+async function inProcess(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {
+  const config = await readConfig(profile)
+  for (const line of strangers(config.found)) note(line)
+  const runtime = await openLocal(profile, config, { server: false, loopback: true, voice })
+  return {
+    kind: 'process',
+    baseUrl: inProcessUrl,
+    fetch: (url, request) => runtime.fetch(new Request(url, { ...request, duplex: 'half' } as RequestInit)),
+    settle: ({ signal, progress }) => runtime.settle({ signal, onProgress: step => progress.step(step) }),
+    pending: () => runtime.pending(),
+    close: () => runtime.close(),
+  }
+}
+
+/** What to say of a configuration file that lies here and is not read. @see design/security 6 */
+export function strangers({ untrusted }: Found): string[] {
+  return untrusted ? [`  ${untrusted} is not read unless it is named:`, `    --config ${untrusted}`] : []
+}

@@ -1,0 +1,192 @@
+import type { Client } from '../client/client.ts'
+import { type ErrorCode, WbError } from '../contract/errors.ts'
+import type { KnowledgeBase } from '../contract/knowledge.ts'
+import { kb } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { workspaces } from '../contract/workspaces.ts'
+import { UsageError } from './faults.ts'
+import { nearest } from './nearest.ts'
+import { defaultWorkspace, type Profile } from './profile.ts'
+
+const idShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const candidatesShown = 8
+
+/** True of what can only be an id: a name is never shaped so. */
+export function isId(text: string): boolean {
+  return idShape.test(text)
+}
+
+interface Named {
+  id: string
+  name: string
+}
+
+/** How a kind of resource is spoken of. */
+interface Kind {
+  one: string
+  code: ErrorCode
+  /** Line that lists what there is. */
+  list: string
+  /** Line that makes the first one. */
+  create: string
+  /** How one of several is named on the command line. */
+  name: string
+}
+
+const workspaceKind: Kind = {
+  one: 'workspace',
+  code: 'workspace_not_found',
+  list: 'wb workspaces list',
+  create: 'wb workspaces create demo',
+  name: '--workspace',
+}
+const knowledgeBaseKind: Kind = {
+  one: 'knowledge base',
+  code: 'knowledge_base_not_found',
+  list: 'wb kb list',
+  create: 'wb kb create handbook',
+  name: 'NAME',
+}
+
+/** Asks which of several is meant; absent where nobody can answer. */
+export type Choose = (question: string, choices: readonly Named[]) => Promise<string>
+
+export interface Resolving {
+  client: Client
+  profile: Profile
+  choose?: Choose
+}
+
+/**
+ * The workspace that is meant: by id or name, else the default, else the only one, else the one named `default`.
+ *
+ * @throws WbError workspace_not_found  with what was probably meant
+ * @throws UsageError                   several could be meant
+ */
+export async function resolveWorkspace(resolving: Resolving, named?: string): Promise<Workspace> {
+  const { client, profile } = resolving
+  const said = named ?? profile.workspace
+  const wanted = said ?? defaultWorkspace(profile)
+  if (wanted && isId(wanted)) return showWorkspace(resolving, wanted, said === undefined)
+  const all = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const implied =
+    wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
+  return pick(
+    all.map(row => ({ row, id: row.workspaceId, name: row.name })),
+    implied,
+    workspaceKind,
+    resolving.choose,
+  )
+}
+
+/**
+ * The workspace that is meant; where the runtime has none, one named `default` is made.
+ *
+ * @param onMade  is told of the one that was made
+ */
+export async function workspaceOrDefault(
+  resolving: Resolving,
+  onMade: (workspace: Workspace) => void,
+): Promise<Workspace> {
+  const { client, profile } = resolving
+  const first = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
+  const made = await client.call(workspaces.create, { body: { name: 'default' } })
+  onMade(made)
+  return made
+}
+
+async function showWorkspace(
+  { client }: Resolving,
+  workspaceId: string,
+  isDefault: boolean,
+): Promise<Workspace> {
+  try {
+    return await client.call(workspaces.show, { params: { workspaceId } })
+  } catch (error) {
+    if (!isDefault || !(error instanceof WbError) || error.code !== 'workspace_not_found') throw error
+    throw new WbError('workspace_not_found', `the default workspace ${workspaceId} is gone`, {
+      ...error.facts,
+      next: ['wb workspaces list', 'wb workspaces use NAME'],
+    })
+  }
+}
+
+/**
+ * The knowledge base that is meant: by id or name, else the only one of the workspace.
+ *
+ * @throws WbError knowledge_base_not_found  with what was probably meant
+ * @throws UsageError                        several could be meant
+ */
+export async function resolveKnowledgeBase(resolving: Resolving, wanted?: string): Promise<KnowledgeBase> {
+  const { client } = resolving
+  const { workspaceId, name } = await resolveWorkspace(resolving)
+  if (wanted && isId(wanted))
+    return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: wanted } })
+  const all = await everything(
+    client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }),
+  )
+  const named = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
+  return pick(
+    named,
+    wanted,
+    { ...knowledgeBaseKind, one: `knowledge base in workspace ${name}` },
+    resolving.choose,
+  )
+}
+
+/** Every item of a list. */
+export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+async function pick<T>(
+  all: readonly (Named & { row: T })[],
+  wanted: string | undefined,
+  kind: Kind,
+  choose: Choose | undefined,
+): Promise<T> {
+  if (wanted === undefined) return only(all, kind, choose)
+  const matches = all.filter(({ id, name }) => id === wanted || name === wanted)
+  if (matches.length === 1) return matches[0]!.row
+  if (matches.length > 1)
+    throw ambiguous(`${counted(matches.length, kind)} are named "${wanted}"`, matches, kind, 'id')
+  const close = nearest(
+    wanted,
+    all.map(({ name }) => name),
+  )
+  const next = close ? [`did you mean ${close}?`, kind.list] : [all.length > 0 ? kind.list : kind.create]
+  throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"`, { next, didYouMean: close })
+}
+
+async function only<T>(
+  all: readonly (Named & { row: T })[],
+  kind: Kind,
+  choose: Choose | undefined,
+): Promise<T> {
+  if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: [kind.create] })
+  if (all.length === 1) return all[0]!.row
+  if (!choose)
+    throw ambiguous(`there are ${counted(all.length, kind)}; name one with ${kind.name}`, all, kind, 'name')
+  const id = await choose(`Which ${kind.one}?`, all)
+  return all.find(candidate => candidate.id === id)!.row
+}
+
+function counted(number: number, { one }: Kind): string {
+  return `${number} ${one.replace(/^(workspace|knowledge base)/, '$1s')}`
+}
+
+function ambiguous(
+  message: string,
+  candidates: readonly Named[],
+  kind: Kind,
+  tell: 'id' | 'name',
+): UsageError {
+  const shown = candidates
+    .slice(0, candidatesShown)
+    .map(({ id, name }) => (tell === 'id' ? `${id}  ${name}` : name))
+  return new UsageError(message, candidates.length > candidatesShown ? [...shown, kind.list] : shown)
+}

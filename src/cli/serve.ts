@@ -1,0 +1,132 @@
+import { readFileSync } from 'node:fs'
+import { systemClock, timestamp } from '../base/clock.ts'
+import { WbError } from '../contract/errors.ts'
+import { UsageError } from './faults.ts'
+import {
+  anonymousPass,
+  type Listening,
+  type LocalConfig,
+  lockDataDir,
+  openLocal,
+  openPort,
+  type Runtime,
+  readConfig,
+  type Voice,
+} from './local.ts'
+import { portHolder } from './port-holder.ts'
+import { isLoopback, type Profile } from './profile.ts'
+
+/** Requests in flight are given this long to finish. */
+const drainMs = 10_000
+
+export interface ServeFlags {
+  host?: string
+  port?: number
+  https?: { cert: string; key: string }
+  allowOpenAccess: boolean
+}
+
+/** A runtime that answers on a port. */
+export interface Serving {
+  readonly url: string
+  readonly config: LocalConfig
+  readonly runtime: Runtime
+  /** Refuse new requests, finish those in flight, and let go of everything. */
+  stop(): Promise<void>
+}
+
+/**
+ * Serve a data directory.
+ *
+ * @throws UsageError        a configuration file lies here that nobody named; an open runtime on an open network
+ * @throws WbError conflict  another server has the data directory, or another process the port
+ */
+export async function serve(
+  profile: Profile,
+  flags: ServeFlags,
+  voice: (config: LocalConfig) => Voice,
+): Promise<Serving> {
+  const config = await readConfig(profile, flags)
+  refuseStranger(config)
+  const { host, port } = { ...config.config.runtime, ...given(flags) }
+  await refuseOpenBind(host, config, flags.allowOpenAccess)
+  const taken = await lockDataDir(profile.dataDir)
+  if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
+  const { lock } = taken
+  const undo: (() => unknown)[] = [() => lock.release()]
+  try {
+    const runtime = await openLocal(profile, config, {
+      server: true,
+      loopback: isLoopback(host),
+      voice: voice(config),
+    })
+    undo.unshift(() => runtime.close())
+    const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
+      refusePort(error, port),
+    )
+    lock.announce({
+      url: listening.url,
+      pid: process.pid,
+      startedAt: timestamp(systemClock),
+      certificate: flags.https && readFileSync(flags.https.cert, 'utf8'),
+    })
+    return { url: listening.url, config, runtime, stop: () => stop(runtime, listening, lock.release) }
+  } catch (error) {
+    for (const step of undo) await step()
+    throw error
+  }
+}
+
+function given({ host, port }: ServeFlags): { host?: string; port?: number } {
+  return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
+}
+
+async function stop(runtime: Runtime, listening: Listening, release: () => void): Promise<void> {
+  await listening.close(drainMs)
+  const late = new Promise<void>(resolve => systemClock.after(drainMs, resolve))
+  await Promise.race([runtime.close(), late])
+  release()
+}
+
+/** @see design/security 6 */
+function refuseStranger({ found }: LocalConfig): void {
+  if (found.untrusted)
+    throw new UsageError(
+      `${found.untrusted} lies here, and a file of a folder is not read unless it is named`,
+      [`wb serve --config ${found.untrusted}`],
+    )
+}
+
+/** @see design/security 2 */
+async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
+  if (isLoopback(host) || allowed || config.config.auth.acknowledgeOpenAccess === true) return
+  if (await anonymousPass(config))
+    throw new UsageError(
+      `on ${host} other machines could read and change everything, as callers need no credential`,
+      [
+        'ask for credentials, in workbase.yaml:  auth: { mode: apiKey, anonymousPolicy: reject }',
+        `or let everyone in:                     wb serve --host ${host} --allow-open-access`,
+      ],
+    )
+}
+
+function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string } | undefined): WbError {
+  const who = holder ? `process ${holder.pid} at ${holder.url}` : 'another process, which is still starting'
+  const next = holder
+    ? [`wb kb list    talks to it`, `kill ${holder.pid}    ends it`]
+    : ['try again in a moment']
+  return new WbError('conflict', `${dataDir} is served already, by ${who}`, { next })
+}
+
+function refusePort(error: unknown, port: number): never {
+  if (!(error instanceof Error) || !('code' in error)) throw error
+  if (error.code === 'EACCES')
+    throw new WbError('conflict', `port ${port} may not be opened by this user`, {
+      next: ['wb serve --port 8787'],
+    })
+  if (error.code !== 'EADDRINUSE') throw error
+  const holder = portHolder(port)
+  throw new WbError('conflict', `port ${port} is taken${holder ? ` by ${holder}` : ''}`, {
+    next: ['wb serve --port 0'],
+  })
+}

@@ -1,0 +1,74 @@
+import type { Document } from '../contract/documents.ts'
+import type { Embedder, KnowledgeBase } from '../contract/knowledge.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { type Cell, counted } from './output.ts'
+
+type Fields = Record<string, Cell | { time: string | null }>
+
+/** The fields of a workspace that a person reads. */
+export function workspaceFields(workspace: Workspace): Fields {
+  return {
+    id: workspace.workspaceId,
+    name: workspace.name,
+    kind: workspace.kind,
+    url: workspace.url,
+    keyspace: workspace.keyspace,
+    credentials: Object.entries(workspace.credentials)
+      .map(pair => pair.join('='))
+      .join(', '),
+    'row-level access': workspace.rlacEnabled ? 'on' : 'off',
+    created: { time: workspace.createdAt },
+    updated: { time: workspace.updatedAt },
+  }
+}
+
+/** The fields of a knowledge base that a person reads. */
+export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: Embedder }): Fields {
+  return {
+    id: base.knowledgeBaseId,
+    name: base.name,
+    description: base.description,
+    status: base.status,
+    language: base.language,
+    'lexical search': base.lexical.enabled ? 'on' : 'off',
+    embedder: base.embedder && embedderState(base.embedder),
+    collection: base.vectorCollection,
+    created: { time: base.createdAt },
+    updated: { time: base.updatedAt },
+  }
+}
+
+function embedderState({ state, chunks, fittedChunks }: Embedder): string {
+  if (state === 'ready')
+    return `ready, fitted on ${counted(fittedChunks, 'chunk')} of ${counted(chunks, 'chunk')}`
+  return `${state}, ${counted(chunks, 'chunk')}`
+}
+
+/** What a document is called: its title, its file, the name it had where it came from, or its id. */
+export function documentName({ metadata, sourceFilename, sourceDocId, documentId }: Document): string {
+  const title = typeof metadata.title === 'string' ? metadata.title.trim() : ''
+  return title || sourceFilename || sourceDocId || documentId
+}
+
+/** The fields of a document that a person reads. */
+export function documentFields(document: Document): Fields {
+  const { title, ...rest } = document.metadata
+  return {
+    id: document.documentId,
+    title: title === undefined ? undefined : String(title),
+    file: document.sourceFilename,
+    source: document.sourceDocId,
+    type: document.fileType,
+    status: document.status,
+    error: document.errorMessage,
+    chunks: document.chunkTotal,
+    bytes: document.fileSize,
+    hash: document.contentHash,
+    'visible to': document.visibleTo?.join(', '),
+    metadata: Object.entries(rest)
+      .map(pair => pair.join('='))
+      .join(', '),
+    ingested: { time: document.ingestedAt },
+    updated: { time: document.updatedAt },
+  }
+}

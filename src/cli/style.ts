@@ -1,0 +1,30 @@
+/** Marks that carry meaning; plain where colour is not wanted. */
+export interface Style {
+  dim(text: string): string
+  strong(text: string): string
+  good(text: string): string
+  bad(text: string): string
+  /** A word that matched a question. */
+  mark(text: string): string
+}
+
+const none = (text: string) => text
+
+const plainStyle: Style = { dim: none, strong: none, good: none, bad: none, mark: none }
+
+function sgr(on: number, off: number) {
+  return (text: string) => `\x1b[${on}m${text}\x1b[${off}m`
+}
+
+const colours: Style = {
+  dim: sgr(2, 22),
+  strong: sgr(1, 22),
+  good: sgr(32, 39),
+  bad: sgr(31, 39),
+  mark: sgr(1, 22),
+}
+
+/** @param colour  true for a terminal that shows colours, to someone who wants them */
+export function styleFor(colour: boolean): Style {
+  return colour ? colours : plainStyle
+}

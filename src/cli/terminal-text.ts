@@ -1,0 +1,66 @@
+/** Escape sequences, whole: CSI, then those that carry a string up to BEL or ST (OSC, DCS, SOS, PM, APC), then short ones. */
+const sequences =
+  /(?:\x1b\[|\x9b)[0-?]*[ -/]*[@-~]?|(?:\x1b[\]PX^_]|[\x9d\x90\x98\x9e\x9f])[^\x07\x1b\x9c]*(?:\x07|\x1b\\|\x9c)?|\x1b[ -/]*[0-~]?/g
+
+/** Control characters but tab and newline; marks that turn the direction of text around. */
+const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u2069]/g
+
+/**
+ * Text that came from a server, a document or a model, fit for a terminal: without escape sequences and control
+ * characters. Newlines and tabs stay.
+ *
+ * @see design/security 16
+ */
+export function plain(text: string): string {
+  return text.replaceAll('\r\n', '\n').replace(sequences, '').replace(controls, '')
+}
+
+/** The same on one line. */
+export function plainLine(text: string): string {
+  return plain(text).replace(/\s+/g, ' ').trim()
+}
+
+/** JSON of a value in which no control character stands raw, C1 and direction marks included. */
+export function plainJson(value: unknown, indent?: number): string {
+  return (JSON.stringify(value, null, indent) ?? 'null').replace(
+    /[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
+    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+  )
+}
+
+/** Code points that take two cells: East Asian wide and full-width ranges, and emoji. @see Unicode TR11 */
+const wide =
+  /[\u1100-\u115f\u2e80-\u303e\u3041-\u33ff\u3400-\u4dbf\u4e00-\u9fff\ua000-\ua4cf\ua960-\ua97f\uac00-\ud7a3\uf900-\ufaff\ufe30-\ufe6f\uff00-\uff60\uffe0-\uffe6\u{1f300}-\u{1f64f}\u{1f680}-\u{1f6ff}\u{1f900}-\u{1f9ff}\u{1fa70}-\u{1faff}\u{20000}-\u{3fffd}]/u
+const joining = /\p{M}|\p{Cf}|\p{Variation_Selector}/u
+
+function cells(character: string): number {
+  if (joining.test(character)) return 0
+  return wide.test(character) ? 2 : 1
+}
+
+/** How many cells a line takes in a terminal. */
+export function displayWidth(line: string): number {
+  if (/^[\x20-\x7e]*$/.test(line)) return line.length
+  let width = 0
+  for (const character of line) width += cells(character)
+  return width
+}
+
+/** A line cut to a width, with an ellipsis where something is missing. */
+export function truncate(line: string, width: number): string {
+  if (displayWidth(line) <= width) return line
+  let kept = ''
+  let used = 1
+  for (const character of line) {
+    used += cells(character)
+    if (used > width) break
+    kept += character
+  }
+  return `${kept}…`
+}
+
+/** A line filled up with blanks to a width, on the right or, for numbers, on the left. */
+export function pad(line: string, width: number, side: 'left' | 'right' = 'right'): string {
+  const blanks = ' '.repeat(Math.max(0, width - displayWidth(line)))
+  return side === 'right' ? line + blanks : blanks + line
+}

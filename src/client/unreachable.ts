@@ -1,0 +1,16 @@
+/** No runtime answered, or what answered is not one. There is no error code, as no runtime gave one. */
+export class Unreachable extends Error {
+  override readonly name = 'Unreachable'
+
+  /**
+   * @param message  states the fact; holds no credential
+   * @param hint     the next act
+   */
+  constructor(
+    message: string,
+    readonly hint: string,
+    options?: ErrorOptions,
+  ) {
+    super(message, options)
+  }
+}

@@ -1,0 +1,136 @@
+import {
+  chmodSync,
+  lstatSync,
+  mkdirSync,
+  readFileSync,
+  renameSync,
+  rmSync,
+  type Stats,
+  statSync,
+  writeFileSync,
+} from 'node:fs'
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+
+/** Where the `wb serve` of a data directory answers. */
+export interface Announcement {
+  url: string
+  pid: number
+  startedAt: string
+  /** Certificate (PEM) of an https address, to trust for this connection. */
+  certificate?: string
+}
+
+/** The lock of a data directory, held until released or until the process ends. */
+export interface ServerLock {
+  /** Let commands find this server. */
+  announce(announcement: Announcement): void
+  release(): void
+}
+
+export type Taken = { lock: ServerLock } | { heldBy: Announcement | undefined }
+
+const lockName = 'serve.lock'
+const announcementName = 'serve.json'
+/** A probe holds its shared lock for microseconds; a server holds on. */
+const patienceMs = 250
+
+/**
+ * Become the one server of a data directory.
+ *
+ * The lock is an exclusive transaction on a SQLite file in rollback-journal mode: the operating system gives it up
+ * when the process dies, however it dies. Never open the lock file by other means in this process: closing any
+ * descriptor of a file gives up all POSIX locks on it.
+ *
+ * @returns the lock, or who holds it (undefined while that server is still starting)
+ * @see design/security 5, https://www.sqlite.org/lockingv3.html
+ */
+export function takeServerLock(dataDir: string): Taken {
+  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+  const database = new Database(join(dataDir, lockName), { timeout: patienceMs })
+  try {
+    database.pragma('journal_mode = DELETE')
+    database.exec('BEGIN EXCLUSIVE')
+  } catch (error) {
+    database.close()
+    if (isBusy(error)) return { heldBy: readAnnouncement(dataDir) }
+    throw error
+  }
+  rmSync(join(dataDir, announcementName), { force: true })
+  return {
+    lock: {
+      announce: announcement => writeAnnouncement(dataDir, announcement),
+      release() {
+        rmSync(join(dataDir, announcementName), { force: true })
+        if (database.open) database.close()
+      },
+    },
+  }
+}
+
+/**
+ * The `wb serve` of a data directory, if one runs.
+ *
+ * Its announcement is believed only while the lock is held, and when file and folder belong to this user and nobody
+ * else can write them: whoever could write it would receive this user's credentials and documents.
+ *
+ * @see design/security 6
+ */
+export function findServer(dataDir: string): Announcement | undefined {
+  const announcement = readAnnouncement(dataDir)
+  return announcement && isHeld(dataDir) ? announcement : undefined
+}
+
+/** Whether a server holds the lock. Takes a shared lock for a moment, which disturbs nobody. */
+function isHeld(dataDir: string): boolean {
+  const database = openForReading(join(dataDir, lockName))
+  if (!database) return false
+  try {
+    database.prepare('SELECT 1 FROM sqlite_schema').get()
+    return false
+  } catch (error) {
+    return isBusy(error)
+  } finally {
+    database.close()
+  }
+}
+
+function openForReading(path: string): Database.Database | undefined {
+  try {
+    return new Database(path, { readonly: true, fileMustExist: true, timeout: 0 })
+  } catch {
+    return undefined
+  }
+}
+
+function isBusy(error: unknown): boolean {
+  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
+}
+
+function writeAnnouncement(dataDir: string, announcement: Announcement): void {
+  const path = join(dataDir, announcementName)
+  const draft = `${path}.${process.pid}`
+  writeFileSync(draft, `${JSON.stringify(announcement)}\n`, { mode: 0o600 })
+  chmodSync(draft, 0o600)
+  renameSync(draft, path)
+}
+
+function readAnnouncement(dataDir: string): Announcement | undefined {
+  const path = join(dataDir, announcementName)
+  try {
+    if (!isOurs(statSync(dataDir)) || !isOurs(lstatSync(path))) return undefined
+    const { url, pid, startedAt, certificate } = JSON.parse(
+      readFileSync(path, 'utf8'),
+    ) as Partial<Announcement>
+    if (typeof url !== 'string' || typeof pid !== 'number' || typeof startedAt !== 'string') return undefined
+    return { url, pid, startedAt, certificate: typeof certificate === 'string' ? certificate : undefined }
+  } catch {
+    return undefined
+  }
+}
+
+/** Belongs to this user, and nobody else may write it. Windows gives the user's own folders to the user alone. */
+function isOurs({ uid, mode }: Stats): boolean {
+  if (process.platform === 'win32') return true
+  return uid === process.getuid?.() && (mode & 0o022) === 0
+}
