@@ -48,6 +48,7 @@ export type ContentWrite =
       readonly metric: Metric
       readonly lexical: boolean
     } & CollectionKey)
+  /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
   /** Records replace those of the same id. Fails `stale` when the generation is no longer in force, `absent` without the collection. */
   | ({
@@ -55,9 +56,11 @@ export type ContentWrite =
       readonly generation: number
       readonly records: readonly ContentRecord[]
     } & CollectionKey)
+  /** Delete the records of a document; never fails. */
   | ({ readonly op: 'deleteDocument'; readonly documentId: string } & CollectionKey)
+  /** Fails `absent` without the record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
-  /** Replace the payload of a document's records, key by key; null removes a key. */
+  /** Replace the payload of a document's records, key by key; null removes a key. Fails `absent` without the collection. */
   | ({ readonly op: 'mergePayload'; readonly documentId: string; readonly changes: Payload } & CollectionKey)
 
 /** One candidate of a ranking; `record` is the store's own number, stable while the record is not replaced. */
@@ -115,15 +118,22 @@ export interface FittedSpaces {
     after: number,
     limit: number,
   ): Promise<{ record: number; title: string | null; text: string }[]>
-  /** Take or renew the lease on fitting; false while another process holds it. */
+  /**
+   * Take or renew the lease on fitting; false while another owner holds it. What was staged under a lease is thrown
+   * away when another owner takes it, or when it is released, so that vectors of two fits never mix.
+   */
   lease(key: CollectionKey, owner: string, durationMs: number): Promise<boolean>
   release(key: CollectionKey, owner: string): Promise<void>
-  /** Keep vectors of a generation that is not in force yet. */
+  /**
+   * Keep vectors of the next generation; records that are gone by now are passed over.
+   * False, and nothing kept, when the generation moved, or `owner` no longer holds the lease.
+   */
   stage(
     key: CollectionKey,
     generation: number,
     vectors: readonly { record: number; vector: Float32Array }[],
-  ): Promise<void>
+    owner?: string,
+  ): Promise<boolean>
   /** Records that have no staged vector in `generation`, at most `limit`. */
   unstaged(
     key: CollectionKey,
@@ -132,10 +142,19 @@ export interface FittedSpaces {
   ): Promise<{ record: number; title: string | null; text: string }[]>
   /**
    * Put a staged generation in force in one step and drop the old one.
-   * False, and nothing changed, while records lack a staged vector or the generation moved.
+   * False, and nothing changed, while records lack a staged vector, the generation moved, or `owner` lost the lease.
+   *
+   * @param fit.through  highest record that the fit read; what is above counts as unfitted. Left out, it is the
+   *                     `fittedRecords`-th record
    */
-  swap(key: CollectionKey, generation: number, model: EncodedModel, fittedRecords: number): Promise<boolean>
-  /** Collections of which more than none are unfitted. */
+  swap(
+    key: CollectionKey,
+    generation: number,
+    model: EncodedModel,
+    fittedRecords: number,
+    fit?: { owner?: string; through?: number },
+  ): Promise<boolean>
+  /** Collections with unfitted records; among them those whose vectors come from elsewhere and are never fitted. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
 
@@ -157,10 +176,20 @@ export interface ContentStore {
   /**
    * Apply content changes, and row writes with them: in one transaction where rows lie in the same store,
    * else the rows last. A refusal counts positions over rows, then changes.
+   *
+   * @throws dimension_mismatch  a vector of another length than the collection's; nothing was changed
    */
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome>
-  /** Exact nearest records, best first: cosine similarity, dot product, or 1/(1+distance). */
-  nearest(key: CollectionKey, query: { vector: Float32Array; limit: number } & Reach): Promise<Scored[]>
+  /**
+   * Exact nearest records, best first: cosine similarity, dot product, or 1/(1+distance).
+   *
+   * With `generation`, refused with `collection_unavailable` and the fact `stale` when another space is in force:
+   * a vector that was made before a swap says nothing about the new space.
+   */
+  nearest(
+    key: CollectionKey,
+    query: { vector: Float32Array; limit: number; generation?: number } & Reach,
+  ): Promise<Scored[]>
   /** Records by number, in the order asked for; those that are gone or hidden are left out. */
   read(
     key: CollectionKey,

@@ -1,0 +1,280 @@
+import { words } from '../../base/words.ts'
+import { WbError } from '../../contract/errors.ts'
+import type {
+  Collection,
+  CollectionKey,
+  ContentRecord,
+  ContentStore,
+  ContentWrite,
+  Metric,
+  Payload,
+  Reach,
+  RecordView,
+  Scored,
+} from '../content.ts'
+import { compareCodePoints, evaluate } from '../filter.ts'
+import type { Outcome, Refusal, RowStore, Write } from '../rows.ts'
+import type { Visibility } from '../visibility.ts'
+
+interface Kept extends ContentRecord {
+  readonly record: number
+}
+
+/** A collection and its records by id; replaced as a whole by each change. */
+interface Shelf {
+  readonly collection: Collection
+  readonly records: ReadonlyMap<string, Kept>
+}
+
+/**
+ * Content in memory, for workspaces whose vectors must never be written: brute force, one process, gone at its end.
+ *
+ * @param rows  where the row writes of a unit go; they are applied before the content is
+ */
+export function openMemoryContent(rows: RowStore): ContentStore {
+  const store = new MemoryContent(rows)
+  return {
+    name: 'memory',
+    collection: async key => store.find(key)?.collection,
+    write: (changes, units) => store.write(changes, units),
+    nearest: async (key, { vector, limit, ...reach }) => store.nearest(key, vector, limit, reach),
+    read: async (key, records, options) => store.read(key, records, options),
+    lexical: { search: async (key, { text, limit, ...reach }) => store.search(key, text, limit, reach) },
+    listing: { ofDocument: async (key, query) => store.ofDocument(key, query) },
+  }
+}
+
+class MemoryContent {
+  readonly #rows: RowStore
+  readonly #shelves = new Map<string, Shelf>()
+  #lastRecord = 0
+  #writing: Promise<unknown> = Promise.resolve()
+
+  constructor(rows: RowStore) {
+    this.#rows = rows
+  }
+
+  find(key: CollectionKey): Shelf | undefined {
+    return this.#shelves.get(nameOf(key))
+  }
+
+  /** Units wait for each other, as the rows are written in between. */
+  write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome> {
+    const written = this.#writing.then(() => this.#write(changes, rows))
+    this.#writing = written.catch(() => {})
+    return written
+  }
+
+  async #write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome> {
+    const draft = new Map<string, Shelf | undefined>()
+    const refused = this.#draft(changes, draft)
+    if (refused) return { ...refused, at: refused.at + rows.length }
+    const outcome = await this.#rows.atomic(rows)
+    if (!outcome.ok) return outcome
+    for (const [name, shelf] of draft) {
+      if (shelf) this.#shelves.set(name, shelf)
+      else this.#shelves.delete(name)
+    }
+    return outcome
+  }
+
+  #draft(changes: readonly ContentWrite[], draft: Map<string, Shelf | undefined>) {
+    for (const [at, change] of changes.entries()) {
+      const name = nameOf(change)
+      const before = draft.has(name) ? draft.get(name) : this.#shelves.get(name)
+      const after = this.#changed(before, change)
+      if (typeof after === 'string') return { ok: false as const, at, reason: after }
+      draft.set(name, after)
+    }
+    return undefined
+  }
+
+  #changed(shelf: Shelf | undefined, change: ContentWrite): Shelf | undefined | Refusal {
+    switch (change.op) {
+      case 'createCollection': {
+        if (shelf) return 'exists'
+        const { op: _, ...described } = change
+        return { collection: { ...described, generation: 0, version: 0, records: 0 }, records: new Map() }
+      }
+      case 'dropCollection':
+        return undefined
+      case 'deleteDocument':
+        return shelf && without(shelf, record => record.documentId === change.documentId)
+      case 'deleteRecord':
+        return shelf?.records.has(change.id) ? without(shelf, record => record.id === change.id) : 'absent'
+      case 'upsert':
+        if (!shelf) return 'absent'
+        return change.generation === shelf.collection.generation
+          ? this.#upserted(shelf, change.records)
+          : 'stale'
+      case 'mergePayload':
+        return shelf ? withPayload(shelf, change.documentId, change.changes) : 'absent'
+    }
+  }
+
+  #upserted(shelf: Shelf, added: readonly ContentRecord[]): Shelf {
+    const records = new Map(shelf.records)
+    for (const record of added) {
+      requireDimension(shelf.collection, record.vector)
+      records.delete(record.id)
+      records.set(record.id, { ...structuredClone(record), record: ++this.#lastRecord })
+    }
+    return changedTo(shelf, records)
+  }
+
+  nearest(key: CollectionKey, vector: Float32Array, limit: number, reach: Reach): Scored[] {
+    const { collection } = this.#require(key)
+    requireDimension(collection, vector)
+    return best(
+      this.#reached(key, reach).map(({ record, vector: stored }) => ({
+        record,
+        score: similarity(collection.metric, vector, stored),
+      })),
+      limit,
+    )
+  }
+
+  /** The score is the share of a record's words that occur in the query. */
+  search(key: CollectionKey, text: string, limit: number, reach: Reach): Scored[] {
+    if (!this.#require(key).collection.lexical)
+      throw new WbError('hybrid_not_supported', 'the collection was made without lexical search')
+    const asked = new Set(words(text))
+    const scored = this.#reached(key, reach).map(({ record, title, text: stored }) => {
+      const found = words(`${title ?? ''} ${stored ?? ''}`)
+      const matches = found.filter(word => asked.has(word)).length
+      return { record, score: matches === 0 ? 0 : matches / found.length }
+    })
+    return best(
+      scored.filter(({ score }) => score > 0),
+      limit,
+    )
+  }
+
+  read(
+    key: CollectionKey,
+    records: readonly number[],
+    { vectors, visibility }: { vectors: boolean; visibility: Visibility },
+  ): RecordView[] {
+    const reached = new Map(this.#reached(key, { visibility }).map(kept => [kept.record, kept]))
+    return records.flatMap(record => {
+      const kept = reached.get(record)
+      return kept ? [viewOf(kept, vectors)] : []
+    })
+  }
+
+  ofDocument(
+    key: CollectionKey,
+    query: {
+      documentId: string
+      after?: { chunkIndex: number | null; id: string }
+      limit: number
+      visibility: Visibility
+    },
+  ): RecordView[] {
+    const { after } = query
+    return this.#reached(key, query)
+      .filter(({ documentId }) => documentId === query.documentId)
+      .sort(byPlace)
+      .filter(kept => !after || byPlace(kept, after) > 0)
+      .slice(0, query.limit)
+      .map(kept => viewOf(kept, false))
+  }
+
+  #require(key: CollectionKey): Shelf {
+    const shelf = this.find(key)
+    if (!shelf) throw new WbError('collection_unavailable', `collection '${key.name}' does not exist`)
+    return shelf
+  }
+
+  #reached(key: CollectionKey, { visibility, filter }: Reach): Kept[] {
+    return [...this.#require(key).records.values()].filter(
+      ({ payload }) => isVisible(visibility, payload) && evaluate(filter, payload),
+    )
+  }
+}
+
+function nameOf({ workspaceId, name }: CollectionKey): string {
+  return JSON.stringify([workspaceId, name])
+}
+
+function changedTo({ collection }: Shelf, records: ReadonlyMap<string, Kept>): Shelf {
+  return { collection: { ...collection, version: collection.version + 1, records: records.size }, records }
+}
+
+function without(shelf: Shelf, leaves: (record: Kept) => boolean): Shelf {
+  const kept = [...shelf.records].filter(([, record]) => !leaves(record))
+  return kept.length === shelf.records.size ? shelf : changedTo(shelf, new Map(kept))
+}
+
+function withPayload(shelf: Shelf, documentId: string, changes: Payload): Shelf {
+  const records = [...shelf.records].map(([id, record]): [string, Kept] => [
+    id,
+    record.documentId === documentId ? { ...record, payload: merged(record.payload, changes) } : record,
+  ])
+  return changedTo(shelf, new Map(records))
+}
+
+/** Replace key by key; null removes a key. */
+function merged(payload: Payload, changes: Payload): Payload {
+  const entries = new Map(Object.entries(payload))
+  for (const [key, value] of Object.entries(structuredClone(changes))) {
+    if (value === null) entries.delete(key)
+    else entries.set(key, value)
+  }
+  return Object.fromEntries(entries)
+}
+
+function requireDimension({ dimension }: Collection, vector: Float32Array): void {
+  if (vector.length !== dimension)
+    throw new WbError(
+      'dimension_mismatch',
+      `a vector of ${vector.length} numbers, where the collection has ${dimension}`,
+    )
+}
+
+function isVisible({ principals }: Visibility, payload: Payload): boolean {
+  if (principals === 'all') return true
+  const readers = payload.visible_to
+  return Array.isArray(readers) && readers.some(reader => reader === '*' || principals.includes(reader))
+}
+
+function similarity(metric: Metric, query: Float32Array, stored: Float32Array): number {
+  let dot = 0
+  let squares = 0
+  let querySquares = 0
+  let distance = 0
+  for (let at = 0; at < query.length; at++) {
+    const [a, b] = [query[at]!, stored[at]!]
+    dot += a * b
+    querySquares += a * a
+    squares += b * b
+    distance += (a - b) ** 2
+  }
+  if (metric === 'dot') return dot
+  if (metric === 'euclidean') return 1 / (1 + Math.sqrt(distance))
+  const norms = Math.sqrt(squares * querySquares)
+  return norms === 0 ? 0 : Math.max(-1, Math.min(1, dot / norms))
+}
+
+function best(scored: Scored[], limit: number): Scored[] {
+  return scored.sort((a, b) => b.score - a.score || a.record - b.record).slice(0, limit)
+}
+
+interface Place {
+  readonly chunkIndex: number | null
+  readonly id: string
+}
+
+/** By chunk index, nulls last, then by id. */
+function byPlace(a: Place, b: Place): number {
+  const order = (a.chunkIndex ?? Number.POSITIVE_INFINITY) - (b.chunkIndex ?? Number.POSITIVE_INFINITY)
+  return Number.isNaN(order) || order === 0 ? compareCodePoints(a.id, b.id) : order
+}
+
+function viewOf(
+  { record, id, documentId, chunkIndex, text, payload, vector }: Kept,
+  withVector: boolean,
+): RecordView {
+  const view = { record, id, documentId, chunkIndex, text, payload: structuredClone(payload) }
+  return withVector ? { ...view, vector: Float32Array.from(vector) } : view
+}

@@ -1,0 +1,33 @@
+import { WbError } from '../contract/errors.ts'
+import type { Collection, ContentStore, FittedSpaces, LexicalSearch, RecordListing } from './content.ts'
+
+/**
+ * Lexical search of a collection.
+ *
+ * @throws hybrid_not_supported  the store has none, or the collection was made without an index for it
+ */
+export function lexicalOf(store: ContentStore, collection: Pick<Collection, 'lexical'>): LexicalSearch {
+  if (!store.lexical)
+    throw new WbError('hybrid_not_supported', `the ${store.name} store cannot search by words`)
+  if (!collection.lexical)
+    throw new WbError('hybrid_not_supported', 'the knowledge base was created without lexical search', {
+      hint: 'Send hybrid=false, or create a knowledge base with lexical.enabled.',
+    })
+  return store.lexical
+}
+
+/** @throws list_records_not_supported  the store cannot read records in order */
+export function listingOf(store: ContentStore): RecordListing {
+  if (!store.listing)
+    throw new WbError('list_records_not_supported', `the ${store.name} store cannot list records`)
+  return store.listing
+}
+
+/** @throws driver_unavailable  the store has no spaces of the runtime's own */
+export function fittedOf(store: ContentStore): FittedSpaces {
+  if (!store.fitted)
+    throw new WbError('driver_unavailable', `the ${store.name} store cannot keep the built-in embedder`, {
+      hint: 'Bind an embedding service of another provider.',
+    })
+  return store.fitted
+}

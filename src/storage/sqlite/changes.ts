@@ -1,0 +1,219 @@
+import type { ContentRecord, ContentWrite, Payload } from '../content.ts'
+import type { Outcome, Refusal } from '../rows.ts'
+import {
+  blobOf,
+  type CollectionRow,
+  findCollection,
+  requireDimension,
+  textTable,
+  vectorTable,
+} from './collections.ts'
+import type { Later } from './commit.ts'
+import type { Connection } from './connection.ts'
+
+/** Deletions that a resident segment can catch up with at least; twice as many are kept at most. */
+const GONE_KEPT = 10_000
+
+type Op<K extends ContentWrite['op']> = Extract<ContentWrite, { op: K }>
+
+/** Content changes inside a transaction. */
+export class Changes {
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /**
+   * Apply changes in order, up to the first that is refused. The caller undoes what went before it.
+   *
+   * @throws dimension_mismatch
+   */
+  apply(changes: readonly ContentWrite[], later: Later): Outcome {
+    for (const [at, change] of changes.entries()) {
+      const reason = this.#apply(change, later)
+      if (reason) return { ok: false, at, reason }
+    }
+    return { ok: true }
+  }
+
+  #apply(change: ContentWrite, later: Later): Refusal | undefined {
+    const collection = findCollection(this.#connection, change)
+    switch (change.op) {
+      case 'createCollection':
+        return collection ? 'exists' : this.#create(change)
+      case 'dropCollection':
+        if (collection) this.#drop(collection, later)
+        return undefined
+      case 'deleteDocument':
+        if (collection) this.#deleteDocument(collection, change, later)
+        return undefined
+      case 'upsert':
+        return collection ? this.#upsert(collection, change, later) : 'absent'
+      case 'deleteRecord':
+        return collection ? this.#deleteRecord(collection, change, later) : 'absent'
+      case 'mergePayload':
+        return collection ? this.#mergePayload(collection, change) : 'absent'
+    }
+  }
+
+  #create({ workspaceId, name, dimension, metric, lexical }: Op<'createCollection'>): undefined {
+    const { lastInsertRowid } = this.#connection
+      .prepare(
+        'INSERT INTO collection (workspace_id, name, dimension, metric, lexical) VALUES (?, ?, ?, ?, ?)',
+      )
+      .run(workspaceId, name, dimension, metric, lexical ? 1 : 0)
+    const id = Number(lastInsertRowid)
+    createVectorTable(this.#connection, id, 0)
+    if (lexical)
+      this.#connection.database.exec(
+        `CREATE VIRTUAL TABLE ${textTable(id)} USING fts5(title, text, content='', contentless_delete=1,
+          tokenize='porter unicode61 remove_diacritics 2')`,
+      )
+  }
+
+  #drop({ id, generation }: CollectionRow, later: Later): void {
+    for (const table of ['record', 'record_gone', 'embedder_model'])
+      this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
+    this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
+    const tables = [vectorTable(id, generation), vectorTable(id, generation + 1), textTable(id)]
+    // After the text that earlier units of the commit have still to index.
+    later(() => {
+      for (const table of tables) this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
+    })
+  }
+
+  #upsert(
+    collection: CollectionRow,
+    { generation, records }: Op<'upsert'>,
+    later: Later,
+  ): Refusal | undefined {
+    if (generation !== collection.generation) return 'stale'
+    const find = this.#connection.prepare<{ record: number }>(
+      'SELECT record FROM record WHERE collection = ? AND id = ?',
+    )
+    const old: number[] = []
+    for (const record of records) {
+      requireDimension(collection, record.vector)
+      requireFinite(record.vector)
+      const found = find.get(collection.id, record.id)
+      if (found) {
+        this.#remove(collection, found.record, later)
+        old.push(found.record)
+      }
+      this.#insert(collection, record, later)
+    }
+    this.#moved(collection, { added: records.length, removed: old })
+    return undefined
+  }
+
+  #deleteDocument(collection: CollectionRow, { documentId }: Op<'deleteDocument'>, later: Later): void {
+    const found = this.#connection
+      .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND document_id = ?')
+      .all(collection.id, documentId)
+    const removed = found.map(({ record }) => record)
+    for (const record of removed) this.#remove(collection, record, later)
+    if (removed.length > 0) this.#moved(collection, { added: 0, removed })
+  }
+
+  #deleteRecord(collection: CollectionRow, { id }: Op<'deleteRecord'>, later: Later): Refusal | undefined {
+    const found = this.#connection
+      .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND id = ?')
+      .get(collection.id, id)
+    if (!found) return 'absent'
+    this.#remove(collection, found.record, later)
+    this.#moved(collection, { added: 0, removed: [found.record] })
+    return undefined
+  }
+
+  #mergePayload(collection: CollectionRow, { documentId, changes }: Op<'mergePayload'>): undefined {
+    const found = this.#connection
+      .prepare<{ record: number; payload: string }>(
+        'SELECT record, payload FROM record WHERE collection = ? AND document_id = ?',
+      )
+      .all(collection.id, documentId)
+    const update = this.#connection.prepare('UPDATE record SET payload = ? WHERE record = ?')
+    for (const { record, payload } of found) update.run(merged(payload, changes), record)
+    if (found.length > 0) this.#moved(collection, { added: 0, removed: [] })
+  }
+
+  #insert({ id, generation, lexical }: CollectionRow, record: ContentRecord, later: Later): void {
+    const { lastInsertRowid } = this.#connection
+      .prepare(
+        'INSERT INTO record (collection, id, document_id, chunk_index, title, text, payload) VALUES (?, ?, ?, ?, ?, ?, ?)',
+      )
+      .run(
+        id,
+        record.id,
+        record.documentId,
+        record.chunkIndex,
+        record.title,
+        record.text,
+        JSON.stringify(record.payload),
+      )
+    const number = Number(lastInsertRowid)
+    this.#connection
+      .prepare(`INSERT INTO ${vectorTable(id, generation)} (record, data) VALUES (?, ?)`)
+      .run(number, blobOf(record.vector))
+    if (lexical && (record.text !== null || record.title !== null))
+      later(() =>
+        this.#connection
+          .prepare(`INSERT INTO ${textTable(id)} (rowid, title, text) VALUES (?, ?, ?)`)
+          .run(number, record.title, record.text),
+      )
+  }
+
+  #remove({ id, generation, staging, lexical }: CollectionRow, record: number, later: Later): void {
+    this.#connection.prepare('DELETE FROM record WHERE record = ?').run(record)
+    this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation)} WHERE record = ?`).run(record)
+    if (staging)
+      this.#connection.prepare(`DELETE FROM ${vectorTable(id, generation + 1)} WHERE record = ?`).run(record)
+    this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)').run(id, record)
+    if (lexical)
+      later(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
+  }
+
+  /** Count a change of the collection. */
+  #moved(collection: CollectionRow, { added, removed }: { added: number; removed: readonly number[] }): void {
+    const unfitted = removed.filter(record => record > collection.fittedThrough).length
+    this.#connection
+      .prepare(
+        `UPDATE collection SET version = version + 1, records = records + ?, unfitted = unfitted + ?, gone = gone + ?
+          WHERE id = ?`,
+      )
+      .run(added - removed.length, added - unfitted, removed.length, collection.id)
+    if (collection.gone + removed.length > 2 * GONE_KEPT) this.#forgetGone(collection.id)
+  }
+
+  #forgetGone(collection: number): void {
+    const { seq } = this.#connection
+      .prepare<{ seq: number }>(
+        'SELECT seq FROM record_gone WHERE collection = ? ORDER BY seq DESC LIMIT 1 OFFSET ?',
+      )
+      .get(collection, GONE_KEPT)!
+    this.#connection.prepare('DELETE FROM record_gone WHERE collection = ? AND seq <= ?').run(collection, seq)
+    this.#connection
+      .prepare('UPDATE collection SET gone = ?, gone_forgotten = ? WHERE id = ?')
+      .run(GONE_KEPT, seq, collection)
+  }
+}
+
+export function createVectorTable(connection: Connection, collection: number, generation: number): void {
+  connection.database.exec(
+    `CREATE TABLE ${vectorTable(collection, generation)} (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
+  )
+}
+
+/** A single NaN would spoil every ranking that it takes part in. */
+function requireFinite(vector: Float32Array): void {
+  if (!vector.every(Number.isFinite)) throw new RangeError('a vector holds a number that is not finite')
+}
+
+function merged(payload: string, changes: Payload): string {
+  const entries = new Map(Object.entries(JSON.parse(payload) as Payload))
+  for (const [key, value] of Object.entries(changes)) {
+    if (value === null) entries.delete(key)
+    else entries.set(key, value)
+  }
+  return JSON.stringify(Object.fromEntries(entries))
+}

@@ -1,0 +1,52 @@
+import Database from 'better-sqlite3'
+import type { Ops } from '../../base/threads.ts'
+import { WbError } from '../../contract/errors.ts'
+
+/** What a person is told, by the leading part of SQLite's result code. The driver's own text stays in `cause`. */
+const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[] = [
+  [
+    'SQLITE_FULL',
+    'the store cannot grow: the disk is full',
+    'Free some space on the disk of the data directory.',
+  ],
+  [
+    'SQLITE_BUSY',
+    'the store is busy: another process kept it locked',
+    'Retry in a moment, or end the process that holds the data directory.',
+  ],
+  ['SQLITE_LOCKED', 'the store is busy: another task kept it locked', 'Retry in a moment.'],
+  ['SQLITE_CORRUPT', 'the store is damaged', 'Restore a copy of the data directory.'],
+  [
+    'SQLITE_NOTADB',
+    'the store is not a database of this runtime',
+    'Restore a copy, or use another data directory.',
+  ],
+  ['SQLITE_READONLY', 'the store cannot be written', 'Check the permissions of the data directory.'],
+  ['SQLITE_CANTOPEN', 'the store cannot be opened', 'Check the permissions of the data directory.'],
+  ['SQLITE_PERM', 'the store cannot be opened', 'Check the permissions of the data directory.'],
+  ['SQLITE_IOERR', 'the store cannot be read or written', 'Check the disk of the data directory.'],
+]
+
+/** The storage failure behind an error of the driver; undefined for a defect, such as wrong SQL. */
+export function faultOf(error: unknown): WbError | undefined {
+  if (!(error instanceof Database.SqliteError)) return undefined
+  const fault = faults.find(([prefix]) => error.code.startsWith(prefix))
+  if (!fault) return undefined
+  const [, fact, hint] = fault
+  return new WbError('control_plane_unavailable', fact, { hint, sqlite: error.code }, { cause: error })
+}
+
+/** Run a piece of storage work; failures of the store become `control_plane_unavailable`. */
+export async function guard<T>(work: () => T | Promise<T>): Promise<T> {
+  try {
+    return await work()
+  } catch (error) {
+    throw faultOf(error) ?? error
+  }
+}
+
+/** The same operations, each under `guard`. */
+export function guarded<O extends Ops>(ops: O): O {
+  const entries = Object.entries(ops).map(([name, op]) => [name, (input: unknown) => guard(() => op(input))])
+  return Object.fromEntries(entries) as O
+}

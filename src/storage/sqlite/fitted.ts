@@ -1,0 +1,198 @@
+import type { CollectionKey, EncodedModel } from '../content.ts'
+import { createVectorTable } from './changes.ts'
+import {
+  blobOf,
+  type CollectionRow,
+  findCollection,
+  requireCollection,
+  requireDimension,
+  vectorTable,
+} from './collections.ts'
+import type { Connection } from './connection.ts'
+
+export interface StoredPassage {
+  readonly record: number
+  readonly title: string | null
+  readonly text: string
+}
+
+/** Vector spaces that are fitted on their collection: reading what a fit needs. */
+export class FittedReads {
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /** @throws collection_unavailable */
+  model(key: CollectionKey): { generation: number; model: EncodedModel | undefined; fittedRecords: number } {
+    return this.#connection.snapshot(() => {
+      const { id, generation, fittedRecords } = requireCollection(this.#connection, key)
+      const found = this.#connection
+        .prepare<{ terms: string; weights: Buffer }>(
+          'SELECT terms, weights FROM embedder_model WHERE collection = ? AND generation = ?',
+        )
+        .get(id, generation)
+      const model = found && { terms: found.terms, weights: Uint8Array.from(found.weights) }
+      return { generation, model, fittedRecords }
+    })
+  }
+
+  /** @throws collection_unavailable */
+  passages(key: CollectionKey, after: number, limit: number): StoredPassage[] {
+    return this.#connection.snapshot(() => {
+      const { id } = requireCollection(this.#connection, key)
+      return this.#connection
+        .prepare<StoredPassage>(
+          `SELECT record, title, text FROM record INDEXED BY record_by_collection
+            WHERE collection = ? AND record > ? AND text IS NOT NULL ORDER BY record LIMIT ?`,
+        )
+        .all(id, after, limit)
+    })
+  }
+
+  /** @throws collection_unavailable */
+  unstaged(key: CollectionKey, generation: number, limit: number): StoredPassage[] {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      const isStaging = collection.staging === 1 && collection.generation + 1 === generation
+      if (!isStaging) return this.#lacking(collection, '1', limit)
+      // A fit stages in the order of the numbers, so that what is left usually stands behind the last one.
+      const staged = vectorTable(collection.id, generation)
+      const rest = this.#lacking(
+        collection,
+        `record > coalesce((SELECT max(record) FROM ${staged}), 0)`,
+        limit,
+      )
+      return rest.length > 0 ? rest : this.#lacking(collection, lacking(collection), limit)
+    })
+  }
+
+  #lacking({ id }: CollectionRow, condition: string, limit: number): StoredPassage[] {
+    return this.#connection
+      .prepare<StoredPassage>(
+        `SELECT record, title, coalesce(text, '') AS text FROM record r INDEXED BY record_by_collection
+          WHERE collection = ? AND ${condition} ORDER BY record LIMIT ?`,
+      )
+      .all(id, limit)
+  }
+
+  unfitted(): (CollectionKey & { unfitted: number; records: number })[] {
+    return this.#connection
+      .prepare<CollectionKey & { unfitted: number; records: number }>(
+        'SELECT workspace_id AS workspaceId, name, unfitted, records FROM collection WHERE unfitted > 0 ORDER BY id',
+      )
+      .all()
+  }
+}
+
+/** Vector spaces that are fitted on their collection: steps of a fit, each inside a transaction. */
+export class FittedWrites {
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /** A lease that changes hands, or is given back, throws away what was staged under it. */
+  lease(key: CollectionKey, owner: string, { now, until }: { now: number; until: number }): boolean {
+    const collection = findCollection(this.#connection, key)
+    if (!collection) return false
+    const isMine = collection.leaseOwner === owner
+    if (collection.leaseOwner !== null && !isMine && collection.leaseUntil > now) return false
+    if (!isMine) this.#dropStaging(collection)
+    this.#connection
+      .prepare('UPDATE collection SET lease_owner = ?, lease_until = ? WHERE id = ?')
+      .run(owner, until, collection.id)
+    return true
+  }
+
+  release(key: CollectionKey, owner: string): void {
+    const collection = findCollection(this.#connection, key)
+    if (collection?.leaseOwner !== owner) return
+    this.#dropStaging(collection)
+    this.#connection
+      .prepare('UPDATE collection SET lease_owner = NULL, lease_until = 0 WHERE id = ?')
+      .run(collection.id)
+  }
+
+  /** @throws dimension_mismatch */
+  stage(
+    key: CollectionKey,
+    { generation, owner }: { generation: number; owner: string | undefined },
+    vectors: readonly { record: number; vector: Float32Array }[],
+  ): boolean {
+    const collection = this.#fitting(key, generation, owner)
+    if (!collection) return false
+    if (!collection.staging) {
+      createVectorTable(this.#connection, collection.id, generation)
+      this.#connection.prepare('UPDATE collection SET staging = 1 WHERE id = ?').run(collection.id)
+    }
+    const insert = this.#connection.prepare(
+      `INSERT OR REPLACE INTO ${vectorTable(collection.id, generation)} (record, data)
+        SELECT record, ? FROM record WHERE record = ? AND collection = ?`,
+    )
+    for (const { record, vector } of vectors) {
+      requireDimension(collection, vector)
+      insert.run(blobOf(vector), record, collection.id)
+    }
+    return true
+  }
+
+  swap(
+    key: CollectionKey,
+    { generation, owner }: { generation: number; owner: string | undefined },
+    fit: { model: EncodedModel; fittedRecords: number; fittedThrough: number | undefined },
+  ): boolean {
+    const collection = this.#fitting(key, generation, owner)
+    if (!collection?.staging || this.#lacks(collection)) return false
+    const { id } = collection
+    this.#connection.prepare('DELETE FROM embedder_model WHERE collection = ?').run(id)
+    this.#connection
+      .prepare('INSERT INTO embedder_model (collection, generation, terms, weights) VALUES (?, ?, ?, ?)')
+      .run(id, generation, fit.model.terms, fit.model.weights)
+    this.#connection.database.exec(`DROP TABLE ${vectorTable(id, collection.generation)}`)
+    const through = fit.fittedThrough ?? this.#recordAt(id, fit.fittedRecords)
+    this.#connection
+      .prepare(
+        `UPDATE collection SET version = version + 1, generation = ?, staging = 0, fitted_records = ?, fitted_through = ?,
+          unfitted = (SELECT count(*) FROM record WHERE collection = ? AND record > ?) WHERE id = ?`,
+      )
+      .run(generation, fit.fittedRecords, through, id, through, id)
+    return true
+  }
+
+  /** The collection, when `generation` is its next one and `owner`, if given, still holds the lease. */
+  #fitting(key: CollectionKey, generation: number, owner: string | undefined): CollectionRow | undefined {
+    const collection = findCollection(this.#connection, key)
+    if (!collection || collection.generation + 1 !== generation) return undefined
+    return owner === undefined || owner === collection.leaseOwner ? collection : undefined
+  }
+
+  #lacks(collection: CollectionRow): boolean {
+    const sql = `SELECT 1 FROM record r WHERE collection = ? AND ${lacking(collection)} LIMIT 1`
+    return this.#connection.prepare(sql).get(collection.id) !== undefined
+  }
+
+  /** The `count`-th record by number, or the last one. */
+  #recordAt(collection: number, count: number): number {
+    const found = this.#connection
+      .prepare<{ record: number | null }>(
+        `SELECT max(record) AS record FROM
+          (SELECT record FROM record WHERE collection = ? ORDER BY record LIMIT ?)`,
+      )
+      .get(collection, count)
+    return found?.record ?? 0
+  }
+
+  #dropStaging(collection: CollectionRow): void {
+    if (!collection.staging) return
+    this.#connection.database.exec(`DROP TABLE ${vectorTable(collection.id, collection.generation + 1)}`)
+    this.#connection.prepare('UPDATE collection SET staging = 0 WHERE id = ?').run(collection.id)
+  }
+}
+
+/** Condition: the record `r` has no vector of the next generation. */
+function lacking({ id, generation }: CollectionRow): string {
+  return `NOT EXISTS (SELECT 1 FROM ${vectorTable(id, generation + 1)} v WHERE v.record = r.record)`
+}

@@ -1,0 +1,76 @@
+import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { basename, dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import { WbError } from '../../contract/errors.ts'
+import { Connection } from './connection.ts'
+import { migrations } from './migrations/index.ts'
+
+/** About five minutes: another process may be copying a large store before it migrates. */
+const BEGIN_STEPS_MAX = 30_000
+
+/**
+ * Look at a store before it is opened for writing.
+ *
+ * @throws control_plane_unavailable  a newer runtime wrote it
+ */
+export function requireKnownSchema(path: string, known = migrations.length): void {
+  if (!existsSync(path)) return
+  const database = new Database(path, { readonly: true })
+  try {
+    requireKnown(versionOf(database), known)
+  } finally {
+    database.close()
+  }
+}
+
+/**
+ * Bring the store to the schema that this runtime knows, in one transaction.
+ *
+ * A store that holds an earlier schema is copied first, to `<path>.before-<version>`; earlier copies are deleted.
+ * Processes that open one store at once wait for each other.
+ *
+ * @throws control_plane_unavailable  a newer runtime wrote the store; nothing was changed
+ */
+export async function migrate(connection: Connection, path: string, steps = migrations): Promise<void> {
+  if (versionOf(connection.database) === steps.length) return
+  await connection.begin(BEGIN_STEPS_MAX)
+  try {
+    const version = versionOf(connection.database)
+    requireKnown(version, steps.length)
+    if (version > 0 && version < steps.length && path !== ':memory:') keepCopy(path, steps.length)
+    for (const step of steps.slice(version)) connection.database.exec(step)
+    connection.database.pragma(`user_version = ${steps.length}`)
+    connection.prepare('COMMIT').run()
+  } finally {
+    connection.rollback()
+  }
+}
+
+function versionOf(database: Database.Database): number {
+  return database.pragma('user_version', { simple: true }) as number
+}
+
+function requireKnown(version: number, known: number): void {
+  if (version <= known) return
+  throw new WbError(
+    'control_plane_unavailable',
+    `the store has schema ${version}, and this version of Workbase knows schemas up to ${known}; nothing was changed`,
+    { hint: 'Use the version of Workbase that last opened this data directory, or a newer one.' },
+  )
+}
+
+/** Copy the committed state while the caller holds the write lock, so that nobody writes in between. */
+function keepCopy(path: string, version: number): void {
+  const folder = dirname(path)
+  const prefix = `${basename(path)}.before-`
+  const draft = join(folder, `${basename(path)}.copy`)
+  rmSync(draft, { force: true })
+  const reader = new Connection(path)
+  try {
+    reader.prepare('VACUUM INTO ?').run(draft)
+  } finally {
+    reader.close()
+  }
+  for (const name of readdirSync(folder)) if (name.startsWith(prefix)) rmSync(join(folder, name))
+  renameSync(draft, `${path}.before-${version}`)
+}

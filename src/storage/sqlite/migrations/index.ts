@@ -1,0 +1,4 @@
+import { first } from './first.ts'
+
+/** The SQL that leads from each schema version to the next, from 0 on. Only ever appended to. */
+export const migrations: readonly string[] = [first]

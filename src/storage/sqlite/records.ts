@@ -1,0 +1,101 @@
+import type { CollectionKey, Payload, RecordView } from '../content.ts'
+import type { Visibility } from '../visibility.ts'
+import { type CollectionRow, floatsOf, requireCollection, vectorTable } from './collections.ts'
+import type { Connection } from './connection.ts'
+import { visibilitySql } from './reach.ts'
+
+interface RecordRow {
+  readonly record: number
+  readonly id: string
+  readonly documentId: string | null
+  readonly chunkIndex: number | null
+  readonly text: string | null
+  readonly payload: string
+}
+
+const columns = 'record, id, document_id AS documentId, chunk_index AS chunkIndex, text, payload'
+
+export interface DocumentQuery {
+  readonly documentId: string
+  readonly after?: { readonly chunkIndex: number | null; readonly id: string }
+  readonly limit: number
+  readonly visibility: Visibility
+}
+
+/** Reading records as they are kept. */
+export class Records {
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  /** @throws collection_unavailable */
+  read(
+    key: CollectionKey,
+    records: readonly number[],
+    { vectors, visibility }: { vectors: boolean; visibility: Visibility },
+  ): RecordView[] {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      const { sql, parameters } = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
+      const statement = this.#connection.prepare<RecordRow>(
+        `SELECT ${columns} FROM record WHERE record = ? AND collection = ? AND ${sql}`,
+      )
+      const found = records.map(record => statement.get(record, collection.id, ...parameters))
+      const views = found.filter(row => row !== undefined).map(viewOf)
+      return vectors ? views.map(view => ({ ...view, vector: this.#vector(collection, view.record) })) : views
+    })
+  }
+
+  /**
+   * Records of a document by chunk index, those without one last, then by id.
+   *
+   * @throws collection_unavailable
+   */
+  ofDocument(key: CollectionKey, { documentId, after, limit, visibility }: DocumentQuery): RecordView[] {
+    return this.#connection.snapshot(() => {
+      const { id } = requireCollection(this.#connection, key)
+      const seen = visibilitySql(visibility, 'payload') ?? { sql: '1', parameters: [] }
+      const found: RecordRow[] = []
+      for (const range of rangesAfter(after)) {
+        if (found.length >= limit) break
+        const rows = this.#connection
+          .prepare<RecordRow>(
+            `SELECT ${columns} FROM record INDEXED BY record_by_document
+              WHERE collection = ? AND document_id = ? AND ${range.where} AND ${seen.sql}
+              ORDER BY chunk_index, id LIMIT ?`,
+          )
+          .all(id, documentId, ...range.values, ...seen.parameters, limit - found.length)
+        found.push(...rows)
+      }
+      return found.map(viewOf)
+    })
+  }
+
+  #vector({ id, generation }: CollectionRow, record: number): Float32Array {
+    const { data } = this.#connection
+      .prepare<{ data: Buffer }>(`SELECT data FROM ${vectorTable(id, generation)} WHERE record = ?`)
+      .get(record)!
+    return floatsOf(data)
+  }
+}
+
+/** Index ranges of the records after a position, in order. */
+function rangesAfter(after: DocumentQuery['after']): { where: string; values: (number | string)[] }[] {
+  const unnumbered = 'chunk_index IS NULL'
+  if (!after)
+    return [
+      { where: 'chunk_index IS NOT NULL', values: [] },
+      { where: unnumbered, values: [] },
+    ]
+  if (after.chunkIndex === null) return [{ where: `${unnumbered} AND id > ?`, values: [after.id] }]
+  return [
+    { where: '(chunk_index, id) > (?, ?)', values: [after.chunkIndex, after.id] },
+    { where: unnumbered, values: [] },
+  ]
+}
+
+function viewOf(row: RecordRow): RecordView {
+  return { ...row, payload: JSON.parse(row.payload) as Payload }
+}

@@ -1,0 +1,202 @@
+import type { AnyTable, ListQuery, Outcome, Refusal, Stored, Table, Value, Write } from '../rows.ts'
+import type { Connection } from './connection.ts'
+
+interface StoredRow {
+  readonly ordinal: number
+  readonly version: number
+  readonly body: string
+}
+
+/** A part of an index, as an SQL condition. */
+interface Range {
+  readonly where: string
+  readonly values: readonly Value[]
+}
+
+type Refused = { readonly reason: Refusal; readonly unique?: string } | undefined
+
+/** Control rows: one table for each kind, the row as JSON, the columns of keys and indexes computed from it. */
+export class Rows {
+  readonly #connection: Connection
+
+  constructor(connection: Connection) {
+    this.#connection = connection
+  }
+
+  get<Row extends object>(table: Table<Row>, key: readonly Value[]): Stored<Row> | undefined {
+    requireLength(table.key, key)
+    const found = this.#connection
+      .prepare<StoredRow>(`SELECT ordinal, version, body FROM ${table.name} WHERE ${equal(table.key)}`)
+      .get(...key)
+    return found && restored<Row>(found)
+  }
+
+  list<Row extends object>(table: Table<Row>, query: ListQuery): Stored<Row>[] {
+    const columns = columnsOf(table, query.index)
+    const sorting = columns.slice(query.prefix.length)
+    if (query.after) requireLength(sorting, query.after)
+    const prefix = { where: equal(columns.slice(0, query.prefix.length)), values: query.prefix }
+    const direction = query.descending ? 'DESC' : 'ASC'
+    const order =
+      sorting.length > 0 ? `ORDER BY ${sorting.map(column => `${column} ${direction}`).join(', ')}` : ''
+    return this.#connection.snapshot(() => {
+      const found: StoredRow[] = []
+      for (const range of rangesAfter(sorting, query)) {
+        if (found.length >= query.limit) break
+        const where = [prefix.where, range.where].filter(part => part !== '').join(' AND ') || '1'
+        const sql = `SELECT ordinal, version, body FROM ${indexed(table, query.index)} WHERE ${where} ${order} LIMIT ?`
+        const values = [...prefix.values, ...range.values, query.limit - found.length]
+        found.push(...this.#connection.prepare<StoredRow>(sql).all(...values))
+      }
+      return found.map(row => restored<Row>(row))
+    })
+  }
+
+  count(table: AnyTable, index: string, prefix: readonly Value[]): number {
+    const where = equal(columnsOf(table, index).slice(0, prefix.length)) || '1'
+    const sql = `SELECT count(*) AS rows FROM ${indexed(table, index)} WHERE ${where}`
+    return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
+  }
+
+  /** Apply checked writes in order, up to the first that is refused. The caller undoes what went before it. */
+  apply(writes: readonly Write[]): Outcome {
+    for (const [at, write] of writes.entries()) {
+      const refused = this.#apply(write)
+      if (refused) return { ok: false, at, ...refused }
+    }
+    return { ok: true }
+  }
+
+  #apply(write: Write): Refused {
+    switch (write.op) {
+      case 'insert':
+        return this.#insert(write.table, write.row)
+      case 'replace':
+        return this.#replace(write.table, write.row, write.version)
+      case 'delete':
+        return this.#delete(write.table, write.key, write.version)
+      case 'deleteAll': {
+        const where = equal(columnsOf(write.table, write.index).slice(0, write.prefix.length)) || '1'
+        this.#connection.prepare(`DELETE FROM ${write.table.name} WHERE ${where}`).run(...write.prefix)
+        return undefined
+      }
+      case 'require':
+        return this.#find(write.table, write.table.key, write.key) ? undefined : { reason: 'absent' }
+      case 'requireNone': {
+        const columns = columnsOf(write.table, write.index).slice(0, write.prefix.length)
+        return this.#find(write.table, columns, write.prefix) ? { reason: 'present' } : undefined
+      }
+    }
+  }
+
+  #insert(table: AnyTable, row: object): Refused {
+    const taken = this.#taken(table, row)
+    if (taken) return taken
+    this.#connection
+      .prepare(`INSERT INTO ${table.name} (version, body) VALUES (1, ?)`)
+      .run(JSON.stringify(row))
+    return undefined
+  }
+
+  #replace(table: AnyTable, row: object, version: number | undefined): Refused {
+    const key = valuesOf(row, table.key)
+    const stored = this.#find(table, table.key, key)
+    if (!stored) return { reason: 'absent' }
+    if (version !== undefined && version !== stored.version) return { reason: 'stale' }
+    const taken = this.#taken(table, row, stored.ordinal)
+    if (taken) return taken
+    this.#connection
+      .prepare(`UPDATE ${table.name} SET version = version + 1, body = ? WHERE ordinal = ?`)
+      .run(JSON.stringify(row), stored.ordinal)
+    return undefined
+  }
+
+  #delete(table: AnyTable, key: readonly Value[], version: number | undefined): Refused {
+    const stored = this.#find(table, table.key, key)
+    if (!stored) return { reason: 'absent' }
+    if (version !== undefined && version !== stored.version) return { reason: 'stale' }
+    this.#connection.prepare(`DELETE FROM ${table.name} WHERE ordinal = ?`).run(stored.ordinal)
+    return undefined
+  }
+
+  /** What another row has that this one must not share. */
+  #taken(table: AnyTable, row: object, self?: number): Refused {
+    if (self === undefined && this.#find(table, table.key, valuesOf(row, table.key)))
+      return { reason: 'exists' }
+    for (const [unique, columns] of Object.entries(table.unique)) {
+      const values = valuesOf(row, columns)
+      if (values.includes(null)) continue
+      const other = this.#find(table, columns, values)
+      if (other && other.ordinal !== self) return { reason: 'taken', unique }
+    }
+    return undefined
+  }
+
+  #find(table: AnyTable, columns: readonly string[], values: readonly Value[]) {
+    requireLength(columns, values)
+    const sql = `SELECT ordinal, version FROM ${table.name} WHERE ${equal(columns) || '1'} LIMIT 1`
+    return this.#connection.prepare<{ ordinal: number; version: number }>(sql).get(...values)
+  }
+}
+
+/** Name of the SQL index behind a declared one; migrations spell it out. */
+export function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
+  return `${table.name}_${index}`
+}
+
+/** The plan is fixed by name: the planner has no statistics to choose well, and a missing index shows at once. */
+function indexed(table: AnyTable, index: string): string {
+  return `${table.name} INDEXED BY ${indexName(table, index)}`
+}
+
+function columnsOf(table: AnyTable, index: string): readonly string[] {
+  const columns = table.indexes[index]
+  if (!columns) throw new RangeError(`table ${table.name} has no index ${index}`)
+  return columns
+}
+
+function requireLength(columns: readonly string[], values: readonly Value[]): void {
+  if (columns.length !== values.length)
+    throw new RangeError(`${values.length} values for the columns ${columns.join(', ')}`)
+}
+
+/** A column that a row lacks is null. */
+function valuesOf(row: object, columns: readonly string[]): Value[] {
+  return columns.map(column => (row as Record<string, Value | undefined>)[column] ?? null)
+}
+
+function equal(columns: readonly string[]): string {
+  return columns.map(column => `${column} IS ?`).join(' AND ')
+}
+
+/**
+ * The rows after a position, as index ranges in the order of the list: first those that share all columns but
+ * the last, then all but the last two, and so on. Nulls sort before everything else.
+ */
+function rangesAfter(columns: readonly string[], { after, descending }: ListQuery): Range[] {
+  if (!after) return [{ where: '', values: [] }]
+  const ranges: Range[] = []
+  for (let shared = columns.length - 1; shared >= 0; shared--) {
+    for (const beyond of beyondValue(columns[shared]!, after[shared]!, descending === true)) {
+      const where = [equal(columns.slice(0, shared)), beyond.where].filter(part => part !== '').join(' AND ')
+      ranges.push({ where, values: [...after.slice(0, shared), ...beyond.values] })
+    }
+  }
+  return ranges
+}
+
+function beyondValue(column: string, value: Value, descending: boolean): Range[] {
+  if (!descending)
+    return [
+      value === null
+        ? { where: `${column} IS NOT NULL`, values: [] }
+        : { where: `${column} > ?`, values: [value] },
+    ]
+  if (value === null) return []
+  const lower = { where: `${column} < ?`, values: [value] }
+  return column === 'ordinal' ? [lower] : [lower, { where: `${column} IS NULL`, values: [] }]
+}
+
+function restored<Row>({ ordinal, version, body }: StoredRow): Stored<Row> {
+  return { row: JSON.parse(body) as Row, version, ordinal }
+}

@@ -1,0 +1,109 @@
+import { join } from 'node:path'
+import type { Clock } from '../../base/clock.ts'
+import { packageRoot } from '../../base/package.ts'
+import { type Host, inline, threaded } from '../../base/threads.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
+import type { RowStore } from '../rows.ts'
+import { describeCollection } from './collections.ts'
+import type { Connection } from './connection.ts'
+import { guard } from './faults.ts'
+import { FittedReads } from './fitted.ts'
+import { type ReadOps, readOps, type WriteOps, writeOps } from './ops.ts'
+import { Rows } from './rows.ts'
+import type { WorkerData } from './worker.ts'
+
+/** Where the work of a store is done. */
+export interface Hosts {
+  readonly reads: Host<ReadOps>
+  readonly writes: Host<WriteOps>
+}
+
+/** Everything on the calling thread, over one connection. */
+export function inlineHosts(connection: Connection): Hosts {
+  return { reads: inline(readOps(connection)), writes: inline(writeOps(connection)) }
+}
+
+/** One thread that writes and one that reads, each started by its first call. */
+export function threadedHosts(path: string): Hosts {
+  const entry = join(packageRoot(), 'dist', 'src', 'storage', 'sqlite', 'worker.js')
+  const start = (role: WorkerData['role']) => ({ path, role }) satisfies WorkerData
+  return { reads: threaded(entry, start('reader')), writes: threaded(entry, start('writer')) }
+}
+
+/** Counts the calls under way, so that a store is closed after the last of them. */
+export class Gate {
+  readonly #running = new Set<Promise<unknown>>()
+  #isClosed = false
+
+  /** @throws control_plane_unavailable  the store is closed */
+  async pass<T>(work: () => T | Promise<T>): Promise<T> {
+    if (this.#isClosed) throw new WbError('control_plane_unavailable', 'the store is closed')
+    const running = guard(work)
+    this.#running.add(running)
+    try {
+      return await running
+    } finally {
+      this.#running.delete(running)
+    }
+  }
+
+  async close(): Promise<void> {
+    this.#isClosed = true
+    await Promise.allSettled(this.#running)
+  }
+}
+
+/** Control rows of an embedded store: read here, written where writing is done. */
+export function rowStore(connection: Connection, { writes }: Hosts, gate: Gate): RowStore {
+  const rows = new Rows(connection)
+  return {
+    get: (table, key) => gate.pass(() => rows.get(table, key)),
+    list: (table, query) => gate.pass(() => rows.list(table, query)),
+    count: (table, index, prefix) => gate.pass(() => rows.count(table, index, prefix)),
+    atomic: units => gate.pass(() => writes.run('write', { changes: [], rows: units })),
+  }
+}
+
+/** Content of an embedded store. */
+export function contentStore(connection: Connection, hosts: Hosts, gate: Gate, clock: Clock): ContentStore {
+  const { reads, writes } = hosts
+  return {
+    name: 'embedded',
+    collection: key => gate.pass(() => describeCollection(connection, key)),
+    write: (changes, rows) => gate.pass(() => writes.run('write', { changes, rows })),
+    nearest: (key, query) => gate.pass(() => reads.run('nearest', { key, query })),
+    read: (key, records, options) => gate.pass(() => reads.run('read', { key, records, options })),
+    lexical: {
+      search: (key, query) => gate.pass(() => reads.run('lexical', { key, query })),
+    } satisfies LexicalSearch,
+    listing: {
+      ofDocument: (key, query) => gate.pass(() => reads.run('ofDocument', { key, query })),
+    } satisfies RecordListing,
+    fitted: fittedSpaces(connection, hosts, gate, clock),
+  }
+}
+
+function fittedSpaces(
+  connection: Connection,
+  { reads, writes }: Hosts,
+  gate: Gate,
+  clock: Clock,
+): FittedSpaces {
+  const here = new FittedReads(connection)
+  return {
+    model: key => gate.pass(() => reads.run('model', { key })),
+    passages: (key, after, limit) => gate.pass(() => reads.run('passages', { key, after, limit })),
+    unstaged: (key, generation, limit) => gate.pass(() => reads.run('unstaged', { key, generation, limit })),
+    unfitted: () => gate.pass(() => here.unfitted()),
+    lease: (key, owner, durationMs) =>
+      gate.pass(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
+    release: (key, owner) => gate.pass(() => writes.run('release', { key, owner })),
+    stage: (key, generation, vectors, owner) =>
+      gate.pass(() => writes.run('stage', { key, generation, owner, vectors })),
+    swap: (key, generation, model, fittedRecords, { owner, through } = {}) =>
+      gate.pass(() =>
+        writes.run('swap', { key, generation, model, fittedRecords, owner, fittedThrough: through }),
+      ),
+  }
+}

@@ -1,0 +1,167 @@
+import { WbError } from '../../contract/errors.ts'
+import type { CollectionKey, Reach, Scored } from '../content.ts'
+import { loadScanModule } from '../scan/module.ts'
+import { type Block, Segment, scanBlocks } from '../scan/segment.ts'
+import {
+  type CollectionRow,
+  floatsOf,
+  requireCollection,
+  requireDimension,
+  vectorTable,
+} from './collections.ts'
+import type { Connection } from './connection.ts'
+import type { Reaches } from './reach.ts'
+
+/** Vectors kept in memory, over all collections; a collection that is larger is read from disk at each search. */
+const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
+/** Record, squared norm and slot of a row beside its floats, and the padding of a row; an estimate. */
+const ROW_SIDE_BYTES = 80
+const BLOCK_ROWS = 256
+
+export interface NearestQuery extends Reach {
+  readonly vector: Float32Array
+  readonly limit: number
+  /** Space that the vector stands in; refused when another one is in force. */
+  readonly generation?: number
+}
+
+interface VectorRow {
+  readonly record: number
+  readonly data: Buffer
+}
+
+/** Vectors of one collection and generation, as they stood at a version of it. */
+interface Resident {
+  readonly segment: Segment
+  version: number
+  lastRecord: number
+  lastGone: number
+}
+
+/** Exact nearest records. Vectors are loaded at the first search and catch up with the store before each answer. */
+export class Vectors {
+  readonly #connection: Connection
+  readonly #reaches: Reaches
+  readonly #bytesMax: number
+  readonly #residents = new Map<string, Resident>()
+
+  constructor(connection: Connection, reaches: Reaches, bytesMax = RESIDENT_BYTES_MAX) {
+    this.#connection = connection
+    this.#reaches = reaches
+    this.#bytesMax = bytesMax
+  }
+
+  /**
+   * The nearest records that a reach allows, best first; equal scores by record, ascending.
+   *
+   * @throws collection_unavailable  no such collection, or `generation` is not in force
+   * @throws dimension_mismatch
+   */
+  nearest(key: CollectionKey, query: NearestQuery): Scored[] {
+    return this.#connection.snapshot(() => {
+      const collection = requireCollection(this.#connection, key)
+      requireDimension(collection, query.vector)
+      if (query.generation !== undefined && query.generation !== collection.generation)
+        throw new WbError('collection_unavailable', 'the vector space of the collection has just moved', {
+          hint: 'Send it again.',
+          stale: true,
+        })
+      const allowed = this.#reaches.allowed(collection, query)
+      if (allowed?.size === 0) return []
+      const needed =
+        collection.records * (collection.dimension * Float32Array.BYTES_PER_ELEMENT + ROW_SIDE_BYTES)
+      if (needed > this.#bytesMax) return this.#scan(collection, query, allowed)
+      return this.#resident(collection).segment.nearest(query.vector, query.limit, allowed)
+    })
+  }
+
+  #resident(collection: CollectionRow): Resident {
+    const name = vectorTable(collection.id, collection.generation)
+    let resident = this.#residents.get(name)
+    this.#residents.delete(name)
+    this.#residents.delete(vectorTable(collection.id, collection.generation - 1))
+    if (resident && resident.version !== collection.version) resident = this.#caughtUp(collection, resident)
+    resident ??= this.#load(collection)
+    this.#residents.set(name, resident)
+    this.#evict()
+    return resident
+  }
+
+  #load(collection: CollectionRow): Resident {
+    const segment = new Segment(loadScanModule(), collection.dimension, collection.metric)
+    segment.reserve(collection.records)
+    const last = this.#connection
+      .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')
+      .get(collection.id)!
+    const resident = { segment, version: 0, lastRecord: 0, lastGone: last.seq ?? collection.goneForgotten }
+    this.#append(collection, resident)
+    return resident
+  }
+
+  /** The resident with what has changed since; undefined when too much was forgotten, or a count does not match. */
+  #caughtUp(collection: CollectionRow, resident: Resident): Resident | undefined {
+    if (resident.lastGone < collection.goneForgotten) return undefined
+    const gone = this.#connection
+      .prepare<{ seq: number; record: number }>(
+        'SELECT seq, record FROM record_gone WHERE collection = ? AND seq > ? ORDER BY seq',
+      )
+      .all(collection.id, resident.lastGone)
+    for (const { record } of gone) resident.segment.remove(record)
+    resident.lastGone = gone.at(-1)?.seq ?? resident.lastGone
+    this.#append(collection, resident)
+    return resident.segment.size === collection.records ? resident : undefined
+  }
+
+  /** Numbers of records only grow, so what is new stands behind the last one seen. */
+  #append(collection: CollectionRow, resident: Resident): void {
+    for (const { record, data } of this.#rows(collection, resident.lastRecord)) {
+      resident.segment.append(record, floatsOf(data))
+      resident.lastRecord = record
+    }
+    resident.version = collection.version
+  }
+
+  /** Let the segments go that were not asked for the longest; the last one stays. */
+  #evict(): void {
+    let bytes = 0
+    for (const { segment } of this.#residents.values()) bytes += segment.bytes
+    for (const [name, { segment }] of this.#residents) {
+      if (bytes <= this.#bytesMax || this.#residents.size === 1) return
+      this.#residents.delete(name)
+      bytes -= segment.bytes
+    }
+  }
+
+  #rows({ id, generation }: CollectionRow, after: number): IterableIterator<VectorRow> {
+    return this.#connection
+      .prepare<VectorRow>(
+        `SELECT record, data FROM ${vectorTable(id, generation)} WHERE record > ? ORDER BY record`,
+      )
+      .iterate(after)
+  }
+
+  #scan(collection: CollectionRow, query: NearestQuery, allowed: ReadonlySet<number> | undefined): Scored[] {
+    const { dimension, metric } = collection
+    return scanBlocks(loadScanModule(), blocksOf(this.#rows(collection, 0), dimension), {
+      dimension,
+      metric,
+      query: query.vector,
+      k: query.limit,
+      allowed,
+    })
+  }
+}
+
+function* blocksOf(rows: Iterable<VectorRow>, dimension: number): Generator<Block> {
+  let records: number[] = []
+  let vectors = new Float32Array(BLOCK_ROWS * dimension)
+  for (const { record, data } of rows) {
+    vectors.set(floatsOf(data), records.length * dimension)
+    records.push(record)
+    if (records.length < BLOCK_ROWS) continue
+    yield { records, vectors }
+    records = []
+    vectors = new Float32Array(BLOCK_ROWS * dimension)
+  }
+  if (records.length > 0) yield { records, vectors: vectors.subarray(0, records.length * dimension) }
+}

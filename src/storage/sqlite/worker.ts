@@ -1,0 +1,19 @@
+import { serve } from '../../base/threads.ts'
+import { Connection } from './connection.ts'
+import { readOps, writeOps } from './ops.ts'
+
+/** Which side of a store a thread serves, on a connection of its own. The store exists and is migrated. */
+export interface WorkerData {
+  readonly path: string
+  readonly role: 'reader' | 'writer'
+}
+
+serve(({ path, role }: WorkerData) => {
+  const connection = new Connection(path)
+  if (role === 'writer') connection.makeDurable()
+  else connection.makeReadOnly()
+  return {
+    ops: role === 'writer' ? writeOps(connection) : readOps(connection),
+    close: () => connection.close(),
+  }
+})

@@ -1,0 +1,476 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { ContentRecord, ContentStore, ContentWrite, Metric } from '../../src/storage/content.ts'
+import { evaluate, type Filter } from '../../src/storage/filter.ts'
+import { fittedOf, lexicalOf, listingOf } from '../../src/storage/missing.ts'
+import type { RowStore, Write } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { fittedSuite } from './fitted.suite.ts'
+import { lexicalSuite } from './lexical.suite.ts'
+import { all, created, idsOf, key, only, record, similarity, upserted, worded } from './passages.ts'
+
+export interface OpenContent {
+  readonly rows: RowStore
+  readonly content: ContentStore
+  close(): Promise<void>
+}
+
+const setting = (name: string): Write => ({ op: 'insert', table: tables.settings, row: { name, value: '' } })
+const ok = { ok: true }
+
+/** What every content store does, and each power that it offers. */
+export function contentSuite(driver: string, open: () => Promise<OpenContent>): void {
+  describe(`content: ${driver}`, () => {
+    let store: OpenContent
+    let content: ContentStore
+
+    beforeEach(async () => {
+      store = await open()
+      content = store.content
+      expect(await content.write([created()], [])).toEqual(ok)
+    })
+    afterEach(() => store.close())
+
+    const write = (...changes: ContentWrite[]) => content.write(changes, [])
+    const nearest = (vector: number[], filter?: Filter, limit = 10) =>
+      content.nearest(key, { vector: Float32Array.from(vector), limit, visibility: all, filter })
+    const stored = async () => idsOf(content, await nearest([1, 1], undefined, 1_000))
+
+    test('S1-11: a collection is described as it was made', async () => {
+      expect(await content.collection(key)).toEqual({
+        ...key,
+        dimension: 2,
+        metric: 'cosine',
+        lexical: true,
+        generation: 0,
+        version: 0,
+        records: 0,
+      })
+      expect(await write(created())).toEqual({ ok: false, at: 0, reason: 'exists' })
+      expect(await content.collection({ ...key, name: 'C' })).toBeUndefined()
+    })
+
+    test('S1-07: collections of one name in two workspaces are apart', async () => {
+      const other = { workspaceId: 'other', name: key.name }
+      await write(
+        { ...created(), ...other } as ContentWrite,
+        { ...upserted(record('a')), ...other } as ContentWrite,
+      )
+      expect(await stored()).toEqual([])
+      const [hit] = await content.nearest(other, { vector: Float32Array.of(1, 0), limit: 1, visibility: all })
+      expect(await content.read(key, [hit!.record], { vectors: false, visibility: all })).toEqual([])
+      await write({ op: 'dropCollection', ...other })
+      expect(await content.collection(key)).toBeDefined()
+    })
+
+    test('a dropped collection takes its records with it, and its name is free again', async () => {
+      await write(upserted(worded('a', 'apple')))
+      expect(await write({ op: 'dropCollection', ...key }, { op: 'dropCollection', ...key })).toEqual(ok)
+      expect(await content.collection(key)).toBeUndefined()
+      await expect(nearest([1, 0])).rejects.toMatchObject({ code: 'collection_unavailable' })
+      expect(await write(created({ dimension: 3 }))).toEqual(ok)
+      expect(await nearest([1, 0, 0])).toEqual([])
+    })
+
+    test('records that were written and dropped at once leave nothing', async () => {
+      const outcomes = await Promise.all([
+        write(upserted(worded('a', 'apple'))),
+        write({ op: 'dropCollection', ...key }),
+        write(created()),
+        write(upserted(worded('b', 'apple'))),
+      ])
+      expect(outcomes).toEqual([ok, ok, ok, ok])
+      expect(await stored()).toEqual(['b'])
+    })
+
+    test('an upsert replaces by id, under a new number, and counts', async () => {
+      await write(upserted(record('a'), record('b')))
+      const [before] = await nearest([1, 0])
+      await write(upserted(record('a', { payload: { new: true } })))
+      const views = await content.read(
+        key,
+        (await nearest([1, 0])).map(hit => hit.record),
+        { vectors: true, visibility: all },
+      )
+      expect(views.map(({ id }) => id)).toEqual(['b', 'a'])
+      expect(views[1]).toEqual({
+        ...record('a'),
+        record: views[1]!.record,
+        payload: { new: true },
+        title: undefined,
+      })
+      expect(views[1]!.record).toBeGreaterThan(before!.record)
+      expect(await content.read(key, [before!.record], { vectors: false, visibility: all })).toEqual([])
+      expect(await content.collection(key)).toMatchObject({ records: 2 })
+    })
+
+    test('an id that stands twice in one upsert: the later one stays', async () => {
+      await write(
+        upserted(record('a', { payload: { n: 1 } }), record('b'), record('a', { payload: { n: 2 } })),
+      )
+      const hits = await nearest([1, 0])
+      const views = await content.read(
+        key,
+        hits.map(hit => hit.record),
+        { vectors: false, visibility: all },
+      )
+      expect(views.map(({ id, payload }) => [id, payload.n])).toEqual([
+        ['b', undefined],
+        ['a', 2],
+      ])
+      expect(await content.collection(key)).toMatchObject({ records: 2 })
+    })
+
+    test('every change of content counts the version up', async () => {
+      const versions: number[] = []
+      const changes: ContentWrite[] = [
+        upserted(record('a', { documentId: 'd' })),
+        { op: 'mergePayload', ...key, documentId: 'd', changes: { n: 1 } },
+        upserted(record('a', { documentId: 'd' })),
+        { op: 'deleteRecord', ...key, id: 'a' },
+      ]
+      for (const change of changes) {
+        await write(change)
+        versions.push((await content.collection(key))!.version)
+      }
+      expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
+    })
+
+    test('vectors of another space, and of no collection, are refused', async () => {
+      expect(await write({ ...upserted(record('a')), generation: 1 } as ContentWrite)).toEqual({
+        ok: false,
+        at: 0,
+        reason: 'stale',
+      })
+      expect(await write({ ...upserted(record('a')), name: 'nobody' } as ContentWrite)).toEqual({
+        ok: false,
+        at: 0,
+        reason: 'absent',
+      })
+      expect(await stored()).toEqual([])
+    })
+
+    test('S7.3-dimension_mismatch: one vector of another length spoils its own unit only', async () => {
+      const [good, bad] = await Promise.allSettled([
+        write(upserted(record('a'))),
+        write(upserted(record('b'), record('c', { vector: Float32Array.of(1, 2, 3) }))),
+      ])
+      expect(good).toEqual({ status: 'fulfilled', value: ok })
+      expect(bad).toMatchObject({ status: 'rejected', reason: { code: 'dimension_mismatch' } })
+      expect(await stored()).toEqual(['a'])
+      await expect(nearest([1, 0, 0])).rejects.toMatchObject({ code: 'dimension_mismatch' })
+    })
+
+    test('rows and content are written together or not at all', async () => {
+      const stale = { ...upserted(record('b')), generation: 7 } as ContentWrite
+      expect(await content.write([upserted(record('a')), stale], [setting('s')])).toEqual({
+        ok: false,
+        at: 2,
+        reason: 'stale',
+      })
+      expect(await store.rows.get(tables.settings, ['s'])).toBeUndefined()
+      expect(await content.write([upserted(record('a'))], [setting('s'), setting('s')])).toEqual({
+        ok: false,
+        at: 1,
+        reason: 'exists',
+      })
+      expect(await stored()).toEqual([])
+      expect(await content.write([upserted(record('a'))], [setting('s')])).toEqual(ok)
+      expect(await store.rows.get(tables.settings, ['s'])).toBeDefined()
+      expect(await stored()).toEqual(['a'])
+    })
+
+    test('100 units of rows and content that fail and succeed at once', async () => {
+      const outcomes = await Promise.all(
+        Array.from({ length: 100 }, (_, n) => {
+          const change = upserted(worded(`r${n}`, `text ${n}`))
+          return content.write(
+            [n % 3 === 1 ? ({ ...change, generation: 9 } as ContentWrite) : change],
+            [setting(`s${n}`)],
+          )
+        }),
+      )
+      const expected = outcomes.flatMap(({ ok: isKept }, n) => (isKept ? [`r${n}`] : []))
+      expect(expected).toHaveLength(67)
+      expect((await stored()).sort()).toEqual(expected.sort())
+      for (const [n, outcome] of outcomes.entries())
+        expect(Boolean(await store.rows.get(tables.settings, [`s${n}`]))).toBe(outcome.ok)
+    })
+
+    test('a document goes with all its records; a record goes alone, and says when there was none', async () => {
+      await write(
+        upserted(
+          record('a', { documentId: 'd', chunkIndex: 0 }),
+          record('b', { documentId: 'd', chunkIndex: 1 }),
+          record('c', { documentId: 'e', chunkIndex: 0 }),
+          record('d'),
+        ),
+      )
+      expect(await write({ op: 'deleteDocument', ...key, documentId: 'd' })).toEqual(ok)
+      expect(await stored()).toEqual(['c', 'd'])
+      expect(await write({ op: 'deleteDocument', ...key, documentId: 'd' })).toEqual(ok)
+      expect(await write({ op: 'deleteRecord', ...key, id: 'd' })).toEqual(ok)
+      expect(await write({ op: 'deleteRecord', ...key, id: 'd' })).toEqual({
+        ok: false,
+        at: 0,
+        reason: 'absent',
+      })
+      expect(await stored()).toEqual(['c'])
+      expect(await content.collection(key)).toMatchObject({ records: 1 })
+    })
+
+    test('payloads of a document are changed key by key', async () => {
+      const payload = JSON.parse('{"keep":1,"replace":[1],"drop":true,"__proto__":"own"}') as Record<
+        string,
+        unknown
+      >
+      await write(
+        upserted(record('a', { documentId: 'd', payload }), record('b', { documentId: 'e', payload })),
+      )
+      const changes = { replace: { deep: [null] }, drop: null, add: 'é' }
+      expect(await write({ op: 'mergePayload', ...key, documentId: 'd', changes })).toEqual(ok)
+      const views = await content.read(
+        key,
+        (await nearest([1, 0])).map(hit => hit.record),
+        { vectors: false, visibility: all },
+      )
+      expect(views.map(view => JSON.stringify(view.payload))).toEqual([
+        '{"keep":1,"replace":{"deep":[null]},"__proto__":"own","add":"é"}',
+        JSON.stringify(payload),
+      ])
+      expect(await idsOf(content, await nearest([1, 0], { kind: 'in', key: 'add', values: ['é'] }))).toEqual([
+        'a',
+      ])
+    })
+
+    test('records are read in the order asked for; what is gone is left out', async () => {
+      const vector = Float32Array.of(0.1, -3)
+      await write(
+        upserted(record('a', { vector, text: 'text', documentId: 'd', chunkIndex: 4 }), record('b')),
+      )
+      const [b, a] = (await nearest([1, 0])).map(hit => hit.record)
+      const views = await content.read(key, [a!, 999_999, b!, a!], { vectors: true, visibility: all })
+      expect(views.map(({ id }) => id)).toEqual(['a', 'b', 'a'])
+      expect(views[0]).toEqual({
+        record: a,
+        id: 'a',
+        documentId: 'd',
+        chunkIndex: 4,
+        text: 'text',
+        payload: {},
+        vector,
+      })
+      const [bare] = await content.read(key, [a!], { vectors: false, visibility: all })
+      expect(bare).not.toHaveProperty('vector')
+    })
+
+    test('a caller reads and finds the records that name it, or everyone', async () => {
+      const seen = (id: string, visibleTo?: unknown) =>
+        record(id, { documentId: 'd', payload: visibleTo === undefined ? {} : { visible_to: visibleTo } })
+      await write(
+        upserted(
+          seen('alice', ['alice']),
+          seen('both', ['alice', 'bob']),
+          seen('everyone', ['*']),
+          seen('nobody'),
+          seen('null', null),
+          seen('text', 'alice'),
+          seen('object', { a: 'alice' }),
+          seen('quoted', ["alice' OR 1"]),
+        ),
+      )
+      const found = async (...principals: string[]) => {
+        const query = { vector: Float32Array.of(1, 0), limit: 10, visibility: only(...principals) }
+        return idsOf(content, await content.nearest(key, query))
+      }
+      expect(await found('alice')).toEqual(['alice', 'both', 'everyone'])
+      expect(await found('bob', 'carol')).toEqual(['both', 'everyone'])
+      expect(await found()).toEqual(['everyone'])
+      expect(await found("alice' OR 1")).toEqual(['everyone', 'quoted'])
+      const numbers = (await nearest([1, 0])).map(hit => hit.record)
+      const views = await content.read(key, numbers, { vectors: true, visibility: only('bob') })
+      expect(views.map(({ id }) => id)).toEqual(['both', 'everyone'])
+      const listed = await content.listing?.ofDocument(key, {
+        documentId: 'd',
+        limit: 9,
+        visibility: only('bob'),
+      })
+      if (listed) expect(listed.map(({ id }) => id)).toEqual(['both', 'everyone'])
+    })
+
+    test.each<Metric>(['cosine', 'dot', 'euclidean'])(
+      'nearest is the best of what a filter leaves, under any changes: %s',
+      async metric => {
+        await fc.assert(
+          fc.asyncProperty(changes, query, (steps, asked) => agrees(metric, steps, asked)),
+          {
+            numRuns: 25,
+          },
+        )
+      },
+    )
+
+    async function agrees(
+      metric: Metric,
+      steps: readonly Step[],
+      asked: { vector: number[]; filter: Filter | undefined; limit: number },
+    ): Promise<void> {
+      await write({ op: 'dropCollection', ...key }, created({ dimension: 3, metric, lexical: false }))
+      const model = new Map<string, ContentRecord>()
+      const search = { vector: Float32Array.from(asked.vector), limit: asked.limit, filter: asked.filter }
+      for (const step of steps) {
+        await write(stepOf(step, model))
+        const hits = await content.nearest(key, { ...search, visibility: all })
+        // Insertion order of the model is the order of record numbers.
+        const expected = [...model.values()]
+          .filter(({ payload }) => evaluate(asked.filter, payload))
+          .map(({ id, vector }) => ({ id, score: similarity(metric, search.vector, vector) }))
+          .sort((a, b) => b.score - a.score)
+        expect(hits.map(({ score }) => score)).toEqual(
+          expected.slice(0, asked.limit).map(({ score }) => expect.closeTo(score, 5)),
+        )
+        const ids = await idsOf(content, hits)
+        for (const [at, id] of ids.entries()) {
+          const own = expected.find(one => one.id === id)
+          expect(own, `hit ${id} is not allowed`).toBeDefined()
+          expect(hits[at]!.score).toBeCloseTo(own!.score, 5)
+        }
+        expect(new Set(ids).size).toBe(hits.length)
+      }
+    }
+
+    test('5,000 records that are nearly the same are told apart', async () => {
+      await write({ op: 'dropCollection', ...key }, created({ dimension: 16, lexical: false }))
+      const vectorAt = (n: number) =>
+        Float32Array.from({ length: 16 }, (_, at) => 1 + (at === 3 ? n * 1e-6 : 0))
+      for (let from = 0; from < 5_000; from += 1_000)
+        await write(
+          upserted(
+            ...Array.from({ length: 1_000 }, (_, n) => record(`${from + n}`, { vector: vectorAt(from + n) })),
+          ),
+        )
+      const vector = vectorAt(0)
+      const hits = await content.nearest(key, { vector, limit: 1_000, visibility: all })
+      const exact = Array.from({ length: 5_000 }, (_, n) => ({
+        n,
+        score: similarity('cosine', vector, vectorAt(n)),
+      }))
+        .sort((a, b) => b.score - a.score || a.n - b.n)
+        .slice(0, 1_000)
+      expect(hits.at(-1)!.score).toBeCloseTo(exact.at(-1)!.score, 12)
+      expect(hits).toHaveLength(1_000)
+    })
+
+    test('equal scores are ordered by record', async () => {
+      await write(upserted(...['e', 'd', 'c', 'b', 'a'].map(id => record(id))))
+      expect(await idsOf(content, await nearest([1, 0], undefined, 3))).toEqual(['e', 'd', 'c'])
+    })
+
+    test('chunks of a document are listed in order, page by page, those without a number last', async () => {
+      if (!content.listing)
+        return expect(() => listingOf(content)).toThrow(expect.objectContaining({ status: 501 }))
+      const chunk = (id: string, chunkIndex: number | null) =>
+        record(id, { documentId: 'd', chunkIndex, text: id })
+      await write(
+        upserted(
+          chunk('x', null),
+          chunk('b', 2),
+          chunk('a', 10),
+          chunk('c', 0),
+          chunk('w', null),
+          chunk('d', 2),
+        ),
+        upserted(record('other', { documentId: 'e', chunkIndex: 0 }), record('none')),
+      )
+      const found: string[] = []
+      let after: { chunkIndex: number | null; id: string } | undefined
+      for (;;) {
+        const page = await content.listing.ofDocument(key, {
+          documentId: 'd',
+          after,
+          limit: 2,
+          visibility: all,
+        })
+        found.push(...page.map(({ id }) => id))
+        if (page.length < 2) break
+        after = page.at(-1)
+      }
+      expect(found).toEqual(['c', 'b', 'd', 'a', 'w', 'x'])
+    })
+
+    test('what a store cannot do is its code on the wire', () => {
+      const codeOf = (use: () => unknown) => {
+        try {
+          return use() === undefined ? 'undefined' : 'offered'
+        } catch (error) {
+          return (error as { code: string }).code
+        }
+      }
+      const plain = { lexical: false }
+      expect(codeOf(() => lexicalOf(content, plain))).toBe('hybrid_not_supported')
+      expect(codeOf(() => lexicalOf(content, { lexical: true }))).toBe(
+        content.lexical ? 'offered' : 'hybrid_not_supported',
+      )
+      expect(codeOf(() => listingOf(content))).toBe(
+        content.listing ? 'offered' : 'list_records_not_supported',
+      )
+      expect(codeOf(() => fittedOf(content))).toBe(content.fitted ? 'offered' : 'driver_unavailable')
+    })
+
+    test('reads of a collection that is gone say so', async () => {
+      const gone = { ...key, name: 'gone' }
+      const unavailable = { code: 'collection_unavailable' }
+      const query = { vector: Float32Array.of(1, 0), limit: 1, visibility: all }
+      await expect(content.nearest(gone, query)).rejects.toMatchObject(unavailable)
+      await expect(content.read(gone, [1], { vectors: false, visibility: all })).rejects.toMatchObject(
+        unavailable,
+      )
+    })
+
+    const context = () => ({ content, write })
+    lexicalSuite(context)
+    fittedSuite(context)
+  })
+}
+
+type Step =
+  | { readonly kind: 'upsert'; readonly records: readonly { id: string; vector: number[]; color: string }[] }
+  | { readonly kind: 'delete'; readonly id: string }
+
+const id = fc.constantFrom('a', 'b', 'c', 'd', 'e', 'f', 'g', 'h')
+const color = fc.constantFrom('red', 'green')
+const vector = fc.array(fc.integer({ min: -8, max: 8 }), { minLength: 3, maxLength: 3 })
+const changes: fc.Arbitrary<Step[]> = fc.array(
+  fc.oneof(
+    fc.record({
+      kind: fc.constant('upsert' as const),
+      records: fc.array(fc.record({ id, vector, color }), { minLength: 1, maxLength: 5 }),
+    }),
+    fc.record({ kind: fc.constant('delete' as const), id }),
+  ),
+  { minLength: 1, maxLength: 8 },
+)
+const query = fc.record({
+  vector,
+  limit: fc.integer({ min: 1, max: 6 }),
+  filter: fc.option(
+    color.map((value): Filter => ({ kind: 'not', of: { kind: 'in', key: 'color', values: [value] } })),
+    { nil: undefined },
+  ),
+})
+
+/** The change of a step; the model is changed with it. */
+function stepOf(step: Step, model: Map<string, ContentRecord>): ContentWrite {
+  if (step.kind === 'delete') {
+    model.delete(step.id)
+    return { op: 'deleteRecord', ...key, id: step.id }
+  }
+  const records = step.records.map(made =>
+    record(made.id, { vector: Float32Array.from(made.vector), payload: { color: made.color } }),
+  )
+  for (const made of records) {
+    model.delete(made.id)
+    model.set(made.id, made)
+  }
+  return upserted(...records)
+}

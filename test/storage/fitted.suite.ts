@@ -1,0 +1,180 @@
+import { expect, test } from 'vitest'
+import type { ContentWrite, EncodedModel, FittedSpaces } from '../../src/storage/content.ts'
+import type { Context } from './lexical.suite.ts'
+import { all, created, idsOf, key, record, upserted, worded } from './passages.ts'
+
+const lasting = 60_000
+const model: EncodedModel = { terms: 'apple\npear', weights: Uint8Array.of(1, 2, 255) }
+const [north, east] = [Float32Array.of(0, 1), Float32Array.of(1, 0)]
+
+/** What fitted spaces do; a store without them passes. */
+export function fittedSuite(context: () => Context): void {
+  function fittedTest(title: string, run: (spaces: FittedSpaces, context: Context) => Promise<void>): void {
+    test(title, async () => {
+      const { fitted } = context().content
+      if (fitted) await run(fitted, context())
+      else expect(fitted).toBeUndefined()
+    })
+  }
+
+  /** Stage the same vector for everything that lacks one. */
+  async function stageAll(spaces: FittedSpaces, vector = north): Promise<void> {
+    for (;;) {
+      const left = await spaces.unstaged(key, 1, 2)
+      if (left.length === 0) return
+      await spaces.stage(
+        key,
+        1,
+        left.map(({ record: number }) => ({ record: number, vector })),
+      )
+    }
+  }
+
+  fittedTest(
+    'a new collection has a placeholder, and all its records are unfitted',
+    async (spaces, { write }) => {
+      expect(await spaces.model(key)).toEqual({ generation: 0, model: undefined, fittedRecords: 0 })
+      expect(await spaces.unfitted()).toEqual([])
+      await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
+      expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 2, records: 2 }])
+      await write(upserted(worded('a', 'apple')), { op: 'deleteRecord', ...key, id: 'b' })
+      expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 1 }])
+    },
+  )
+
+  fittedTest('passages come by number, page by page', async (spaces, { write }) => {
+    await write(upserted(worded('a', 'apple', { title: 'A' }), record('vector only'), worded('b', 'pear')))
+    const [first] = await spaces.passages(key, 0, 1)
+    expect(first).toEqual({ record: expect.any(Number), title: 'A', text: 'apple' })
+    expect(await spaces.passages(key, first!.record, 9)).toEqual([
+      { record: expect.any(Number), title: null, text: 'pear' },
+    ])
+  })
+
+  fittedTest('one owner holds the lease until it is released or runs out', async (spaces, { write }) => {
+    expect(await spaces.lease(key, 'one', lasting)).toBe(true)
+    expect(await spaces.lease(key, 'two', lasting)).toBe(false)
+    expect(await spaces.lease(key, 'one', lasting)).toBe(true)
+    await spaces.release(key, 'two')
+    expect(await spaces.lease(key, 'two', lasting)).toBe(false)
+    await spaces.release(key, 'one')
+    expect(await spaces.lease(key, 'two', -1)).toBe(true)
+    expect(await spaces.lease(key, 'three', lasting)).toBe(true)
+    expect(await spaces.lease({ ...key, name: 'nobody' }, 'one', lasting)).toBe(false)
+    await write({ op: 'dropCollection', ...key }, created())
+    expect(await spaces.lease(key, 'four', lasting)).toBe(true)
+  })
+
+  fittedTest('a swap puts the whole new space in force at once', async (spaces, { write, content }) => {
+    await write(upserted(worded('a', 'apple', { vector: east }), worded('b', 'pear', { vector: east })))
+    const near = async (vector: Float32Array, generation?: number) =>
+      content.nearest(key, { vector, limit: 9, visibility: all, generation })
+    expect((await near(east))[0]!.score).toBe(1)
+    await stageAll(spaces)
+    expect((await near(east))[0]!.score).toBe(1)
+    expect(await spaces.swap(key, 1, model, 2)).toBe(true)
+    expect((await near(east, 1)).map(({ score }) => score)).toEqual([0, 0])
+    expect((await near(north))[0]!.score).toBe(1)
+    expect(await content.collection(key)).toMatchObject({ generation: 1, records: 2 })
+    expect(await spaces.model(key)).toEqual({ generation: 1, model, fittedRecords: 2 })
+    expect(await spaces.unfitted()).toEqual([])
+    await expect(near(east, 0)).rejects.toMatchObject({
+      code: 'collection_unavailable',
+      facts: { stale: true },
+    })
+    const stale = upserted(worded('c', 'plum'))
+    expect(await write(stale)).toEqual({ ok: false, at: 0, reason: 'stale' })
+    expect(await write({ ...stale, generation: 1 } as ContentWrite)).toEqual({ ok: true })
+    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
+    expect(
+      await idsOf(
+        content,
+        await content.lexical!.search(key, {
+          text: 'pear',
+          limit: 9,
+          visibility: all,
+          statistics: 'collection',
+        }),
+      ),
+    ).toEqual(['b'])
+  })
+
+  fittedTest('no swap while a record lacks a vector of the new space', async (spaces, { write, content }) => {
+    await write(upserted(worded('a', 'apple'), worded('b', 'pear'), record('no text')))
+    expect(await spaces.swap(key, 1, model, 0)).toBe(false)
+    const left = await spaces.unstaged(key, 1, 9)
+    expect(left.map(({ text }) => text)).toEqual(['apple', 'pear', ''])
+    await stageAll(spaces)
+    await write(upserted(worded('late', 'plum'), worded('a', 'apple again')))
+    expect((await spaces.unstaged(key, 1, 9)).map(({ text }) => text)).toEqual(['plum', 'apple again'])
+    expect(await spaces.swap(key, 1, model, 3)).toBe(false)
+    expect(await content.collection(key)).toMatchObject({ generation: 0 })
+    await write({ op: 'deleteRecord', ...key, id: 'late' })
+    await stageAll(spaces)
+    expect(await spaces.swap(key, 1, model, 2)).toBe(true)
+    expect(await spaces.swap(key, 1, model, 2)).toBe(false)
+    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
+  })
+
+  fittedTest('a gap among staged records is found', async (spaces, { write }) => {
+    await write(upserted(worded('a', 'apple'), worded('b', 'pear'), worded('c', 'plum')))
+    const [, second, third] = await spaces.passages(key, 0, 9)
+    await spaces.stage(key, 1, [
+      { record: second!.record, vector: north },
+      { record: third!.record, vector: north },
+    ])
+    expect((await spaces.unstaged(key, 1, 9)).map(({ text }) => text)).toEqual(['apple'])
+  })
+
+  fittedTest('records above the last one that the fit read are unfitted', async (spaces, { write }) => {
+    await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
+    const through = (await spaces.passages(key, 0, 9)).at(-1)!.record
+    await write({ op: 'deleteRecord', ...key, id: 'a' }, upserted(worded('c', 'plum')))
+    await stageAll(spaces)
+    expect(await spaces.swap(key, 1, model, 2, { through })).toBe(true)
+    expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 2 }])
+  })
+
+  fittedTest(
+    'what was staged under a lost lease never mixes with another fit',
+    async (spaces, { write, content }) => {
+      await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
+      const [a, b] = await spaces.passages(key, 0, 9)
+      const vectorFor = (passage: typeof a, vector: Float32Array) => [{ record: passage!.record, vector }]
+      await spaces.lease(key, 'slow', -1)
+      expect(await spaces.stage(key, 1, vectorFor(a, east), 'slow')).toBe(true)
+      expect(await spaces.lease(key, 'quick', lasting)).toBe(true)
+      expect(await spaces.unstaged(key, 1, 9)).toHaveLength(2)
+      expect(await spaces.stage(key, 1, vectorFor(b, east), 'slow')).toBe(false)
+      expect(await spaces.stage(key, 1, [...vectorFor(a, north), ...vectorFor(b, north)], 'quick')).toBe(true)
+      expect(await spaces.swap(key, 1, model, 2, { owner: 'slow' })).toBe(false)
+      expect(await spaces.swap(key, 1, model, 2, { owner: 'quick' })).toBe(true)
+      const hits = await content.nearest(key, { vector: north, limit: 9, visibility: all })
+      expect(hits.map(({ score }) => score)).toEqual([1, 1])
+    },
+  )
+
+  fittedTest('a released lease leaves nothing staged', async (spaces, { write }) => {
+    await write(upserted(worded('a', 'apple')))
+    await spaces.lease(key, 'one', lasting)
+    await stageAll(spaces)
+    await spaces.release(key, 'one')
+    expect(await spaces.unstaged(key, 1, 9)).toHaveLength(1)
+    expect(await spaces.swap(key, 1, model, 1)).toBe(false)
+  })
+
+  fittedTest('vectors of another generation are not kept', async (spaces, { write }) => {
+    await write(upserted(worded('a', 'apple')))
+    const [passage] = await spaces.passages(key, 0, 1)
+    const vectors = [{ record: passage!.record, vector: north }]
+    expect(await spaces.stage(key, 0, vectors)).toBe(false)
+    expect(await spaces.stage(key, 2, vectors)).toBe(false)
+    expect(await spaces.stage(key, 1, [{ record: 999_999, vector: north }])).toBe(true)
+    expect(await spaces.swap(key, 1, model, 1)).toBe(false)
+    await expect(
+      spaces.stage(key, 1, [{ ...vectors[0]!, vector: Float32Array.of(1) }]),
+    ).rejects.toMatchObject({
+      code: 'dimension_mismatch',
+    })
+  })
+}

@@ -1,0 +1,140 @@
+import { expect, test } from 'vitest'
+import { WbError } from '../../src/contract/errors.ts'
+import type { ContentStore, ContentWrite, Reach } from '../../src/storage/content.ts'
+import type { Outcome } from '../../src/storage/rows.ts'
+import { all, created, idsOf, key, only, upserted, worded } from './passages.ts'
+
+export interface Context {
+  readonly content: ContentStore
+  write(...changes: ContentWrite[]): Promise<Outcome>
+}
+
+/** What lexical search does, whatever its formula; a store without it passes. */
+export function lexicalSuite(context: () => Context): void {
+  const search = (text: string, reach: Partial<Reach> = {}, limit = 10) =>
+    context().content.lexical!.search(key, {
+      text,
+      limit,
+      statistics: 'collection',
+      visibility: all,
+      ...reach,
+    })
+  const found = async (text: string, reach: Partial<Reach> = {}, limit = 10) =>
+    idsOf(context().content, await search(text, reach, limit))
+
+  function lexicalTest(title: string, run: (context: Context) => Promise<void>): void {
+    test(title, async () => {
+      if (context().content.lexical) await run(context())
+      else expect(context().content.lexical).toBeUndefined()
+    })
+  }
+
+  lexicalTest('words find the records that hold them, in any case; scores fall', async ({ write }) => {
+    await write(
+      upserted(
+        worded('both', 'Supersonic flow past a slender wing'),
+        worded('one', 'a wing and nothing else of interest here'),
+        worded('none', 'heat transfer'),
+      ),
+    )
+    const ranked = await search('SUPERSONIC wing')
+    expect(await idsOf(context().content, ranked)).toEqual(['both', 'one'])
+    expect(ranked[0]!.score).toBeGreaterThan(ranked[1]!.score)
+    expect(await found('nowhere')).toEqual([])
+  })
+
+  lexicalTest('what was replaced or deleted is no longer found', async ({ write }) => {
+    await write(upserted(worded('a', 'apple', { documentId: 'd' }), worded('b', 'apple')))
+    await write(upserted(worded('a', 'pear', { documentId: 'd' })))
+    expect(await found('apple')).toEqual(['b'])
+    expect(await found('pear')).toEqual(['a'])
+    await write({ op: 'deleteDocument', ...key, documentId: 'd' }, { op: 'deleteRecord', ...key, id: 'b' })
+    expect(await found('pear apple')).toEqual([])
+  })
+
+  lexicalTest(
+    'a title is searched too; a record without words is not found and can go',
+    async ({ write }) => {
+      await write(upserted(worded('titled', 'nothing', { title: 'Aeroelastic models' }), worded('bare', '')))
+      await write(upserted({ ...worded('empty', ''), text: null }))
+      expect(await found('aeroelastic')).toEqual(['titled'])
+      expect(await write({ op: 'deleteRecord', ...key, id: 'empty' })).toEqual({ ok: true })
+    },
+  )
+
+  lexicalTest('filter and visibility hold before the cut', async ({ write }) => {
+    const records = Array.from({ length: 30 }, (_, n) =>
+      worded(`r${n}`, `apple ${'filler '.repeat(n)}`, {
+        payload: { n, visible_to: [n >= 20 ? 'alice' : 'bob'] },
+      }),
+    )
+    await write(upserted(...records))
+    const late = { kind: 'range', key: 'n', order: '>=', bound: 27 } as const
+    expect(await found('apple', { filter: late }, 2)).toEqual(['r27', 'r28'])
+    expect(await found('apple', { filter: { kind: 'in', key: 'n', values: [] } })).toEqual([])
+    try {
+      const reach = { visibility: only('alice') }
+      const ranked = await context().content.lexical!.search(key, {
+        text: 'apple',
+        limit: 2,
+        statistics: 'visible',
+        ...reach,
+      })
+      expect(await idsOf(context().content, ranked)).toEqual(['r20', 'r21'])
+    } catch (error) {
+      expect(error).toMatchObject({ code: 'hybrid_not_supported' })
+    }
+  })
+
+  lexicalTest('equal scores are ordered by record', async ({ write }) => {
+    await write(upserted(worded('b', 'apple'), worded('a', 'apple'), worded('c', 'apple')))
+    expect(await found('apple')).toEqual(['b', 'a', 'c'])
+  })
+
+  lexicalTest('no text is an expression of the engine', async ({ write }) => {
+    await write(upserted(worded('a', 'apple NEAR or title pear')))
+    const texts = [
+      '"',
+      '""',
+      'apple"',
+      "apple' OR 1=1 --",
+      'title:apple',
+      'NEAR(apple pear)',
+      'apple*',
+      '^apple',
+      '{',
+      '(',
+    ]
+    for (const text of [
+      ...texts,
+      'a\0b',
+      '\ud800',
+      '   ',
+      '*',
+      '-apple',
+      'apple AND NOT pear',
+      'x'.repeat(8_192),
+    ])
+      await expect(search(text), JSON.stringify(text)).resolves.toBeInstanceOf(Array)
+    expect(await found("apple' OR 1=1 --")).toEqual(['a'])
+    const long = Array.from({ length: 2_000 }, (_, n) => `w${n}`).join(' ')
+    expect(await found(`apple ${long}`)).toEqual(['a'])
+  })
+
+  lexicalTest('words of other scripts, accents and marks are found', async ({ write }) => {
+    await write(
+      upserted(worded('greek', 'Η θερμότητα'), worded('cafe', 'Café'), worded('hindi', 'नमस्ते दुनिया')),
+    )
+    expect(await found('θερμότητα')).toEqual(['greek'])
+    expect(await found('café')).toEqual(['cafe'])
+    expect(await found('नमस्ते')).toEqual(['hindi'])
+  })
+
+  lexicalTest('a collection without an index says so', async ({ write, content }) => {
+    await write({ op: 'dropCollection', ...key }, created({ lexical: false }), upserted(worded('a', 'apple')))
+    const query = { text: 'apple', limit: 1, statistics: 'collection' as const, visibility: all }
+    const refusal = await content.lexical!.search(key, query).catch((error: unknown) => error)
+    expect(refusal).toBeInstanceOf(WbError)
+    expect(refusal).toMatchObject({ code: 'hybrid_not_supported' })
+  })
+}

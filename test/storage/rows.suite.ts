@@ -1,0 +1,299 @@
+import fc from 'fast-check'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import type { RowStore, Value, Write } from '../../src/storage/rows.ts'
+import { type AgentRow, type DocumentRow, tables } from '../../src/storage/tables.ts'
+
+export interface OpenRows {
+  readonly rows: RowStore
+  close(): Promise<void>
+}
+
+const { documents, settings, workspaces } = tables
+
+function setting(name: string, value = ''): Write {
+  return { op: 'insert', table: settings, row: { name, value } }
+}
+
+function workspace(id: string, fields: { name?: string; url?: string | null; createdAt?: string } = {}) {
+  return {
+    workspaceId: id,
+    name: fields.name ?? `name of ${id}`,
+    kind: 'local' as const,
+    url: fields.url ?? null,
+    keyspace: null,
+    credentials: {},
+    rlacEnabled: false,
+    createdAt: fields.createdAt ?? '2026-01-01T00:00:00.000Z',
+    updatedAt: '2026-01-01T00:00:00.000Z',
+  }
+}
+
+function document(documentId: string, fields: Partial<DocumentRow> = {}): DocumentRow {
+  return {
+    workspaceId: 'w',
+    knowledgeBaseId: 'k',
+    documentId,
+    sourceDocId: null,
+    sourceFilename: null,
+    fileType: null,
+    fileSize: null,
+    contentHash: null,
+    chunkTotal: null,
+    ingestedAt: null,
+    updatedAt: '2026-01-01T00:00:00.000Z',
+    status: 'ready',
+    errorMessage: null,
+    metadata: {},
+    visibleTo: null,
+    ownerPrincipalId: null,
+    ingestKey: null,
+    ...fields,
+  }
+}
+
+/** What every row store does. */
+export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
+  describe(`rows: ${driver}`, () => {
+    let store: OpenRows
+    let rows: RowStore
+
+    beforeEach(async () => {
+      store = await open()
+      rows = store.rows
+    })
+    afterEach(() => store.close())
+
+    const insert = (row: DocumentRow): Write => ({ op: 'insert', table: documents, row })
+
+    test('S1-11: a row is kept whole, counts its changes and keeps its place', async () => {
+      const row = document('d1', { metadata: { title: 'Tïtle', n: 1.5, yes: true, none: null }, fileSize: 7 })
+      expect(await rows.atomic([insert(row), insert(document('d2'))])).toEqual({ ok: true })
+      const first = await rows.get(documents, ['w', 'k', 'd1'])
+      expect(first).toEqual({ row, version: 1, ordinal: expect.any(Number) })
+      const changed = { ...row, status: 'failed' as const }
+      expect(await rows.atomic([{ op: 'replace', table: documents, row: changed }])).toEqual({ ok: true })
+      expect(await rows.get(documents, ['w', 'k', 'd1'])).toEqual({ ...first, row: changed, version: 2 })
+      const listed = await rows.list(documents, { index: 'byKnowledgeBase', prefix: ['w', 'k'], limit: 9 })
+      expect(listed.map(({ row: { documentId } }) => documentId)).toEqual(['d1', 'd2'])
+      expect(await rows.atomic([{ op: 'delete', table: documents, key: ['w', 'k', 'd1'] }])).toEqual({
+        ok: true,
+      })
+      expect(await rows.get(documents, ['w', 'k', 'd1'])).toBeUndefined()
+    })
+
+    test('a place in the order of insertion is never given twice', async () => {
+      await rows.atomic([insert(document('d1')), insert(document('d2'))])
+      const before = await rows.get(documents, ['w', 'k', 'd2'])
+      await rows.atomic([{ op: 'delete', table: documents, key: ['w', 'k', 'd2'] }, insert(document('d2'))])
+      expect((await rows.get(documents, ['w', 'k', 'd2']))!.ordinal).toBeGreaterThan(before!.ordinal)
+    })
+
+    test('an insert is refused for its key, and for each unique set by its name', async () => {
+      await rows.atomic([insert(document('d1', { ingestKey: 'hash' }))])
+      expect(await rows.atomic([insert(document('d1'))])).toEqual({ ok: false, at: 0, reason: 'exists' })
+      expect(await rows.atomic([setting('a'), insert(document('d2', { ingestKey: 'hash' }))])).toEqual({
+        ok: false,
+        at: 1,
+        reason: 'taken',
+        unique: 'ingestKey',
+      })
+      expect(await rows.get(settings, ['a'])).toBeUndefined()
+    })
+
+    test('a null in a unique set lifts it', async () => {
+      expect(await rows.atomic([insert(document('d1')), insert(document('d2'))])).toEqual({ ok: true })
+    })
+
+    test('a replacement may keep its own unique value and not take that of another row', async () => {
+      const [one, two] = [workspace('1', { name: 'one' }), workspace('2', { name: 'two' })]
+      await rows.atomic([one, two].map(row => ({ op: 'insert', table: workspaces, row })))
+      const replace = (row: object): Write => ({ op: 'replace', table: workspaces, row })
+      expect(await rows.atomic([replace({ ...one, url: 'http://x' })])).toEqual({ ok: true })
+      expect(await rows.atomic([replace({ ...one, name: 'two' })])).toMatchObject({
+        reason: 'taken',
+        unique: 'name',
+      })
+      expect(
+        await rows.atomic([replace({ ...two, name: 'three' }), replace({ ...one, name: 'two' })]),
+      ).toEqual({
+        ok: true,
+      })
+    })
+
+    test('a version that moved on refuses replacement and deletion', async () => {
+      const row = document('d1')
+      await rows.atomic([insert(row), { op: 'replace', table: documents, row }])
+      const key = ['w', 'k', 'd1']
+      const stale = { ok: false, at: 0, reason: 'stale' }
+      expect(await rows.atomic([{ op: 'replace', table: documents, row, version: 1 }])).toEqual(stale)
+      expect(await rows.atomic([{ op: 'delete', table: documents, key, version: 1 }])).toEqual(stale)
+      expect(await rows.atomic([{ op: 'replace', table: documents, row, version: 2 }])).toEqual({ ok: true })
+      expect(await rows.atomic([{ op: 'delete', table: documents, key, version: 3 }])).toEqual({ ok: true })
+      const absent = { ok: false, at: 0, reason: 'absent' }
+      expect(await rows.atomic([{ op: 'replace', table: documents, row }])).toEqual(absent)
+      expect(await rows.atomic([{ op: 'delete', table: documents, key }])).toEqual(absent)
+    })
+
+    test('what a unit requires is checked in its order', async () => {
+      const require: Write = { op: 'require', table: settings, key: ['a'] }
+      const requireNone: Write = {
+        op: 'requireNone',
+        table: documents,
+        index: 'byKnowledgeBase',
+        prefix: ['w', 'k'],
+      }
+      expect(await rows.atomic([require])).toEqual({ ok: false, at: 0, reason: 'absent' })
+      expect(await rows.atomic([setting('a'), require, requireNone])).toEqual({ ok: true })
+      expect(await rows.atomic([insert(document('d1')), require, requireNone])).toEqual({
+        ok: false,
+        at: 2,
+        reason: 'present',
+      })
+      expect(await rows.count(documents, 'byKnowledgeBase', ['w', 'k'])).toBe(0)
+    })
+
+    test('deleteAll takes the rows under its prefix and no others', async () => {
+      await rows.atomic([
+        insert(document('d1')),
+        insert(document('d2')),
+        insert(document('d3', { knowledgeBaseId: 'other' })),
+        insert(document('d4', { workspaceId: 'other' })),
+      ])
+      const deleteAll: Write = {
+        op: 'deleteAll',
+        table: documents,
+        index: 'byKnowledgeBase',
+        prefix: ['w', 'k'],
+      }
+      expect(await rows.atomic([deleteAll, deleteAll])).toEqual({ ok: true })
+      expect(await rows.count(documents, 'byKnowledgeBase', ['w', 'k'])).toBe(0)
+      expect(await rows.count(documents, 'byKnowledgeBase', ['w'])).toBe(1)
+      expect(await rows.count(documents, 'byKnowledgeBase', [])).toBe(2)
+    })
+
+    test('100 units that fail and succeed at once: each is applied whole or not at all', async () => {
+      const unit = (n: number): Write[] => [
+        insert(document(`d${n}`, { ingestKey: `hash ${Math.floor(n / 2)}` })),
+        setting(`s${n}`),
+        ...(n % 4 === 2 ? [{ op: 'require', table: settings, key: ['nobody'] } as const] : []),
+      ]
+      const outcomes = await Promise.all(Array.from({ length: 100 }, (_, n) => rows.atomic(unit(n))))
+      const expected = (n: number) => {
+        if (n % 4 === 2) return { ok: false, at: 2, reason: 'absent' }
+        return n % 4 === 1 ? { ok: false, at: 0, reason: 'taken', unique: 'ingestKey' } : { ok: true }
+      }
+      for (const [n, outcome] of outcomes.entries()) {
+        expect(outcome, `unit ${n}`).toEqual(expected(n))
+        expect(Boolean(await rows.get(settings, [`s${n}`])), `setting ${n}`).toBe(outcome.ok)
+        expect(Boolean(await rows.get(documents, ['w', 'k', `d${n}`])), `document ${n}`).toBe(outcome.ok)
+      }
+    })
+
+    test('a write that resolved is seen by the next read', async () => {
+      for (let n = 0; n < 20; n++) {
+        await rows.atomic([setting(`s${n}`)])
+        expect(await rows.get(settings, [`s${n}`])).toBeDefined()
+      }
+    })
+
+    test('two writers of one version: one of them is refused', async () => {
+      const row = { name: 'n', value: '' }
+      await rows.atomic([{ op: 'insert', table: settings, row }])
+      const race = ['a', 'b'].map(value =>
+        rows.atomic([{ op: 'replace', table: settings, row: { ...row, value }, version: 1 }]),
+      )
+      expect((await Promise.all(race)).map(({ ok }) => ok).sort()).toEqual([false, true])
+    })
+
+    test.each([
+      ['a NUL', 'a\0b'],
+      ['a quote', `it's "x"; DROP TABLE settings --`],
+      ['half a surrogate pair', 'a\ud83d'],
+      ['a long name', 'x'.repeat(100_000)],
+      ['nothing', ''],
+      ['a name of the language', '__proto__'],
+    ])('a key may hold %s', async (_, name) => {
+      expect(await rows.atomic([setting(name, name), setting(`${name}.`)])).toEqual({ ok: true })
+      expect((await rows.get(settings, [name]))!.row).toEqual({ name, value: name })
+      expect(await rows.atomic([setting(name)])).toMatchObject({ reason: 'exists' })
+    })
+
+    test('text is ordered by code point', async () => {
+      const stamps = ['\u{1F600}', '\ufb01', 'a', 'Z', 'é', '']
+      const agents = stamps.map(
+        (createdAt, n): AgentRow => ({
+          workspaceId: 'w',
+          agentId: `a${n}`,
+          name: '',
+          createdAt,
+          llmServiceId: null,
+        }),
+      )
+      await rows.atomic(agents.map(row => ({ op: 'insert', table: tables.agents, row })))
+      const listed = await rows.list(tables.agents, { index: 'byWorkspace', prefix: ['w'], limit: 9 })
+      expect(listed.map(({ row }) => row.createdAt)).toEqual(['', 'Z', 'a', 'é', '\ufb01', '\u{1F600}'])
+    })
+
+    test('pages of any list, forwards and backwards, hold every row once and in order', async () => {
+      const name = fc.constantFrom(null, null, 'a', 'b', 'c')
+      await fc.assert(
+        fc.asyncProperty(
+          fc.array(fc.record({ sourceFilename: name, knowledgeBaseId: fc.constantFrom('k', 'l') }), {
+            maxLength: 25,
+          }),
+          fc.nat(4),
+          fc.boolean(),
+          fc.nat(3),
+          async (made, size, descending, matched) => {
+            await rows.atomic([{ op: 'deleteAll', table: documents, index: 'byWorkspace', prefix: ['w'] }])
+            await rows.atomic(made.map((fields, n) => insert(document(`d${n}`, fields))))
+            const prefix: Value[] = ['w', 'k', null].slice(0, matched)
+            const expected = made
+              .map((fields, n) => ({ ...fields, n }))
+              .filter(({ knowledgeBaseId, sourceFilename }) => {
+                return (matched < 2 || knowledgeBaseId === 'k') && (matched < 3 || sourceFilename === null)
+              })
+              .sort((a, b) => {
+                const base = a.knowledgeBaseId.localeCompare(b.knowledgeBaseId)
+                return base || (a.sourceFilename ?? '').localeCompare(b.sourceFilename ?? '') || a.n - b.n
+              })
+              .map(({ n }) => `d${n}`)
+            const limit = size + 1
+            expect(await paged(prefix, limit, descending)).toEqual(descending ? expected.reverse() : expected)
+          },
+        ),
+        { numRuns: 60 },
+      )
+    })
+
+    async function paged(prefix: Value[], limit: number, descending: boolean): Promise<string[]> {
+      const found: string[] = []
+      let after: Value[] | undefined
+      for (;;) {
+        const page = await rows.list(documents, { index: 'byFilename', prefix, limit, descending, after })
+        expect(page.length).toBeLessThanOrEqual(limit)
+        found.push(...page.map(({ row }) => row.documentId))
+        const last = page.at(-1)
+        if (!last || page.length < limit) return found
+        const { workspaceId, knowledgeBaseId, sourceFilename } = last.row
+        after = [workspaceId, knowledgeBaseId, sourceFilename, last.ordinal].slice(prefix.length)
+      }
+    }
+
+    test('a mistaken index or position is a defect, not an empty list', async () => {
+      await expect(rows.list(documents, { index: 'byMoon', prefix: [], limit: 1 })).rejects.toThrow(
+        RangeError,
+      )
+      await expect(
+        rows.list(documents, { index: 'byWorkspace', prefix: ['w'], after: ['x', 1], limit: 1 }),
+      ).rejects.toThrow(RangeError)
+      await expect(rows.get(documents, ['w'])).rejects.toThrow(RangeError)
+    })
+
+    test('a closed store says so', async () => {
+      await store.close()
+      await expect(rows.get(settings, ['a'])).rejects.toMatchObject({ code: 'control_plane_unavailable' })
+      await expect(rows.atomic([setting('a')])).rejects.toMatchObject({ code: 'control_plane_unavailable' })
+    })
+  })
+}

@@ -1,0 +1,11 @@
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+/** Path of a store in a folder of its own, which goes when the test ends. */
+export function scratchPath(): string {
+  const folder = mkdtempSync(join(tmpdir(), 'workbase-store-'))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'workbase.db')
+}
