@@ -1,0 +1,62 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { exit } from '../../src/cli/exit.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { findOrCreate } from '../../src/cli/ingest/base.ts'
+import { ingest } from '../../src/cli/ingest/ingest.ts'
+import { showSummary } from '../../src/cli/ingest/summary.ts'
+
+export default class KbIngest extends WbCommand {
+  static override summary = 'put files, folders or a stream into a knowledge base'
+  static override description =
+    'What has not changed since the last time is left as it is, what has changed is replaced. Interrupted, it can be typed again.'
+  static override examples = [
+    'wb kb ingest handbook ./docs --create',
+    'wb kb ingest papers corpus.jsonl "notes/**/*.md"',
+    'curl -s https://example.com/a.md | wb kb ingest handbook - --name a.md',
+  ]
+  static override strict = false
+  static override args = {
+    name: Args.string({ required: true, ignoreStdin: true, description: 'knowledge base, by name or id' }),
+    path: Args.string({
+      required: true,
+      ignoreStdin: true,
+      description: 'files, folders, globs, .jsonl in BEIR form, or - for stdin',
+    }),
+  }
+  static override flags = {
+    create: Flags.boolean({ summary: 'make the knowledge base when it is missing' }),
+    all: Flags.boolean({ summary: 'also what is hidden or in .gitignore' }),
+    name: Flags.string({ summary: 'file name of what comes from stdin', helpValue: 'FILE' }),
+  }
+
+  async run() {
+    const { args, flags, argv } = await this.parse(KbIngest)
+    const paths = (argv as string[]).slice(1)
+    const { client, signal, progress, output } = this
+    const { base, created } = await findOrCreate({
+      client,
+      signal,
+      name: args.name,
+      find: name => this.knowledgeBase(name),
+      workspace: () => this.workspaceOrDefault(),
+      agree: async question => flags.create || this.agree(question),
+    })
+    if (created) output.note(`  made knowledge base ${base.name}`)
+    const stdin = paths.includes('-') ? stdinNamed(flags.name) : undefined
+    const { summary, broken } = await ingest(
+      { client, signal, progress, base },
+      { paths, stdin, all: flags.all },
+    )
+    showSummary(output, summary)
+    if (broken) throw broken.error
+    if (summary.tally.failed > 0) process.exitCode = exit.failed
+  }
+}
+
+function stdinNamed(name: string | undefined) {
+  if (!name)
+    throw new UsageError('what comes from stdin has no name', ['add --name FILE, such as --name notes.md'])
+  return { name, stream: process.stdin }
+}

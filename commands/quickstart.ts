@@ -1,0 +1,48 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../src/cli/command.ts'
+import { exit } from '../src/cli/exit.ts'
+import { summaryObject } from '../src/cli/ingest/summary.ts'
+import { showPassages } from '../src/cli/passages/show.ts'
+import { nextLines, placeOf, quickstart, type Started } from '../src/cli/quickstart.ts'
+import { planOf } from '../src/cli/quickstart-plan.ts'
+import { plainLine } from '../src/cli/terminal-text.ts'
+
+export default class Quickstart extends WbCommand {
+  static override summary = 'from nothing to a cited answer, over your folder or the documents of Workbase'
+  static override description =
+    'Makes the workspace demo and a knowledge base in it. Running it again does no harm.'
+  static override examples = ['wb quickstart', 'wb quickstart ./docs "how do refunds work"']
+  static override args = {
+    folder: Args.string({
+      ignoreStdin: true,
+      description: 'what to read; left out, the documents of Workbase',
+    }),
+    question: Args.string({ ignoreStdin: true, description: 'what to ask' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Quickstart)
+    const { client, signal, progress, output, profile } = this
+    const plan = await planOf(args.folder, args.question, signal)
+    const runtime = await this.session.runtime()
+    const name = output.errorStyle.strong(`Workbase ${this.config.version}`)
+    output.note(`  ${name} · ${placeOf(runtime, profile.dataDir)}\n`)
+    const parts = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
+    const started = await quickstart(parts, plan)
+    if (started.summary.tally.failed > 0) process.exitCode = exit.failed
+    if (output.json) output.value(startedObject(started))
+    else this.show(started)
+  }
+
+  private show(started: Started): void {
+    const { question, passages } = started
+    this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
+    showPassages(this.output, question, passages, { explain: false })
+    this.output.note(['  Next', ...nextLines(started, this.output.width)].join('\n'))
+  }
+}
+
+function startedObject({ workspace, base, held, summary, question, passages }: Started) {
+  const hits = passages.map(({ document: _, ...passage }) => passage)
+  return { workspace, knowledgeBase: base, ...held, ingest: summaryObject(summary), question, passages: hits }
+}

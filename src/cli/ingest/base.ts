@@ -1,0 +1,47 @@
+import type { Client } from '../../client/client.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+
+/** How a knowledge base is found, and who says that a missing one is made. */
+export interface BaseWanted {
+  readonly client: Client
+  readonly name: string
+  find(name: string): Promise<KnowledgeBase>
+  workspace(): Promise<Workspace>
+  /** Leave to make it. */
+  agree(question: string): Promise<boolean>
+  readonly signal: AbortSignal
+}
+
+/**
+ * A knowledge base by name or id; one that is missing is made where somebody says so.
+ *
+ * @throws WbError knowledge_base_not_found, with `--create` as the next act
+ */
+export async function findOrCreate(wanted: BaseWanted): Promise<{ base: KnowledgeBase; created: boolean }> {
+  const { client, name, signal } = wanted
+  try {
+    return { base: await wanted.find(name), created: false }
+  } catch (error) {
+    if (!isMissing(error)) throw error
+    const { next = [] } = error.facts as { next?: string[] }
+    const close =
+      typeof error.facts.didYouMean === 'string' ? ` (or did you mean ${error.facts.didYouMean}?)` : ''
+    if (!(await wanted.agree(`There is no knowledge base "${name}"${close}. Make it?`)))
+      throw new WbError(error.code, error.message, {
+        ...error.facts,
+        next: [...next, 'add --create to make it'],
+      })
+    const { workspaceId } = await wanted.workspace()
+    const made = await client.call(kb.create, { params: { workspaceId }, body: { name } }, { signal })
+    return { base: made, created: true }
+  }
+}
+
+function isMissing(error: unknown): error is WbError {
+  if (!(error instanceof WbError)) return false
+  const nothingYet =
+    error.code === 'workspace_not_found' && error.facts.requestId === undefined && !error.facts.didYouMean
+  return error.code === 'knowledge_base_not_found' || nothingYet
+}

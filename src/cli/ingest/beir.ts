@@ -1,0 +1,106 @@
+import { limits } from '../../contract/limits.ts'
+import type { FileToRead, Found, Source } from './found.ts'
+import { linesOf, type NumberedLine } from './lines.ts'
+import { mediaTypeOf } from './text-types.ts'
+
+/** The longest text, escaped the longest way, with room for its id and title. */
+const lineBytesMax = limits.ingestTextChars * 6 + 1_000_000
+/** A file with more lines that are not JSON is not what its name says. */
+const brokenLinesMax = 100
+
+type Scalar = string | number | boolean | null
+
+/**
+ * Documents of a file in BEIR form: one JSON object a line, its `_id` the document's own id, its `title` and `text`.
+ * Each line is a document of its own name, so that a changed line replaces what it was and no other.
+ *
+ * @see https://github.com/beir-cellar/beir/wiki/Load-your-custom-dataset
+ */
+export async function* beirDocuments(
+  file: FileToRead,
+  stream: AsyncIterable<Uint8Array>,
+): AsyncGenerator<Found> {
+  let broken = 0
+  for await (const line of linesOf(stream, lineBytesMax)) {
+    const found = documentOf(file, line)
+    if (!found) continue
+    yield found
+    if (found.kind === 'failed' && ++broken === brokenLinesMax) {
+      const message = `given up after ${brokenLinesMax} bad lines; is it one JSON object a line?`
+      yield { kind: 'failed', problem: { path: file.path, code: 'extraction_failed', message } }
+      return
+    }
+  }
+}
+
+function documentOf(file: FileToRead, { number, bytes }: NumberedLine): Found | undefined {
+  const path = `${file.path}:${number}`
+  if (!bytes) return failed(path, 'payload_too_large', 'the line is too long')
+  const fields = parsed(bytes)
+  if (fields === 'blank') return undefined
+  if (fields === undefined) return failed(path, 'extraction_failed', 'the line is not a JSON object in UTF-8')
+  const source = sourceOf(file, path, number, fields)
+  if (!source) return { kind: 'skipped', as: 'lines without title and text' }
+  if (source.body.text.length > limits.ingestTextChars)
+    return failed(path, 'payload_too_large', `its text is over ${limits.ingestTextChars} characters`)
+  return { kind: 'source', source }
+}
+
+function failed(path: string, code: string, message: string): Found {
+  return { kind: 'failed', problem: { path, code, message } }
+}
+
+function parsed(bytes: Uint8Array): Record<string, unknown> | 'blank' | undefined {
+  try {
+    const line = new TextDecoder('utf-8', { fatal: true }).decode(bytes).trim()
+    if (line === '') return 'blank'
+    const value: unknown = JSON.parse(line)
+    return isObject(value) ? value : undefined
+  } catch {
+    return undefined
+  }
+}
+
+function sourceOf(
+  file: FileToRead,
+  path: string,
+  number: number,
+  fields: Record<string, unknown>,
+): Source | undefined {
+  const title = stated(fields.title)
+  const text = stated(fields.text) ?? title
+  if (text === undefined) return undefined
+  const id = typeof fields._id === 'number' ? String(fields._id) : stated(fields._id)
+  const metadata = isObject(fields.metadata) ? (fields.metadata as Record<string, Scalar>) : {}
+  return {
+    path,
+    body: {
+      text,
+      sourceDocId: id ?? null,
+      sourceFilename: `${file.name}#${id ?? number}`,
+      fileType: mediaTypeOf('line.txt'),
+      metadata: title ? { ...metadata, title } : metadata,
+    },
+  }
+}
+
+/** Text that says something. */
+function stated(value: unknown): string | undefined {
+  return typeof value === 'string' && value.trim() !== '' ? value : undefined
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** Whether the first lines of a file look like documents: one has a title or a text. */
+export async function isBeir(stream: AsyncIterable<Uint8Array>): Promise<boolean> {
+  for await (const { number, bytes } of linesOf(stream, lineBytesMax)) {
+    const fields = bytes && parsed(bytes)
+    if (isObject(fields) && (typeof fields.text === 'string' || typeof fields.title === 'string')) return true
+    if (number >= linesLookedAt) return false
+  }
+  return false
+}
+
+const linesLookedAt = 20

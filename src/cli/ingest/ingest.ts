@@ -1,0 +1,48 @@
+import { systemClock } from '../../base/clock.ts'
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { count } from '../output.ts'
+import { type Progress, silent } from '../progress.ts'
+import { ingestAll } from './run.ts'
+import type { Target } from './send.ts'
+import { sizeOf } from './size.ts'
+import { type Intake, sources } from './sources.ts'
+import type { Summary } from './summary.ts'
+import { Tally } from './tally.ts'
+
+/** What an ingest came to, and the error that broke it off. */
+export interface Ingested {
+  readonly summary: Summary
+  readonly broken: { readonly error: unknown } | undefined
+}
+
+/**
+ * Ingest what was typed into a knowledge base, with progress. An error is told beside what was done before it.
+ */
+export async function ingest(
+  { client, signal, base, progress }: Omit<Target, 'base'> & { base: KnowledgeBase; progress: Progress },
+  intake: Intake,
+): Promise<Ingested> {
+  const tally = new Tally()
+  const began = systemClock.now()
+  const size: { total?: number } = {}
+  const show = () => {
+    const { total } = size
+    if (total === undefined) progress.spin(`${base.name}  ${count(tally.done)} documents`)
+    else progress.step({ label: base.name, done: Math.min(tally.done, total), total, unit: 'docs' })
+  }
+  show()
+  if (progress !== silent)
+    void sizeOf(intake, signal).then(
+      total => Object.assign(size, { total }),
+      () => undefined,
+    )
+  const broken = await ingestAll({ client, base, signal }, sources(intake), tally, show).then(
+    () => undefined,
+    (error: unknown) => ({ error }),
+  )
+  progress.end()
+  const left = broken && {
+    count: size.total === undefined ? undefined : Math.max(0, size.total - tally.done),
+  }
+  return { summary: { base, tally, elapsedMs: systemClock.now() - began, left }, broken }
+}

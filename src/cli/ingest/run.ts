@@ -1,0 +1,105 @@
+import { type ErrorCode, isErrorCode, WbError } from '../../contract/errors.ts'
+import { operational } from '../../contract/operational.ts'
+import { batched } from './batches.ts'
+import type { Found, Source } from './found.ts'
+import { batchSend, deliver, type Outcome, type Send, singleSend, type Target } from './send.ts'
+import type { Tally } from './tally.ts'
+
+/** Groups on their way at once: one is read and sent while another is worked on. */
+const batchesInFlight = 2
+/** The same where each request holds one text. */
+const singlesInFlight = 8
+/** Failures in a row that the runtime is to blame for; after these it is not asked again. */
+const faultsInARowMax = 20
+
+/**
+ * Ingest everything that is found, and count into `tally` what became of it.
+ *
+ * @param onStep  called after each document and each problem
+ * @throws WbError, Unreachable  the runtime refused all of it, or went away; what was counted until then holds
+ */
+export async function ingestAll(
+  target: Target,
+  found: AsyncIterable<Found>,
+  tally: Tally,
+  onStep: () => void,
+): Promise<void> {
+  const stopping = new AbortController()
+  const signal = AbortSignal.any([target.signal, stopping.signal])
+  const { send, width, ways } = await wayOf({ ...target, signal })
+  const groups = batched(countProblems(found, tally, onStep))
+  const faults = new Faults()
+  const work = async () => {
+    for (let next = await groups.next(); !next.done; next = await groups.next()) {
+      signal.throwIfAborted()
+      for (const batch of cut(next.value, width))
+        for await (const [source, outcome] of deliver({ ...target, signal }, send, batch)) {
+          tally.take(source.path, outcome)
+          onStep()
+          faults.watch(outcome)
+        }
+    }
+  }
+  const stop = (error: unknown) => {
+    stopping.abort(error)
+    throw error
+  }
+  await allOrFirst(Array.from({ length: ways }, () => work().catch(stop)))
+}
+
+/** How this runtime takes texts: in batches, or one by one. */
+async function wayOf(target: Target): Promise<{ send: Send; width: number; ways: number }> {
+  const features = await target.client.call(operational.features, {}, { signal: target.signal })
+  if (features.ingestBatch)
+    return { send: batchSend(target), width: Number.POSITIVE_INFINITY, ways: batchesInFlight }
+  return { send: singleSend(target), width: 1, ways: singlesInFlight }
+}
+
+function* cut<T>(all: T[], width: number): Generator<T[]> {
+  if (all.length <= width) yield all
+  else for (const one of all) yield [one]
+}
+
+/** The sources of what is found; problems are counted on the way. */
+async function* countProblems(
+  found: AsyncIterable<Found>,
+  tally: Tally,
+  onStep: () => void,
+): AsyncGenerator<Source> {
+  for await (const one of found) {
+    if (one.kind === 'source') yield one.source
+    else if (one.kind === 'skipped') tally.skip(one.as)
+    else {
+      tally.fail(one.problem)
+      onStep()
+    }
+  }
+}
+
+/** Ends the work where every text fails for a reason that no text has. */
+class Faults {
+  #inARow = 0
+
+  watch(outcome: Outcome): void {
+    const isFault = outcome.result === 'failed' && (outcome.status >= 500 || outcome.status === 429)
+    this.#inARow = isFault ? this.#inARow + 1 : 0
+    if (!isFault || this.#inARow < faultsInARowMax) return
+    const code: ErrorCode = isErrorCode(outcome.code) ? outcome.code : 'internal_error'
+    throw new WbError(code, `given up after ${faultsInARowMax} failures in a row: ${outcome.message}`, {
+      wireStatus: outcome.status,
+    })
+  }
+}
+
+/** Resolves when all do; rejects with what was rejected first, when all have ended. */
+async function allOrFirst(work: readonly Promise<void>[]): Promise<void> {
+  const first: { error?: unknown } = {}
+  await Promise.all(
+    work.map(one =>
+      one.catch((error: unknown) => {
+        if (!('error' in first)) first.error = error
+      }),
+    ),
+  )
+  if ('error' in first) throw first.error
+}

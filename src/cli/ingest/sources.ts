@@ -1,0 +1,86 @@
+import { createReadStream } from 'node:fs'
+import { limits } from '../../contract/limits.ts'
+import { count } from '../output.ts'
+import { beirDocuments, isBeir } from './beir.ts'
+import { type FileToRead, type Found, type Source, unfit } from './found.ts'
+import { type Reading, readStream, readText, systemRefusal } from './read-text.ts'
+import { extensionOf, holdsLines, isMarkdown, mayBeText, mediaTypeOf } from './text-types.ts'
+import { markdownTitle } from './title.ts'
+import { type WalkOptions, walk } from './walk.ts'
+
+/** What was typed after the name of the knowledge base. */
+export interface Intake extends WalkOptions {
+  /** Files, folders and globs; `-` is `stdin`. */
+  readonly paths: readonly string[]
+  readonly stdin: { readonly name: string; readonly stream: AsyncIterable<Uint8Array> } | undefined
+  /** Put before the name of each file. */
+  readonly prefix?: string
+}
+
+/** Everything behind what was typed, read as it is asked for. */
+export async function* sources({ paths, stdin, all, prefix = '' }: Intake): AsyncGenerator<Found> {
+  if (stdin) yield* streamed(stdin)
+  const onDisk = paths.filter(path => path !== '-')
+  for await (const met of walk(onDisk, { all })) {
+    if ('kind' in met) yield met
+    else yield* fileSources({ ...met, name: prefix + met.name })
+  }
+}
+
+async function* streamed({ name, stream }: NonNullable<Intake['stdin']>): AsyncGenerator<Found> {
+  const file = { file: '-', path: name, name, named: true }
+  if (holdsLines(name)) yield* beirDocuments(file, stream)
+  else yield documentOf(file, await readStream(stream))
+}
+
+async function* fileSources(file: FileToRead): AsyncGenerator<Found> {
+  if (!mayBeText(file.name)) yield notText(file)
+  else if (holdsLines(file.name)) yield* linesOrText(file)
+  else yield documentOf(file, await readText(file.file, { follow: file.named }))
+}
+
+async function* linesOrText(file: FileToRead): AsyncGenerator<Found> {
+  try {
+    if (await isBeir(createReadStream(file.file))) yield* beirDocuments(file, createReadStream(file.file))
+    else yield documentOf(file, await readText(file.file, { follow: file.named }))
+  } catch (error) {
+    yield refused(file, systemRefusal(error))
+  }
+}
+
+function notText(file: FileToRead): Found {
+  const extension = `.${extensionOf(file.name)}`
+  const message = `${extension} files are not read; send text, or pipe it in: wb kb ingest NAME - --name FILE`
+  return unfit(file, extension, 'unsupported_file_type', message)
+}
+
+function documentOf(file: FileToRead, reading: Reading): Found {
+  if ('refused' in reading) return refused(file, reading)
+  const { text, sizeBytes } = reading
+  if (text.trim() === '') return unfit(file, 'empty files', 'empty_file', 'it holds no text')
+  const title = isMarkdown(file.name) ? markdownTitle(text) : undefined
+  const about = { sourceFilename: file.name, fileType: mediaTypeOf(file.name), fileSize: sizeBytes }
+  const body: Source['body'] = { text, ...about, metadata: title ? { title } : {} }
+  return { kind: 'source', source: { path: file.path, body } }
+}
+
+function refused(file: FileToRead, reading: Extract<Reading, { refused: string }>): Found {
+  const failed = (code: string, message: string): Found => ({
+    kind: 'failed',
+    problem: { path: file.path, code, message },
+  })
+  switch (reading.refused) {
+    case 'system':
+      return failed(reading.code, reading.message)
+    case 'not_a_file':
+      return unfit(file, 'special files', 'unsupported_file_type', 'it is a pipe, a socket or a device')
+    case 'too_long':
+      return failed('payload_too_large', `it is over ${count(limits.ingestTextChars)} characters; split it`)
+    case 'encoding':
+      return failed('extraction_failed', 'it is not UTF-8; convert it, for instance with iconv')
+    case 'binary':
+      if (extensionOf(file.name) === '')
+        return unfit(file, 'binary files', 'unsupported_file_type', 'it is binary')
+      return failed('extraction_failed', 'it holds binary data, though its name says text')
+  }
+}

@@ -1,0 +1,103 @@
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { count, type Output } from '../output.ts'
+import { plainLine } from '../terminal-text.ts'
+import type { Tally } from './tally.ts'
+
+/** What an ingest did. */
+export interface Summary {
+  readonly base: KnowledgeBase
+  readonly tally: Tally
+  readonly elapsedMs: number
+  /** How many were not reached, where the work was broken off; undefined when nobody knows. */
+  readonly left: { readonly count: number | undefined } | undefined
+}
+
+/** Failures and duplicates that a terminal shows; `--json` has them all. */
+const shownMax = 20
+
+/** The summary as a program reads it. */
+export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
+  return {
+    knowledgeBaseId: base.knowledgeBaseId,
+    added: tally.added,
+    replaced: tally.replaced,
+    unchanged: tally.unchanged,
+    duplicates: tally.duplicates,
+    skipped: tally.skipped,
+    failed: tally.failures,
+    sameText: tally.sameText,
+    skippedAs: Object.fromEntries(tally.skippedAs),
+    interrupted: left !== undefined,
+    elapsedMs,
+  }
+}
+
+/** Show what was done: one line, then what a person has to look at, then what to type next. */
+export function showSummary(output: Output, summary: Summary): void {
+  const { base, tally } = summary
+  if (output.json) {
+    output.value(summaryObject(summary))
+    return
+  }
+  if (output.interactive) output.result(headline(output, summary))
+  else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
+  for (const line of details(output, tally)) output.warn(line)
+  if (summary.left) output.warn(`  ${unreached(summary.left.count)}; type the same line again to go on`)
+  else if (tally.done > tally.failed) output.note(`  wb kb search ${base.name} "…"`)
+}
+
+function headline({ style }: Output, { tally, elapsedMs }: Summary): string {
+  const parts = counts(tally, false).map(([name, value]) => `${count(value)} ${name}`)
+  const mark = tally.failed > 0 && tally.done === tally.failed ? style.bad('✗') : style.good('✓')
+  const said = parts.length > 0 ? parts.join('   ') : 'nothing to ingest'
+  return `  ${mark} ${said}   in ${seconds(elapsedMs)}`
+}
+
+function counts(tally: Tally, zeros: boolean): [string, number][] {
+  const all: [string, number][] = [
+    ['added', tally.added],
+    ['replaced', tally.replaced],
+    ['unchanged', tally.unchanged],
+    ['duplicates', tally.duplicates],
+    ['skipped', tally.skipped],
+    ['failed', tally.failed],
+  ]
+  return zeros
+    ? all
+    : all.filter(([, value]) => value > 0).map(([name, value]) => [singular(name, value), value])
+}
+
+function singular(name: string, value: number): string {
+  return value === 1 && name === 'duplicates' ? 'duplicate' : name
+}
+
+/** What a person has to look at. */
+export function* details({ errorStyle }: Output, tally: Tally): Generator<string> {
+  for (const { path, code, message } of tally.failures.slice(0, shownMax))
+    yield `  ${errorStyle.bad('✗')} ${plainLine(path)}   ${plainLine(message)} ${errorStyle.dim(`(${code})`)}`
+  yield* rest(tally.failed)
+  for (const { path, sameAs } of tally.sameText.slice(0, shownMax))
+    yield `  = ${plainLine(path)}   same text as ${plainLine(sameAs)}`
+  yield* rest(tally.duplicates)
+  if (tally.skipped > 0) yield errorStyle.dim(`  – skipped: ${skipped(tally)}`)
+}
+
+function* rest(all: number): Generator<string> {
+  if (all > shownMax) yield `    and ${count(all - shownMax)} more; --json lists them`
+}
+
+/** What was skipped by reason, the most frequent first. */
+function skipped({ skippedAs }: Tally): string {
+  const sorted = [...skippedAs].sort((a, b) => b[1] - a[1])
+  return sorted.map(([as, number]) => `${count(number)} ${plainLine(as)}`).join(', ')
+}
+
+function unreached(left: number | undefined): string {
+  return left === undefined ? 'the rest was not confirmed' : `${count(left)} not confirmed`
+}
+
+/** A span of time as a person says it. */
+export function seconds(elapsedMs: number): string {
+  if (elapsedMs < 60_000) return `${(elapsedMs / 1_000).toFixed(1)} s`
+  return `${Math.floor(elapsedMs / 60_000)} min ${Math.round((elapsedMs % 60_000) / 1_000)} s`
+}

@@ -1,0 +1,47 @@
+import { extname } from 'node:path'
+
+/** Extensions of files that hold text. @see contract 11.3 */
+const textExtensions = new Set(
+  `txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini
+  cfg conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1`.split(
+    /\s+/,
+  ),
+)
+
+const mediaTypes: Record<string, string> = {
+  md: 'text/markdown',
+  markdown: 'text/markdown',
+  mdx: 'text/markdown',
+  html: 'text/html',
+  htm: 'text/html',
+  csv: 'text/csv',
+  tsv: 'text/tab-separated-values',
+  css: 'text/css',
+  xml: 'text/xml',
+  json: 'application/json',
+}
+
+/** Extension of a file name in lower case, without the dot; empty where there is none, as in `LICENSE`. */
+export function extensionOf(name: string): string {
+  return extname(name).slice(1).toLowerCase()
+}
+
+/** False when the name says that the file is not text; a name without an extension says nothing. */
+export function mayBeText(name: string): boolean {
+  const extension = extensionOf(name)
+  return extension === '' || textExtensions.has(extension)
+}
+
+/** True of a file that holds one document a line. */
+export function holdsLines(name: string): boolean {
+  return extensionOf(name) === 'jsonl'
+}
+
+export function isMarkdown(name: string): boolean {
+  return mediaTypes[extensionOf(name)] === 'text/markdown'
+}
+
+/** What is stored as the type of a document. */
+export function mediaTypeOf(name: string): string {
+  return mediaTypes[extensionOf(name)] ?? 'text/plain'
+}

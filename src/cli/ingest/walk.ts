@@ -1,0 +1,157 @@
+import type { Dirent, Stats } from 'node:fs'
+import { readdir, stat } from 'node:fs/promises'
+import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
+import { glob, isDynamicPattern } from 'tinyglobby'
+import { type FileToRead, type Found, unfit } from './found.ts'
+import { IgnoreRules } from './ignored.ts'
+import { systemRefusal } from './read-text.ts'
+
+export type Met = FileToRead | Found
+
+export interface WalkOptions {
+  /** Also what is hidden or left out by a `.gitignore`; never the folder `.git`. */
+  readonly all: boolean
+}
+
+/**
+ * Files behind what was typed: files, folders and globs, in the order of the arguments, each folder in the order of
+ * its names. Symbolic links are followed only where the person named them, so that a walk ends and stays inside.
+ */
+export async function* walk(args: readonly string[], options: WalkOptions): AsyncGenerator<Met> {
+  const names = args.length > 1 ? new Map<string, string>() : undefined
+  for (const arg of args)
+    for await (const met of walkArgument(arg, options)) {
+      const told = 'kind' in met ? met : distinct(met, names)
+      if (told) yield told
+    }
+}
+
+/**
+ * Two arguments may hold files of one name, which would replace each other: the second is then named from the
+ * working directory. Undefined: the very same file comes a second time.
+ */
+function distinct(met: FileToRead, names: Map<string, string> | undefined): FileToRead | undefined {
+  const file = resolve(met.file)
+  const taken = names?.get(met.name)
+  if (taken === file) return undefined
+  const name = taken === undefined ? met.name : slashed(relative('.', file))
+  names?.set(name, file)
+  return { ...met, name }
+}
+
+async function* walkArgument(arg: string, options: WalkOptions): AsyncGenerator<Met> {
+  const found = await stat(arg).catch((error: unknown) => error as Error)
+  if (!(found instanceof Error)) yield* walkFound(arg, found, options)
+  else if ('code' in found && found.code === 'ENOENT' && isDynamicPattern(arg)) yield* walkGlob(arg, options)
+  else yield { kind: 'failed', problem: { path: arg, ...refusal(found) } }
+}
+
+async function* walkFound(arg: string, found: Stats, options: WalkOptions): AsyncGenerator<Met> {
+  const named = { file: arg, path: arg, name: basename(resolve(arg)), named: true }
+  if (found.isFile()) yield named
+  else if (found.isDirectory())
+    yield* walkFolder(
+      { path: arg, root: arg },
+      options.all ? IgnoreRules.none : await IgnoreRules.around(arg),
+      options,
+    )
+  else
+    yield unfit(
+      named,
+      'special files',
+      'unsupported_file_type',
+      `${special}; pipe it in: wb kb ingest NAME - --name FILE`,
+    )
+}
+
+const special = 'it is a pipe, a socket or a device'
+
+/** A folder of a walk, and the argument that the walk began with. */
+interface Folder {
+  readonly path: string
+  readonly root: string
+}
+
+async function* walkFolder(
+  { path, root }: Folder,
+  rules: IgnoreRules,
+  options: WalkOptions,
+): AsyncGenerator<Met> {
+  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => error as Error)
+  if (entries instanceof Error) {
+    yield { kind: 'failed', problem: { path, ...refusal(entries) } }
+    return
+  }
+  entries.sort((a, b) => (a.name < b.name ? -1 : 1))
+  for (const entry of entries) {
+    const file = join(path, entry.name)
+    const met = { file, path: file, name: slashed(relative(root, file)), named: false }
+    if (isLeftOut(met, entry, rules, options)) continue
+    if (entry.isDirectory()) {
+      const inside = options.all ? rules : await rules.within(file)
+      yield* walkFolder({ path: file, root }, inside, options)
+    } else
+      yield entry.isFile()
+        ? met
+        : unfit(met, entry.isSymbolicLink() ? 'symbolic links' : 'special files', '', '')
+  }
+}
+
+function isLeftOut(met: FileToRead, entry: Dirent, rules: IgnoreRules, { all }: WalkOptions): boolean {
+  if (entry.name === '.git') return true
+  return !all && (entry.name.startsWith('.') || rules.leavesOut(met.file, entry.isDirectory()))
+}
+
+async function* walkGlob(pattern: string, { all }: WalkOptions): AsyncGenerator<Met> {
+  const { base, rest } = split(pattern)
+  const names = await glob(rest, { cwd: base, dot: all, followSymbolicLinks: false, ignore: ['**/.git/**'] })
+  if (names.length === 0) {
+    yield { kind: 'failed', problem: { path: pattern, code: 'ENOENT', message: 'nothing matches it' } }
+    return
+  }
+  const rules = new Map<string, Promise<IgnoreRules>>()
+  for (const name of names.sort()) {
+    const file = join(base, name)
+    if (all || !(await isIgnored(base, name.split('/'), rules)))
+      yield { file, path: file, name, named: false }
+  }
+}
+
+/** Whether a file or a folder above it, up to the base of the glob, is left out. */
+async function isIgnored(
+  base: string,
+  steps: string[],
+  known: Map<string, Promise<IgnoreRules>>,
+): Promise<boolean> {
+  let rules = await remembered(known, base, () => IgnoreRules.around(base))
+  for (const [index] of steps.entries()) {
+    const path = join(base, ...steps.slice(0, index + 1))
+    const isFolder = index < steps.length - 1
+    if (rules.leavesOut(path, isFolder)) return true
+    if (isFolder) rules = await remembered(known, path, () => rules.within(path))
+  }
+  return false
+}
+
+function remembered<T>(known: Map<string, Promise<T>>, key: string, make: () => Promise<T>): Promise<T> {
+  const found = known.get(key) ?? make()
+  known.set(key, found)
+  return found
+}
+
+/** A glob as the folder that it begins in, and the pattern below. */
+function split(pattern: string): { base: string; rest: string } {
+  const steps = slashed(pattern).split('/')
+  const magic = steps.findIndex(step => isDynamicPattern(step))
+  const base = steps.slice(0, magic).join('/')
+  return { base: base || (isAbsolute(pattern) ? '/' : '.'), rest: steps.slice(magic).join('/') }
+}
+
+function slashed(path: string): string {
+  return sep === '/' ? path : path.split(sep).join('/')
+}
+
+function refusal(error: Error): { code: string; message: string } {
+  const { code, message } = systemRefusal(error)
+  return { code, message }
+}

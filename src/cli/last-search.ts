@@ -1,0 +1,107 @@
+import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { type Document, documents } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import type { Profile } from './profile.ts'
+import type { Resolving } from './resolve.ts'
+
+/** A passage that a search showed: ids only, no words of the question or of a document. */
+export interface CitedHit {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+  readonly documentId: string
+  readonly chunkIndex: number | null
+}
+
+/** Runtimes whose last search is remembered. */
+const runtimesMax = 8
+
+const citation = /^\[?(\d{1,4})\]?$/
+
+type Remembered = Record<string, readonly CitedHit[]>
+
+function storedPath(profile: Profile): string {
+  return join(profile.settingsDir, 'last-search.json')
+}
+
+/** A last search belongs to one runtime: its address, or its data directory. */
+function runtimeKey(profile: Profile): string {
+  return profile.url ?? profile.dataDir
+}
+
+function remembered(profile: Profile): Remembered {
+  try {
+    const stored: unknown = JSON.parse(readFileSync(storedPath(profile), 'utf8'))
+    return typeof stored === 'object' && stored !== null ? (stored as Remembered) : {}
+  } catch {
+    return {}
+  }
+}
+
+/**
+ * Remember the passages of a search in the order of their numbers.
+ *
+ * @returns false where the settings folder cannot be written; the search stands all the same
+ */
+export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boolean {
+  const key = runtimeKey(profile)
+  const { [key]: _replaced, ...others } = remembered(profile)
+  const kept = Object.fromEntries([...Object.entries(others), [key, hits]].slice(-runtimesMax))
+  const path = storedPath(profile)
+  const draft = `${path}.${process.pid}`
+  try {
+    mkdirSync(profile.settingsDir, { recursive: true, mode: 0o700 })
+    writeFileSync(draft, `${JSON.stringify(kept)}\n`, { mode: 0o600 })
+    chmodSync(draft, 0o600)
+    renameSync(draft, path)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The passage that a citation such as `2` or `[2]` names in the last search; undefined when there is none. */
+export function citedHit(profile: Profile, reference: string): CitedHit | undefined {
+  const number = citation.exec(reference)?.[1]
+  if (number === undefined) return undefined
+  const hit = remembered(profile)[runtimeKey(profile)]?.[Number(number) - 1]
+  return hit && typeof hit.documentId === 'string' ? hit : undefined
+}
+
+/** What of passages is remembered; one that belongs to no document keeps its number, and leads nowhere. */
+export function citationsOf(
+  { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
+  passages: readonly { documentId: string | null; chunkIndex: number | null }[],
+): CitedHit[] {
+  return passages.map(({ documentId, chunkIndex }) => ({
+    workspaceId,
+    knowledgeBaseId,
+    documentId: documentId ?? '',
+    chunkIndex,
+  }))
+}
+
+/**
+ * The document that `2` or `[2]` names in the last search.
+ *
+ * @returns undefined where the reference is no citation, or nothing was searched that has this number
+ * @throws WbError document_not_found  it is gone since
+ */
+export async function citedDocument(
+  { client, profile }: Pick<Resolving, 'client' | 'profile'>,
+  reference: string,
+): Promise<Document | undefined> {
+  const hit = citedHit(profile, reference)
+  if (!hit || hit.documentId === '') return undefined
+  const { workspaceId, knowledgeBaseId, documentId } = hit
+  try {
+    return await client.call(documents.show, { params: { workspaceId, knowledgeBaseId, documentId } })
+  } catch (error) {
+    if (!(error instanceof WbError) || error.status !== 404) throw error
+    const next = ['search again; the numbers are those of the last search']
+    throw new WbError('document_not_found', `the document of ${reference} is gone since the last search`, {
+      ...error.facts,
+      next,
+    })
+  }
+}

@@ -1,0 +1,119 @@
+import type { Client } from '../../client/client.ts'
+import { type Document, documents } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type Hit, type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+
+/** Of so many places in a row one document fills at most so many. */
+const placesInARow = 10
+const placesOfOneDocument = 3
+/** How many more hits are asked for than are shown, at first and each time that this was too few. */
+const excessFirst = 3
+const excessNext = 4
+
+/** A passage as it is shown. */
+export interface Passage {
+  /** Number to cite it by, from 1. */
+  readonly number: number
+  readonly score: number
+  readonly id: string
+  readonly text: string
+  readonly documentId: string | null
+  readonly chunkIndex: number | null
+  /** Of the document; undefined when there is none any more, or the passage belongs to none. */
+  readonly document: Document | undefined
+}
+
+export interface Asked {
+  readonly client: Client
+  readonly base: Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
+  readonly signal: AbortSignal
+  /** Everything of the request but how many. */
+  readonly body: Omit<Search, 'topK' | 'includeEmbeddings'>
+}
+
+/**
+ * The best passages, of which one document fills at most three of ten places.
+ *
+ * @param limit  how many at most
+ */
+export async function findPassages(asked: Asked, limit: number): Promise<Passage[]> {
+  let topK = Math.min(limits.topKMax, limit * excessFirst)
+  for (;;) {
+    const hits = await search(asked, topK)
+    const chosen = spread(hits, limit)
+    if (chosen.length === limit || hits.length < topK || topK === limits.topKMax)
+      return withDocuments(asked, chosen)
+    topK = Math.min(limits.topKMax, topK * excessNext)
+  }
+}
+
+function search({ client, base, body, signal }: Asked, topK: number): Promise<Hit[]> {
+  return client.call(kb.search, { params: idsOf(base), body: { ...body, topK } }, { signal })
+}
+
+/** The first hits in their order; those that would crowd out other documents wait for the next ten places. */
+export function spread(hits: readonly Hit[], limit: number): Hit[] {
+  const chosen: Hit[] = []
+  let waiting = [...hits]
+  while (chosen.length < limit && waiting.length > 0) {
+    const inThisRow = new Map<string, number>()
+    const places = Math.min(placesInARow, limit - chosen.length)
+    const before = chosen.length
+    const later: Hit[] = []
+    for (const hit of waiting) {
+      const document = payloadText(hit, 'documentId') ?? hit.id
+      const filled = inThisRow.get(document) ?? 0
+      if (chosen.length - before === places || filled === placesOfOneDocument) later.push(hit)
+      else {
+        inThisRow.set(document, filled + 1)
+        chosen.push(hit)
+      }
+    }
+    if (chosen.length - before < places) return chosen
+    waiting = later
+  }
+  return chosen
+}
+
+async function withDocuments(asked: Asked, hits: readonly Hit[]): Promise<Passage[]> {
+  const ids = new Set(hits.flatMap(hit => payloadText(hit, 'documentId') ?? []))
+  const found = new Map(
+    await Promise.all([...ids].map(async id => [id, await documentOf(asked, id)] as const)),
+  )
+  return hits.map((hit, index) => {
+    const documentId = payloadText(hit, 'documentId') ?? null
+    const { chunkIndex } = hit.payload ?? {}
+    return {
+      number: index + 1,
+      score: hit.score,
+      id: hit.id,
+      text: payloadText(hit, 'chunkText') ?? '',
+      documentId,
+      chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
+      document: documentId === null ? undefined : found.get(documentId),
+    }
+  })
+}
+
+/** A document may go between the search and this. */
+async function documentOf(
+  { client, base, signal }: Asked,
+  documentId: string,
+): Promise<Document | undefined> {
+  try {
+    return await client.call(documents.show, { params: { ...idsOf(base), documentId } }, { signal })
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'document_not_found') return undefined
+    throw error
+  }
+}
+
+function payloadText(hit: Hit, key: string): string | undefined {
+  const value = hit.payload?.[key]
+  return typeof value === 'string' ? value : undefined
+}
+
+function idsOf({ workspaceId, knowledgeBaseId }: Asked['base']) {
+  return { workspaceId, knowledgeBaseId }
+}

@@ -1,0 +1,29 @@
+import { stem, stopwords, wordSpans } from '../../base/words.ts'
+
+/** A part of a text: `text.slice(start, end)`. */
+export interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+/** A word of a text that stands in the question too. */
+export interface Match extends Span {
+  readonly stem: string
+}
+
+/** What a question asks for: the stems of its words, without those that carry no topic unless there are no others. */
+export function stemsOf(question: string): ReadonlySet<string> {
+  const all = [...wordSpans(question)].map(span => span.word)
+  const telling = all.filter(word => !stopwords.has(word))
+  return new Set((telling.length > 0 ? telling : all).map(stem))
+}
+
+/** The words of a text that match a question, in order. */
+export function matchesIn(text: string, stems: ReadonlySet<string>): Match[] {
+  const found: Match[] = []
+  for (const { word, start, end } of wordSpans(text)) {
+    const stemmed = stem(word)
+    if (stems.has(stemmed)) found.push({ start, end, stem: stemmed })
+  }
+  return found
+}

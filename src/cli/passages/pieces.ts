@@ -1,0 +1,33 @@
+import { displayWidth } from '../terminal-text.ts'
+import type { Span } from './matches.ts'
+
+/** A part of a text that no line break may cut. */
+export interface Piece extends Span {
+  /** Cells that it takes in a terminal. */
+  readonly width: number
+  /** A blank stands before it. */
+  readonly spaced: boolean
+}
+
+/** Scripts that write no blanks between words. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+
+/** The words of a text with what clings to them: runs between blanks, and by a dictionary where there are no blanks. */
+export function piecesOf(text: string): Piece[] {
+  const pieces: Piece[] = []
+  for (const { 0: run, index } of text.matchAll(/\S+/g))
+    if (unspaced.test(run)) pieces.push(...segments(run, index))
+    else pieces.push(piece(run, index, true))
+  return pieces
+}
+
+function piece(run: string, start: number, spaced: boolean): Piece {
+  return { start, end: start + run.length, width: displayWidth(run), spaced }
+}
+
+/** @see Unicode UAX 29 */
+function segments(run: string, offset: number): Piece[] {
+  const words = [...new Intl.Segmenter(undefined, { granularity: 'word' }).segment(run)]
+  return words.map(({ segment, index }) => piece(segment, offset + index, index === 0))
+}

@@ -1,0 +1,92 @@
+import type { Output } from '../output.ts'
+import { documentName } from '../shown.ts'
+import { displayWidth, pad, plain, plainLine, truncate } from '../terminal-text.ts'
+import { excerpt, marked } from './excerpt.ts'
+import type { Passage } from './hits.ts'
+import { stemsOf } from './matches.ts'
+
+const barSteps = 5
+const excerptLines = 3
+/** Longer lines are hard to read. */
+const widthMax = 100
+const widthMin = 24
+const indent = '     '
+
+/** A score as a bar of five steps, relative to the best: fused scores mean nothing else. */
+export function scoreBar(score: number, best: number): string {
+  const share = best > 0 ? Math.max(0, score / best) : 1
+  const filled = Math.min(barSteps, Math.max(1, Math.round(share * barSteps)))
+  return '▮'.repeat(filled) + '▯'.repeat(barSteps - filled)
+}
+
+/** Passages: cards in a terminal, tab-separated lines in a pipe. */
+export function showPassages(
+  output: Output,
+  question: string,
+  passages: readonly Passage[],
+  { explain }: { explain: boolean },
+): void {
+  if (!output.interactive) {
+    for (const passage of passages) output.result(row(passage))
+    return
+  }
+  const best = passages[0]?.score ?? 0
+  const stems = stemsOf(question)
+  for (const passage of passages) {
+    const numbers = explain ? ` ${passage.score.toFixed(4)}` : ''
+    for (const line of card(output, passage, stems, scoreBar(passage.score, best) + numbers))
+      output.result(line)
+    output.result('')
+  }
+}
+
+function row({ number, score, documentId, chunkIndex, document, id, text }: Passage): string {
+  const cells = [
+    number,
+    score,
+    documentId ?? id,
+    chunkIndex ?? '',
+    sourceOf(document) ?? '',
+    titleOf(document) ?? '',
+    text,
+  ]
+  return cells.map(cell => plainLine(String(cell))).join('\t')
+}
+
+function* card(output: Output, passage: Passage, stems: ReadonlySet<string>, bar: string): Generator<string> {
+  const { style } = output
+  const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
+  const number = pad(`[${passage.number}]`, indent.length - 1)
+  const room = width - displayWidth(number) - displayWidth(bar) - 3
+  const title = pad(truncate(headingOf(passage), room), room)
+  yield `${number} ${style.strong(title)}  ${style.good(bar)}`
+  const lines = excerpt(readable(passage), stems, { width: width - indent.length, lines: excerptLines })
+  for (const line of lines) yield indent + marked(line, style.mark)
+  for (const line of sourceLines(passage, width - indent.length)) yield indent + style.dim(line)
+}
+
+function headingOf({ document, id }: Passage): string {
+  return plainLine(document ? documentName(document) : id)
+}
+
+/** The text of a passage as it is read: a heading without its number signs, no control characters. */
+function readable({ text }: Passage): string {
+  return plain(text)
+}
+
+/** Where a passage stands. A narrow terminal has the id on a line of its own, so that it can be copied whole. */
+function sourceLines({ document, documentId, chunkIndex, id }: Passage, width: number): string[] {
+  const source = sourceOf(document)
+  const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
+  const said = place.filter(Boolean).join(' · ')
+  const whole = [said, documentId ?? id].filter(Boolean).join(' · ')
+  return displayWidth(whole) <= width ? [whole] : [truncate(said, width), documentId ?? id]
+}
+
+function sourceOf(document: Passage['document']): string | undefined {
+  return document?.sourceFilename ?? document?.sourceDocId ?? undefined
+}
+
+function titleOf(document: Passage['document']): string | undefined {
+  return typeof document?.metadata.title === 'string' ? document.metadata.title : undefined
+}

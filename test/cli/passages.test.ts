@@ -1,0 +1,114 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { words } from '../../src/base/words.ts'
+import { excerpt, marked } from '../../src/cli/passages/excerpt.ts'
+import { spread } from '../../src/cli/passages/hits.ts'
+import { stemsOf } from '../../src/cli/passages/matches.ts'
+import { scoreBar } from '../../src/cli/passages/show.ts'
+import { displayWidth } from '../../src/cli/terminal-text.ts'
+
+const room = { width: 40, lines: 3 }
+const filler = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor '.repeat(8)
+
+function shown(text: string, question: string): string {
+  return excerpt(text, stemsOf(question), room)
+    .map(line => marked(line, word => `<${word}>`))
+    .join(' ')
+}
+
+describe('excerpts', () => {
+  test('a short passage is whole', () => {
+    expect(shown('Keys rotate by replacement.', 'how do keys rotate')).toBe('<Keys> <rotate> by replacement.')
+  })
+
+  test('the window is where most of the words stand, with the marked words and an ellipsis at the cuts', () => {
+    const text = `${filler} rotate. ${filler}. To rotate API keys, mint a successor key. ${filler}`
+    const excerpted = shown(text, 'how are api keys rotated')
+    expect(excerpted).toContain('To <rotate> <API> <keys>, mint a successor <key>.')
+    expect(excerpted).toMatch(/^… .* …$/)
+  })
+
+  test('words of a question that carry no topic are not marked, unless there are no others', () => {
+    expect(shown('what is it about', 'what is a whale')).toBe('what is it about')
+    expect(shown('to be or not', 'to be or not to be')).toBe('<to> <be> <or> <not>')
+  })
+
+  test('marks stand on words as they were written: case, accents, plural', () => {
+    expect(shown('Die Ärzte, CAFÉS, cafe', 'café arzte')).toBe('Die <Ärzte>, <CAFÉS>, <cafe>')
+  })
+
+  test('text without blanks is broken between its words', () => {
+    const lines = excerpt('检索增强生成系统使用知识库来回答问题'.repeat(20), stemsOf('知识库'), room)
+    expect(lines.length).toBeLessThanOrEqual(3)
+    for (const line of lines) expect(displayWidth(line.text)).toBeLessThanOrEqual(room.width)
+  })
+
+  test('no word is cut, no line is too wide, and marks lie on words of the question, for any text', () => {
+    const word = fc.stringMatching(/^[a-z]{1,9}[.,]?$/)
+    const texts = fc.array(word, { minLength: 1, maxLength: 200 }).map(all => all.join(' '))
+    fc.assert(
+      fc.property(
+        texts,
+        fc.array(word, { minLength: 1, maxLength: 5 }),
+        fc.integer({ min: 16, max: 90 }),
+        (text, asked, width) => {
+          const stems = stemsOf(asked.join(' '))
+          const lines = excerpt(text, stems, { width, lines: 3 })
+          expect(lines.length).toBeLessThanOrEqual(3)
+          const whole = new Set(text.split(' '))
+          const marks: string[] = []
+          for (const line of lines) {
+            expect(displayWidth(line.text)).toBeLessThanOrEqual(width)
+            for (const token of line.text.split(' ')) if (token !== '…') expect(whole).toContain(token)
+            marks.push(...line.marks.map(({ start, end }) => line.text.slice(start, end)))
+          }
+          for (const mark of marks)
+            expect([...stemsOf(mark)].some(stem => stems.has(stem)) || stems.has(words(mark)[0]!)).toBe(true)
+        },
+      ),
+    )
+  })
+})
+
+describe('places', () => {
+  const hit = (document: string, index: number) => ({
+    id: `${document}:${index}`,
+    score: 1,
+    payload: { documentId: document, chunkIndex: index },
+  })
+  const crowd = [
+    ...Array.from({ length: 30 }, (_, index) => hit('a', index)),
+    ...['b', 'c', 'd'].map(name => hit(name, 0)),
+  ]
+
+  test('one document fills at most three of ten places', () => {
+    const chosen = spread(crowd, 10)
+    expect(chosen.map(({ id }) => id)).toEqual(['a:0', 'a:1', 'a:2', 'b:0', 'c:0', 'd:0'])
+  })
+
+  test('what had to wait comes in the next ten places', () => {
+    const many = [...crowd, ...Array.from({ length: 20 }, (_, index) => hit(`e${index}`, 0))]
+    const chosen = spread(many, 20).map(({ id }) => id)
+    expect(chosen).toHaveLength(20)
+    for (const from of [0, 10])
+      expect(chosen.slice(from, from + 10).filter(id => id.startsWith('a:')).length).toBeLessThanOrEqual(3)
+    expect(chosen.slice(10)).toContain('a:3')
+  })
+
+  test('records of no document count for themselves', () => {
+    const records = Array.from({ length: 5 }, (_, index) => ({ id: `r${index}`, score: 1 }))
+    expect(spread(records, 10)).toHaveLength(5)
+  })
+})
+
+test('a bar has five steps, relative to the best', () => {
+  expect([1, 0.8, 0.5, 0.01, 0, -1].map(score => scoreBar(score, 1))).toEqual([
+    '▮▮▮▮▮',
+    '▮▮▮▮▯',
+    '▮▮▮▯▯',
+    '▮▯▯▯▯',
+    '▮▯▯▯▯',
+    '▮▯▯▯▯',
+  ])
+  expect(scoreBar(0, 0)).toBe('▮▮▮▮▮')
+})

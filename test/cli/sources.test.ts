@@ -1,0 +1,291 @@
+import { execFileSync } from 'node:child_process'
+import { appendFileSync, closeSync, mkdirSync, openSync, writeSync } from 'node:fs'
+import { join } from 'node:path'
+import { chdir, cwd } from 'node:process'
+import { Readable } from 'node:stream'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Found, Source } from '../../src/cli/ingest/found.ts'
+import { sizeOf } from '../../src/cli/ingest/size.ts'
+import { type Intake, sources } from '../../src/cli/ingest/sources.ts'
+import { limits } from '../../src/contract/limits.ts'
+import { scratchTree } from './scratch-tree.ts'
+
+const signal = new AbortController().signal
+
+async function all(paths: string[], rest: Partial<Intake> = {}): Promise<Found[]> {
+  const found: Found[] = []
+  for await (const one of sources({ paths, all: false, stdin: undefined, ...rest })) found.push(one)
+  return found
+}
+
+async function read(paths: string[], rest: Partial<Intake> = {}) {
+  const found = await all(paths, rest)
+  return {
+    sources: found.flatMap(one => (one.kind === 'source' ? [one.source] : [])),
+    failed: found.flatMap(one => (one.kind === 'failed' ? [one.problem] : [])),
+    skipped: found.flatMap(one => (one.kind === 'skipped' ? [one.as] : [])),
+  }
+}
+
+const names = (all: Source[]) => all.map(({ body }) => body.sourceFilename)
+
+function inFolder(folder: string) {
+  const before = cwd()
+  chdir(folder)
+  onTestFinished(() => chdir(before))
+}
+
+describe('names', () => {
+  test('a file of a folder is named relative to the folder, and told as it was typed', async () => {
+    const root = scratchTree({ 'docs/b.md': 'b', 'docs/deep/a.md': 'a' })
+    inFolder(root)
+    const { sources } = await read(['docs'])
+    expect(names(sources)).toEqual(['b.md', 'deep/a.md'])
+    expect(sources.map(({ path }) => path)).toEqual(['docs/b.md', 'docs/deep/a.md'])
+  })
+
+  test('a file is named by its own name, and a glob names from where it begins', async () => {
+    const root = scratchTree({ 'docs/b.md': 'b', 'docs/deep/a.md': 'a', 'docs/c.txt': 'c' })
+    expect(names((await read([join(root, 'docs/b.md')])).sources)).toEqual(['b.md'])
+    expect(names((await read([join(root, 'docs/**/*.md')])).sources)).toEqual(['b.md', 'deep/a.md'])
+  })
+
+  test('files of one name in two arguments keep apart, and a file that comes twice is taken once', async () => {
+    inFolder(scratchTree({ 'a/README.md': 'a', 'b/README.md': 'b' }))
+    const { sources } = await read(['a', 'b', 'a/README.md'])
+    expect(names(sources)).toEqual(['README.md', 'b/README.md'])
+  })
+
+  test('a name with a newline and an escape is taken as it is', async () => {
+    const root = scratchTree({ 'odd\n\u001b[31mname.md': 'odd' })
+    expect(names((await read([root])).sources)).toEqual(['odd\n\u001b[31mname.md'])
+  })
+
+  test('an existing file whose name looks like a glob is that file', async () => {
+    const root = scratchTree({ 'a[1].md': 'literal', 'a1.md': 'other' })
+    expect((await read([join(root, 'a[1].md')])).sources.map(({ body }) => body.text)).toEqual(['literal'])
+  })
+})
+
+describe('what is left out', () => {
+  const files = {
+    '.git/config': 'x',
+    '.hidden/a.md': 'hidden',
+    '.env.md': 'hidden',
+    '.gitignore': 'dist/\n*.log\n!keep.log\n',
+    'dist/a.md': 'built',
+    'a.log': 'log',
+    'keep.log': 'kept',
+    'sub/.gitignore': '/local.md\n!b.log\n',
+    'sub/local.md': 'local',
+    'sub/b.log': 'kept by the nearer rule',
+    'sub/deep/local.md': 'not at the root of the rule',
+    'a.md': 'text',
+  }
+
+  test('hidden files and what .gitignore files say, the nearest of which decides', async () => {
+    const kept = ['a.md', 'keep.log', 'sub/b.log', 'sub/deep/local.md']
+    const root = scratchTree(files)
+    expect(names((await read([root])).sources)).toEqual(kept)
+    expect(names((await read([`${root}/**`])).sources).sort()).toEqual(kept)
+  })
+
+  test('with --all everything but .git', async () => {
+    const root = scratchTree(files)
+    const everything = names((await read([root], { all: true })).sources)
+    expect(everything).toContain('.hidden/a.md')
+    expect(everything).toContain('dist/a.md')
+    expect(everything.some(name => name.startsWith('.git/'))).toBe(false)
+  })
+
+  test('rules of the repository above hold in a folder of it, unless the folder itself was named against them', async () => {
+    const root = scratchTree({ ...files, 'sub/deep/a.log': 'log' })
+    expect(names((await read([join(root, 'sub/deep')])).sources)).toEqual(['local.md'])
+    expect(names((await read([join(root, 'dist')])).sources)).toEqual(['a.md'])
+  })
+
+  test('a file that was named is taken, hidden and ignored or not', async () => {
+    const root = scratchTree(files)
+    const { sources } = await read([join(root, '.env.md'), join(root, 'a.log')])
+    expect(names(sources)).toEqual(['.env.md', 'a.log'])
+  })
+})
+
+describe('what cannot be read', () => {
+  test('binaries and other formats are skipped by their kind on a walk, and failures when they are named', async () => {
+    const root = scratchTree({
+      'a.png': 'x',
+      'b.PNG': 'x',
+      program: Buffer.from([1, 0, 2]),
+      LICENSE: 'MIT',
+      'e.md': ' \n',
+    })
+    const walked = await read([root])
+    expect(names(walked.sources)).toEqual(['LICENSE'])
+    expect(walked.skipped.sort()).toEqual(['.png', '.png', 'binary files', 'empty files'])
+    const named = await read([join(root, 'a.png'), join(root, 'e.md')])
+    expect(named.failed.map(({ code }) => code)).toEqual(['unsupported_file_type', 'empty_file'])
+  })
+
+  test('text that is none is a failure: zero bytes, and bytes that are not UTF-8', async () => {
+    const root = scratchTree({
+      'a.log': Buffer.from([65, 0, 66]),
+      'b.txt': Buffer.from([0xff, 0xfe, 65]),
+      'c.md': 'ok',
+    })
+    const { failed, sources } = await read([root])
+    expect(failed).toEqual([
+      { path: join(root, 'a.log'), code: 'extraction_failed', message: expect.stringContaining('binary') },
+      { path: join(root, 'b.txt'), code: 'extraction_failed', message: expect.stringContaining('not UTF-8') },
+    ])
+    expect(names(sources)).toEqual(['c.md'])
+  })
+
+  test('a text of exactly the limit passes, one character more does not, whatever its bytes', async () => {
+    const root = scratchTree({})
+    const write = (name: string, unit: string, count: number) => {
+      const file = openSync(join(root, name), 'w')
+      const block = unit.repeat(1_000_000)
+      for (let left = count; left > 0; left -= 1_000_000)
+        writeSync(file, left >= 1_000_000 ? block : unit.repeat(left))
+      closeSync(file)
+    }
+    write('n.log', 'x', limits.ingestTextChars)
+    write('over.log', 'x', limits.ingestTextChars + 1)
+    write('wide.log', '線', 7_000_000)
+    write('huge.log', 'x', 2 * limits.ingestTextChars)
+    const { sources, failed } = await read([root])
+    expect(names(sources)).toEqual(['n.log', 'wide.log'])
+    expect(failed.map(({ path, code }) => [path.slice(root.length + 1), code])).toEqual([
+      ['huge.log', 'payload_too_large'],
+      ['over.log', 'payload_too_large'],
+    ])
+  })
+
+  test('links out, links in a circle, dangling links and pipes end no walk and are not followed', async () => {
+    const outside = scratchTree({ 'secret.md': 'secret' })
+    const root = scratchTree({
+      'a.md': 'a',
+      loop: { linkTo: '.' },
+      'deep/up': { linkTo: '..' },
+      out: { linkTo: outside },
+      'out.md': { linkTo: join(outside, 'secret.md') },
+      'gone.md': { linkTo: 'nowhere' },
+      'self.md': { linkTo: 'self.md' },
+    })
+    execFileSync('mkfifo', [join(root, 'pipe.md')])
+    const { sources, skipped, failed } = await read([root])
+    expect(names(sources)).toEqual(['a.md'])
+    expect(failed).toEqual([])
+    expect(skipped.filter(as => as === 'symbolic links')).toHaveLength(6)
+    expect(skipped.filter(as => as === 'special files')).toHaveLength(1)
+    expect(names((await read([`${root}/**/*.md`])).sources)).toEqual(['a.md'])
+  })
+
+  test('a link, a pipe, a socket that was named: followed, refused, never waited for', async () => {
+    const outside = scratchTree({ 'secret.md': 'mine' })
+    const root = scratchTree({
+      'link.md': { linkTo: join(outside, 'secret.md') },
+      'gone.md': { linkTo: 'nowhere' },
+    })
+    execFileSync('mkfifo', [join(root, 'pipe.md')])
+    const { sources, failed } = await read(
+      ['link.md', 'pipe.md', 'gone.md', 'absent.md', 'no*match'].map(n => join(root, n)),
+    )
+    expect(names(sources)).toEqual(['link.md'])
+    expect(failed.map(({ code }) => code)).toEqual(['unsupported_file_type', 'ENOENT', 'ENOENT', 'ENOENT'])
+  })
+
+  test('a folder of the name of a file type, and a .gitignore that is a folder, do no harm', async () => {
+    const root = scratchTree({ 'a.md/inner.txt': 'inner', '.gitignore/x': 'x' })
+    mkdirSync(join(root, 'empty.jsonl'))
+    expect(names((await read([root])).sources)).toEqual(['a.md/inner.txt'])
+  })
+})
+
+describe('documents', () => {
+  test('title of Markdown: front matter, else the first heading outside code, else none', async () => {
+    const root = scratchTree({
+      'a.md': '```\n# not this\n```\n\n## The *real* [title](x.html) ##\n# later\n',
+      'b.md': '---\nlang: en\ntitle: "From the front"\n---\n# Heading\n',
+      'c.md': 'no heading',
+      'd.md': 'Setext\n======\n',
+      'e.txt': '# not markdown\n',
+    })
+    const { sources } = await read([root])
+    expect(sources.map(({ body }) => body.metadata?.title)).toEqual([
+      'The real title',
+      'From the front',
+      undefined,
+      'Setext',
+      undefined,
+    ])
+  })
+
+  test('a byte order mark is taken off, and type and size are told', async () => {
+    const root = scratchTree({ 'a.md': '\ufeffhi ä' })
+    expect((await read([root])).sources[0]!.body).toMatchObject({
+      text: 'hi ä',
+      sourceFilename: 'a.md',
+      fileType: 'text/markdown',
+      fileSize: 8,
+    })
+  })
+
+  test('lines in BEIR form are documents of their own names; a line with neither title nor text is skipped', async () => {
+    const lines = [
+      { _id: 'd1', title: 'One', text: 'first' },
+      { _id: 'd2', title: '', text: 'second', metadata: { year: 1960 } },
+      { _id: 'd3', title: '', text: '' },
+      { _id: 4, title: 'Title alone' },
+      { text: 'no id' },
+    ]
+    const root = scratchTree({
+      'c.jsonl': `${lines.map(line => JSON.stringify(line)).join('\n')}\n\nnot json`,
+    })
+    const { sources, skipped, failed } = await read([root])
+    expect(sources.map(({ body }) => body)).toMatchObject([
+      { sourceDocId: 'd1', sourceFilename: 'c.jsonl#d1', text: 'first', metadata: { title: 'One' } },
+      { sourceDocId: 'd2', sourceFilename: 'c.jsonl#d2', text: 'second', metadata: { year: 1960 } },
+      {
+        sourceDocId: '4',
+        sourceFilename: 'c.jsonl#4',
+        text: 'Title alone',
+        metadata: { title: 'Title alone' },
+      },
+      { sourceDocId: null, sourceFilename: 'c.jsonl#5', text: 'no id' },
+    ])
+    expect(skipped).toEqual(['lines without title and text'])
+    expect(failed).toEqual([
+      { path: `${join(root, 'c.jsonl')}:7`, code: 'extraction_failed', message: expect.any(String) },
+    ])
+    expect(await sizeOf({ paths: [root], all: false, stdin: undefined }, signal)).toBe(6)
+  })
+
+  test('a .jsonl of another form is one text, and one of broken lines is given up', async () => {
+    const root = scratchTree({ 'log.jsonl': '{"level":"info"}\n{"level":"warn"}\n' })
+    expect(names((await read([root])).sources)).toEqual(['log.jsonl'])
+    appendFileSync(join(root, 'bad.jsonl'), `{"text":"ok"}\n${'{broken\n'.repeat(500)}`)
+    const { failed } = await read([join(root, 'bad.jsonl')])
+    expect(failed).toHaveLength(101)
+    expect(failed.at(-1)!.message).toContain('given up')
+  })
+
+  test('a line that falls apart over several reads is one line', async () => {
+    const bytes = Buffer.from(JSON.stringify({ _id: 'ä', text: 'über' }))
+    const stream = Readable.from([...bytes].map(byte => Buffer.from([byte])))
+    const { sources } = await read(['-'], { stdin: { name: 'x.jsonl', stream } })
+    expect(sources[0]!.body).toMatchObject({ sourceDocId: 'ä', text: 'über' })
+  })
+
+  test('what comes from stdin has the name that it is given', async () => {
+    const { sources } = await read(['-'], {
+      stdin: { name: 'notes.md', stream: Readable.from([Buffer.from('# Notes\nhi')]) },
+    })
+    expect(sources[0]!.body).toMatchObject({
+      sourceFilename: 'notes.md',
+      text: '# Notes\nhi',
+      metadata: { title: 'Notes' },
+    })
+  })
+})
