@@ -1,0 +1,84 @@
+import type { Ingest } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { ChunkingService } from '../../contract/services.ts'
+import type { Chunker, ChunkOptions } from './chunker.ts'
+import { line } from './line.ts'
+import { recursive } from './recursive.ts'
+import { sentence } from './sentence.ts'
+
+const known: readonly Chunker[] = [recursive, line, sentence]
+
+/** What the listing route shows; the first of an engine is its default. */
+export const chunkers: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'description'>[] = known.map(
+  ({ id, engine, strategy, description }) => ({ id, engine, strategy, description }),
+)
+
+type Service = Pick<
+  ChunkingService,
+  'engine' | 'strategy' | 'chunkUnit' | 'maxChunkSize' | 'minChunkSize' | 'overlapSize'
+>
+/** Sizes for one ingest, over those of the service. */
+export type ChunkOverride = NonNullable<Ingest['chunker']>
+
+/** A chunker with its sizes set. */
+export interface BoundChunker {
+  /** `chunker.id` of every chunk that it makes. */
+  readonly id: string
+  /**
+   * Chunks of a text in order, each an exact slice of it.
+   *
+   * @throws invalid_chunker  the sizes make more than a million chunks of the text
+   */
+  chunk(text: string): string[]
+}
+
+/**
+ * The chunker that a service names, with the sizes of the service and those of one ingest over them.
+ *
+ * A size that nobody gives is derived from `maxChars`. So is a size of the service that does not fit below a
+ * `maxChars` of the ingest: who asks for small chunks need not know the overlap of the service.
+ *
+ * @throws invalid_chunker  unknown engine or strategy, or an option that is no whole number or not below `maxChars`
+ * @see contract 10.1
+ */
+export function chunkerFor(service: Service, override: ChunkOverride = {}): BoundChunker {
+  const chunker = named(service)
+  const options = optionsOf(service, override)
+  return {
+    id: chunker.id,
+    chunk: text => chunker.chunk(text, options).map(({ start, end }) => text.slice(start, end)),
+  }
+}
+
+function named({ engine, strategy }: Service): Chunker {
+  const found = known.find(one => one.engine === engine && (strategy === null || one.strategy === strategy))
+  if (found) return found
+  const names = known.map(one => `${one.engine}/${one.strategy}`).join(', ')
+  const asked = `${engine}/${strategy ?? '(none)'}`.slice(0, 200)
+  throw new WbError('invalid_chunker', `no chunker ${asked}; there are ${names}`)
+}
+
+function optionsOf(service: Service, override: ChunkOverride): ChunkOptions {
+  const rows = service.chunkUnit === 'rows'
+  const maxChars = override.maxChars ?? (rows ? null : service.maxChunkSize) ?? 1_000
+  if (!Number.isSafeInteger(maxChars) || maxChars < 1)
+    throw new WbError('invalid_chunker', 'maxChars: must be a whole number above 0')
+  const pick = (name: 'minChars' | 'overlapChars', inherited: number | null, derived: number): number => {
+    const size = override[name] ?? inherited ?? derived
+    if (!Number.isSafeInteger(size) || size < 0)
+      throw new WbError('invalid_chunker', `${name}: must be a whole number, 0 or above`)
+    if (size < maxChars) return size
+    if (override[name] === undefined && override.maxChars !== undefined) return derived
+    throw new WbError('invalid_chunker', `${name}: ${size} is not below maxChars, which is ${maxChars}`)
+  }
+  return {
+    maxChars,
+    minChars: pick('minChars', rows ? 0 : service.minChunkSize, Math.min(100, Math.floor(maxChars / 4))),
+    overlapChars: pick(
+      'overlapChars',
+      rows ? 0 : service.overlapSize,
+      Math.min(150, Math.floor(maxChars / 6)),
+    ),
+    maxLines: rows ? service.maxChunkSize : null,
+  }
+}

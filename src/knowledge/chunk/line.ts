@@ -1,0 +1,48 @@
+import { add, type Chunker, type ChunkOptions, type Span, splitsPair } from './chunker.ts'
+
+/** Whole lines, packed. @see contract 10.2 */
+export const line: Chunker = {
+  id: 'line:1',
+  engine: 'langchain_ts',
+  strategy: 'line',
+  description:
+    'Whole lines, packed up to maxChars characters or the rows of the service, and overlapping by whole lines; a line above maxChars is cut',
+  chunk,
+}
+
+function chunk(text: string, options: ChunkOptions): Span[] {
+  const { maxChars, overlapChars } = options
+  const maxLines = options.maxLines ?? Number.POSITIVE_INFINITY
+  const spans: Span[] = []
+  let start = 0
+  let end = 0
+  let lines = 0
+  while (end < text.length) {
+    const next = pieceEnd(text, end, maxChars)
+    if (end > start && (next - start > maxChars || lines >= maxLines)) {
+      add(spans, start, end)
+      const from = Math.max(end - overlapChars, next - maxChars)
+      // The pieces are walked a second time instead of being kept: there may be as many as characters.
+      do {
+        start = pieceEnd(text, start, maxChars)
+        lines--
+      } while (start < end && (start < from || lines >= maxLines))
+    }
+    end = next
+    lines++
+  }
+  if (start < end) add(spans, start, end)
+  return spans
+}
+
+/** End of the line that begins here, its LF, CRLF or CR included, or of its first `maxChars` characters. */
+function pieceEnd(text: string, start: number, maxChars: number): number {
+  const limit = Math.min(start + maxChars, text.length)
+  for (let at = start; at < limit; at++) {
+    const unit = text.charCodeAt(at)
+    if (unit === 10) return at + 1
+    if (unit === 13 && text.charCodeAt(at + 1) !== 10) return at + 1
+  }
+  if (!splitsPair(text, limit)) return limit
+  return limit - 1 > start ? limit - 1 : limit + 1
+}

@@ -1,0 +1,514 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Ingest } from '../../src/contract/documents.ts'
+import { limits } from '../../src/contract/limits.ts'
+import { findBreaks } from '../../src/knowledge/chunk/breaks.ts'
+import { type Chunker, type ChunkOptions, chunksMax, type Span } from '../../src/knowledge/chunk/chunker.ts'
+import { type ChunkOverride, chunkerFor, chunkers } from '../../src/knowledge/chunk/index.ts'
+import { line } from '../../src/knowledge/chunk/line.ts'
+import { recursive } from '../../src/knowledge/chunk/recursive.ts'
+import { sentence } from '../../src/knowledge/chunk/sentence.ts'
+
+const sizes = (
+  maxChars: number,
+  minChars = 0,
+  overlapChars = 0,
+  maxLines: number | null = null,
+): ChunkOptions => ({
+  maxChars,
+  minChars,
+  overlapChars,
+  maxLines,
+})
+
+/** White space at which a line may break: not the no-break spaces. */
+const blank = '[\\t-\\r \\x85\\u1680\\u2000-\\u2006\\u2008-\\u200b\\u2028\\u2029\\u205f\\u3000]'
+const ink = blank.replace('[', '[^')
+
+function pieces(chunker: Chunker, text: string, options: ChunkOptions): string[] {
+  return chunker.chunk(text, options).map(({ start, end }) => text.slice(start, end))
+}
+
+const all = [recursive, line, sentence]
+
+describe('recursive-char:1', () => {
+  test.each<[string, string, ChunkOptions, string[]]>([
+    ['fits', 'one two', sizes(7), ['one two']],
+    ['after the last space', 'aaaa bbbb cccc', sizes(10), ['aaaa bbbb ', 'cccc']],
+    ['newline before sentence', 'ab. cd\nef gh', sizes(10), ['ab. cd\n', 'ef gh']],
+    ['blank line before newline', 'ab\n\ncd\nef gh', sizes(10), ['ab\n\n', 'cd\nef gh']],
+    ['sentence before space', 'ab. cd ef gh', sizes(10), ['ab. ', 'cd ef gh']],
+    ['full stop before question mark', 'a. b? c d', sizes(8), ['a. ', 'b? c d']],
+    ['question mark before exclamation mark', 'a? b! c d', sizes(8), ['a? ', 'b! c d']],
+    ['separator at minChars', 'ab\n\ncdefgh ij kl', sizes(10, 2), ['ab\n\n', 'cdefgh ij ', 'kl']],
+    ['separator below minChars', 'ab\n\ncdefgh ij kl', sizes(10, 4), ['ab\n\ncdefgh', ' ij kl']],
+    ['no separator', 'abcdefghijkl', sizes(10), ['abcdefghij', 'kl']],
+    ['overlap', 'abcdefghijkl', sizes(5, 0, 2), ['abcde', 'defgh', 'ghijk', 'jkl']],
+    ['a small last chunk stays', 'abcdefghijkl', sizes(10, 4), ['abcdefghij', 'kl']],
+    ['cuts ascend', 'a bcdefgh', sizes(4, 0, 3), ['a ', ' bcd', 'bcde', 'cdef', 'defg', 'efgh']],
+    ['blank line of CRLF', 'ab\r\n\r\ncd\r\nef gh', sizes(14), ['ab\r\n\r\n', 'cd\r\nef gh']],
+    ['surrogate pairs', '😀😀😀', sizes(3), ['😀', '😀', '😀']],
+    ['surrogate pairs in the overlap', '😀😀😀', sizes(4, 0, 1), ['😀😀', '😀']],
+    ['one character', 'a😀b', sizes(1), ['a', '😀', 'b']],
+    ['white space', '   ', sizes(2), ['  ', ' ']],
+  ])('%s', (_, text, options, expected) => {
+    expect(pieces(recursive, text, options)).toEqual(expected)
+  })
+
+  test('agrees with the rule as it is written', () => {
+    const text = fc.string({
+      unit: fc.constantFrom('a', 'b', ' ', '\n', '. ', '? ', '! ', '\n\n', '.'),
+      maxLength: 80,
+    })
+    fc.assert(
+      fc.property(text, anySizes(2), (text, options) => {
+        expect(recursive.chunk(text, options)).toEqual(recursiveAsWritten(text, options))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+})
+
+describe('line:1', () => {
+  test.each<[string, string, ChunkOptions, string[]]>([
+    ['packs', 'aa\nbb\ncc\n', sizes(6), ['aa\nbb\n', 'cc\n']],
+    ['all line ends', 'a\r\nb\rc\nd', sizes(3), ['a\r\n', 'b\r', 'c\nd']],
+    ['a long line', 'abcdefgh\ni', sizes(3), ['abc', 'def', 'gh\n', 'i']],
+    ['rows', 'a\nb\nc\nd', sizes(1_000, 0, 0, 1), ['a\n', 'b\n', 'c\n', 'd']],
+    ['two rows', 'a\nb\nc', sizes(1_000, 0, 0, 2), ['a\nb\n', 'c']],
+    ['overlap by whole lines', 'aa\nbb\ncc\ndd\n', sizes(6, 0, 4), ['aa\nbb\n', 'bb\ncc\n', 'cc\ndd\n']],
+    ['no line within the overlap', 'aaaa\nbbbb\n', sizes(6, 0, 4), ['aaaa\n', 'bbbb\n']],
+    ['overlap gives way to a line', 'aa\nbb\ncccc\n', sizes(6, 0, 5), ['aa\nbb\n', 'cccc\n']],
+    ['overlap counts as rows', 'a\nb\nc\n', sizes(100, 0, 50, 2), ['a\nb\n', 'b\nc\n']],
+    ['surrogate pairs', '😀😀\n', sizes(3), ['😀', '😀\n']],
+    ['one character', '😀\n', sizes(1), ['😀', '\n']],
+    ['blank lines', '\n\n\n', sizes(2), ['\n\n', '\n']],
+  ])('%s', (_, text, options, expected) => {
+    expect(pieces(line, text, options)).toEqual(expected)
+  })
+
+  test('agrees with the rule as it is written', () => {
+    const text = fc.string({ unit: fc.constantFrom('a', 'b', '\n', '\r\n', '\r', 'cc'), maxLength: 60 })
+    fc.assert(
+      fc.property(text, anySizes(2), (text, options) => {
+        expect(line.chunk(text, options)).toEqual(lineAsWritten(text, options))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+})
+
+describe('sentence:1', () => {
+  test.each<[string, string, ChunkOptions, string[]]>([
+    ['fits', 'One. Two.', sizes(9), ['One. Two.']],
+    ['fits but for white space', '\n One. \n', sizes(6), [' One. ']],
+    ['whole sentences', 'Aaaa bb. Cccc dd. Eeee.', sizes(18), ['Aaaa bb. Cccc dd. ', 'Eeee.']],
+    [
+      'a sentence of exactly maxChars',
+      'Aaaa bb. Cccc dd. Eeee.',
+      sizes(8),
+      ['Aaaa bb.', 'Cccc dd.', 'Eeee.'],
+    ],
+    ['question and exclamation', 'Ahh? Beh! Cee. Dee.', sizes(10), ['Ahh? Beh! ', 'Cee. Dee.']],
+    ['closing quotes', '“Ahh.” Beh cee.', sizes(10), ['“Ahh.” ', 'Beh cee.']],
+    ['lower case after a quotation', '“Oh?” he said. So.', sizes(16), ['“Oh?” he said. ', 'So.']],
+    [
+      'abbreviations',
+      'I saw Dr. Who, e.g. once. Twice.',
+      sizes(26),
+      ['I saw Dr. Who, e.g. once. ', 'Twice.'],
+    ],
+    ['initials', 'By J. R. Smith. Then so.', sizes(16), ['By J. R. Smith. ', 'Then so.']],
+    ['numbers', 'Pi is 3.14 in 1. Two more.', sizes(20), ['Pi is 3.14 in 1. ', 'Two more.']],
+    [
+      'text without capitals',
+      'first thing . second thing .',
+      sizes(20),
+      ['first thing . ', 'second thing .'],
+    ],
+    ['a long sentence by words', 'aa bb cc dd ee. Ffff.', sizes(6), ['aa bb ', 'cc dd ', 'ee. ', 'Ffff.']],
+    ['a long sentence by lines', 'aa bb\ncc dd ee', sizes(9), ['aa bb\n', 'cc dd ee']],
+    ['a long word', 'aaaa bbbbbbbbbb cc', sizes(6), ['aaaa ', 'bbbbbb', 'bbbb ', 'cc']],
+    ['a long word at punctuation', 'a/bcd/efgh/ij', sizes(5), ['a/', 'bcd/', 'efgh/', 'ij']],
+    ['the word before minChars', 'a bbbbb cc', sizes(6, 4), ['a ', 'bbbbb ', 'cc']],
+    ['overlap by whole sentences', 'Aa. Bb. Cc. Dd.', sizes(8, 0, 4), ['Aa. Bb. ', 'Bb. Cc. ', 'Cc. Dd.']],
+    ['no sentence within the overlap', 'Aaaaa. Bb. Cc.', sizes(7, 0, 6), ['Aaaaa. ', 'Bb. Cc.']],
+    ['overlap gives way to a sentence', 'Aa. Bb. Cccccc.', sizes(8, 0, 4), ['Aa. Bb. ', 'Cccccc.']],
+    ['overlap by words in a long sentence', 'aa bb cc dd ee', sizes(8, 0, 3), ['aa bb cc', 'cc dd ee']],
+    ['a small last chunk takes a sentence', 'Aaa. Bbb. Ccc. Dd.', sizes(15, 6), ['Aaa. Bbb. ', 'Ccc. Dd.']],
+    [
+      'paragraph before sentence',
+      'Aa bb. Cc.\n\nDd. Ee. Ff gg.',
+      sizes(16),
+      ['Aa bb. Cc.\n\n', 'Dd. Ee. Ff gg.'],
+    ],
+    ['an early paragraph is passed', 'Aa.\n\nBb. Cc. Dd. Ee.', sizes(14), ['Aa.\n\nBb. Cc. ', 'Dd. Ee.']],
+    [
+      'headings stay with their text',
+      'Aa bb cc. Dd ee.\n# Title\nFf gg. Hh ii jj kk.',
+      sizes(30),
+      ['Aa bb cc. Dd ee.\n', '# Title\nFf gg. Hh ii jj kk.'],
+    ],
+    [
+      'list items',
+      'Do this, please:\n- aaaa bb\n- cccc dd\n- eeee ff\n',
+      sizes(32),
+      ['Do this, please:\n- aaaa bb\n', '- cccc dd\n- eeee ff\n'],
+    ],
+    ['numbered items', '1. Aaa bbb\n2. Ccc ddd\n3. Eee', sizes(20), ['1. Aaa bbb\n', '2. Ccc ddd\n3. Eee']],
+    ['indentation stays', '- aaaaaaa\n    - bbbbb\n', sizes(14), ['- aaaaaaa\n', '    - bbbbb\n']],
+    [
+      'code',
+      'Ab cd:\n```\n# no. Title\n- x\n```\nEf.',
+      sizes(32),
+      ['Ab cd:\n```\n# no. Title\n- x\n```\n', 'Ef.'],
+    ],
+    ['wide full stops', '你好世界。我们在。再见！', sizes(9), ['你好世界。我们在。', '再见！']],
+    ['scripts without spaces', '你好世界你好世界', sizes(3), ['你好世', '界你好', '世界']],
+    ['no-break space', 'aa b\u00a0c dd', sizes(5), ['aa ', 'b\u00a0c ', 'dd']],
+    ['CRLF', 'Aa.\r\n\r\nBb.\r\nCc.', sizes(9), ['Aa.\r\n\r\n', 'Bb.\r\nCc.']],
+    ['white space above maxChars', 'aa      bb', sizes(4), ['aa  ', 'bb']],
+    ['indentation above maxChars', 'aa\n      bb', sizes(4), ['aa\n', 'bb']],
+    ['surrogate pairs', '😀😀😀', sizes(3), ['😀', '😀', '😀']],
+    ['surrogate pairs after white space', 'a  😀😀', sizes(3), ['a  ', '😀', '😀']],
+    ['one character', 'a 😀', sizes(1), ['a', '😀']],
+    ['white space', ' \n\t ', sizes(2), []],
+  ])('%s', (_, text, options, expected) => {
+    expect(pieces(sentence, text, options)).toEqual(expected)
+  })
+
+  test('no sentence is cut that fits', () => {
+    const word = fc.string({ unit: fc.constantFrom('a', 'b', 'é', '😀'), minLength: 4, maxLength: 9 })
+    const one = fc
+      .tuple(fc.array(word, { minLength: 1, maxLength: 5 }), fc.constantFrom('. ', '? ', '!\n', '.  '))
+      .map(([words, end]) => `A${words.join(' ')}${end}`)
+    fc.assert(
+      fc.property(
+        fc.array(one, { maxLength: 30 }),
+        fc.nat(60),
+        fc.nat(50),
+        (sentences, extra, overlapChars) => {
+          const text = sentences.join('')
+          const starts = new Set([0])
+          for (const part of sentences) starts.add(Math.max(...starts) + part.length)
+          const maxChars = Math.max(overlapChars + 1, ...sentences.map(part => part.trimEnd().length)) + extra
+          for (const { start, end } of sentence.chunk(text, sizes(maxChars, 0, overlapChars))) {
+            expect(starts).toContain(start)
+            const after = text.slice(end).match(/^\s*/)![0].length
+            expect(starts).toContain(end + after)
+          }
+        },
+      ),
+      { numRuns: 1_000 },
+    )
+  })
+
+  test('no word is cut that fits', () => {
+    fc.assert(
+      fc.property(anyText, anySizes(1), (text, options) => {
+        const words = [...text.matchAll(new RegExp(`${ink}+`, 'g'))].filter(
+          ([word]) => word.length <= options.maxChars,
+        )
+        const cuts = sentence.chunk(text, options).flatMap(({ start, end }) => [start, end])
+        for (const { 0: word, index } of words) {
+          // A sentence may end inside of what has no space after it.
+          if (/[。！？]/.test(word)) continue
+          expect(cuts.filter(cut => cut > index && cut < index + word.length)).toEqual([])
+        }
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('breaks ascend, and none is in the middle of white space', () => {
+    fc.assert(
+      fc.property(anyText, text => {
+        const breaks = findBreaks(text)
+        const at = [...breaks.at.slice(0, breaks.count)]
+        expect(at).toEqual([...new Set(at)].sort((a, b) => a - b))
+        for (const one of at) expect(text.slice(one)).toMatch(new RegExp(`^[ \\u200b\\u3000]*${ink}`))
+      }),
+    )
+  })
+})
+
+describe.each(all)('$id', chunker => {
+  test('an empty text has no chunks', () => {
+    expect(chunker.chunk('', sizes(10))).toEqual([])
+  })
+
+  test('spans are ordered, bounded, whole and complete', () => {
+    fc.assert(
+      fc.property(anyText, anySizes(1), (text, options) => {
+        const spans = chunker.chunk(text, options)
+        checkSpans(text, spans, options)
+        let covered = 0
+        for (const { start, end } of spans) {
+          if (start > covered)
+            expect(chunker === sentence && text.slice(covered, start)).toMatch(new RegExp(`^${blank}+$`))
+          covered = end
+        }
+        expect(text.slice(covered)).toMatch(chunker === sentence ? new RegExp(`^${blank}*$`) : /^$/)
+        if (chunker === sentence)
+          for (const { start, end } of spans) expect(text.slice(start, end)).toMatch(new RegExp(ink))
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('a text that fits is one chunk', () => {
+    const text = '# A\n\nOne. Two three.\n- four\n'
+    expect(pieces(chunker, text, sizes(text.length, 5, 5))).toEqual([text])
+  })
+
+  const length = limits.ingestTextChars
+  const long: Record<string, () => string> = {
+    'one word': () => 'a'.repeat(length),
+    'white space around a word': () => `${' '.repeat(length / 2)}a${'\n'.repeat(length / 2 - 1)}`,
+    'short sentences': () => 'ab. '.repeat(length / 4),
+    'closing quotes': () => `${'"'.repeat(499_999)} `.repeat(length / 500_000),
+  }
+  test.each(Object.keys(long))(
+    'comes to an end with 20,000,000 characters: %s',
+    { timeout: 120_000 },
+    name => {
+      const text = long[name]!()
+      expect(text).toHaveLength(length)
+      for (const options of [sizes(1_000, 100, 150), sizes(3_000_000, 0, 2_999_900)]) {
+        const spans = chunker.chunk(text, options)
+        expect(spans.length).toBeGreaterThan(0)
+        expect(spans.every(({ start, end }) => end - start <= options.maxChars)).toBe(true)
+      }
+    },
+  )
+
+  test('refuses to make more chunks than there may be', { timeout: 120_000 }, () => {
+    const text = 'ab.\n'.repeat(chunksMax + 1)
+    const options = sizes(4, 0, 0, 1)
+    expect(() => chunker.chunk(text, options)).toThrow(
+      expect.objectContaining({
+        code: 'invalid_chunker',
+        message: expect.stringContaining('more than 1000000 chunks'),
+      }),
+    )
+    expect(chunker.chunk(text.slice(4), options)).toHaveLength(chunksMax)
+  })
+})
+
+describe('the registry', () => {
+  const service = (
+    engine: string,
+    strategy: string | null,
+    chunkUnit: string | null = null,
+    maxChunkSize: number | null = null,
+    minChunkSize: number | null = null,
+    overlapSize: number | null = null,
+  ) => ({ engine, strategy, chunkUnit, maxChunkSize, minChunkSize, overlapSize })
+  const seed = service('langchain_ts', 'recursive', 'characters', 1_000, 100, 150)
+  const rows = service('langchain_ts', 'line', 'rows', 1, 0, 0)
+  const refusal = (run: () => unknown): string => {
+    try {
+      run()
+    } catch (error) {
+      expect(error).toMatchObject({ name: 'WbError', code: 'invalid_chunker', status: 400 })
+      return (error as Error).message
+    }
+    throw new Error('was accepted')
+  }
+
+  test('lists the chunkers', () => {
+    expect(chunkers.map(({ id, engine, strategy }) => `${id} ${engine} ${strategy}`)).toEqual([
+      'recursive-char:1 langchain_ts recursive',
+      'line:1 langchain_ts line',
+      'sentence:1 workbase sentence',
+    ])
+    for (const one of chunkers) expect(Object.keys(one)).toEqual(['id', 'engine', 'strategy', 'description'])
+  })
+
+  test.each([
+    [seed, 'recursive-char:1'],
+    [service('langchain_ts', null), 'recursive-char:1'],
+    [rows, 'line:1'],
+    [service('workbase', 'sentence'), 'sentence:1'],
+    [service('workbase', null), 'sentence:1'],
+  ])('finds %j', (given, id) => {
+    expect(chunkerFor(given).id).toBe(id)
+  })
+
+  test.each([
+    [
+      service('fixed', 'by-tokens'),
+      'no chunker fixed/by-tokens; there are langchain_ts/recursive, langchain_ts/line, workbase/sentence',
+    ],
+    [service('langchain_ts', 'sentence'), 'no chunker langchain_ts/sentence; there are'],
+    [service('fixed', null), 'no chunker fixed/(none); there are'],
+  ])('refuses %j', (given, message) => {
+    expect(refusal(() => chunkerFor(given))).toContain(message)
+  })
+
+  // In a text without separators, lengths and overlap can be read off the chunks.
+  const letters = Array.from({ length: 3_000 }, (_, at) => String.fromCharCode(0x4e00 + at)).join('')
+  const measured = (given: typeof seed, override?: ChunkOverride): [number, number] => {
+    const [first, second] = chunkerFor(given, override).chunk(letters)
+    return [first!.length, first!.length - first!.indexOf(second![0]!)]
+  }
+  test.each<[string, typeof seed, ChunkOverride | undefined, number, number]>([
+    ['nothing given', service('langchain_ts', null), undefined, 1_000, 150],
+    ['the service', service('langchain_ts', null, null, 400, 10, 20), undefined, 400, 20],
+    ['tokens are characters', service('langchain_ts', null, 'tokens', 400, 10, 20), undefined, 400, 20],
+    ['derived from the service', service('langchain_ts', null, null, 400), undefined, 400, 66],
+    ['the ingest over the service', seed, { maxChars: 500, overlapChars: 5 }, 500, 5],
+    ['the service under the ingest', seed, { maxChars: 500 }, 500, 150],
+    ['derived where the service does not fit', seed, { maxChars: 60 }, 60, 10],
+  ])('sizes: %s', (_, given, override, length, overlap) => {
+    expect(measured(given, override)).toEqual([length, overlap])
+  })
+
+  test('minChars is derived or given', () => {
+    const text = `${'a'.repeat(50)} ${'b'.repeat(2_000)}`
+    expect(chunkerFor(service('langchain_ts', null)).chunk(text)[0]).toHaveLength(1_000)
+    expect(chunkerFor(service('langchain_ts', null), { minChars: 50 }).chunk(text)[0]).toHaveLength(51)
+  })
+
+  test('rows', () => {
+    expect(chunkerFor(rows).chunk('a\nb\nc')).toEqual(['a\n', 'b\n', 'c'])
+    expect(
+      chunkerFor(rows)
+        .chunk('a'.repeat(1_500))
+        .map(part => part.length),
+    ).toEqual([1_000, 500])
+    expect(chunkerFor(rows, { maxChars: 2_000 }).chunk('a'.repeat(1_500))).toHaveLength(1)
+    expect(
+      chunkerFor({ ...rows, maxChunkSize: 2, minChunkSize: 3, overlapSize: 4 }).chunk('a\nb\nc'),
+    ).toEqual(['a\nb\n', 'c'])
+  })
+
+  test.each<[typeof seed, ChunkOverride, string]>([
+    [seed, { overlapChars: 1_000 }, 'overlapChars: 1000 is not below maxChars, which is 1000'],
+    [seed, { maxChars: 50, minChars: 50 }, 'minChars: 50 is not below maxChars, which is 50'],
+    [{ ...seed, overlapSize: 2_000 }, {}, 'overlapChars: 2000 is not below maxChars, which is 1000'],
+    [seed, { maxChars: 0 }, 'maxChars: must be a whole number above 0'],
+    [seed, { maxChars: Number.POSITIVE_INFINITY }, 'maxChars: must be a whole number above 0'],
+    [seed, { minChars: -1 }, 'minChars: must be a whole number, 0 or above'],
+    [seed, { overlapChars: 1.5 }, 'overlapChars: must be a whole number, 0 or above'],
+    [seed, { overlapChars: '5' as unknown as number }, 'overlapChars: must be a whole number, 0 or above'],
+  ])('refuses %j with %j', (given, override, message) => {
+    expect(refusal(() => chunkerFor(given, override))).toBe(message)
+  })
+
+  test('takes the override of an ingest body', () => {
+    const { chunker } = Ingest.parse({ text: 'x', chunker: { maxChars: 3, other: 1 } })
+    expect(chunkerFor(seed, chunker).chunk('abcdef')).toEqual(['abc', 'def'])
+  })
+})
+
+/** Sizes that are valid together, from `least` characters on. */
+function anySizes(least: number): fc.Arbitrary<ChunkOptions> {
+  return fc
+    .record({
+      maxChars: fc.oneof(fc.integer({ min: least, max: 6 }), fc.integer({ min: least, max: 60 })),
+      minChars: fc.nat(60),
+      overlapChars: fc.nat(60),
+      maxLines: fc.option(fc.integer({ min: 1, max: 4 })),
+    })
+    .map(given => ({
+      ...given,
+      minChars: given.minChars % given.maxChars,
+      overlapChars: given.overlapChars % given.maxChars,
+    }))
+}
+
+const anyText = fc.string({
+  unit: fc.constantFrom(
+    ...[
+      'a',
+      'b',
+      'é',
+      '😀',
+      '\ud800',
+      '\udc00',
+      '好',
+      '。',
+      ' ',
+      '  ',
+      '\n',
+      '\r\n',
+      '\r',
+      '\n\n',
+      '\u00a0',
+      '\u3000',
+      '\u200b',
+    ],
+    ...[
+      '. A',
+      '. a',
+      '? ',
+      '! ',
+      '."',
+      '\n# T\n',
+      '\n- x',
+      '\n2. y',
+      '\n```\n',
+      'e.g. ',
+      'word ',
+      'a-b',
+      'Dr. ',
+    ],
+  ),
+  maxLength: 80,
+})
+
+function checkSpans(text: string, spans: readonly Span[], { maxChars, overlapChars }: ChunkOptions): void {
+  const parts = (at: number) =>
+    at > 0 && at < text.length && /^[\ud800-\udbff][\udc00-\udfff]/.test(text.slice(at - 1, at + 1))
+  let previous: Span = { start: -1, end: 0 }
+  for (const span of spans) {
+    const { start, end } = span
+    expect(start).toBeGreaterThan(previous.start)
+    expect(end).toBeGreaterThan(previous.end)
+    expect(previous.end - start).toBeLessThanOrEqual(overlapChars)
+    const pair = maxChars === 1 && parts(start + 1)
+    expect(end - start).toBeLessThanOrEqual(pair ? 2 : maxChars)
+    expect(parts(start) || parts(end)).toBe(false)
+    previous = span
+  }
+}
+
+function recursiveAsWritten(text: string, { maxChars, minChars, overlapChars }: ChunkOptions): Span[] {
+  const spans: Span[] = []
+  let start = 0
+  let cut = 0
+  while (text.length - start > maxChars) {
+    const window = text.slice(0, start + maxChars)
+    const ends = ['\n\n', '\n', '. ', '? ', '! ', ' ']
+      .map(separator => ({ at: window.lastIndexOf(separator), size: separator.length }))
+      .filter(({ at, size }) => at >= start + minChars && at + size > cut)
+      .map(({ at, size }) => at + size)
+    cut = ends[0] ?? start + maxChars
+    spans.push({ start, end: cut })
+    start = Math.max(cut - overlapChars, start + 1)
+  }
+  if (start < text.length) spans.push({ start, end: text.length })
+  return spans
+}
+
+function lineAsWritten(text: string, { maxChars, overlapChars, maxLines }: ChunkOptions): Span[] {
+  const units: Span[] = []
+  for (const found of text.matchAll(/[^\r\n]*(?:\r\n|\r|\n)|[^\r\n]+$/g))
+    for (let at = 0; at < found[0].length; at += maxChars)
+      units.push({ start: found.index + at, end: found.index + Math.min(at + maxChars, found[0].length) })
+  const spans: Span[] = []
+  let packed: Span[] = []
+  const fits = (unit: Span) =>
+    unit.end - (packed[0] ?? unit).start <= maxChars && packed.length < (maxLines ?? Number.POSITIVE_INFINITY)
+  for (const unit of units) {
+    if (!fits(unit)) {
+      spans.push({ start: packed[0]!.start, end: unit.start })
+      packed = packed.slice(1).filter(({ start }) => start >= unit.start - overlapChars)
+      while (!fits(unit)) packed.shift()
+    }
+    packed.push(unit)
+  }
+  if (packed.length > 0) spans.push({ start: packed[0]!.start, end: text.length })
+  return spans
+}
