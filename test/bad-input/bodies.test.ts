@@ -1,0 +1,202 @@
+import { Readable } from 'node:stream'
+import { describe, expect, test } from 'vitest'
+import type { Sent } from '../wire/harness.ts'
+import { jsonType, useRefusals } from './refusals.ts'
+import { batch, taken, vectors } from './routes.ts'
+import { placed } from './stage.ts'
+
+const refusals = useRefusals()
+const bodied = Object.keys(taken)
+
+test('the table covers every route that takes a body', () => {
+  const described = refusals.stage.routes.filter(route => /^(POST|PATCH|PUT) /.test(route))
+  expect([...bodied, batch].sort()).toEqual(described.sort())
+})
+
+describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
+  const { valid, required, strict, fields } = taken[route]!
+  const line = () => placed(route, refusals.stage.own)
+
+  test('a field of a wrong type or value is refused by name', async () => {
+    await refusals.all(async findings => {
+      for (const [field, { wrong, codes }] of Object.entries(fields))
+        for (const value of wrong)
+          await refusals.spoil(findings, line(), { ...valid, [field]: value }, { field, codes })
+    })
+  })
+
+  test('a missing field is refused by name, an unknown one where the body is strict', async () => {
+    await refusals.all(async findings => {
+      for (const field of required) {
+        const { [field]: _, ...rest } = valid
+        // The rule of search is about the whole body, so it has no path.
+        const named = route.endsWith('/search') ? 'text' : field
+        await refusals.spoil(findings, line(), rest, { field: named, codes: ['validation_error'] })
+      }
+      if (strict)
+        for (const field of ['colour', 'kind', 'workspaceId', 'constructor', 'toString'])
+          await refusals.spoil(
+            findings,
+            line(),
+            { ...valid, [field]: 'x' },
+            { field, codes: ['validation_error'] },
+          )
+    })
+  })
+
+  test('what is no JSON object, is no JSON, or says to be something else', async () => {
+    const invalidUtf8 = Buffer.from([0x7b, 0x22, 0x61, 0x22, 0x3a, 0x22, 0xff, 0xfe, 0x22, 0x7d])
+    const whole = JSON.stringify(valid)
+    const bodies: [what: string, sent: Sent][] = [
+      ['null', { raw: 'null', headers: jsonType }],
+      ['an array', { raw: '[]', headers: jsonType }],
+      ['text', { raw: '"x"', headers: jsonType }],
+      ['a number', { raw: '5', headers: jsonType }],
+      ['true', { raw: 'true', headers: jsonType }],
+      ['nothing', { raw: '', headers: jsonType }],
+      ['blanks', { raw: '  \n', headers: jsonType }],
+      ['half', { raw: whole.slice(0, -1), headers: jsonType }],
+      ['more', { raw: `${whole} x`, headers: jsonType }],
+      ['NaN', { raw: '{"a":NaN}', headers: jsonType }],
+      ['a comment', { raw: `/* */ ${whole}`, headers: jsonType }],
+      ['invalid UTF-8', { raw: invalidUtf8, headers: jsonType }],
+      ['no type', { raw: whole }],
+      ['text/plain', { raw: whole, headers: { 'content-type': 'text/plain' } }],
+      ['a form', { raw: 'a=b', headers: { 'content-type': 'application/x-www-form-urlencoded' } }],
+      ['another JSON', { raw: whole, headers: { 'content-type': 'application/jsonp' } }],
+      ['compressed', { raw: whole, headers: { ...jsonType, 'content-encoding': 'gzip' } }],
+      ['arrays, 50,000 deep', { raw: '['.repeat(50_000) + ']'.repeat(50_000), headers: jsonType }],
+      ['objects, 50,000 deep', { raw: `${'{"a":'.repeat(50_000)}1${'}'.repeat(50_000)}`, headers: jsonType }],
+      ['unclosed, 50,000 deep', { raw: '['.repeat(50_000), headers: jsonType }],
+    ]
+    await refusals.all(async findings => {
+      for (const [what, sent] of bodies) {
+        const reply = await refusals.wire.send(line(), sent)
+        findings.add(`${route} ${what}`, reply, refusals.complaint(reply, 'validation_error'))
+      }
+    })
+  })
+
+  test('S7.3-payload_too_large: a body over its limit, with and without a declared length', async () => {
+    const size = route.endsWith('/ingest') ? 51_000_000 : 11_000_000
+    const raw = Buffer.alloc(size, ' ')
+    raw.write(JSON.stringify(valid))
+    await refusals.all(async findings => {
+      for (const body of [raw, Readable.from([raw.subarray(0, 6_000_000), raw.subarray(6_000_000)])]) {
+        const reply = await refusals.wire.send(line(), { raw: body, headers: jsonType })
+        findings.add(`${route} ${size} bytes`, reply, refusals.complaint(reply, 'payload_too_large'))
+      }
+    })
+  })
+
+  test('__proto__ and constructor are names like others: nothing is taken from them', async () => {
+    await refusals.all(async findings => {
+      for (const field of required)
+        for (const name of ['__proto__', 'constructor', 'prototype']) {
+          const raw = `{"${name}":${JSON.stringify({ [field]: valid[field] })}}`
+          const reply = await refusals.wire.send(line(), { raw, headers: jsonType })
+          findings.add(`${route} ${raw}`, reply, refusals.complaint(reply))
+        }
+    })
+    await refusals.wire.exchange('GET /healthz', undefined, 200, { status: 'ok' })
+  })
+})
+
+test('S7.3-dimension_mismatch S8-05: vectors of a wrong length, or with what is no finite number', async () => {
+  const kb = placed('/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}', refusals.stage.own)
+  await refusals.all(async findings => {
+    for (const value of vectors.wrong) {
+      const { codes } = vectors
+      const field = Array.isArray(value) && (value.length === 2 || value.length === 4) ? undefined : 'vector'
+      await refusals.spoil(findings, `POST ${kb}/search`, { vector: value }, { field, codes })
+      const records = [
+        { id: 'before', vector: [0, 1, 0] },
+        { id: 'spoilt', vector: value },
+      ]
+      await refusals.spoil(findings, `POST ${kb}/records`, { records }, { field, codes })
+    }
+    for (const raw of ['{"vector":[NaN,0,0]}', '{"vector":[Infinity,0,0]}', '{"vector":[-Infinity,0,0]}']) {
+      const reply = await refusals.wire.send(`POST ${kb}/search`, { raw, headers: jsonType })
+      findings.add(raw, reply, refusals.complaint(reply))
+    }
+  })
+})
+
+test('S7.3-conflict: ids that are taken', async () => {
+  const own = refusals.stage.own
+  const at = (path: string) => `POST ${placed(path, own)}`
+  const W = '/api/v1/workspaces/{workspaceId}'
+  const KB = `${W}/knowledge-bases/{knowledgeBaseId}`
+  const attempts: [line: string, body: object][] = [
+    ['POST /api/v1/workspaces', { name: 'doubled', workspaceId: own.workspaceId }],
+    [at(`${W}/knowledge-bases`), { name: 'doubled', knowledgeBaseId: own.knowledgeBaseId }],
+    [at(`${W}/chunking-services`), { name: 'd', engine: 'x', chunkingServiceId: own.chunkingServiceId }],
+    [
+      at(`${W}/embedding-services`),
+      {
+        name: 'doubled',
+        provider: 'mock',
+        modelName: 'm',
+        embeddingDimension: 3,
+        embeddingServiceId: own.embeddingServiceId,
+      },
+    ],
+    [at(`${KB}/documents`), { documentId: own.documentId }],
+    [at(`${KB}/ingest`), { text: 'doubled', documentId: own.documentId }],
+  ]
+  await refusals.all(async findings => {
+    for (const [line, body] of attempts) await refusals.spoil(findings, line, body, { codes: ['conflict'] })
+  })
+})
+
+test('one id twice in an upsert: refused, or the last one counts', async () => {
+  const kb = placed(
+    '/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}',
+    refusals.stage.foreign,
+  )
+  const records = [
+    { id: 'twice', vector: [0, 1, 0], payload: { at: 1 } },
+    { id: 'twice', vector: [0, 0, 1], payload: { at: 2 } },
+  ]
+  const reply = await refusals.wire.send(`POST ${kb}/records`, { json: { records } })
+  const found = await refusals.wire.send(`POST ${kb}/search`, {
+    json: { vector: [0, 0, 1], topK: 1000, filter: { at: { $in: [1, 2] } } },
+  })
+  if (reply.status === 200) expect(found.body).toMatchObject([{ id: 'twice', payload: { at: 2 } }])
+  else {
+    expect(refusals.complaint(reply)).toBeUndefined()
+    expect(found.body).toEqual([])
+  }
+  await refusals.wire.send(`DELETE ${kb}/records/twice`)
+})
+
+test('__proto__ in metadata, payload, filter and lexical options changes nothing of the runtime', async () => {
+  const kb = placed(
+    '/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}',
+    refusals.stage.foreign,
+  )
+  const bodies: [line: string, raw: string][] = [
+    [`POST ${kb}/documents`, '{"metadata":{"__proto__":"x","constructor":"y"}}'],
+    [`POST ${kb}/documents`, '{"metadata":{"__proto__":{"polluted":"yes"}}}'],
+    [`POST ${kb}/ingest`, '{"text":"proto","metadata":{"__proto__":"x","toString":"y"}}'],
+    [
+      `POST ${kb}/records`,
+      '{"records":[{"id":"p","vector":[0,1,0],"payload":{"__proto__":{"polluted":true}}}]}',
+    ],
+    [
+      `POST ${kb}/records`,
+      '{"records":[{"id":"__proto__","vector":[0,1,0]},{"id":"constructor","vector":[0,1,0]}]}',
+    ],
+    [`POST ${kb}/search`, '{"vector":[1,0,0],"filter":{"__proto__":"x"}}'],
+    [`POST ${kb}/search`, '{"vector":[1,0,0],"filter":{"__proto__":{"$eq":"x"},"constructor":{"$ne":"y"}}}'],
+    [`PATCH ${kb}`, '{"lexical":{"enabled":true,"analyzer":null,"options":{"__proto__":"x"}}}'],
+  ]
+  for (const [line, raw] of bodies) {
+    const reply = await refusals.wire.send(line, { raw, headers: jsonType })
+    expect(reply.status, `${line} ${raw} → ${reply.text}`).toBeLessThan(500)
+    expect(reply.text).not.toContain('polluted')
+  }
+  const fresh = await refusals.wire.send(`POST ${kb}/documents`, { json: {} })
+  expect(fresh.text).not.toContain('polluted')
+  expect(fresh.body).toMatchObject({ metadata: {} })
+})

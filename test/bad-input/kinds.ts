@@ -1,0 +1,219 @@
+/** JSON as it stands in the text, for what `JSON.stringify` cannot write. */
+class Verbatim {
+  constructor(readonly json: string) {}
+
+  toJSON(): string {
+    return `@verbatim:${this.json}@`
+  }
+}
+
+/** Serialise, with verbatim pieces as they are. */
+export function serialise(value: unknown): string {
+  return JSON.stringify(value).replace(/"@verbatim:(.*?)@"/g, (_, json: string) => json)
+}
+
+/** What can be wrong with a field, and the codes that say so. */
+export interface Kind {
+  readonly wrong: readonly unknown[]
+  readonly codes: readonly string[]
+}
+
+const infinite = [new Verbatim('1e400'), new Verbatim('-1e400')]
+const broken = ['a\u0000b', '\u0000', 'high \ud800', '\udc00 low']
+const notText = [5, true, [], {}]
+const notNumber = ['5', true, [], {}, ...infinite]
+const notWhole = [...notNumber, 1.5, 1e300, new Verbatim('9007199254740993'), -1]
+
+export const id = kind([...notText, null, '', 'nope', '11111111-2222-3333-4444-555555555555', ...broken])
+export const idOrNull = kind([...notText, '', 'nope', '11111111-2222-3333-4444-555555555555', ...broken])
+export const text = kind([...notText, null, '', ...broken])
+export const textOrNull = kind([...notText, ...broken])
+export const choice = kind([...notText, null, '', 'nope', ...broken])
+export const flag = kind(['true', '', 1, 0, null, [], {}])
+export const flagOrNull = kind(['true', '', 1, 0, [], {}])
+export const countOrNull = kind(notWhole)
+export const positiveOrNull = kind([...notWhole, 0])
+export const positive = kind([...notWhole, 0, null])
+export const when = kind([
+  ...notText,
+  '',
+  'today',
+  '2026-02-30T00:00:00.000Z',
+  '2026-01-01T00:00:00+02:00',
+  ...broken,
+])
+export const share = kind([...notNumber, null, -0.1, 1.1])
+export const listOfText = kind([
+  'x',
+  5,
+  true,
+  null,
+  {},
+  [1],
+  [null],
+  [['x']],
+  broken.slice(0, 1),
+  broken.slice(2, 3),
+])
+export const address = kind([
+  ...notText,
+  '',
+  'no address',
+  'ftp://files.example.com',
+  'http://user:secret@host.example.com',
+  'http://169.254.169.254/',
+  ...broken,
+])
+export const path = kind([...notText, '', 'relative', '/../up', '/a\u0000', '/\ud800', '/line\nbreak'])
+export const secretRef = kind([...notText, '', 'sk-plain', 'vault:x', 'file:relative', 'env:', 'env:A\u0000'])
+export const lexical = kind([
+  'on',
+  5,
+  true,
+  null,
+  [],
+  {},
+  { enabled: 'yes', analyzer: null, options: {} },
+  { enabled: true, analyzer: 5, options: {} },
+  { enabled: true, analyzer: null, options: { a: 1 } },
+  { enabled: true, analyzer: null, options: null },
+  { enabled: true, analyzer: '\u0000', options: {} },
+])
+export const credentials = kind([
+  'x',
+  5,
+  null,
+  [],
+  { token: 5 },
+  { token: null },
+  { token: 'sk-plain' },
+  { token: 'env:A\u0000' },
+  { 'key\u0000': 'env:A' },
+])
+export const metadata = kind(
+  [
+    'x',
+    5,
+    true,
+    null,
+    [],
+    { a: {} },
+    { a: [] },
+    { a: new Verbatim('1e400') },
+    { a: 'b\u0000' },
+    { 'a\u0000': 'b' },
+    { a: '\ud800' },
+    { '\ud800': 'b' },
+    { visible_to: '*' },
+    { 'chunker.id': 'x' },
+  ],
+  ['invalid_metadata', 'validation_error'],
+)
+export const visibleTo = kind(
+  ['*', 5, true, {}, [], [1], [null], [''], [['*']], ['a\u0000'], ['\ud800']],
+  ['invalid_visible_to', 'validation_error'],
+)
+export const chunker = kind(
+  [
+    'recursive',
+    5,
+    null,
+    [],
+    { maxChars: 0 },
+    { maxChars: '9' },
+    { maxChars: 1e300 },
+    { minChars: -1 },
+    { overlapChars: 1.5 },
+    { overlapChars: new Verbatim('1e400') },
+  ],
+  ['validation_error', 'invalid_chunker'],
+)
+export const vector = kind(
+  [
+    'x',
+    5,
+    true,
+    null,
+    {},
+    [],
+    ['1', 0, 0],
+    [1, null, 0],
+    [true, 0, 0],
+    [[1], 0, 0],
+    [new Verbatim('1e400'), 0, 0],
+    [new Verbatim('-1e400'), 0, 0],
+    [new Verbatim('1e39'), 0, 0],
+    [1, 0],
+    [1, 0, 0, 0],
+    Array(16_385).fill(0),
+  ],
+  ['validation_error', 'dimension_mismatch'],
+)
+export const topK = kind([...notNumber, null, 0, -1, 1.5, 1_001, 1e300])
+export const filter = kind([
+  'x',
+  5,
+  true,
+  null,
+  [],
+  { a: {} },
+  { a: [1] },
+  { a: { b: 1 } },
+  { a: { $near: 1 } },
+  { $nor: [] },
+  { $and: {} },
+  { $or: [5] },
+  { $not: [] },
+  { a: { $in: 5 } },
+  { a: { $eq: { b: 1 } } },
+  { a: new Verbatim('1e400') },
+  { a: 'b\u0000' },
+  { 'a\u0000': 'b' },
+  { a: '\ud800' },
+  { a: { $in: Array(1_001).fill(0) } },
+  nestedFilter(33),
+])
+export const records = kind([
+  'x',
+  5,
+  null,
+  {},
+  [],
+  [null],
+  ['x'],
+  [{}],
+  [{ id: 'a' }],
+  [{ id: '', vector: [1, 0, 0] }],
+  [{ id: 'a\u0000', vector: [1, 0, 0] }],
+  [{ id: '\ud800', vector: [1, 0, 0] }],
+  [{ id: 'a', text: 'b', vector: [1, 0, 0] }],
+  [{ id: 'a', text: 'b\u0000' }],
+  [{ id: 'a', vector: [1, 0, 0], payload: 'x' }],
+  [{ id: 'a', vector: [1, 0, 0], payload: { deep: { text: '\u0000' } } }],
+  [{ id: 'a', vector: [1, 0, 0], payload: { deep: ['\ud800'] } }],
+  [{ id: 'a', vector: [1, 0, 0], payload: { deep: new Verbatim('1e400') } }],
+  Array.from({ length: 501 }, (_, index) => ({ id: `r${index}`, vector: [1, 0, 0] })),
+])
+export const documentIds = kind([
+  'x',
+  5,
+  null,
+  {},
+  [],
+  [5],
+  ['nope'],
+  ['\u0000'],
+  Array(101).fill(exampleId()),
+])
+
+function kind(wrong: readonly unknown[], codes: readonly string[] = ['validation_error']): Kind {
+  return { wrong, codes }
+}
+
+function nestedFilter(depth: number): object {
+  return depth === 1 ? { a: 1 } : { $not: nestedFilter(depth - 1) }
+}
+
+function exampleId(): string {
+  return '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
+}

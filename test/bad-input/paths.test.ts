@@ -1,0 +1,146 @@
+import { describe, expect, test } from 'vitest'
+import type { Sent } from '../wire/harness.ts'
+import { unknownId } from '../wire/shapes.ts'
+import { codeOf, messageOf, useRefusals } from './refusals.ts'
+import { batch, taken, unknownCodes } from './routes.ts'
+import { paramsOf, placed } from './stage.ts'
+
+const refusals = useRefusals()
+
+describe('ids in paths', () => {
+  const bad = [
+    'nope',
+    '11111111-2222-3333-4444-555555555555',
+    '__proto__',
+    'constructor',
+    'x'.repeat(5_000),
+    '..%2f..%2fetc%2fpasswd',
+    '%00',
+    `${unknownId}%00`,
+    '%C3%28',
+    '%ED%A0%80',
+    '%ZZ',
+    '%',
+    'null',
+    '%20',
+    `%7B${unknownId}%7D`,
+  ]
+
+  test('every parameter of every route: what is no id is 400 by name, an unknown or foreign one 404', async () => {
+    await refusals.all(async findings => {
+      for (const route of refusals.stage.routes)
+        for (const name of paramsOf(route).filter(param => param !== 'recordId')) {
+          for (const value of bad) {
+            const reply = await refusals.wire.send(
+              placed(route, refusals.stage.own, { [name]: value }),
+              bodyFor(route),
+            )
+            const misread = reply.status === 404 && codeOf(reply) === 'not_found' && value.includes('%')
+            const other = !misread && codeOf(reply) !== 'validation_error' && 'expected validation_error'
+            const unnamed =
+              !misread && !messageOf(reply).includes(name) && !isUndecodable(value) && `does not name ${name}`
+            findings.add(
+              `${route} ${name}=${value.slice(0, 60)}`,
+              reply,
+              refusals.complaint(reply) ?? (other || unnamed),
+            )
+          }
+          const foreign = name === 'workspaceId' ? [unknownId] : [unknownId, refusals.stage.foreign[name]!]
+          for (const value of foreign) {
+            const reply = await refusals.wire.send(
+              placed(route, refusals.stage.own, { [name]: value }),
+              bodyFor(route),
+            )
+            findings.add(`${route} ${name}=${value}`, reply, refusals.complaint(reply, unknownCodes[name]!))
+          }
+        }
+    })
+  })
+
+  test('a record id may be any text but a broken one', async () => {
+    const route =
+      'DELETE /api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}/records/{recordId}'
+    await refusals.all(async findings => {
+      for (const recordId of ['%00', 'a%00b', '%C3%28', '%ED%A0%80', '%ZZ', '%']) {
+        const reply = await refusals.wire.send(placed(route, refusals.stage.own, { recordId }))
+        findings.add(`${route} ${recordId}`, reply, refusals.complaint(reply))
+      }
+      for (const recordId of ['x'.repeat(5_000), '__proto__', '..%2f..', '%2520', "'%20OR%201=1%20--"])
+        await refusals.wire.exchange(placed(route, refusals.stage.own, { recordId }), undefined, 200, {
+          deleted: false,
+        })
+    })
+  })
+
+  /** A body that the route takes, so that the path alone is at fault. */
+  function bodyFor(route: string): Sent {
+    if (route === batch) return { raw: '{"text":"x"}\n', headers: { 'content-type': 'application/x-ndjson' } }
+    const body = taken[route]?.valid
+    return body ? { json: body } : {}
+  }
+
+  function isUndecodable(value: string): boolean {
+    try {
+      decodeURIComponent(value)
+      return false
+    } catch {
+      return true
+    }
+  }
+})
+
+test('queries of every list: limits and cursors', async () => {
+  const limits = [
+    '0',
+    '-1',
+    '1001',
+    '1e9',
+    '99999999999999999999',
+    'abc',
+    '',
+    '1.5',
+    'NaN',
+    'Infinity',
+    'true',
+    '%00',
+    '%ZZ',
+    '%C3%28',
+    '[1]',
+  ]
+  const offset = Buffer.from('{"offset":0}').toString('base64url')
+  const cursors = [
+    '',
+    'x',
+    '%00',
+    '%ZZ',
+    '%ED%A0%80',
+    offset,
+    'A'.repeat(513),
+    'A'.repeat(20_000),
+    '__proto__',
+    '..%2f',
+  ]
+  const codes = ['validation_error', 'invalid_cursor']
+  await refusals.all(async findings => {
+    for (const route of refusals.stage.routes.filter(isList)) {
+      const path = placed(route, refusals.stage.own)
+      for (const query of [
+        ...limits.map(value => `limit=${value}`),
+        ...cursors.map(value => `cursor=${value}`),
+      ]) {
+        const reply = await refusals.wire.send(`${path}?${query}`)
+        findings.add(`${route}?${query.slice(0, 60)}`, reply, refusals.complaint(reply, ...codes))
+      }
+    }
+  })
+  for (const route of refusals.stage.routes.filter(isList)) {
+    const doubled = await refusals.wire.send(
+      `${placed(route, refusals.stage.own)}?limit=1&limit=2&__proto__=x&constructor=y`,
+    )
+    expect(doubled.status, route).toBeLessThan(500)
+  }
+
+  function isList(route: string): boolean {
+    return /^GET .*(\/workspaces|-services|\/knowledge-bases|\/documents|\/chunks)$/.test(route)
+  }
+})

@@ -1,0 +1,75 @@
+import { beforeAll, expect } from 'vitest'
+import { type Reply, useServer, type Wire } from '../wire/harness.ts'
+import { serialise } from './kinds.ts'
+import { complaint, everything, type Stage, setStage } from './stage.ts'
+
+const testTimeoutMs = 60_000
+
+/** Collects what was wrong over a table, so that one run shows all of it. */
+export class Findings {
+  readonly #lines: string[] = []
+
+  add(about: string, reply: Reply, ...wrong: (string | false | undefined)[]): void {
+    for (const fact of wrong)
+      if (fact) this.#lines.push(`${about}: ${fact} (${reply.status} ${reply.text.slice(0, 160)})`)
+  }
+
+  expectNone(): void {
+    expect(this.#lines.join('\n')).toBe('')
+  }
+}
+
+/** A runtime with two filled workspaces, for the tests of a file. */
+export class Refusals {
+  stage!: Stage
+
+  constructor(readonly wire: Wire) {}
+
+  /** Run a table of bad requests; each must be refused, and together they must change nothing. */
+  async all(run: (findings: Findings) => Promise<void>): Promise<void> {
+    const before = await everything(this.wire)
+    const findings = new Findings()
+    await run(findings)
+    findings.expectNone()
+    expect(await everything(this.wire)).toEqual(before)
+  }
+
+  /** What is wrong with an answer, where any of the codes is right. */
+  complaint(reply: Reply, ...codes: readonly string[]): string | undefined {
+    const other = codes.length > 0 && !codes.includes(String(codeOf(reply)))
+    return complaint(reply, this.stage.codes) ?? (other ? `expected ${codes.join(' or ')}` : undefined)
+  }
+
+  /** Send a bad body and note an answer that is no refusal by one of the codes, or does not name the field. */
+  async spoil(
+    findings: Findings,
+    line: string,
+    body: unknown,
+    { field, codes }: { field?: string; codes: readonly string[] },
+  ): Promise<void> {
+    const raw = serialise(body)
+    const reply = await this.wire.send(line, { raw, headers: jsonType })
+    const unnamed = field !== undefined && !messageOf(reply).includes(field)
+    const wrong = this.complaint(reply, ...codes) ?? (unnamed && `the message does not name ${field}`)
+    findings.add(`${line} ${raw.slice(0, 120)}`, reply, wrong)
+  }
+}
+
+export const jsonType = { 'content-type': 'application/json' }
+
+export function useRefusals(): Refusals {
+  const wire = useServer()
+  const refusals = new Refusals(wire)
+  beforeAll(async () => {
+    refusals.stage = await setStage(wire)
+  }, testTimeoutMs)
+  return refusals
+}
+
+export function codeOf(reply: Reply): unknown {
+  return (reply.body as { error?: { code?: unknown } } | undefined)?.error?.code
+}
+
+export function messageOf(reply: Reply): string {
+  return String((reply.body as { error?: { message?: unknown } } | undefined)?.error?.message)
+}

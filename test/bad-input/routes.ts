@@ -1,0 +1,211 @@
+import {
+  address,
+  choice,
+  chunker,
+  countOrNull,
+  credentials,
+  documentIds,
+  filter,
+  flag,
+  flagOrNull,
+  id,
+  idOrNull,
+  type Kind,
+  lexical,
+  listOfText,
+  metadata,
+  path,
+  positive,
+  positiveOrNull,
+  records,
+  secretRef,
+  share,
+  text,
+  textOrNull,
+  topK,
+  vector,
+  visibleTo,
+  when,
+} from './kinds.ts'
+
+/** What a JSON route takes: a body that it would accept, and the fields to spoil one at a time. */
+export interface Taken {
+  readonly valid: Readonly<Record<string, unknown>>
+  readonly required: readonly string[]
+  readonly strict?: true
+  readonly fields: Readonly<Record<string, Kind>>
+}
+
+const W = '/api/v1/workspaces/{workspaceId}'
+const KB = `${W}/knowledge-bases/{knowledgeBaseId}`
+
+const serviceFields = {
+  name: text,
+  description: textOrNull,
+  status: choice,
+  endpointBaseUrl: address,
+  endpointPath: path,
+  requestTimeoutMs: positiveOrNull,
+  authType: choice,
+  credentialRef: secretRef,
+}
+const chunkingFields = {
+  ...serviceFields,
+  engine: text,
+  engineVersion: textOrNull,
+  strategy: textOrNull,
+  maxChunkSize: positiveOrNull,
+  minChunkSize: countOrNull,
+  chunkUnit: textOrNull,
+  overlapSize: countOrNull,
+  overlapUnit: textOrNull,
+  preserveStructure: flagOrNull,
+  language: textOrNull,
+  readingOrder: textOrNull,
+  maxPayloadSizeKb: positiveOrNull,
+  enableOcr: flagOrNull,
+  extractTables: flagOrNull,
+  extractFigures: flagOrNull,
+}
+const embeddingFields = {
+  ...serviceFields,
+  provider: text,
+  modelName: text,
+  embeddingDimension: positive,
+  distanceMetric: choice,
+  maxBatchSize: positiveOrNull,
+  maxInputTokens: positiveOrNull,
+  supportedLanguages: listOfText,
+  supportedContent: listOfText,
+}
+const workspaceFields = {
+  name: text,
+  url: {
+    wrong: [5, true, [], {}, 'no address', 'a\u0000', 'https://\ud800.example'],
+    codes: ['validation_error'],
+  },
+  keyspace: textOrNull,
+  credentials,
+  rlacEnabled: flag,
+}
+const baseFields = {
+  description: textOrNull,
+  status: choice,
+  rerankingServiceId: idOrNull,
+  language: textOrNull,
+  lexical,
+}
+const documentFields = {
+  sourceDocId: textOrNull,
+  sourceFilename: textOrNull,
+  fileType: textOrNull,
+  fileSize: countOrNull,
+  contentHash: textOrNull,
+  chunkTotal: countOrNull,
+  ingestedAt: when,
+  status: choice,
+  errorMessage: textOrNull,
+  metadata,
+  visibleTo,
+  ownerPrincipalId: textOrNull,
+}
+
+/** Fields of one ingest, single or as a line of a batch. */
+export const ingestFields = {
+  text,
+  documentId: id,
+  sourceDocId: textOrNull,
+  sourceFilename: textOrNull,
+  fileType: textOrNull,
+  fileSize: countOrNull,
+  metadata,
+  chunker,
+  overwriteOnNameConflict: flag,
+  visibleTo,
+  ownerPrincipalId: textOrNull,
+}
+
+/** JSON routes by their line in the OpenAPI document. */
+export const taken: Readonly<Record<string, Taken>> = {
+  'POST /api/v1/workspaces': {
+    valid: { name: 'spoilt' },
+    required: ['name'],
+    fields: { workspaceId: id, kind: choice, ...workspaceFields },
+  },
+  [`PATCH ${W}`]: { valid: {}, required: [], strict: true, fields: workspaceFields },
+  [`POST ${W}/chunking-services`]: {
+    valid: { name: 'spoilt', engine: 'langchain_ts' },
+    required: ['name', 'engine'],
+    fields: { chunkingServiceId: id, ...chunkingFields },
+  },
+  [`PATCH ${W}/chunking-services/{chunkingServiceId}`]: { valid: {}, required: [], fields: chunkingFields },
+  [`POST ${W}/embedding-services`]: {
+    valid: { name: 'spoilt', provider: 'mock', modelName: 'm', embeddingDimension: 3 },
+    required: ['name', 'provider', 'modelName', 'embeddingDimension'],
+    fields: { embeddingServiceId: id, ...embeddingFields },
+  },
+  [`PATCH ${W}/embedding-services/{embeddingServiceId}`]: {
+    valid: {},
+    required: [],
+    fields: embeddingFields,
+  },
+  [`POST ${W}/knowledge-bases`]: {
+    valid: { name: 'spoilt' },
+    required: ['name'],
+    fields: {
+      knowledgeBaseId: id,
+      name: { ...text, wrong: [...text.wrong, '1a', 'a-b', 'ä', 'a'.repeat(49)] },
+      embeddingServiceId: id,
+      chunkingServiceId: id,
+      vectorCollection: { ...textOrNull, codes: ['validation_error', 'vector_collection_not_allowed'] },
+      attach: flag,
+      ...baseFields,
+    },
+  },
+  [`PATCH ${KB}`]: {
+    valid: {},
+    required: [],
+    strict: true,
+    fields: { ...baseFields, policyDsl: textOrNull, policyEnabled: flag },
+  },
+  [`POST ${KB}/search`]: {
+    valid: { text: 'spoilt' },
+    required: ['text'],
+    fields: {
+      text,
+      topK,
+      filter,
+      includeEmbeddings: flag,
+      hybrid: flag,
+      lexicalWeight: share,
+      rerank: flag,
+    },
+  },
+  [`POST ${KB}/documents`]: { valid: {}, required: [], fields: { documentId: id, ...documentFields } },
+  [`PATCH ${KB}/documents/{documentId}`]: { valid: {}, required: [], fields: documentFields },
+  [`POST ${KB}/documents/bulk-delete`]: {
+    valid: { documentIds: ['9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'] },
+    required: ['documentIds'],
+    fields: { documentIds },
+  },
+  [`POST ${KB}/ingest`]: { valid: { text: 'spoilt' }, required: ['text'], fields: ingestFields },
+  [`POST ${KB}/records`]: {
+    valid: { records: [{ id: 'spoilt', vector: [1, 0, 0] }] },
+    required: ['records'],
+    fields: { records },
+  },
+}
+
+export const batch = `POST ${KB}/ingest/batch`
+
+/** Vectors are spoilt apart: in a search they stand in the place of text, in an upsert inside a record. */
+export const vectors = vector
+
+/** Code that an unknown id answers with, by path parameter. */
+export const unknownCodes: Readonly<Record<string, string>> = {
+  workspaceId: 'workspace_not_found',
+  knowledgeBaseId: 'knowledge_base_not_found',
+  documentId: 'document_not_found',
+  chunkingServiceId: 'chunking_service_not_found',
+  embeddingServiceId: 'embedding_service_not_found',
+}

@@ -1,0 +1,101 @@
+import { idOf, ingest, makeKnowledgeBase, makeVectorPlace } from '../wire/fixtures.ts'
+import type { Reply, Row, Wire } from '../wire/harness.ts'
+
+/** Ids to put into paths: of a workspace that is filled, and of another. */
+export interface Stage {
+  readonly own: Readonly<Record<string, string>>
+  readonly foreign: Readonly<Record<string, string>>
+  /** Every registered code with its status. */
+  readonly codes: ReadonlyMap<string, number>
+  /** Method and path of every route, as the OpenAPI document lists them. */
+  readonly routes: readonly string[]
+}
+
+/** Fill two workspaces with one of everything, and read the surface from the server. */
+export async function setStage(wire: Wire): Promise<Stage> {
+  const registered = (await wire.get('/error-codes')).codes as { code: string; defaultStatus: number }[]
+  const described = (await wire.get('/api/v1/openapi.json')) as {
+    paths?: Record<string, Record<string, unknown>>
+  }
+  return {
+    own: await fill(wire),
+    foreign: await fill(wire),
+    codes: new Map(registered.map(({ code, defaultStatus }) => [code, defaultStatus])),
+    routes: Object.entries(described.paths ?? {}).flatMap(([path, operations]) => {
+      return Object.keys(operations)
+        .filter(method => ['get', 'post', 'put', 'patch', 'delete'].includes(method))
+        .map(method => `${method.toUpperCase()} ${path}`)
+    }),
+  }
+}
+
+/** A route with ids in the place of its parameters. */
+export function placed(
+  route: string,
+  ids: Readonly<Record<string, string>>,
+  other: Record<string, string> = {},
+): string {
+  return route.replace(/\{(\w+)\}/g, (_, name: string) => other[name] ?? ids[name] ?? name)
+}
+
+export function paramsOf(route: string): string[] {
+  return [...route.matchAll(/\{(\w+)\}/g)].map(([, name]) => name!)
+}
+
+/** What is wrong with an answer to bad input, or undefined: it must be an envelope of a registered code below 500. */
+export function complaint(reply: Reply, codes: ReadonlyMap<string, number>): string | undefined {
+  if (reply.status >= 500) return 'a server error'
+  if (reply.status < 400) return 'it was taken'
+  const error = (reply.body as { error?: Row } | undefined)?.error
+  if (!error || Object.keys(reply.body as Row).length !== 1) return 'no envelope'
+  const status = codes.get(String(error.code))
+  if (status === undefined) return 'its code is not registered'
+  if (status !== reply.status) return `its code stands for ${status}`
+  if (typeof error.message !== 'string' || error.message === '') return 'no message'
+  if (error.requestId !== reply.headers['x-request-id']) return 'another request id'
+  return undefined
+}
+
+/** Everything that can be listed, by path. State that the runtime changes by itself is not in it. */
+export async function everything(wire: Wire): Promise<Record<string, unknown>> {
+  const seen: Record<string, unknown> = {}
+  const read = async (path: string): Promise<Row[]> => {
+    const page = (await wire.get(`${path}?limit=200`)) as { items?: Row[]; nextCursor?: string | null }
+    if (page.nextCursor !== null) throw new Error(`${path} has more than one page`)
+    seen[path] = page.items
+    return page.items ?? []
+  }
+  for (const { workspaceId } of await read('/api/v1/workspaces')) {
+    const workspace = `/api/v1/workspaces/${workspaceId}`
+    await read(`${workspace}/chunking-services`)
+    await read(`${workspace}/embedding-services`)
+    for (const { knowledgeBaseId } of await read(`${workspace}/knowledge-bases`)) {
+      const kb = `${workspace}/knowledge-bases/${knowledgeBaseId}`
+      for (const { documentId } of await read(`${kb}/documents`)) {
+        const chunks = `${kb}/documents/${documentId}/chunks`
+        seen[chunks] = (await wire.send(`GET ${chunks}`)).body
+      }
+      const search = { json: { vector: [1, 0, 0], topK: 1000, includeEmbeddings: true } }
+      const found = await wire.send(`POST ${kb}/search`, search)
+      if (found.status === 200) seen[`${kb}/search`] = found.body
+    }
+  }
+  return seen
+}
+
+async function fill(wire: Wire): Promise<Record<string, string>> {
+  const { workspace, kb } = await makeVectorPlace(wire)
+  await makeKnowledgeBase(wire, workspace)
+  const service = { name: 'spare', engine: 'langchain_ts' }
+  const records = [{ id: 'kept', vector: [1, 0, 0], payload: { kept: true } }]
+  await wire.send(`POST ${kb}/records`, { json: { records } })
+  const [embedding] = await wire.items(`${workspace}/embedding-services`)
+  return {
+    workspaceId: idOf(workspace),
+    knowledgeBaseId: idOf(kb),
+    documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),
+    chunkingServiceId: await wire.make(`${workspace}/chunking-services`, service, 'chunkingServiceId'),
+    embeddingServiceId: String(embedding!.embeddingServiceId),
+    recordId: 'kept',
+  }
+}

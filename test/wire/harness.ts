@@ -1,0 +1,225 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { mkdtemp, rm } from 'node:fs/promises'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import type { Readable } from 'node:stream'
+import { fileURLToPath } from 'node:url'
+import { Pool } from 'undici'
+import { afterAll, beforeAll, expect, vi } from 'vitest'
+import { exactly } from './exactly.ts'
+import { failure } from './shapes.ts'
+
+export type Row = Record<string, unknown>
+
+/** A request as it goes over the wire; `json` is serialised here, `raw` is sent as it is. */
+export interface Sent {
+  readonly json?: unknown
+  readonly raw?: string | Buffer | Readable
+  readonly headers?: Record<string, string>
+}
+
+export interface Reply {
+  readonly status: number
+  readonly headers: Readonly<Record<string, string | undefined>>
+  readonly text: string
+  /** Parsed when the media type says JSON, else undefined. */
+  readonly body: unknown
+}
+
+const executable = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
+const readyWithinMs = 20_000
+const testTimeoutMs = 60_000
+
+/** A runtime in a process of its own, started as a person would start it. */
+export interface Serving {
+  readonly url: string
+  readonly dataDir: string
+  readonly process: ChildProcess
+  /** Ask it to end; its exit status. */
+  stop(): Promise<number | null>
+}
+
+/** Start `wb serve` on a free port and an empty data directory. */
+export async function serve(
+  options: { env?: Record<string, string>; args?: string[] } = {},
+): Promise<Serving> {
+  const home = await mkdtemp(join(tmpdir(), 'wb-wire-'))
+  const dataDir = join(home, 'data')
+  const args = [executable, 'serve', '--port', '0', '--data-dir', dataDir, '--json', ...(options.args ?? [])]
+  const child = spawn(process.execPath, args, {
+    cwd: home,
+    env: { HOME: home, ...options.env },
+    stdio: ['ignore', 'pipe', 'pipe'],
+  })
+  const exited = once(child, 'exit')
+  const url = await readyUrl(child)
+  return {
+    url,
+    dataDir,
+    process: child,
+    stop: async () => {
+      child.kill('SIGTERM')
+      const [status] = (await exited) as [number | null]
+      await rm(home, { recursive: true, force: true })
+      return status
+    },
+  }
+}
+
+/** The first line on stdout is the ready event; what follows is read and dropped, so that the pipe never fills. */
+async function readyUrl(child: ChildProcess): Promise<string> {
+  let complaints = ''
+  child.stderr!.on('data', part => {
+    complaints = (complaints + String(part)).slice(-4_000)
+  })
+  const lines = createInterface({ input: child.stdout! })
+  const line = await Promise.race([
+    once(lines, 'line').then(([first]) => String(first)),
+    once(child, 'exit').then(([status]) =>
+      Promise.reject(new Error(`serve ended with ${status}: ${complaints}`)),
+    ),
+    new Promise<never>((_, reject) => {
+      setTimeout(() => reject(new Error(`serve is not ready: ${complaints}`)), readyWithinMs).unref()
+    }),
+  ])
+  const ready = JSON.parse(line) as Row
+  expect(ready.event).toBe('ready')
+  return String(ready.url).replace(/\/$/, '')
+}
+
+/** Plain HTTP against one runtime, and the comparison with what the contract says. */
+export class Wire {
+  #pool: Pool | undefined
+
+  get pool(): Pool {
+    if (!this.#pool) throw new Error('no server is running')
+    return this.#pool
+  }
+
+  open(url: string): void {
+    this.#pool = new Pool(url, { connections: 32, headersTimeout: testTimeoutMs, bodyTimeout: testTimeoutMs })
+  }
+
+  async close(): Promise<void> {
+    await this.#pool?.destroy()
+  }
+
+  /** @param line  method and path, `GET /healthz`; the path is sent as it is written */
+  async send(line: string, sent: Sent = {}): Promise<Reply> {
+    const [method, path] = split(line)
+    const json = 'json' in sent
+    const answer = await this.pool.request({
+      method: method as 'GET',
+      path,
+      headers: { ...(json ? { 'content-type': 'application/json' } : {}), ...sent.headers },
+      body: json ? JSON.stringify(sent.json) : (sent.raw ?? null),
+    })
+    const text = await answer.body.text()
+    const headers = Object.fromEntries(
+      Object.entries(answer.headers).map(([name, value]) => [
+        name,
+        value === undefined ? value : String(value),
+      ]),
+    )
+    const isJson = headers['content-type']?.startsWith('application/json') === true && text !== ''
+    return { status: answer.statusCode, headers, text, body: isJson ? JSON.parse(text) : undefined }
+  }
+
+  /** One exchange that succeeds: the status, the media type, and exactly the body that the contract says. */
+  async exchange(line: string, json: unknown, status: number, expected: unknown): Promise<Row> {
+    const reply = await this.send(line, json === undefined ? {} : { json })
+    const about = `${line} → ${reply.status} ${reply.text.slice(0, 300)}`
+    expect(reply.status, about).toBe(status)
+    expectIdentified(reply)
+    if (expected === undefined) expect(reply.text, about).toBe('')
+    else expectJson(reply)
+    exactly(reply.body, expected, about)
+    return (reply.body ?? {}) as Row
+  }
+
+  /** One exchange that fails: the whole envelope, and where it is given, what the message says. */
+  async refused(
+    line: string,
+    sent: Sent | undefined,
+    status: number,
+    code: string,
+    message?: RegExp,
+  ): Promise<Reply> {
+    const reply = await this.send(line, sent ?? {})
+    expectRefusal(reply, status, code, line, message)
+    return reply
+  }
+
+  /** Create something and give its id. */
+  async make(path: string, json: unknown, idField: string): Promise<string> {
+    const reply = await this.send(`POST ${path}`, { json })
+    expect(reply.status, `POST ${path} → ${reply.text.slice(0, 500)}`).toBe(201)
+    return String((reply.body as Row)[idField])
+  }
+
+  /** What a GET answers, which has to be 200. */
+  async get(path: string): Promise<Row> {
+    const reply = await this.send(`GET ${path}`)
+    expect(reply.status, `GET ${path} → ${reply.text.slice(0, 500)}`).toBe(200)
+    return reply.body as Row
+  }
+
+  /** The first page of a list. */
+  async items(path: string): Promise<Row[]> {
+    return (await this.get(path)).items as Row[]
+  }
+}
+
+/** One runtime for the tests of a file; it has to end with status 0 when they are done. */
+export function useServer(options: Parameters<typeof serve>[0] = {}): Wire & { serving: Serving } {
+  vi.setConfig({ testTimeout: testTimeoutMs, hookTimeout: testTimeoutMs })
+  const wire = new Wire() as Wire & { serving: Serving }
+  beforeAll(async () => {
+    wire.serving = await serve(options)
+    wire.open(wire.serving.url)
+  })
+  afterAll(async () => {
+    await wire.close()
+    expect(await wire.serving?.stop(), 'exit status after SIGTERM').toBe(0)
+  })
+  return wire
+}
+
+/** Fail unless a reply is the envelope of a code and nothing more. */
+export function expectRefusal(
+  reply: Reply,
+  status: number,
+  code: string,
+  about: string,
+  message?: RegExp,
+): void {
+  const found = `${about} → ${reply.status} ${reply.text.slice(0, 300)}`
+  expect(reply.status, found).toBe(status)
+  expectJson(reply)
+  exactly(reply.body, failure(code), found)
+  const { error } = reply.body as { error: { message: string; requestId: string } }
+  expect(reply.headers['x-request-id'], found).toBe(error.requestId)
+  expectIdentified(reply)
+  if (message) expect(error.message, found).toMatch(message)
+}
+
+/** Wait until the clock of this machine has passed a timestamp, so that a later write shows. */
+export async function past(timestamp: unknown): Promise<void> {
+  while (Date.now() <= Date.parse(String(timestamp))) await new Promise(resolve => setTimeout(resolve, 1))
+}
+
+function expectIdentified(reply: Reply): void {
+  expect(reply.headers['x-request-id']).toMatch(/^\S+$/)
+  expect(reply.headers.traceparent).toMatch(/^00-[0-9a-f]{32}-[0-9a-f]{16}-[0-9a-f]{2}$/)
+}
+
+function expectJson(reply: Reply): void {
+  expect(reply.headers['content-type']).toMatch(/^application\/json(;\s*charset=utf-8)?$/i)
+}
+
+function split(line: string): [method: string, path: string] {
+  const at = line.indexOf(' ')
+  return [line.slice(0, at), line.slice(at + 1)]
+}

@@ -1,0 +1,418 @@
+import { describe, expect, test } from 'vitest'
+import { anyText, oneOf } from './exactly.ts'
+import { freshName, idOf, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
+import { past, type Row, useServer } from './harness.ts'
+import { knowledgeBase, notUuid, unknownId } from './shapes.ts'
+
+const wire = useServer()
+const off = { enabled: false, analyzer: null, options: {} }
+
+async function firstServices(
+  workspace: string,
+): Promise<{ embeddingServiceId: string; chunkingServiceId: string }> {
+  const [embedding] = await wire.items(`${workspace}/embedding-services`)
+  const [chunking] = await wire.items(`${workspace}/chunking-services`)
+  return {
+    embeddingServiceId: String(embedding!.embeddingServiceId),
+    chunkingServiceId: String(chunking!.chunkingServiceId),
+  }
+}
+
+describe('create', () => {
+  test('sequence 3: on mock, with the two first ids and a name', async () => {
+    const workspace = await makeWorkspace(wire, { kind: 'mock' })
+    const services = await firstServices(workspace)
+    await wire.exchange(`POST ${workspace}/knowledge-bases`, { name: 'handbook', ...services }, 201, {
+      ...knowledgeBase({
+        workspaceId: idOf(workspace),
+        name: 'handbook',
+        vectorCollection: 'handbook',
+        owned: true,
+        lexical: off,
+        ...services,
+      }),
+      astraQueries: [],
+    })
+  })
+
+  test('on local, services that are left out are the first of each kind, and lexical search is on', async () => {
+    const workspace = await makeWorkspace(wire)
+    const services = await firstServices(workspace)
+    await wire.exchange(`POST ${workspace}/knowledge-bases`, { name: 'short' }, 201, {
+      ...knowledgeBase({
+        name: 'short',
+        vectorCollection: 'short',
+        lexical: { enabled: true, analyzer: null, options: {} },
+        ...services,
+      }),
+      astraQueries: [],
+    })
+  })
+
+  test('every field that a caller may choose is stored; policy fields are not taken at creation', async () => {
+    const workspace = await makeWorkspace(wire)
+    const chosen = {
+      knowledgeBaseId: '3e1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d73',
+      name: 'Chosen_1',
+      description: 'all fields',
+      status: 'draft',
+      ...(await firstServices(workspace)),
+      rerankingServiceId: null,
+      language: 'en',
+      lexical: { enabled: false, analyzer: 'standard', options: { stopwords: 'none' } },
+    }
+    const sent = {
+      ...chosen,
+      vectorCollection: '',
+      attach: false,
+      policyDsl: 'allow all',
+      policyEnabled: true,
+    }
+    const { astraQueries: _, ...created } = await wire.exchange(
+      `POST ${workspace}/knowledge-bases`,
+      sent,
+      201,
+      {
+        ...knowledgeBase({ ...chosen, vectorCollection: 'Chosen_1', policyDsl: null, policyEnabled: false }),
+        astraQueries: [],
+      },
+    )
+    await wire.exchange(`GET ${workspace}/knowledge-bases`, undefined, 200, {
+      items: [created],
+      nextCursor: null,
+    })
+  })
+
+  test('vectorCollection null is as left out', async () => {
+    const workspace = await makeWorkspace(wire)
+    await wire.exchange(
+      `POST ${workspace}/knowledge-bases`,
+      { name: 'nulled', vectorCollection: null },
+      201,
+      {
+        ...knowledgeBase({ vectorCollection: 'nulled' }),
+        astraQueries: [],
+      },
+    )
+  })
+
+  test.each(['', '1abc', '_abc', 'a-b', 'a b', 'ä', `a${'b'.repeat(48)}`, 5, null])(
+    'S7.3-validation_error: the name %j is refused',
+    async name => {
+      const workspace = await makeWorkspace(wire)
+      await wire.refused(
+        `POST ${workspace}/knowledge-bases`,
+        { json: { name } },
+        400,
+        'validation_error',
+        /^name: /,
+      )
+    },
+  )
+
+  test('a name of 48 characters is taken', async () => {
+    const workspace = await makeWorkspace(wire)
+    await makeKnowledgeBase(wire, workspace, { name: `a${'b'.repeat(47)}` })
+  })
+
+  test('all three keys of lexical are asked for', async () => {
+    const workspace = await makeWorkspace(wire)
+    for (const lexical of [
+      { enabled: true },
+      { enabled: true, analyzer: null },
+      { analyzer: null, options: {} },
+      null,
+    ]) {
+      const json = { name: freshName('kb'), lexical }
+      await wire.refused(`POST ${workspace}/knowledge-bases`, { json }, 400, 'validation_error', /^lexical/)
+    }
+  })
+
+  test('S7.3-kb_name_taken S7.3-05: a name is taken once in a workspace, and free in another', async () => {
+    const workspace = await makeWorkspace(wire)
+    await makeKnowledgeBase(wire, workspace, { name: 'taken' })
+    await wire.refused(`POST ${workspace}/knowledge-bases`, { json: { name: 'taken' } }, 409, 'kb_name_taken')
+    expect(await wire.items(`${workspace}/knowledge-bases`)).toHaveLength(1)
+    await makeKnowledgeBase(wire, await makeWorkspace(wire), { name: 'taken' })
+  })
+
+  test('S7.3-kb_name_taken: of several that claim one name at once, one wins', async () => {
+    const workspace = await makeWorkspace(wire)
+    const replies = await Promise.all(
+      Array.from({ length: 6 }, () =>
+        wire.send(`POST ${workspace}/knowledge-bases`, { json: { name: 'raced' } }),
+      ),
+    )
+    expect(replies.map(reply => reply.status).sort()).toEqual([201, 409, 409, 409, 409, 409])
+    expect(await wire.items(`${workspace}/knowledge-bases`)).toHaveLength(1)
+  })
+
+  test('S7.3-conflict: an id that is taken is 409', async () => {
+    const workspace = await makeWorkspace(wire)
+    const knowledgeBaseId = idOf(await makeKnowledgeBase(wire, workspace))
+    const json = { name: freshName('kb'), knowledgeBaseId }
+    await wire.refused(`POST ${workspace}/knowledge-bases`, { json }, 409, 'conflict')
+  })
+
+  test('S7.3-embedding_service_not_found S7.3-chunking_service_not_found: unknown services', async () => {
+    const list = `${await makeWorkspace(wire)}/knowledge-bases`
+    const name = 'unbound'
+    const cases = [
+      [{ embeddingServiceId: unknownId }, 'embedding_service_not_found'],
+      [{ chunkingServiceId: unknownId }, 'chunking_service_not_found'],
+      [{ rerankingServiceId: unknownId }, 'reranking_service_not_found'],
+    ] as const
+    for (const [ids, code] of cases) await wire.refused(`POST ${list}`, { json: { name, ...ids } }, 404, code)
+    expect(await wire.items(list)).toEqual([])
+  })
+
+  test('S1-07: the services of another workspace are unknown', async () => {
+    const foreign = await firstServices(await makeWorkspace(wire))
+    const list = `${await makeWorkspace(wire)}/knowledge-bases`
+    const { embeddingServiceId, chunkingServiceId } = foreign
+    await wire.refused(
+      `POST ${list}`,
+      { json: { name: 'a', embeddingServiceId } },
+      404,
+      'embedding_service_not_found',
+    )
+    await wire.refused(
+      `POST ${list}`,
+      { json: { name: 'a', chunkingServiceId } },
+      404,
+      'chunking_service_not_found',
+    )
+  })
+
+  test.each(['hcd', 'openrag'])(
+    'S7.3-driver_unavailable: on an %s workspace there is no driver, and no row is left',
+    async kind => {
+      const workspace = await makeWorkspace(wire, { kind })
+      const list = `${workspace}/knowledge-bases`
+      await wire.refused(
+        `POST ${list}`,
+        { json: { name: 'a', ...(await firstServices(workspace)) } },
+        503,
+        'driver_unavailable',
+      )
+      expect(await wire.items(list)).toEqual([])
+    },
+  )
+})
+
+describe('order of the checks (contract 5.3)', () => {
+  const nowhere = `/api/v1/workspaces/${unknownId}/knowledge-bases`
+  const unknown = {
+    embeddingServiceId: unknownId,
+    chunkingServiceId: unknownId,
+    rerankingServiceId: unknownId,
+  }
+
+  test('S7.3-vector_collection_not_allowed: an owned base names no collection; said even before the workspace', async () => {
+    const list = `${await makeWorkspace(wire)}/knowledge-bases`
+    const json = { name: 'a', vectorCollection: 'a' }
+    await wire.refused(`POST ${list}`, { json }, 400, 'vector_collection_not_allowed')
+    await wire.refused(`POST ${nowhere}`, { json }, 400, 'vector_collection_not_allowed')
+    expect(await wire.items(list)).toEqual([])
+  })
+
+  test('S7.3-workspace_not_found: then the workspace', async () => {
+    await wire.refused(`POST ${nowhere}`, { json: { name: 'a', ...unknown } }, 404, 'workspace_not_found')
+  })
+
+  test('then the name, then the services one by one, then the id', async () => {
+    const workspace = await makeWorkspace(wire)
+    const list = `${workspace}/knowledge-bases`
+    const knowledgeBaseId = idOf(await makeKnowledgeBase(wire, workspace, { name: 'held' }))
+    const services = await firstServices(workspace)
+    const body = { name: 'free', knowledgeBaseId, ...unknown }
+    await wire.refused(`POST ${list}`, { json: { ...body, name: 'held' } }, 409, 'kb_name_taken')
+    await wire.refused(`POST ${list}`, { json: body }, 404, 'embedding_service_not_found')
+    const { embeddingServiceId } = services
+    await wire.refused(
+      `POST ${list}`,
+      { json: { ...body, embeddingServiceId } },
+      404,
+      'chunking_service_not_found',
+    )
+    await wire.refused(`POST ${list}`, { json: { ...body, ...services } }, 404, 'reranking_service_not_found')
+    await wire.refused(
+      `POST ${list}`,
+      { json: { ...body, ...services, rerankingServiceId: null } },
+      409,
+      'conflict',
+    )
+    expect(await wire.items(list)).toHaveLength(1)
+  })
+
+  test('attaching: a collection is asked for, then its name, then the workspace', async () => {
+    for (const vectorCollection of [undefined, null, ''])
+      await wire.refused(
+        `POST ${nowhere}`,
+        { json: { name: 'a', attach: true, vectorCollection } },
+        400,
+        'vector_collection_required',
+      )
+    const other = { name: 'a', attach: true, vectorCollection: 'b' }
+    await wire.refused(`POST ${nowhere}`, { json: other }, 400, 'kb_name_must_match_collection')
+    const same = { name: 'a', attach: true, vectorCollection: 'a', ...unknown }
+    await wire.refused(`POST ${nowhere}`, { json: same }, 404, 'workspace_not_found')
+  })
+
+  test.each(['local', 'mock'])('attaching on %s: the embedder, then the collection', async kind => {
+    const workspace = await makeWorkspace(wire, { kind })
+    const list = `${workspace}/knowledge-bases`
+    const services = await firstServices(workspace)
+    const body = { name: 'absent', attach: true, vectorCollection: 'absent', ...unknown }
+    await wire.refused(`POST ${list}`, { json: body }, 404, 'embedding_service_not_found')
+    const { embeddingServiceId } = services
+    await wire.refused(`POST ${list}`, { json: { ...body, embeddingServiceId } }, 404, 'collection_not_found')
+    expect(await wire.items(list)).toEqual([])
+  })
+
+  test('S7.3-collection_name_taken: a collection that a knowledge base holds cannot be attached again', async () => {
+    const workspace = await makeWorkspace(wire)
+    const list = `${workspace}/knowledge-bases`
+    await makeKnowledgeBase(wire, workspace, { name: 'held' })
+    const json = { name: 'held', attach: true, vectorCollection: 'held', ...(await firstServices(workspace)) }
+    const reply = await wire.send(`POST ${list}`, { json })
+    expect(reply.status, reply.text).toBe(409)
+    expect((reply.body as { error: Row }).error.code).toMatch(/^(collection_name_taken|conflict)$/)
+    expect(await wire.items(list)).toHaveLength(1)
+  })
+})
+
+describe('show, list, change, delete', () => {
+  test('GET adds the state of the built-in embedder; the list does not', async () => {
+    const workspace = await makeWorkspace(wire)
+    const kb = await makeKnowledgeBase(wire, workspace)
+    await wire.exchange(`GET ${kb}`, undefined, 200, {
+      ...knowledgeBase({ knowledgeBaseId: idOf(kb) }),
+      embedder: { version: anyText, state: 'placeholder', fittedChunks: 0, chunks: 0 },
+    })
+    await wire.exchange(`GET ${workspace}/knowledge-bases`, undefined, 200, {
+      items: [knowledgeBase({ knowledgeBaseId: idOf(kb) })],
+      nextCursor: null,
+    })
+  })
+
+  test('with another embedding service there is no such state', async () => {
+    const workspace = await makeWorkspace(wire, { kind: 'mock' })
+    const kb = await makeKnowledgeBase(wire, workspace, await firstServices(workspace))
+    await wire.exchange(`GET ${kb}`, undefined, 200, knowledgeBase({ lexical: off }))
+  })
+
+  test('PATCH changes what may change; null clears', async () => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire), {
+      description: 'before',
+      language: 'en',
+    })
+    const { embedder: _, ...before } = await wire.get(kb)
+    await past(before.updatedAt)
+    const patch = {
+      description: null,
+      status: 'deprecated',
+      rerankingServiceId: null,
+      language: null,
+      lexical: { enabled: false, analyzer: null, options: { a: 'b' } },
+      policyDsl: 'anything at all',
+      policyEnabled: true,
+    }
+    const updatedAt = knowledgeBase().updatedAt
+    const after = await wire.exchange(`PATCH ${kb}`, patch, 200, { ...before, ...patch, updatedAt })
+    expect(String(after.updatedAt) > String(before.updatedAt)).toBe(true)
+    await past(after.updatedAt)
+    const touched = await wire.exchange(`PATCH ${kb}`, {}, 200, { ...after, updatedAt })
+    expect(String(touched.updatedAt) > String(after.updatedAt)).toBe(true)
+  })
+
+  test.each([
+    ['name', 'other'],
+    ['embeddingServiceId', unknownId],
+    ['chunkingServiceId', unknownId],
+    ['vectorCollection', 'other'],
+    ['owned', false],
+    ['knowledgeBaseId', unknownId],
+    ['colour', 'red'],
+  ])('S7.3-13: %s is fixed or unknown; a PATCH with it is refused by name', async (field, value) => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
+    const before = await wire.get(kb)
+    const json = { description: 'never', [field]: value }
+    await wire.refused(`PATCH ${kb}`, { json }, 400, 'validation_error', new RegExp(field))
+    await wire.exchange(`GET ${kb}`, undefined, 200, before)
+  })
+
+  test('PATCH with an unknown reranking service is 404', async () => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
+    await wire.refused(
+      `PATCH ${kb}`,
+      { json: { rerankingServiceId: unknownId } },
+      404,
+      'reranking_service_not_found',
+    )
+  })
+
+  test('sequence 12: DELETE is 204 with an empty body, its documents are gone, its name is free', async () => {
+    const workspace = await makeWorkspace(wire)
+    const kb = await makeKnowledgeBase(wire, workspace, { name: 'ended' })
+    const documentId = await wire.make(`${kb}/documents`, {}, 'documentId')
+    await wire.exchange(`DELETE ${kb}`, undefined, 204, undefined)
+    await wire.refused(`GET ${kb}`, {}, 404, 'knowledge_base_not_found')
+    await wire.refused(`GET ${kb}/documents/${documentId}`, {}, 404, 'knowledge_base_not_found')
+    const again = await makeKnowledgeBase(wire, workspace, { name: 'ended' })
+    expect(await wire.items(`${again}/documents`)).toEqual([])
+    await wire.exchange(`POST ${again}/search`, { text: 'anything' }, 200, [])
+  })
+
+  test('S7.3-knowledge_base_not_found: an unknown id is 404 on every route below it', async () => {
+    const kb = `${await makeWorkspace(wire)}/knowledge-bases/${unknownId}`
+    const words = new RegExp(`^knowledge base '${unknownId}' not found$`)
+    await wire.refused(`GET ${kb}`, {}, 404, 'knowledge_base_not_found', words)
+    const lines: [string, unknown?][] = [
+      [`PATCH ${kb}`, {}],
+      [`DELETE ${kb}`],
+      [`POST ${kb}/search`, { text: 'x' }],
+      [`GET ${kb}/documents`],
+      [`POST ${kb}/documents`, {}],
+      [`GET ${kb}/documents/${unknownId}`],
+      [`PATCH ${kb}/documents/${unknownId}`, {}],
+      [`DELETE ${kb}/documents/${unknownId}`],
+      [`POST ${kb}/documents/bulk-delete`, { documentIds: [unknownId] }],
+      [`GET ${kb}/documents/${unknownId}/chunks`],
+      [`POST ${kb}/ingest`, { text: 'x' }],
+      [`POST ${kb}/records`, { records: [{ id: 'a', text: 'x' }] }],
+      [`DELETE ${kb}/records/a`],
+    ]
+    for (const [line, json] of lines)
+      await wire.refused(line, json === undefined ? {} : { json }, 404, 'knowledge_base_not_found')
+    const raw = '{"text":"x"}\n'
+    const headers = { 'content-type': 'application/x-ndjson' }
+    await wire.refused(`POST ${kb}/ingest/batch`, { raw, headers }, 404, 'knowledge_base_not_found')
+  })
+
+  test('S7.3-workspace_not_found: the workspace is named before the knowledge base', async () => {
+    const kb = `/api/v1/workspaces/${unknownId}/knowledge-bases/${unknownId}`
+    for (const line of [`GET ${kb}`, `DELETE ${kb}`, `GET ${kb}/documents`])
+      await wire.refused(line, {}, 404, 'workspace_not_found')
+    await wire.refused(`POST ${kb}/search`, { json: { text: 'x' } }, 404, 'workspace_not_found')
+  })
+
+  test('ids are UUIDs', async () => {
+    const path = `${await makeWorkspace(wire)}/knowledge-bases/${notUuid}`
+    await wire.refused(`GET ${path}`, {}, 400, 'validation_error', /^knowledgeBaseId: /)
+  })
+
+  test('a base whose embedder has met text says how far it is', async () => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
+    await wire.send(`POST ${kb}/ingest`, { json: { text: 'One short passage about gliders.' } })
+    await wire.exchange(`GET ${kb}`, undefined, 200, {
+      ...knowledgeBase(),
+      embedder: {
+        version: anyText,
+        state: oneOf('placeholder', 'fitting', 'ready'),
+        fittedChunks: oneOf(0, 1),
+        chunks: 1,
+      },
+    })
+  })
+})

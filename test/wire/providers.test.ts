@@ -1,0 +1,223 @@
+import { mkdir, writeFile } from 'node:fs/promises'
+import { join } from 'node:path'
+import { afterAll, beforeAll, beforeEach, describe, expect, test } from 'vitest'
+import { deadUrl, type FakeProvider, startFakeProvider } from './fake-provider.ts'
+import { idOf, ingest, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
+import { type Row, useServer } from './harness.ts'
+
+const secret = 'sk-operator-secret-0123456789'
+const wire = useServer({ env: { OPENAI_API_KEY: secret } })
+const dimension = 8
+let provider: FakeProvider
+
+beforeAll(async () => {
+  provider = await startFakeProvider(dimension)
+})
+beforeEach(() => {
+  Object.assign(provider, { dimension, refusals: [], received: [] })
+})
+afterAll(() => provider.close())
+
+/** A knowledge base that embeds with the fake, unless said otherwise. */
+async function makeRemotePlace(service: object = {}, workspace?: string): Promise<string> {
+  const home = workspace ?? (await makeWorkspace(wire))
+  const embeddingServiceId = await wire.make(
+    `${home}/embedding-services`,
+    {
+      name: 'remote',
+      provider: 'ollama',
+      modelName: 'fake-model',
+      embeddingDimension: dimension,
+      endpointBaseUrl: provider.url,
+      ...service,
+    },
+    'embeddingServiceId',
+  )
+  const chunking = (await wire.items(`${home}/chunking-services`)).find(
+    item => item.name === 'recursive-char-1000',
+  )
+  return makeKnowledgeBase(wire, home, { embeddingServiceId, chunkingServiceId: chunking!.chunkingServiceId })
+}
+
+describe('an OpenAI-compatible provider', () => {
+  test('embeds chunks and queries: its path, its model, one text for each chunk, in batches', async () => {
+    const kb = await makeRemotePlace()
+    const chunker = { maxChars: 10, minChars: 0, overlapChars: 0 }
+    await ingest(wire, kb, { text: 'aaaa bbbb cccc dddd eeee ffff', chunker })
+    const sent = provider.received
+    expect(sent.every(call => call.path === '/v1/embeddings' && call.model === 'fake-model')).toBe(true)
+    expect(sent).toHaveLength(1)
+    expect(sent[0]!.input.join('')).toBe('aaaa bbbb cccc dddd eeee ffff')
+    const reply = await wire.send(`POST ${kb}/search`, { json: { text: 'aaaa bbbb ', hybrid: false } })
+    expect((reply.body as Row[])[0]).toMatchObject({ payload: { chunkText: 'aaaa bbbb ' } })
+    expect((reply.body as { score: number }[])[0]!.score).toBeCloseTo(1, 5)
+  })
+
+  test('maxBatchSize bounds a call', async () => {
+    const kb = await makeRemotePlace({ maxBatchSize: 2 })
+    await ingest(wire, kb, {
+      text: 'aaaa bbbb cccc dddd eeee',
+      chunker: { maxChars: 5, minChars: 0, overlapChars: 0 },
+    })
+    expect(provider.received.length).toBeGreaterThan(1)
+    for (const call of provider.received) expect(call.input.length).toBeLessThanOrEqual(2)
+  })
+
+  test('a passing failure is tried again', async () => {
+    const kb = await makeRemotePlace()
+    provider.refusals = [503]
+    await ingest(wire, kb, { text: 'Second time lucky.' })
+    expect(provider.received).toHaveLength(2)
+  })
+
+  test('endpointPath is joined to the base URL', async () => {
+    const kb = await makeRemotePlace({
+      endpointBaseUrl: provider.url.replace(/\/v1$/, ''),
+      endpointPath: '/v1',
+    })
+    await ingest(wire, kb, { text: 'By another way.' })
+    expect(provider.received[0]!.path).toBe('/v1/embeddings')
+  })
+
+  test('lexical search alone, and search by vector, call no provider', async () => {
+    const kb = await makeRemotePlace()
+    await ingest(wire, kb, { text: 'One passage.' })
+    provider.received.length = 0
+    expect(
+      (await wire.send(`POST ${kb}/search`, { json: { text: 'passage', lexicalWeight: 1 } })).body,
+    ).toHaveLength(1)
+    expect(
+      (await wire.send(`POST ${kb}/search`, { json: { vector: [1, 0, 0, 0, 0, 0, 0, 0] } })).body,
+    ).toHaveLength(1)
+    expect(provider.received).toEqual([])
+  })
+})
+
+describe('S7.3-embedding_unavailable', () => {
+  test.each(['ollama', 'openai'])('an address where nothing listens: %s', async name => {
+    const kb = await makeRemotePlace({ provider: name, endpointBaseUrl: await deadUrl() })
+    await wire.refused(`POST ${kb}/ingest`, { json: { text: 'Lost.' } }, 503, 'embedding_unavailable')
+    await wire.refused(`POST ${kb}/search`, { json: { text: 'lost' } }, 503, 'embedding_unavailable')
+    const records = [{ id: 'a', text: 'lost' }]
+    await wire.refused(`POST ${kb}/records`, { json: { records } }, 503, 'embedding_unavailable')
+  })
+
+  test('the document stays as failed, and the same text may be sent again', async () => {
+    const kb = await makeRemotePlace()
+    provider.refusals = Array(20).fill(401)
+    await wire.refused(`POST ${kb}/ingest`, { json: { text: 'Try me again.' } }, 503, 'embedding_unavailable')
+    const [failed] = await wire.items(`${kb}/documents`)
+    expect(failed).toMatchObject({ status: 'failed', errorMessage: expect.stringMatching(/\S/) })
+    provider.refusals = []
+    await ingest(wire, kb, { text: 'Try me again.' })
+    const statuses = (await wire.items(`${kb}/documents`)).map(item => item.status)
+    expect(statuses.filter(status => status === 'ready')).toHaveLength(1)
+  })
+
+  test.each([401, 404, 500])('a provider that answers %i; its words do not reach the wire', async status => {
+    const kb = await makeRemotePlace()
+    provider.refusals = Array(20).fill(status)
+    const reply = await wire.refused(
+      `POST ${kb}/search`,
+      { json: { text: 'x' } },
+      503,
+      'embedding_unavailable',
+    )
+    expect(reply.text).not.toContain('sk-provider-detail')
+    const listed = await wire.send(`GET ${kb}/documents`)
+    expect(listed.text).not.toContain('sk-provider-detail')
+  })
+
+  test('a provider that nobody can call', async () => {
+    const kb = await makeRemotePlace({ provider: 'nvidia', endpointBaseUrl: null })
+    await wire.refused(`POST ${kb}/ingest`, { json: { text: 'x' } }, 503, 'embedding_unavailable')
+  })
+
+  test('a secret that the operator did not release for this host is never sent to it (security decision 1)', async () => {
+    for (const credentialRef of ['env:OPENAI_API_KEY', 'env:HOME', 'file:/etc/hostname']) {
+      const kb = await makeRemotePlace({ provider: 'openai', credentialRef, authType: 'api_key' })
+      const reply = await wire.refused(
+        `POST ${kb}/ingest`,
+        { json: { text: 'x' } },
+        503,
+        'embedding_unavailable',
+      )
+      expect(reply.text).not.toContain(secret)
+    }
+    expect(provider.received).toEqual([])
+  })
+
+  test('a file below secrets/<workspaceId> in the data directory is released to this workspace alone', async () => {
+    const workspace = await makeWorkspace(wire)
+    const folder = join(wire.serving.dataDir, 'secrets', idOf(workspace))
+    await mkdir(folder, { recursive: true, mode: 0o700 })
+    await writeFile(join(folder, 'provider-key'), 'sk-of-this-workspace\n', { mode: 0o600 })
+    const service = {
+      provider: 'openai',
+      authType: 'api_key',
+      credentialRef: `file:${join(folder, 'provider-key')}`,
+    }
+    await ingest(wire, await makeRemotePlace(service, workspace), { text: 'Released.' })
+    expect(provider.received[0]!.authorization).toBe('Bearer sk-of-this-workspace')
+    provider.received.length = 0
+    const foreign = await makeRemotePlace(service)
+    await wire.refused(`POST ${foreign}/ingest`, { json: { text: 'Not.' } }, 503, 'embedding_unavailable')
+    expect(provider.received).toEqual([])
+  })
+})
+
+describe('S7.3-embedding_dimension_mismatch', () => {
+  test('vectors of another length than the service says', async () => {
+    const kb = await makeRemotePlace()
+    provider.dimension = dimension + 1
+    await wire.refused(
+      `POST ${kb}/ingest`,
+      { json: { text: 'Too long.' } },
+      400,
+      'embedding_dimension_mismatch',
+    )
+    await wire.refused(`POST ${kb}/search`, { json: { text: 'x' } }, 400, 'embedding_dimension_mismatch')
+    const records = [{ id: 'a', text: 'x' }]
+    await wire.refused(`POST ${kb}/records`, { json: { records } }, 400, 'embedding_dimension_mismatch')
+    provider.dimension = dimension
+    await wire.exchange(`POST ${kb}/search`, { text: 'x', hybrid: false }, 200, [])
+    expect((await wire.items(`${kb}/documents`)).map(item => item.status)).toEqual(['failed'])
+  })
+})
+
+describe('S8-04: text over its limit is refused before any provider is called', () => {
+  test('search, record and ingest', async () => {
+    const kb = await makeRemotePlace()
+    const long = 'x'.repeat(8_193)
+    await wire.refused(`POST ${kb}/search`, { json: { text: long } }, 400, 'validation_error', /^text: /)
+    const records = [
+      { id: 'a', text: 'fine' },
+      { id: 'b', text: 'x'.repeat(16_385) },
+    ]
+    await wire.refused(
+      `POST ${kb}/records`,
+      { json: { records } },
+      400,
+      'validation_error',
+      /^records\.1\.text: /,
+    )
+    const text = 'x'.repeat(20_000_001)
+    await wire.refused(`POST ${kb}/ingest`, { json: { text } }, 400, 'validation_error', /^text: /)
+    expect(provider.received).toEqual([])
+    expect(await wire.items(`${kb}/documents`)).toEqual([])
+    await wire.exchange(`POST ${kb}/search`, { vector: [1, 0, 0, 0, 0, 0, 0, 0] }, 200, [])
+  })
+})
+
+test('an overwrite whose embedding fails keeps the old document and its hits', async () => {
+  const kb = await makeRemotePlace()
+  const old = await ingest(wire, kb, { text: 'Old and kept.', sourceFilename: 'a.txt' })
+  provider.refusals = Array(20).fill(401)
+  const json = { text: 'New and lost.', sourceFilename: 'a.txt', overwriteOnNameConflict: true }
+  await wire.refused(`POST ${kb}/ingest`, { json }, 503, 'embedding_unavailable')
+  expect(await wire.get(`${kb}/documents/${old}`)).toMatchObject({ status: 'ready' })
+  const found = await wire.send(`POST ${kb}/search`, { json: { text: 'kept', lexicalWeight: 1 } })
+  expect(found.body).toMatchObject([{ payload: { documentId: old } }])
+  const lost = await wire.send(`POST ${kb}/search`, { json: { text: 'lost', lexicalWeight: 1 } })
+  expect(lost.body).toEqual([])
+})

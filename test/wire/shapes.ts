@@ -1,0 +1,197 @@
+import { anyText, isoMs, uuid } from './exactly.ts'
+
+type Fields = Record<string, unknown>
+
+export const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
+
+/** A document id that is no UUID: its variant nibble is 4. */
+export const notUuid = '11111111-2222-3333-4444-555555555555'
+
+/** The body of every failure. @see specification 7.1 */
+export function failure(code: string): Fields {
+  return {
+    error: {
+      code,
+      message: anyText,
+      requestId: anyText,
+      hint: anyText,
+      docs: `docs/errors.md#${code.replaceAll('_', '-')}`,
+    },
+  }
+}
+
+/** @see contract 3.1 */
+export function workspace(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    name: anyText,
+    kind: 'local',
+    url: null,
+    keyspace: null,
+    credentials: {},
+    rlacEnabled: false,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 4.1, 4.2 */
+export function chunkingService(known: Fields = {}): Fields {
+  return {
+    chunkingServiceId: uuid,
+    workspaceId: uuid,
+    name: anyText,
+    description: null,
+    status: 'active',
+    engine: anyText,
+    engineVersion: null,
+    strategy: null,
+    maxChunkSize: null,
+    minChunkSize: null,
+    chunkUnit: null,
+    overlapSize: null,
+    overlapUnit: null,
+    preserveStructure: null,
+    language: null,
+    readingOrder: null,
+    maxPayloadSizeKb: null,
+    enableOcr: null,
+    extractTables: null,
+    extractFigures: null,
+    endpointBaseUrl: null,
+    endpointPath: null,
+    requestTimeoutMs: null,
+    authType: 'none',
+    credentialRef: null,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 4.1, 4.3 */
+export function embeddingService(known: Fields = {}): Fields {
+  return {
+    embeddingServiceId: uuid,
+    workspaceId: uuid,
+    name: anyText,
+    description: null,
+    status: 'active',
+    provider: anyText,
+    modelName: anyText,
+    embeddingDimension: 1024,
+    distanceMetric: 'cosine',
+    maxBatchSize: null,
+    maxInputTokens: null,
+    supportedLanguages: [],
+    supportedContent: [],
+    endpointBaseUrl: null,
+    endpointPath: null,
+    requestTimeoutMs: null,
+    authType: 'none',
+    credentialRef: null,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 5.1 */
+export function knowledgeBase(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    knowledgeBaseId: uuid,
+    name: anyText,
+    description: null,
+    status: 'active',
+    embeddingServiceId: uuid,
+    chunkingServiceId: uuid,
+    rerankingServiceId: null,
+    language: null,
+    vectorCollection: anyText,
+    owned: true,
+    lexical: { enabled: true, analyzer: null, options: {} },
+    policyDsl: null,
+    policyEnabled: false,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 6.1 */
+export function document(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    knowledgeBaseId: uuid,
+    documentId: uuid,
+    sourceDocId: null,
+    sourceFilename: null,
+    fileType: null,
+    fileSize: null,
+    contentHash: null,
+    chunkTotal: null,
+    ingestedAt: null,
+    updatedAt: isoMs,
+    status: 'pending',
+    errorMessage: null,
+    metadata: {},
+    visibleTo: null,
+    ownerPrincipalId: null,
+    ...known,
+  }
+}
+
+/** The seeds of a workspace, as every kind has them. @see contract 4.7 */
+export const recursiveSeed = {
+  name: 'recursive-char-1000',
+  description: anyText,
+  engine: 'langchain_ts',
+  strategy: 'recursive',
+  chunkUnit: 'characters',
+  maxChunkSize: 1000,
+  minChunkSize: 100,
+  overlapSize: 150,
+  overlapUnit: 'characters',
+  preserveStructure: true,
+}
+
+export const lineSeed = {
+  name: 'line-rows-1',
+  description: anyText,
+  engine: 'langchain_ts',
+  strategy: 'line',
+  chunkUnit: 'rows',
+  maxChunkSize: 1,
+  minChunkSize: 0,
+  overlapSize: 0,
+  overlapUnit: 'rows',
+  preserveStructure: true,
+}
+
+export const mockSeed = {
+  name: 'mock-embedder',
+  description: anyText,
+  provider: 'mock',
+  modelName: 'mock-embedder',
+  embeddingDimension: 1024,
+  distanceMetric: 'cosine',
+  maxBatchSize: 1000,
+  maxInputTokens: 8192,
+  supportedLanguages: ['en', 'multi'],
+  supportedContent: ['text'],
+}
+
+export const remoteSeed = {
+  name: 'nvidia-nv-embedqa-e5-v5',
+  description: anyText,
+  provider: 'nvidia',
+  modelName: 'nvidia/nv-embedqa-e5-v5',
+  embeddingDimension: 1024,
+  distanceMetric: 'cosine',
+  maxBatchSize: 64,
+  maxInputTokens: 512,
+  supportedLanguages: ['multi'],
+  supportedContent: ['text'],
+}
