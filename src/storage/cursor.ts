@@ -37,7 +37,10 @@ export class Cursors {
 
 function parse(cursor: string): Value[] | undefined {
   try {
-    const parts: unknown = JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8'))
+    const bytes = Buffer.from(cursor, 'base64url')
+    // Decoding skips what is no base64url, so one cursor would have many spellings.
+    if (bytes.toString('base64url') !== cursor) return undefined
+    const parts: unknown = JSON.parse(bytes.toString('utf8'))
     return Array.isArray(parts) && parts.every(isValue) ? parts : undefined
   } catch {
     return undefined
