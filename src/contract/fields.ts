@@ -32,7 +32,7 @@ function issueCode(code: ErrorCode) {
 }
 
 function isScalar(value: unknown): value is Scalar {
-  return value === null || ['string', 'number', 'boolean'].includes(typeof value)
+  return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
 }
 
 /** Report the first key of a map that may not stand in a payload. */
