@@ -26,7 +26,10 @@ interface Embedder {
 const cut = 10
 /** Long enough that no abstract is cut. */
 const wholeChars = 100_000
-const { values, positionals } = parseArgs({ allowPositionals: true, options: { chunker: { type: 'string' } } })
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { chunker: { type: 'string' } },
+})
 const folder = positionals[0] ?? '../shared/data/cranfield'
 
 function lines<T>(name: string): T[] {
@@ -55,7 +58,10 @@ function quality(ranking: readonly string[], grades: Map<string, number>) {
   const ideal = gain([...grades.values()].sort((a, b) => b - a))
   const relevant = [...grades.values()].filter(grade => grade > 0).length
   const found = ranking.slice(0, cut).filter(id => (grades.get(id) ?? 0) > 0).length
-  return { ndcg: ideal ? gain(ranking.map(id => grades.get(id) ?? 0)) / ideal : 0, recall: relevant ? found / relevant : 0 }
+  return {
+    ndcg: ideal ? gain(ranking.map(id => grades.get(id) ?? 0)) / ideal : 0,
+    recall: relevant ? found / relevant : 0,
+  }
 }
 
 async function ingest(server: Server, base: string): Promise<Map<string, string>> {
@@ -63,7 +69,9 @@ async function ingest(server: Server, base: string): Promise<Map<string, string>
   const chunker = values.chunker === 'whole' ? { maxChars: wholeChars } : undefined
   const body = lines<Entry>('corpus.jsonl')
     .filter(entry => entry.text)
-    .map(entry => JSON.stringify({ text: entry.text, sourceDocId: entry._id, metadata: { title: entry.title }, chunker }))
+    .map(entry =>
+      JSON.stringify({ text: entry.text, sourceDocId: entry._id, metadata: { title: entry.title }, chunker }),
+    )
     .join('\n')
   const response = await fetch(`${server.url}${base}/ingest/batch`, {
     method: 'POST',
@@ -117,14 +125,19 @@ const modes: Record<string, object> = {
 
 const server = await startServer()
 try {
-  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', { name: 'bench' })
+  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', '/api/v1/workspaces', {
+    name: 'bench',
+  })
   const bases = `/api/v1/workspaces/${workspaceId}/knowledge-bases`
-  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POST', bases, { name: 'cranfield' })
+  const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POST', bases, {
+    name: 'cranfield',
+  })
   const base = `${bases}/${knowledgeBaseId}`
   const sourceIds = await ingest(server, base)
   await untilReady(server, base)
   const rows: string[][] = []
-  for (const [name, mode] of Object.entries(modes)) rows.push([name, ...(await score(server, base, sourceIds, mode))])
+  for (const [name, mode] of Object.entries(modes))
+    rows.push([name, ...(await score(server, base, sourceIds, mode))])
   console.log(table(['mode', 'nDCG@10', 'recall@10', 'p50 ms', 'p99 ms'], rows))
 } finally {
   await server.stop()

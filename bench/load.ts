@@ -1,7 +1,10 @@
 import { Agent, request } from 'undici'
 
 /** Requests per second of one path over some seconds, by a fixed number of connections. */
-export async function throughput(url: string, options: { seconds: number; connections: number }): Promise<number> {
+export async function throughput(
+  url: string,
+  options: { seconds: number; connections: number },
+): Promise<number> {
   const dispatcher = new Agent({ connections: options.connections, pipelining: 1 })
   const end = performance.now() + options.seconds * 1_000
   let answered = 0

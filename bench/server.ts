@@ -21,7 +21,12 @@ export function temporaryFolder(): string {
 
 /** Arguments and environment with which a command sees nothing but its data directory. */
 export function wb(dataDir: string, ...args: string[]) {
-  const environment = { ...process.env, WB_DATA_DIR: dataDir, XDG_CONFIG_HOME: join(dataDir, 'config'), CI: 'true' }
+  const environment = {
+    ...process.env,
+    WB_DATA_DIR: dataDir,
+    XDG_CONFIG_HOME: join(dataDir, 'config'),
+    CI: 'true',
+  }
   return { command: process.execPath, args: [bin, ...args], env: environment }
 }
 
@@ -54,7 +59,12 @@ async function readyLine(child: ChildProcess): Promise<{ url: string; pid: numbe
 }
 
 /** One JSON call; throws the envelope's words on a failure. */
-export async function call<T>(server: { url: string }, method: string, path: string, body?: unknown): Promise<T> {
+export async function call<T>(
+  server: { url: string },
+  method: string,
+  path: string,
+  body?: unknown,
+): Promise<T> {
   const response = await fetch(new URL(path, server.url), {
     method,
     headers: body === undefined ? {} : { 'content-type': 'application/json' },

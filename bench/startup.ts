@@ -9,7 +9,8 @@ import { call, remove, type Server, startServer, temporaryFolder, wb } from './s
 import { median, table } from './statistics.ts'
 
 const runs = 15
-const question = 'what similarity laws must be obeyed when constructing aeroelastic models of heated high speed aircraft'
+const question =
+  'what similarity laws must be obeyed when constructing aeroelastic models of heated high speed aircraft'
 const corpus = `${process.argv[2] ?? '../shared/data/cranfield'}/corpus.jsonl`
 
 interface Command {
@@ -40,7 +41,11 @@ function compare(commands: readonly Command[]): string[][] {
     for (const command of commands) times.get(command.name)!.push(run(command))
   }
   const base = median(bare)
-  const rows = [...times].map(([name, sample]) => [name, median(sample).toFixed(0), (median(sample) / base).toFixed(2)])
+  const rows = [...times].map(([name, sample]) => [
+    name,
+    median(sample).toFixed(0),
+    (median(sample) / base).toFixed(2),
+  ])
   return [['node -e 0', base.toFixed(0), '1.00'], ...rows]
 }
 
@@ -59,7 +64,8 @@ function residentMegabytes(pid: number): string {
 const local = temporaryFolder()
 const served = temporaryFolder()
 try {
-  for (const dataDir of [local, served]) run({ name: 'ingest', dataDir, args: ['kb', 'ingest', 'cran', corpus, '--create'] })
+  for (const dataDir of [local, served])
+    run({ name: 'ingest', dataDir, args: ['kb', 'ingest', 'cran', corpus, '--create'] })
   const { server } = await untilReady(served)
   const search = ['kb', 'search', 'cran', question]
   const rows = compare([
@@ -80,7 +86,9 @@ try {
     resident = residentMegabytes(boot.server.pid)
     await boot.server.stop()
   }
-  console.log(`\nwb serve: first 200 on /readyz after ${median(ready).toFixed(0)} ms (median of 7), idle RSS ${resident} MB`)
+  console.log(
+    `\nwb serve: first 200 on /readyz after ${median(ready).toFixed(0)} ms (median of 7), idle RSS ${resident} MB`,
+  )
 } finally {
   remove(local)
   remove(served)
