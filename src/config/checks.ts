@@ -1,0 +1,97 @@
+import type { Config } from './schema.ts'
+
+/** What is wrong with a configuration, by key. The message holds no value that could be a secret. */
+export interface Problem {
+  key: string
+  message: string
+}
+
+/** What no single key can tell: rules between keys. @see contract: configuration */
+export function crossCheck(config: Config): Problem[] {
+  return [
+    ...authProblems(config),
+    ...controlPlaneProblems(config),
+    ...nameProblems(config),
+    ...productionProblems(config),
+  ]
+}
+
+function when(condition: boolean, key: string, message: string): Problem[] {
+  return condition ? [{ key, message }] : []
+}
+
+/** Whether callers without a credential pass. */
+export function isOpen(config: Config): boolean {
+  return config.auth.mode === 'disabled' || config.auth.anonymousPolicy === 'allow'
+}
+
+function authProblems(config: Config): Problem[] {
+  const { auth, controlPlane } = config
+  const usesOidc = auth.mode === 'oidc' || auth.mode === 'any'
+  const refused = auth.acknowledgeOpenAccess === false && controlPlane.driver !== 'memory' && isOpen(config)
+  return [
+    ...when(
+      auth.mode === 'disabled' && auth.bootstrapTokenRef !== null,
+      'auth.bootstrapTokenRef',
+      'has no use while auth.mode is disabled; set auth.mode, or take it out',
+    ),
+    ...when(usesOidc && auth.oidc === null, 'auth.oidc', `is required with auth.mode ${auth.mode}`),
+    ...when(
+      refused,
+      'auth.acknowledgeOpenAccess',
+      'is false and callers without a credential pass; set auth.mode and anonymousPolicy: reject, or acknowledge it with true',
+    ),
+  ]
+}
+
+function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): Problem[] {
+  const inMemory = controlPlane.driver === 'memory'
+  return [
+    ...when(
+      inMemory && controlPlane.jobsResume.enabled,
+      'controlPlane.jobsResume.enabled',
+      'has no use with driver memory, whose jobs end with the process',
+    ),
+    ...when(seedWorkspaces.length > 0 && !inMemory, 'seedWorkspaces', 'needs controlPlane.driver memory'),
+  ]
+}
+
+function nameProblems({ seedWorkspaces, mcp }: Config): Problem[] {
+  return [
+    ...repeated(seedWorkspaces.map(({ name }) => name)).map(at => ({
+      key: `seedWorkspaces[${at}].name`,
+      message: 'is the name of an earlier workspace',
+    })),
+    ...repeated(mcp.stdioServers.map(({ id }) => id)).map(at => ({
+      key: `mcp.stdioServers[${at}].id`,
+      message: 'is the id of an earlier server',
+    })),
+  ]
+}
+
+/** Places of entries that stand earlier in the list too. */
+function repeated(entries: readonly string[]): number[] {
+  return entries.flatMap((entry, at) => (entries.indexOf(entry) < at ? [at] : []))
+}
+
+function productionProblems({ runtime, controlPlane, auth }: Config): Problem[] {
+  if (runtime.environment !== 'production') return []
+  const client = auth.oidc?.client
+  const insecure = runtime.publicOrigin !== null && new URL(runtime.publicOrigin).protocol !== 'https:'
+  return [
+    ...when(controlPlane.driver === 'memory', 'controlPlane.driver', 'must not be memory in production'),
+    ...when(auth.mode === 'disabled', 'auth.mode', 'must not be disabled in production'),
+    ...when(auth.anonymousPolicy !== 'reject', 'auth.anonymousPolicy', 'must be reject in production'),
+    ...when(insecure, 'runtime.publicOrigin', 'must be an https URL in production'),
+    ...when(
+      client?.sessionSecretRef === null,
+      'auth.oidc.client.sessionSecretRef',
+      'is required in production, so that sessions outlive a restart',
+    ),
+    ...when(
+      !!client && runtime.publicOrigin === null,
+      'runtime.publicOrigin',
+      'is required in production when browser login is configured',
+    ),
+  ]
+}

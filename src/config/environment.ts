@@ -1,0 +1,52 @@
+import { readManagedEnv } from './managed-env.ts'
+
+/** What the runtime takes from its environment: the process's variables, then those of the managed file. */
+export interface Environment {
+  /** A variable as it is, the empty text included. */
+  get(name: string): string | undefined
+  /** What `/version` tells of the build. */
+  readonly app: { version?: string; commit?: string; buildTime?: string }
+  readonly ollamaBaseUrl?: string
+  readonly docling: { url?: string; timeoutMs?: number }
+  /** `WB_LOG`, else `LOG_LEVEL`, in lower case, with the name of the variable. */
+  readonly log?: { level: string; name: 'WB_LOG' | 'LOG_LEVEL' }
+}
+
+/** The environment of this process, with the managed file of its data directory. */
+export function processEnvironment(dataDir: string): Environment {
+  return environmentOf(process.env, readManagedEnv(dataDir))
+}
+
+/** @param managed  gives way to `variables` where both name a variable */
+export function environmentOf(
+  variables: Readonly<Record<string, string | undefined>>,
+  managed: ReadonlyMap<string, string> = new Map(),
+): Environment {
+  const known = new Map(managed)
+  for (const [name, value] of Object.entries(variables)) if (value !== undefined) known.set(name, value)
+  const filled = (name: string) => known.get(name)?.trim() || undefined
+  return {
+    get: name => known.get(name),
+    app: {
+      version: filled('APP_VERSION'),
+      commit: filled('APP_COMMIT'),
+      buildTime: filled('APP_BUILD_TIME'),
+    },
+    ollamaBaseUrl: filled('OLLAMA_BASE_URL'),
+    docling: { url: filled('DOCLING_URL'), timeoutMs: positive(filled('DOCLING_TIMEOUT_MS')) },
+    log: logLevel(filled),
+  }
+}
+
+function positive(text: string | undefined): number | undefined {
+  const value = Number(text)
+  return Number.isInteger(value) && value > 0 ? value : undefined
+}
+
+function logLevel(filled: (name: string) => string | undefined): Environment['log'] {
+  for (const name of ['WB_LOG', 'LOG_LEVEL'] as const) {
+    const level = filled(name)
+    if (level) return { level: level.toLowerCase(), name }
+  }
+  return undefined
+}

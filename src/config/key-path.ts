@@ -1,0 +1,33 @@
+export type KeyPath = readonly PropertyKey[]
+
+/** `['mcp', 'stdioServers', 0, 'id']` as `mcp.stdioServers[0].id`. */
+export function formatKey(path: KeyPath): string {
+  return path.reduce<string>((text, part) => {
+    if (typeof part === 'number') return `${text}[${part}]`
+    const name = String(part)
+    if (!/^[\w-]+$/.test(name)) return `${text}[${JSON.stringify(name)}]`
+    return text === '' ? name : `${text}.${name}`
+  }, '')
+}
+
+function isTree(value: unknown): value is object {
+  return typeof value === 'object' && value !== null
+}
+
+/** Scalars, empty lists and empty maps of a tree, in its order. */
+export function* leaves(value: unknown, path: KeyPath = []): Generator<{ path: KeyPath; value: unknown }> {
+  const entries = isTree(value) ? Object.entries(value) : []
+  if (entries.length === 0) yield { path, value }
+  const isList = Array.isArray(value)
+  for (const [name, entry] of entries) yield* leaves(entry, [...path, isList ? Number(name) : name])
+}
+
+/** Whether a tree says anything at this path. */
+export function has(tree: unknown, path: KeyPath): boolean {
+  let at: unknown = tree
+  for (const part of path) {
+    if (!isTree(at) || !Object.hasOwn(at, part)) return false
+    at = (at as Record<PropertyKey, unknown>)[part]
+  }
+  return at !== undefined
+}

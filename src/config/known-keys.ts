@@ -1,0 +1,67 @@
+import type { z } from 'zod'
+
+type Schema = z.core.$ZodType
+/** The definitions whose inside holds keys. */
+type Definition = {
+  type: string
+  shape?: Record<string, Schema>
+  innerType?: Schema
+  element?: Schema
+  valueType?: Schema
+  options?: readonly Schema[]
+  in?: Schema
+  out?: Schema
+}
+
+/** A key that a schema knows: `[]` stands for any place in a list, `*` for any name in a map. */
+export function knownKeys(schema: Schema): string[] {
+  return [...new Set(walk(schema, ''))]
+}
+
+function* walk(schema: Schema, prefix: string): Generator<string> {
+  const definition = schema._zod.def as Definition
+  for (const [name, entry] of Object.entries(definition.shape ?? {})) {
+    const key = prefix === '' ? name : `${prefix}.${name}`
+    yield key
+    yield* walk(entry, key)
+  }
+  if (definition.element) yield* walk(definition.element, `${prefix}[]`)
+  if (definition.valueType) yield* walk(definition.valueType, `${prefix}.*`)
+  for (const inner of [definition.innerType, definition.in, definition.out, ...(definition.options ?? [])])
+    if (inner) yield* walk(inner, prefix)
+}
+
+/** The known key that an unknown one most likely means: near in its own block, else by its last name anywhere. */
+export function nearestKey(unknown: string, known: readonly string[]): string {
+  const [block, name] = split(unknown)
+  const costOf = (key: string) => {
+    const [itsBlock, itsName] = split(key)
+    return distance(name, itsName) + (itsBlock === block ? 0 : Math.max(2, name.length / 3))
+  }
+  return known.reduce((best, key) => (costOf(key) < costOf(best) ? key : best))
+}
+
+function split(key: string): [block: string, name: string] {
+  const dot = key.lastIndexOf('.')
+  return [
+    key.slice(0, Math.max(dot, 0)).replace(/\[\d+\]/g, '[]'),
+    key
+      .slice(dot + 1)
+      .toLowerCase()
+      .slice(0, 64),
+  ]
+}
+
+/** Edits between two texts, by the table of Wagner and Fischer: `left.length * right.length` steps. */
+function distance(left: string, right: string): number {
+  let row = Array.from({ length: right.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= left.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= right.length; j++) {
+      const swap = row[j - 1]! + (left[i - 1] === right[j - 1] ? 0 : 1)
+      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[right.length]!
+}

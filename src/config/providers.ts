@@ -1,0 +1,28 @@
+/** A model provider that the runtime can call by name. */
+interface Provider {
+  /** Where it is when a service names no endpoint; its host is the one its usual key is released to. */
+  readonly baseUrl: string
+  /** The variable that usually holds its key; null where none is needed. */
+  readonly keyName: string | null
+}
+
+/** @see contract: model providers */
+export const providers = {
+  openai: { baseUrl: 'https://api.openai.com/v1', keyName: 'OPENAI_API_KEY' },
+  openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyName: 'OPENROUTER_API_KEY' },
+  cohere: { baseUrl: 'https://api.cohere.com/v2', keyName: 'COHERE_API_KEY' },
+  ollama: { baseUrl: 'http://localhost:11434/v1', keyName: null },
+} as const satisfies Record<string, Provider>
+
+export type ProviderName = keyof typeof providers
+
+export function isProviderName(text: string): text is ProviderName {
+  return Object.hasOwn(providers, text)
+}
+
+/** Host of each provider that takes a key, by the reference to that key. */
+export const hostOfProviderKey: ReadonlyMap<string, string> = new Map(
+  Object.values(providers).flatMap(({ baseUrl, keyName }) =>
+    keyName ? [[`env:${keyName}`, new URL(baseUrl).host] as const] : [],
+  ),
+)

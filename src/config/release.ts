@@ -1,0 +1,99 @@
+import { posix, resolve } from 'node:path'
+import { hostOfProviderKey } from './providers.ts'
+import type { Config, Release } from './schema.ts'
+import { normalizeRef } from './secret-ref.ts'
+
+/** Which references records may use, and where the secrets behind them may be sent. @see docs/configuration.md */
+export interface ReleasePolicy {
+  /** What the operator released. */
+  readonly allow: readonly Release[]
+  /** References of the configuration itself: never released to a record. */
+  readonly reserved: readonly string[]
+  /** Absolute; its folder of a workspace's id holds files that are released to that workspace. */
+  readonly secretsDir: string
+  /** Nobody signs in, and nobody else can connect: any `env:*_API_KEY` goes to the host of a known provider. */
+  readonly openLoopback: boolean
+}
+
+/** @param loopback  no other machine can connect: a loopback bind, or no port at all */
+export function releasePolicy(config: Config, dataDir: string, loopback: boolean): ReleasePolicy {
+  return {
+    allow: config.runtime.secretRefs.allow,
+    reserved: ownRefs(config),
+    secretsDir: resolve(dataDir, 'secrets'),
+    openLoopback: loopback && config.auth.mode === 'disabled',
+  }
+}
+
+/** A provider's usual key may serve a tool server too: as it goes to its provider's host alone, it stays released. */
+function ownRefs({ auth, controlPlane, chat, mcp }: Config): string[] {
+  const client = auth.oidc?.client
+  const identity = [auth.bootstrapTokenRef, client?.clientSecretRef, client?.sessionSecretRef]
+  const store = [
+    controlPlane.driver === 'astra' ? controlPlane.tokenRef : undefined,
+    controlPlane.driver === 'postgres' ? controlPlane.urlRef : undefined,
+  ]
+  const tools = [
+    chat.tools.webSearch.apiKeyRef,
+    ...mcp.stdioServers.flatMap(server => Object.values(server.secretEnv)),
+  ]
+  return [...identity, ...store, ...tools.filter(ref => !hostOfProviderKey.has(ref ?? ''))].filter(
+    ref => ref != null,
+  )
+}
+
+/**
+ * Whether the secret behind a record's reference may be sent to a host.
+ *
+ * @param host  the one that is really dialled, with its port unless that is the scheme's own
+ * @see security decision 1
+ */
+export function released(ref: string, host: string, workspaceId: string, policy: ReleasePolicy): boolean {
+  const normal = normalizeRef(ref)
+  if (normal === undefined || policy.reserved.some(own => isSame(own, normal))) return false
+  return (
+    hostOfProviderKey.get(normal) === host ||
+    isOfWorkspace(normal, workspaceId, policy.secretsDir) ||
+    (policy.openLoopback &&
+      /^env:\w+_API_KEY$/.test(normal) &&
+      [...hostOfProviderKey.values()].includes(host)) ||
+    policy.allow.some(entry => covers(entry, normal, host, workspaceId))
+  )
+}
+
+/** Case is ignored, as some platforms ignore it in paths and in names of variables. */
+function isSame(own: string, ref: string): boolean {
+  return (normalizeRef(own) ?? own).toLowerCase() === ref.toLowerCase()
+}
+
+function isOfWorkspace(ref: string, workspaceId: string, secretsDir: string): boolean {
+  return /^[\w-]+$/.test(workspaceId) && isBelow(ref, `file:${posix.join(secretsDir, workspaceId)}`)
+}
+
+function isBelow(ref: string, folder: string): boolean {
+  return ref.startsWith(folder.endsWith('/') ? folder : `${folder}/`)
+}
+
+function covers(entry: Release, ref: string, host: string, workspaceId: string): boolean {
+  const named = entry.ref === undefined ? begins(ref, entry.prefix ?? '') : normalizeRef(entry.ref) === ref
+  return (
+    named &&
+    (entry.hosts?.some(allowed => isHost(allowed.toLowerCase(), host)) ?? true) &&
+    (entry.workspaces?.includes(workspaceId) ?? true)
+  )
+}
+
+/** A file prefix ends at a path segment: `file:/run/a` does not cover `file:/run/ab`. */
+function begins(ref: string, prefix: string): boolean {
+  if (prefix === '') return false
+  if (!prefix.startsWith('file:')) return ref.startsWith(prefix)
+  const normal = normalizeRef(prefix)
+  return normal !== undefined && (ref === normal || isBelow(ref, normal))
+}
+
+/** An entry without a port covers every port; `*.example.com` covers the names below it. */
+function isHost(allowed: string, host: string): boolean {
+  const bare = host.replace(/:\d+$/, '')
+  if (allowed.startsWith('*.')) return bare.endsWith(allowed.slice(1))
+  return allowed === host || allowed === bare
+}

@@ -1,0 +1,226 @@
+import { z } from 'zod'
+import { secretRef } from '../contract/fields.ts'
+import {
+  block,
+  endpoint,
+  filled,
+  flag,
+  headerName,
+  hostName,
+  integer,
+  network,
+  origin,
+  variableName,
+  webUrl,
+} from './values.ts'
+
+export const logLevels = ['trace', 'debug', 'info', 'warn', 'error'] as const
+const role = z.enum(['viewer', 'editor', 'admin'])
+
+const release = z
+  .strictObject({
+    ref: secretRef.optional(),
+    prefix: z
+      .string()
+      .regex(
+        /^(?:env:[A-Za-z_]|file:\/|astra-cli:[^:])/,
+        'must begin like a secret reference: env:NAME or file:/path',
+      )
+      .optional(),
+    hosts: z.array(filled).min(1).optional(),
+    workspaces: z.array(z.uuid()).min(1).optional(),
+  })
+  .refine(
+    entry => (entry.ref === undefined) !== (entry.prefix === undefined),
+    'must have either ref or prefix',
+  )
+
+/** One secret reference, or all that begin alike, and where they may be sent. */
+export type Release = z.output<typeof release>
+
+const runtime = block({
+  environment: z.enum(['development', 'production']).default('development'),
+  host: hostName.default('127.0.0.1'),
+  port: integer(1, 65_535).default(8787),
+  logLevel: z.enum(logLevels).default('info'),
+  requestIdHeader: headerName.default('X-Request-Id'),
+  uiDir: z.string().nullable().default(null),
+  replicaId: filled.nullable().default(null),
+  publicOrigin: webUrl.nullable().default(null),
+  allowedHosts: z.array(hostName).default([]),
+  allowedOrigins: z.array(origin).default([]),
+  allowedEndpoints: z.array(endpoint).default([]),
+  trustProxyHeaders: z
+    .union([flag, z.array(network).min(1)], 'must be true, false, or a list of IP addresses and CIDRs')
+    .default(false),
+  csrfOriginCheck: flag.default(true),
+  rateLimit: block({
+    enabled: flag.default(true),
+    capacity: integer(1, 1_000_000).nullable().default(null),
+    authCapacity: integer(1, 1_000_000).default(120),
+    windowMs: integer(1_000, 3_600_000).default(60_000),
+  }),
+  blockPrivateNetworkEndpoints: flag.default(false),
+  maxConcurrentIngestJobs: integer(1, 1_000).default(4),
+  secretRefs: block({ allow: z.array(release).default([]) }),
+  tracing: block({
+    enabled: flag.default(false),
+    serviceName: filled.nullable().default(null),
+    exporterUrl: webUrl.nullable().default(null),
+  }),
+  telemetry: block({ enabled: flag.default(false), url: webUrl.nullable().default(null) }),
+})
+
+const pollIntervalMs = integer(50, 60_000).optional()
+const resume = {
+  jobsResume: block({
+    enabled: flag.default(false),
+    graceMs: integer(1_000, 600_000).default(60_000),
+    intervalMs: integer(1_000, 600_000).default(60_000),
+  }),
+}
+
+const controlPlane = z.preprocess(
+  value => value ?? { driver: 'sqlite' },
+  z.discriminatedUnion(
+    'driver',
+    [
+      z.strictObject({
+        driver: z.literal('sqlite'),
+        path: filled.nullable().default(null),
+        jobPollIntervalMs: pollIntervalMs,
+        ...resume,
+      }),
+      z.strictObject({ driver: z.literal('file'), root: filled, ...resume }),
+      z.strictObject({ driver: z.literal('memory'), ...resume }),
+      z.strictObject({
+        driver: z.literal('postgres'),
+        urlRef: secretRef,
+        schema: filled.default('workbase'),
+        ...resume,
+      }),
+      z.strictObject({
+        driver: z.literal('astra'),
+        endpoint: webUrl,
+        tokenRef: secretRef,
+        keyspace: filled.default('default_keyspace'),
+        reconcileOrphansOnStart: flag.default(false),
+        jobPollIntervalMs: pollIntervalMs,
+        ...resume,
+      }),
+    ],
+    'must be one of sqlite, file, memory, postgres, astra',
+  ),
+)
+
+const oidc = z.strictObject({
+  issuer: webUrl,
+  audience: z.union([filled, z.array(filled).min(1)], 'must be text, or a list of texts'),
+  jwksUri: webUrl.nullable().default(null),
+  clockToleranceSeconds: integer(0, 300).default(30),
+  claims: block({
+    subject: filled.default('sub'),
+    label: filled.default('email'),
+    workspaceScopes: filled.default('wb_workspace_scopes'),
+  }),
+  roleMapping: z
+    .strictObject({ claim: filled, values: z.record(z.string(), role), default: role.default('viewer') })
+    .nullable()
+    .default(null),
+  client: z
+    .strictObject({
+      clientId: filled,
+      clientSecretRef: secretRef.nullable().default(null),
+      redirectPath: filled.default('/auth/callback'),
+      postLogoutPath: filled.default('/'),
+      scopes: z.array(filled).min(1).default(['openid', 'profile', 'email']),
+      resource: filled.nullable().default(null),
+      sessionCookieName: headerName.default('wb_session'),
+      sessionSecretRef: secretRef.nullable().default(null),
+    })
+    .nullable()
+    .default(null),
+})
+
+const auth = block({
+  mode: z.enum(['disabled', 'apiKey', 'oidc', 'any']).default('disabled'),
+  anonymousPolicy: z.enum(['allow', 'reject']).default('allow'),
+  bootstrapTokenRef: secretRef.nullable().default(null),
+  acknowledgeOpenAccess: flag.nullable().default(null),
+  oidc: oidc.nullable().default(null),
+})
+
+const seedWorkspace = z.strictObject({
+  uid: z.uuid().optional(),
+  name: filled,
+  url: z.union([webUrl, secretRef], 'must be an http(s) URL or a secret reference').nullable().default(null),
+  kind: z.enum(['local', 'postgres', 'astra', 'hcd', 'openrag', 'mock']),
+  keyspace: filled.nullable().default(null),
+  credentials: z.record(z.string(), secretRef).default({}),
+})
+
+const timeoutMs = integer(100, 120_000).default(10_000)
+
+const chat = block({
+  enabled: flag.default(true),
+  provider: z.enum(['openrouter', 'openai', 'ollama']).default('openrouter'),
+  tokenRef: secretRef.default('env:OPENROUTER_API_KEY'),
+  baseUrl: webUrl.nullable().default(null),
+  model: filled.default('openai/gpt-4o-mini'),
+  maxOutputTokens: integer(1, 8_192).default(1_024),
+  requestTimeoutMs: integer(1, 600_000).nullable().default(null),
+  retrievalK: integer(1, 64).default(6),
+  allowDataCollection: flag.default(false),
+  systemPrompt: filled.nullable().default(null),
+  tools: block({
+    fetch: block({
+      enabled: flag.default(false),
+      timeoutMs,
+      maxResponseBytes: integer(1_024, 10_485_760).default(1_048_576),
+    }),
+    webSearch: block({
+      enabled: flag.default(false),
+      provider: z.literal('tavily').nullable().default(null),
+      apiKeyRef: secretRef.nullable().default(null),
+      timeoutMs,
+      maxResults: integer(1, 20).default(5),
+    }),
+    mcp: block({ discoveryTtlMs: integer(0, 3_600_000).default(60_000) }),
+  }),
+})
+
+const stdioServer = z.strictObject({
+  id: z.string().regex(/^[a-z0-9][a-z0-9_-]{0,63}$/, 'must be up to 64 lower-case letters, digits, - and _'),
+  command: filled,
+  args: z.array(z.string()).default([]),
+  env: z.record(variableName, z.string()).default({}),
+  secretEnv: z.record(variableName, secretRef).default({}),
+  enabled: flag.default(true),
+  allowedTools: z.array(filled).nullable().default(null),
+  workspaces: z.array(z.uuid()).nullable().default(null),
+})
+
+/** The whole of `workbase.yaml`, each key with its default. @see docs/configuration.md */
+export const configSchema = z.strictObject({
+  version: z.literal(1, 'must be 1'),
+  runtime,
+  controlPlane,
+  auth,
+  seedWorkspaces: z.array(seedWorkspace).default([]),
+  chat,
+  mcp: block({
+    enabled: flag.default(true),
+    exposeChat: flag.default(false),
+    stdioServers: z.array(stdioServer).default([]),
+  }),
+})
+
+export type Config = z.output<typeof configSchema>
+
+/** Keys that are accepted and change nothing. */
+export const keysWithoutEffect = [
+  'runtime.uiDir',
+  'runtime.telemetry.enabled',
+  'runtime.telemetry.url',
+  'controlPlane.jobPollIntervalMs',
+] as const

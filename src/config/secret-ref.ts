@@ -1,0 +1,73 @@
+import { closeSync, fstatSync, openSync, readFileSync, realpathSync, statSync } from 'node:fs'
+import { posix } from 'node:path'
+import { WbError } from '../contract/errors.ts'
+import type { Environment } from './environment.ts'
+
+const secretBytesMax = 65_536
+const forbiddenFolder = /^\/(?:proc|sys|dev)(?:\/|$)/
+
+/**
+ * A reference in the one form that is compared: file paths without `.` and doubled slashes.
+ *
+ * @returns undefined for a file path that is relative, climbs with `..`, or lies under /proc, /sys or /dev
+ */
+export function normalizeRef(ref: string): string | undefined {
+  if (!ref.startsWith('file:')) return ref
+  const path = ref.slice('file:'.length)
+  if (!path.startsWith('/') || path.includes('\0') || path.split(/[/\\]/).includes('..')) return undefined
+  const normal = posix.normalize(path).replace(/^\/+/, '/')
+  return forbiddenFolder.test(normal) ? undefined : `file:${normal}`
+}
+
+/**
+ * The secret behind a reference, read anew at each call.
+ *
+ * @param ref  `env:NAME`, or `file:/absolute/path`, whose trailing white space is cut off
+ * @throws validation_error  the reference leads to nothing; the message names it and never holds a value
+ * @see contract: secret providers
+ */
+export function resolveSecret(ref: string, environment: Environment): string {
+  const normal = normalizeRef(ref)
+  if (normal === undefined) throw unresolved(ref, 'is not a file that may hold a secret')
+  if (normal.startsWith('env:')) return fromVariable(ref, environment)
+  if (normal.startsWith('file:')) return fromFile(ref, normal.slice('file:'.length))
+  throw unresolved(ref, 'has a prefix that this runtime does not resolve')
+}
+
+function unresolved(ref: string, reason: string, hint = 'Use env:NAME or file:/absolute/path.'): WbError {
+  return new WbError('validation_error', `${ref} ${reason}`, { hint })
+}
+
+function fromVariable(ref: string, environment: Environment): string {
+  const name = ref.slice('env:'.length)
+  const value = environment.get(name)
+  if (value) return value
+  throw unresolved(
+    ref,
+    'is not set',
+    `Set ${name} where the runtime is started, or in the .env of its data directory.`,
+  )
+}
+
+function fromFile(ref: string, path: string): string {
+  const secret = readSecretFile(ref, path).trimEnd()
+  if (secret === '') throw unresolved(ref, 'is empty', `Write the secret to ${path}.`)
+  return secret
+}
+
+function readSecretFile(ref: string, path: string): string {
+  let file: number | undefined
+  try {
+    const real = realpathSync(path)
+    if (forbiddenFolder.test(real)) throw unresolved(ref, 'is not a file that may hold a secret')
+    if (!statSync(real).isFile()) throw unresolved(ref, 'is not a file that may hold a secret')
+    file = openSync(real, 'r')
+    if (fstatSync(file).size > secretBytesMax) throw unresolved(ref, 'is larger than 64 KB')
+    return readFileSync(file, 'utf8')
+  } catch (error) {
+    if (error instanceof WbError) throw error
+    throw unresolved(ref, 'cannot be read', `Put a file at ${path} that the runtime may read.`)
+  } finally {
+    if (file !== undefined) closeSync(file)
+  }
+}

@@ -1,0 +1,219 @@
+import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { afterAll, describe, expect, test } from 'vitest'
+import { environmentOf } from '../../src/config/environment.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import { type ReleasePolicy, released, releasePolicy } from '../../src/config/release.ts'
+import type { Release } from '../../src/config/schema.ts'
+import { normalizeRef, resolveSecret } from '../../src/config/secret-ref.ts'
+
+const folder = mkdtempSync(join(tmpdir(), 'wb-secret-'))
+afterAll(() => rmSync(folder, { recursive: true }))
+
+const closed: ReleasePolicy = { allow: [], reserved: [], secretsDir: '/data/secrets', openLoopback: false }
+const mine = '11111111-1111-4111-8111-111111111111'
+const theirs = '22222222-2222-4222-8222-222222222222'
+
+describe('resolving', () => {
+  const environment = environmentOf({ KEY: 'sk-1', EMPTY: '' })
+  const write = (name: string, text: string) => {
+    writeFileSync(join(folder, name), text)
+    return `file:${join(folder, name)}`
+  }
+
+  test('a variable that is set and not empty', () => {
+    expect(resolveSecret('env:KEY', environment)).toBe('sk-1')
+    expect(() => resolveSecret('env:EMPTY', environment)).toThrow('env:EMPTY is not set')
+    expect(() => resolveSecret('env:NONE', environment)).toThrow('env:NONE is not set')
+    expect(() => resolveSecret('env:toString', environment)).toThrow('env:toString is not set')
+  })
+
+  test('a file, without its trailing white space, read anew each time', () => {
+    const ref = write('key', ' sk-2 \n\n')
+    expect(resolveSecret(ref, environment)).toBe(' sk-2')
+    write('key', 'sk-3')
+    expect(resolveSecret(ref, environment)).toBe('sk-3')
+  })
+
+  test('a file that is empty, absent, a folder, or too large', () => {
+    expect(() => resolveSecret(write('blank', ' \n'), environment)).toThrow(/is empty/)
+    expect(() => resolveSecret(`file:${folder}/none`, environment)).toThrow(/cannot be read/)
+    expect(() => resolveSecret(`file:${folder}`, environment)).toThrow(/not a file/)
+    expect(() => resolveSecret(write('large', 'x'.repeat(65_537)), environment)).toThrow(/larger than 64 KB/)
+  })
+
+  test.each([
+    'file:key',
+    'file:/a/../etc/key',
+    'file:/proc/self/environ',
+    'file://proc/self/environ',
+    'file:/./sys/x',
+    'file:/dev/zero',
+  ])('%s is refused unread', ref =>
+    expect(() => resolveSecret(ref, environment)).toThrow(/is not a file that may hold a secret/),
+  )
+
+  test.runIf(process.platform === 'linux')('a link that leads below /proc is refused', () => {
+    symlinkSync('/proc/self/environ', join(folder, 'link'))
+    expect(() => resolveSecret(`file:${folder}/link`, environment)).toThrow(
+      /is not a file that may hold a secret/,
+    )
+  })
+
+  test('any other prefix', () => {
+    expect(() => resolveSecret('https://example.com', environment)).toThrow(
+      /prefix that this runtime does not resolve/,
+    )
+  })
+})
+
+describe('release by default', () => {
+  test('a usual provider key goes to its own provider only', () => {
+    expect(released('env:OPENAI_API_KEY', 'api.openai.com', mine, closed)).toBe(true)
+    expect(released('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, closed)).toBe(true)
+    expect(released('env:COHERE_API_KEY', 'api.cohere.com', mine, closed)).toBe(true)
+    for (const host of [
+      'evil.example',
+      'api.openai.com.evil.example',
+      'api.openai.com:8443',
+      'openrouter.ai',
+    ])
+      expect(released('env:OPENAI_API_KEY', host, mine, closed), host).toBe(false)
+  })
+
+  test('files of a workspace go with that workspace', () => {
+    expect(released(`file:/data/secrets/${mine}/key`, 'any.example', mine, closed)).toBe(true)
+    for (const ref of [
+      `file:/data/secrets/${theirs}/key`,
+      `file:/data/secrets/${mine}/../${theirs}/key`,
+      `file:/data/secrets/${mine}x/key`,
+      'file:/data/secrets/key',
+      'file:/etc/passwd',
+    ])
+      expect(released(ref, 'any.example', mine, closed), ref).toBe(false)
+  })
+
+  test('any *_API_KEY goes to a known provider while nobody signs in on a loopback bind', () => {
+    const open = { ...closed, openLoopback: true }
+    expect(released('env:MY_API_KEY', 'api.openai.com', mine, open)).toBe(true)
+    expect(released('env:MY_API_KEY', 'evil.example', mine, open)).toBe(false)
+    expect(released('env:MY_TOKEN', 'api.openai.com', mine, open)).toBe(false)
+    expect(released('env:MY_API_KEY', 'api.openai.com', mine, closed)).toBe(false)
+  })
+})
+
+describe('release by the operator', () => {
+  test('a reference or a prefix, bound to hosts and workspaces', () => {
+    const policy: ReleasePolicy = {
+      ...closed,
+      allow: [
+        { ref: 'env:VLLM', hosts: ['GPU.example:8000', '*.inner.example'], workspaces: [mine] },
+        { prefix: 'file:/run/secrets/team' },
+        { prefix: 'env:TEAM_' },
+      ],
+    }
+    expect(released('env:VLLM', 'gpu.example:8000', mine, policy)).toBe(true)
+    expect(released('env:VLLM', 'a.inner.example:99', mine, policy)).toBe(true)
+    expect(released('env:VLLM', 'gpu.example', mine, policy)).toBe(false)
+    expect(released('env:VLLM', 'inner.example', mine, policy)).toBe(false)
+    expect(released('env:VLLM', 'gpu.example:8000', theirs, policy)).toBe(false)
+    expect(released('file:/run/secrets/team/a', 'x', theirs, policy)).toBe(true)
+    expect(released('file:/run/secrets/team-b/a', 'x', theirs, policy)).toBe(false)
+    expect(released('file:/run/secrets/team/../boot', 'x', theirs, policy)).toBe(false)
+    expect(released('env:TEAM_A', 'x', theirs, policy)).toBe(true)
+  })
+
+  test('references of the configuration itself are never released, however they are written', () => {
+    const folderOf = '/run/secrets'
+    mkdirSync(join(folder, 'data'))
+    writeFileSync(
+      join(folder, 'workbase.yaml'),
+      `version: 1
+runtime: {secretRefs: {allow: [{prefix: "env:B"}, {prefix: "file:${folderOf}"}]}}
+auth:
+  mode: any
+  bootstrapTokenRef: env:BOOTSTRAP
+  oidc:
+    issuer: https://i.example
+    audience: a
+    client: {clientId: c, clientSecretRef: "file:${folderOf}/client", sessionSecretRef: "file:${folderOf}/session"}
+chat: {tokenRef: "env:OPENROUTER_API_KEY"}
+mcp: {stdioServers: [{id: a, command: b, secretEnv: {A: "env:OPENAI_API_KEY", B: "env:BOX"}}]}`,
+    )
+    const { config } = loadConfig({ path: join(folder, 'workbase.yaml') }, environmentOf({}))
+    const policy = releasePolicy(config, join(folder, 'data'), true)
+    for (const ref of [
+      'env:BOOTSTRAP',
+      'env:Bootstrap',
+      `file:${folderOf}//client`,
+      `file:${folderOf}/./SESSION`,
+      'env:BOX',
+    ])
+      expect(released(ref, 'any.example', mine, policy), ref).toBe(false)
+    expect(released('env:BASIC', 'any.example', mine, policy)).toBe(true)
+    expect(released('env:OPENROUTER_API_KEY', 'openrouter.ai', mine, policy)).toBe(true)
+    expect(released('env:OPENAI_API_KEY', 'api.openai.com', mine, policy)).toBe(true)
+    expect(policy.openLoopback).toBe(false)
+  })
+})
+
+describe('properties', () => {
+  const part = fc.constantFrom('a', 'b', '..', '.', '', 'secrets', mine, theirs, 'data', 'proc')
+  const ref = fc.oneof(
+    fc.constantFrom('env:OPENAI_API_KEY', 'env:A', 'env:A_API_KEY', 'env:BOOT'),
+    fc.array(part, { maxLength: 6 }).map(parts => `file:/${parts.join('/')}`),
+  )
+  const host = fc.constantFrom('api.openai.com', 'openrouter.ai', 'evil.example', 'evil.example:444')
+  const entry: fc.Arbitrary<Release> = fc.oneof(
+    fc.record({ ref, hosts: fc.option(fc.array<string>(host, { minLength: 1 }), { nil: undefined }) }),
+    fc.record({
+      prefix: fc.oneof(ref, fc.constant('env:')),
+      workspaces: fc.option(
+        fc.constantFrom(mine, theirs).map(id => [id]),
+        { nil: undefined },
+      ),
+    }),
+  )
+  const policy: fc.Arbitrary<ReleasePolicy> = fc.record({
+    allow: fc.array(entry, { maxLength: 3 }),
+    reserved: fc.array(ref, { maxLength: 2 }),
+    secretsDir: fc.constant('/data/secrets'),
+    openLoopback: fc.boolean(),
+  })
+
+  test('a path that climbs, and a reserved reference, are never released', () => {
+    fc.assert(
+      fc.property(ref, host, policy, (ref, host, policy) => {
+        if (ref.split('/').includes('..')) expect(released(ref, host, mine, policy)).toBe(false)
+        expect(released(ref, host, mine, { ...policy, reserved: [...policy.reserved, ref] })).toBe(false)
+      }),
+    )
+  })
+
+  test('with nothing allowed, a file is released exactly when it lies in the folder of the workspace', () => {
+    fc.assert(
+      fc.property(ref, host, (ref, host) => {
+        const own = normalizeRef(ref)?.startsWith(`file:/data/secrets/${mine}/`) ?? false
+        expect(released(ref, host, mine, closed)).toBe(
+          own || (ref === 'env:OPENAI_API_KEY' && host === 'api.openai.com'),
+        )
+      }),
+    )
+  })
+
+  test('allowing more never takes a release away, and the host is all that a release sends to', () => {
+    fc.assert(
+      fc.property(ref, host, policy, entry, (ref, host, policy, added) => {
+        const before = released(ref, host, mine, policy)
+        const after = released(ref, host, mine, { ...policy, allow: [...policy.allow, added] })
+        if (before) expect(after).toBe(true)
+        if (after && !before && added.hosts)
+          expect(added.hosts.some(allowed => host === allowed || host.replace(/:\d+$/, '') === allowed)).toBe(
+            true,
+          )
+      }),
+    )
+  })
+})
