@@ -1,0 +1,56 @@
+import type { ProviderName } from '../config/providers.ts'
+import type { EmbeddingService } from '../contract/services.ts'
+import type { Purpose } from './embedder.ts'
+
+/** How a provider is asked for vectors. */
+export interface Dialect {
+  /** Below the base URL. */
+  readonly path: string
+  body(service: EmbeddingService, texts: readonly string[], purpose: Purpose): object
+  /** What stands where the vectors should, in the order of the texts; undefined when the answer has another form. */
+  vectors(answer: unknown): unknown[] | undefined
+}
+
+/** @see https://platform.openai.com/docs/api-reference/embeddings/create */
+const openai: Dialect = {
+  path: '/embeddings',
+  body: ({ modelName, embeddingDimension }, texts) => ({
+    model: modelName,
+    input: texts,
+    encoding_format: 'float',
+    ...(/(?:^|\/)text-embedding-3/.test(modelName) ? { dimensions: embeddingDimension } : {}),
+  }),
+  vectors(answer) {
+    const data = field(answer, 'data')
+    if (!Array.isArray(data)) return undefined
+    const vectors: unknown[] = new Array(data.length).fill(undefined)
+    for (const [at, entry] of data.entries()) {
+      const index = field(entry, 'index') ?? at
+      if (typeof index !== 'number' || !(index in vectors)) return undefined
+      vectors[index] = field(entry, 'embedding')
+    }
+    return vectors
+  },
+}
+
+/** @see https://docs.cohere.com/reference/embed */
+const cohere: Dialect = {
+  path: '/embed',
+  body: ({ modelName, embeddingDimension }, texts, purpose) => ({
+    model: modelName,
+    texts,
+    input_type: purpose === 'query' ? 'search_query' : 'search_document',
+    embedding_types: ['float'],
+    ...(/(?:^|\/)embed-v4/.test(modelName) ? { output_dimension: embeddingDimension } : {}),
+  }),
+  vectors(answer) {
+    const vectors = field(field(answer, 'embeddings'), 'float')
+    return Array.isArray(vectors) ? vectors : undefined
+  },
+}
+
+export const dialects: Record<ProviderName, Dialect> = { openai, openrouter: openai, ollama: openai, cohere }
+
+function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}

@@ -1,0 +1,52 @@
+import { unitVector } from '../base/unit-vector.ts'
+import { words } from '../base/words.ts'
+import type { Embedder } from './embedder.ts'
+
+const placesPerWord = 8
+const fnvOffset = 0x811c9dc5
+const fnvPrime = 0x01000193
+
+/**
+ * Vectors without a model, for tests: the same text has the same vector everywhere, of length 1, and texts that
+ * share words are near. Each word adds or takes 1 at a few places that its hash names.
+ */
+export function mockEmbedder(dimension: number): Embedder {
+  return {
+    dimension,
+    async embed(texts, signal) {
+      signal.throwIfAborted()
+      return texts.map(text => vectorOf(text, dimension))
+    },
+  }
+}
+
+function vectorOf(text: string, dimension: number): Float32Array {
+  const sums = new Float32Array(dimension)
+  const found = words(text)
+  for (const word of found.length > 0 ? found : [text]) add(sums, hash(word))
+  if (sums.every(sum => sum === 0)) sums[0] = 1
+  return unitVector(sums)
+}
+
+function add(sums: Float32Array, seed: number): void {
+  let state = seed || 1
+  for (let place = 0; place < placesPerWord; place++) {
+    state = scramble(state)
+    sums[state % sums.length]! += state & 0x80000000 ? 1 : -1
+  }
+}
+
+/** One step of xorshift32, unsigned. @see Marsaglia, "Xorshift RNGs", J. Stat. Software 8(14), 2003 */
+function scramble(state: number): number {
+  state ^= state << 13
+  state ^= state >>> 17
+  state ^= state << 5
+  return state >>> 0
+}
+
+/** FNV-1a over UTF-16 units. */
+function hash(text: string): number {
+  let state = fnvOffset
+  for (let at = 0; at < text.length; at++) state = Math.imul(state ^ text.charCodeAt(at), fnvPrime)
+  return state >>> 0
+}

@@ -1,0 +1,33 @@
+import type { Environment } from '../config/environment.ts'
+import { isProviderName } from '../config/providers.ts'
+import type { ReleasePolicy } from '../config/release.ts'
+import type { EmbeddingService } from '../contract/services.ts'
+import type { Embedder } from './embedder.ts'
+import { unavailable } from './endpoint.ts'
+import { hostedEmbedder } from './hosted.ts'
+import { mockEmbedder } from './mock.ts'
+import type { Outbound } from './outbound.ts'
+
+/** What embedders reach the outside with. */
+export interface ModelParts {
+  readonly environment: Environment
+  /** Asked at each call, so that a release is in force at once. */
+  readonly policy: () => ReleasePolicy
+  readonly outbound: Outbound
+}
+
+/**
+ * The embedder of a service. Nothing is dialled or resolved before its first call.
+ *
+ * @throws embedding_unavailable  the runtime cannot call this provider
+ */
+export function openEmbedder(service: EmbeddingService, workspaceId: string, parts: ModelParts): Embedder {
+  const { provider, embeddingDimension } = service
+  if (provider === 'mock') return mockEmbedder(embeddingDimension)
+  if (!isProviderName(provider))
+    throw unavailable(service, 'has a provider that this runtime cannot call', {
+      hint: 'Use provider openai, openrouter, cohere or ollama; any OpenAI-compatible server works with endpointBaseUrl.',
+    })
+  const { environment, policy, outbound } = parts
+  return hostedEmbedder({ service, provider, workspaceId, environment, policy }, outbound)
+}

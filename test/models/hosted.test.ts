@@ -1,0 +1,433 @@
+import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
+import { environmentOf } from '../../src/config/environment.ts'
+import type { ReleasePolicy } from '../../src/config/release.ts'
+import { WbError } from '../../src/contract/errors.ts'
+import type { EmbeddingService } from '../../src/contract/services.ts'
+import { openEmbedder } from '../../src/models/open.ts'
+import { directOutbound, type Outbound } from '../../src/models/outbound.ts'
+import { type EmbeddingServer, startEmbeddingServer, vectorFor } from '../fakes/embedding-server.ts'
+
+const workspaceId = '11111111-1111-4111-8111-111111111111'
+const dimension = 4
+const forever = new AbortController().signal
+
+let provider: EmbeddingServer
+beforeEach(async () => {
+  provider = await startEmbeddingServer(dimension)
+})
+afterEach(async () => {
+  vi.unstubAllEnvs()
+  await provider.close()
+})
+
+interface Setting {
+  service?: Partial<EmbeddingService>
+  policy?: Partial<ReleasePolicy>
+  variables?: Record<string, string>
+  outbound?: Outbound
+}
+
+/** An embedder of a service at the fake, which a key is released for. */
+function open({ service, policy, variables, outbound = directOutbound }: Setting = {}) {
+  const whole: EmbeddingService = {
+    embeddingServiceId: '33333333-3333-4333-8333-333333333333',
+    workspaceId,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    updatedAt: '2026-01-01T00:00:00.000Z',
+    name: 'hosted',
+    description: null,
+    status: 'active',
+    endpointBaseUrl: provider.url,
+    endpointPath: null,
+    requestTimeoutMs: null,
+    authType: 'api_key',
+    credentialRef: 'env:KEY',
+    provider: 'openai',
+    modelName: 'some-model',
+    embeddingDimension: dimension,
+    distanceMetric: 'cosine',
+    maxBatchSize: null,
+    maxInputTokens: null,
+    supportedLanguages: [],
+    supportedContent: [],
+    ...service,
+  }
+  const release: ReleasePolicy = {
+    allow: [{ ref: 'env:KEY', hosts: [provider.host] }],
+    reserved: [],
+    secretsDir: '/nowhere/secrets',
+    openLoopback: false,
+    ...policy,
+  }
+  return openEmbedder(whole, workspaceId, {
+    environment: environmentOf({ KEY: 'sk-secret', ...variables }),
+    policy: () => release,
+    outbound,
+  })
+}
+
+async function failureOf(work: Promise<unknown>): Promise<WbError> {
+  const error = await work.then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  if (!(error instanceof WbError))
+    throw new Error('it did not fail with a registered error', { cause: error })
+  return error
+}
+
+const texts = (count: number) => Array.from({ length: count }, (_, at) => `text ${at}`)
+const expected = (of: string[]) => of.map(text => Float32Array.from(vectorFor(text, dimension)))
+/** No pause before the next try. */
+const atOnce = { 'retry-after': '0' }
+
+describe('the protocol', () => {
+  test('texts go out with model and key, and come back as vectors in order', async () => {
+    provider.script({ reversed: true })
+    expect(await open().embed(['a', 'bb', 'ccc'], forever)).toEqual(expected(['a', 'bb', 'ccc']))
+    expect(provider.received).toHaveLength(1)
+    const [request] = provider.received
+    expect(request?.url).toBe('/v1/embeddings')
+    expect(request?.body).toEqual({
+      model: 'some-model',
+      input: ['a', 'bb', 'ccc'],
+      encoding_format: 'float',
+    })
+    expect(request?.headers.authorization).toBe('Bearer sk-secret')
+  })
+
+  test('nothing is asked for no texts', async () => {
+    expect(await open().embed([], forever)).toEqual([])
+    expect(provider.received).toEqual([])
+  })
+
+  test.each([
+    ['text-embedding-3-small', dimension],
+    ['openai/text-embedding-3-large', dimension],
+    ['text-embedding-ada-002', undefined],
+    ['nomic-embed-text', undefined],
+  ])('%s is asked for dimensions: %s', async (modelName, dimensions) => {
+    await open({ service: { modelName } }).embed(['a'], forever)
+    expect(provider.received[0]?.body.dimensions).toBe(dimensions)
+  })
+
+  test('only headers of ours are sent, and the SDK takes nothing from the environment', async () => {
+    vi.stubEnv('OPENAI_CUSTOM_HEADERS', 'x-planted: 1')
+    vi.stubEnv('OPENAI_ORG_ID', 'planted')
+    vi.stubEnv('OPENAI_BASE_URL', 'http://127.0.0.1:9/planted')
+    vi.stubEnv('OPENAI_API_KEY', 'planted')
+    await open().embed(['a'], forever)
+    const { headers } = provider.received[0]!
+    expect(JSON.stringify(headers)).not.toMatch(/planted|stainless/)
+    expect(headers['user-agent']).toBe('workbase')
+  })
+
+  test('cohere is asked in its own words, for what the text is', async () => {
+    const cohere = open({ service: { provider: 'cohere', modelName: 'embed-v4.0' } })
+    expect(await cohere.embed(['a', 'b'], forever, 'query')).toEqual(expected(['a', 'b']))
+    await cohere.embed(['a'], forever)
+    expect(provider.received.map(({ url }) => url)).toEqual(['/v1/embed', '/v1/embed'])
+    expect(provider.received[0]?.body).toEqual({
+      model: 'embed-v4.0',
+      texts: ['a', 'b'],
+      input_type: 'search_query',
+      embedding_types: ['float'],
+      output_dimension: dimension,
+    })
+    expect(provider.received[1]?.body.input_type).toBe('search_document')
+  })
+})
+
+describe('where it is dialled', () => {
+  const dialled = async (service: Partial<EmbeddingService>, variables: Record<string, string> = {}) => {
+    const urls: string[] = []
+    const outbound: Outbound = async url => {
+      urls.push(url.href)
+      return Response.json({ data: [{ index: 0, embedding: [1, 2, 3, 4] }] })
+    }
+    const policy = { allow: [{ prefix: 'env:K' }] }
+    await open({ service: { endpointBaseUrl: null, ...service }, variables, policy, outbound }).embed(
+      ['a'],
+      forever,
+    )
+    return urls[0]
+  }
+
+  test('each provider has its own address', async () => {
+    expect(await dialled({ provider: 'openai' })).toBe('https://api.openai.com/v1/embeddings')
+    expect(await dialled({ provider: 'openrouter' })).toBe('https://openrouter.ai/api/v1/embeddings')
+    expect(await dialled({ provider: 'ollama', credentialRef: null })).toBe(
+      'http://localhost:11434/v1/embeddings',
+    )
+  })
+
+  test('OLLAMA_BASE_URL gets /v1 when its path is empty, and gives way to the service', async () => {
+    const ollama = (base: string, service: Partial<EmbeddingService> = {}) =>
+      dialled({ provider: 'ollama', credentialRef: null, ...service }, { OLLAMA_BASE_URL: base })
+    expect(await ollama('http://box:11434/')).toBe('http://box:11434/v1/embeddings')
+    expect(await ollama('http://box:11434/api/v2//')).toBe('http://box:11434/api/v2/embeddings')
+    expect(await ollama('http://box', { endpointBaseUrl: 'http://other' })).toBe('http://other/v1/embeddings')
+    const failure = await failureOf(ollama('box:11434'))
+    expect(failure.code).toBe('embedding_unavailable')
+    expect(failure.message).toContain('OLLAMA_BASE_URL')
+  })
+
+  test('endpointBaseUrl is joined with endpointPath', async () => {
+    const at = (endpointBaseUrl: string, endpointPath: string | null) =>
+      dialled({ endpointBaseUrl, endpointPath })
+    expect(await at('https://a.example/', '/proxy/v1')).toBe('https://a.example/proxy/v1/embeddings')
+    expect(await at('https://a.example/v1', '/embeddings')).toBe('https://a.example/v1/embeddings')
+    expect(await at('https://a.example', null)).toBe('https://a.example/embeddings')
+    expect(await at('https://a.example/v1?api-version=3', null)).toBe(
+      'https://a.example/v1/embeddings?api-version=3',
+    )
+  })
+})
+
+describe('batches', () => {
+  test('64 texts a request unless the service says otherwise, at most two requests at once', async () => {
+    const all = texts(300)
+    provider.script(...Array.from({ length: 5 }, () => ({ delayMs: 5 })))
+    expect(await open().embed(all, forever)).toEqual(expected(all))
+    expect(provider.received.map(({ body }) => body.input?.length).sort()).toEqual([44, 64, 64, 64, 64])
+    expect(provider.openMax).toBe(2)
+    await open({ service: { maxBatchSize: 150 } }).embed(all, forever)
+    expect(provider.received.slice(5).map(({ body }) => body.input?.length)).toEqual([150, 150])
+  })
+
+  test('long texts share no request', async () => {
+    const long = ['a', 'b', 'c'].map(letter => letter.repeat(150_000))
+    await open().embed([...long, 'd'], forever)
+    expect(provider.received.map(({ body }) => body.input?.length).sort()).toEqual([1, 1, 2])
+  })
+
+  test('the first failure ends the others', async () => {
+    provider.script({ status: 400 }, { hang: 'before headers' })
+    await failureOf(open({ service: { maxBatchSize: 1 } }).embed(texts(50), forever))
+    await vi.waitFor(() => expect(provider.abandoned).toBe(1))
+    expect(provider.received).toHaveLength(2)
+  })
+})
+
+describe('retry', () => {
+  test.each([408, 409, 429, 500, 503])('status %i is tried again', async status => {
+    provider.script({ status, headers: atOnce })
+    expect(await open().embed(['a'], forever)).toEqual(expected(['a']))
+    expect(provider.received).toHaveLength(2)
+  })
+
+  test('S7.3-embedding_unavailable: three tries and no more', async () => {
+    provider.script(
+      ...Array.from({ length: 9 }, () => ({ status: 500, headers: atOnce, body: '{"error":"planted"}' })),
+    )
+    const failure = await failureOf(open().embed(['a'], forever))
+    expect(provider.received).toHaveLength(3)
+    expect(failure).toMatchObject({ code: 'embedding_unavailable', status: 503 })
+    expect(failure.message).toBe('embedding service "hosted" (openai) answered with status 500')
+  })
+
+  test.each([400, 401, 403, 404, 422])('status %i is not', async status => {
+    provider.script({ status, body: '{"error":{"message":"planted sk-secret"}}' })
+    const failure = await failureOf(open().embed(['a'], forever))
+    expect(provider.received).toHaveLength(1)
+    expect(failure.code).toBe('embedding_unavailable')
+    expect(failure.message).toBe(`embedding service "hosted" (openai) answered with status ${status}`)
+    expect(failure.message + failure.hint).not.toMatch(/planted|sk-secret/)
+  })
+
+  test('a provider that asks for a long pause is not waited for', async () => {
+    provider.script({ status: 429, headers: { 'retry-after': '3600' } })
+    const failure = await failureOf(open().embed(['a'], forever))
+    expect(failure.hint).toMatch(/limits requests/)
+    expect(provider.received).toHaveLength(1)
+  })
+
+  test('a pause that ends at a date counts from the date of the answer', async () => {
+    const at = (time: number) => new Date(time).toUTCString()
+    provider.script({ status: 503, headers: { date: at(1_000_000), 'retry-after': at(4_000_000) } })
+    await failureOf(open().embed(['a'], forever))
+    expect(provider.received).toHaveLength(1)
+    provider.script({ status: 503, headers: { date: at(1_000_000), 'retry-after': at(1_000_000) } })
+    expect(await open().embed(['a'], forever)).toEqual(expected(['a']))
+  })
+})
+
+describe('S7.3-embedding_unavailable: a provider that', () => {
+  test('is not there', async () => {
+    const gone = open()
+    await provider.close()
+    const failure = await failureOf(gone.embed(['a'], forever))
+    expect(failure.message).toBe('embedding service "hosted" (openai) could not be reached')
+    provider = await startEmbeddingServer(dimension)
+  })
+
+  test.each(['before headers', 'in body'] as const)('falls silent %s', async hang => {
+    provider.script({ hang }, { hang }, { hang })
+    const failure = await failureOf(open({ service: { requestTimeoutMs: 30 } }).embed(['a'], forever))
+    expect(failure.message).toBe('embedding service "hosted" (openai) did not answer in time')
+    expect(provider.received).toHaveLength(3)
+  })
+
+  test.each([
+    ['is no JSON', { body: '{"data": [' }],
+    ['is empty', { body: '' }],
+    ['is of another form', { body: '{"vectors": []}' }],
+    ['holds null', { body: '{"data": [null]}' }],
+    ['holds no vector', { body: '{"data": [{"index": 0, "embedding": "AAAA"}]}' }],
+    ['points beyond the texts', { body: '{"data": [{"index": 7, "embedding": [1, 2, 3, 4]}]}' }],
+    ['is too short', { missing: 1 }],
+    ['holds null for a number', { body: '{"data": [{"embedding": [1, null, 3, 4]}]}' }],
+    ['holds what is too large for 32 bits', { body: '{"data": [{"embedding": [1, 1e300, 3, 4]}]}' }],
+    ['holds text for numbers', { body: '{"data": [{"embedding": ["1", "2", "3", "4"]}]}' }],
+  ])('sends an answer that %s', async (_, step) => {
+    provider.script(step)
+    expect((await failureOf(open().embed(['a'], forever))).code).toBe('embedding_unavailable')
+  })
+
+  test('names one vector twice', async () => {
+    const twice = { index: 0, embedding: [1, 2, 3, 4] }
+    provider.script({ body: JSON.stringify({ data: [twice, twice] }) })
+    expect((await failureOf(open().embed(['a', 'b'], forever))).code).toBe('embedding_unavailable')
+  })
+
+  test('sends more than an answer can be', async () => {
+    const pulls = { count: 0 }
+    const long = () =>
+      new ReadableStream({
+        pull(controller) {
+          if (++pulls.count % 50 === 0) controller.close()
+          else controller.enqueue(new Uint8Array(8_000_000))
+        },
+      })
+    const outbound: Outbound = async () => new Response(long(), { headers: atOnce })
+    const service = { requestTimeoutMs: 60_000 }
+    expect((await failureOf(open({ outbound, service }).embed(['a'], forever))).code).toBe(
+      'embedding_unavailable',
+    )
+    expect(pulls.count, 'over 64 MB the rest is not read').toBeLessThan(40)
+  })
+
+  test('redirects: nothing is sent to the other place', async () => {
+    const other = await startEmbeddingServer(dimension)
+    provider.script({ status: 307, headers: { location: `${other.url}/embeddings` } })
+    const failure = await failureOf(open().embed(['a'], forever))
+    expect(failure.message).toContain('answered with a redirect, which is not followed')
+    expect([provider.received.length, other.received.length]).toEqual([1, 0])
+    await other.close()
+  })
+})
+
+test('S7.3-embedding_dimension_mismatch: vectors of another length', async () => {
+  for (const wrong of [dimension - 1, dimension + 1, 0]) {
+    provider.script({ dimension: wrong })
+    const failure = await failureOf(open().embed(['a'], forever))
+    expect(failure).toMatchObject({ code: 'embedding_dimension_mismatch', status: 400 })
+    expect(failure.message).toBe(
+      `embedding service "hosted" declares ${dimension} dimensions, its model returned ${wrong}`,
+    )
+  }
+})
+
+describe('S7.3-embedding_unavailable: the credential', () => {
+  const refused = async (setting: Setting) => {
+    const failure = await failureOf(open(setting).embed(['a'], forever))
+    expect(failure.code).toBe('embedding_unavailable')
+    expect(failure.message + failure.hint).not.toContain('sk-')
+    expect(provider.received).toEqual([])
+    return failure
+  }
+
+  test('a reference that nobody released goes nowhere', async () => {
+    const failure = await refused({
+      service: { credentialRef: 'env:BOOTSTRAP' },
+      variables: { BOOTSTRAP: 'sk-boot' },
+    })
+    expect(failure.message).toContain(`uses env:BOOTSTRAP, which is not released for ${provider.host}`)
+    expect(failure.hint).toContain('runtime.secretRefs.allow')
+  })
+
+  test("a provider's key does not go to a host of whoever wrote the service", async () => {
+    await refused({
+      service: { credentialRef: 'env:OPENAI_API_KEY' },
+      variables: { OPENAI_API_KEY: 'sk-real' },
+    })
+  })
+
+  test('a reference of the configuration itself does not, released or not', async () => {
+    await refused({ policy: { reserved: ['env:KEY'] } })
+  })
+
+  test('none named, none set, or none that a header carries', async () => {
+    expect((await refused({ service: { credentialRef: null } })).hint).toContain('env:OPENAI_API_KEY')
+    expect((await refused({ variables: { KEY: '' } })).message).toContain(
+      'lacks its credential: env:KEY is not set',
+    )
+    await refused({ variables: { KEY: 'sk-a\nx-planted: 1' } })
+  })
+
+  test('none leaves this machine unencrypted', async () => {
+    const failure = await refused({
+      service: { endpointBaseUrl: 'http://models.example/v1' },
+      policy: { allow: [{ ref: 'env:KEY' }] },
+    })
+    expect(failure.message).toContain('without encryption')
+  })
+
+  test('is read anew at each call, also when it is released meanwhile', async () => {
+    const folder = mkdtempSync(join(tmpdir(), 'wb-key-'))
+    mkdirSync(join(folder, workspaceId))
+    const file = join(folder, workspaceId, 'key')
+    writeFileSync(file, 'sk-one\n')
+    const embedder = open({ service: { credentialRef: `file:${file}` }, policy: { secretsDir: folder } })
+    await embedder.embed(['a'], forever)
+    writeFileSync(file, 'sk-two')
+    await embedder.embed(['a'], forever)
+    expect(provider.received.map(({ headers }) => headers.authorization)).toEqual([
+      'Bearer sk-one',
+      'Bearer sk-two',
+    ])
+    rmSync(folder, { recursive: true })
+  })
+
+  test('ollama needs none and sends none', async () => {
+    await open({ service: { provider: 'ollama', credentialRef: null } }).embed(['a'], forever)
+    expect(provider.received[0]?.headers).not.toHaveProperty('authorization')
+  })
+})
+
+describe('the caller', () => {
+  test('goes away: the request is given up, and the reason is theirs', async () => {
+    provider.script({ hang: 'before headers' })
+    const caller = new AbortController()
+    const work = open().embed(['a'], caller.signal)
+    await vi.waitFor(() => expect(provider.received).toHaveLength(1))
+    caller.abort(new Error('gone'))
+    await expect(work).rejects.toThrow('gone')
+    await vi.waitFor(() => expect(provider.abandoned).toBe(1))
+  })
+
+  test('goes away in the pause before another try', async () => {
+    provider.script({ status: 429, headers: { 'retry-after': '15' } })
+    const caller = new AbortController()
+    const work = open().embed(['a'], caller.signal)
+    await vi.waitFor(() => expect(provider.received).toHaveLength(1))
+    caller.abort(new Error('gone'))
+    await expect(work).rejects.toThrow('gone')
+    expect(provider.received).toHaveLength(1)
+  })
+
+  test('was gone before: nothing is sent', async () => {
+    await expect(open().embed(['a'], AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
+    expect(provider.received).toEqual([])
+  })
+})
+
+test('S7.3-embedding_unavailable: a provider that the runtime cannot call', () => {
+  for (const name of ['nvidia', 'constructor'])
+    expect(() => open({ service: { provider: name } })).toThrow(
+      expect.objectContaining({ code: 'embedding_unavailable' }),
+    )
+})

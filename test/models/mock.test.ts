@@ -1,0 +1,48 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { mockEmbedder } from '../../src/models/mock.ts'
+
+const forever = new AbortController().signal
+const dot = (left: Float32Array, right: Float32Array) =>
+  left.reduce((sum, value, at) => sum + value * right[at]!, 0)
+
+test('the same text has the same vector, of length 1, in any dimension', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.string({ unit: 'binary' }),
+      fc.integer({ min: 1, max: 2_048 }),
+      async (text, dimension) => {
+        const [first] = await mockEmbedder(dimension).embed([text], forever)
+        const [, again] = await mockEmbedder(dimension).embed(['other', text], forever)
+        expect(first).toEqual(again)
+        expect(first).toHaveLength(dimension)
+        expect(dot(first!, first!)).toBeCloseTo(1, 4)
+      },
+    ),
+  )
+})
+
+test('texts that share words are nearer than texts that do not', async () => {
+  const [question, near, far] = await mockEmbedder(1_024).embed(
+    ['How do I get a refund?', 'A refund: how to get one', 'Boundary layers in supersonic flow'],
+    forever,
+  )
+  expect(dot(question!, near!)).toBeGreaterThan(0.3)
+  expect(dot(question!, near!)).toBeGreaterThan(dot(question!, far!) + 0.2)
+})
+
+test('a vector stays what it was: stored ones outlive an upgrade', async () => {
+  const [vector] = await mockEmbedder(4).embed(['refund window'], forever)
+  expect([...vector!].map(value => Number(value.toFixed(4)))).toMatchInlineSnapshot(`
+    [
+      0,
+      -0.4472,
+      0,
+      -0.8944,
+    ]
+  `)
+})
+
+test('a caller who is gone gets nothing', async () => {
+  await expect(mockEmbedder(4).embed(['a'], AbortSignal.abort(new Error('gone')))).rejects.toThrow('gone')
+})
