@@ -53,12 +53,20 @@ export function originRule(rules: OriginRules): OriginRule {
     [...(rules.publicOrigin ? [rules.publicOrigin] : []), ...rules.allowedOrigins].map(originOf),
   )
   const hostMatters = rules.loopback || rules.anonymousPasses
+  let lastOwnHost: string | null = null
+
+  function isOwnHost(host: string | null): boolean {
+    if (host === null) return false
+    if (host === lastOwnHost) return true
+    const name = nameOf(host)
+    if (!isOwnName(name, rules.loopback) && !hosts.has(name)) return false
+    lastOwnHost = host
+    return true
+  }
 
   return arrival => {
-    if (hostMatters && !anyHostPaths.has(arrival.path)) {
-      const name = nameOf(arrival.host ?? '')
-      if (!isOwnName(name, rules.loopback) && !hosts.has(name)) return refusedHost(name)
-    }
+    if (hostMatters && !isOwnHost(arrival.host) && !anyHostPaths.has(arrival.path))
+      return refusedHost(arrival.host)
     if (safeMethods.has(arrival.method) || isBearer(arrival.authorization)) return undefined
     return isOwnPage(arrival, origins) ? undefined : refusedOrigin(arrival)
   }
@@ -102,7 +110,8 @@ function originOf(text: string): string {
   return new URL(text).origin
 }
 
-function refusedHost(name: string): WbError {
+function refusedHost(host: string | null): WbError {
+  const name = nameOf(host ?? '')
   const shown = name || 'this host'
   return new WbError('forbidden_origin', `requests to ${shown} are not answered here`, {
     hint: `To serve this name, write runtime.allowedHosts: ["${name || 'NAME'}"] in the configuration.`,

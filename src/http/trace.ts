@@ -1,4 +1,4 @@
-import { newId, newRequestId } from '../base/id.ts'
+import { nameHex, newRequestId } from '../base/id.ts'
 
 /** What names one request end to end: in the response headers, in error bodies and in the log. */
 export interface Trace {
@@ -22,6 +22,5 @@ export function traceOf(sentId: string | null | undefined, sentParent: string | 
 }
 
 function newTraceparent(): string {
-  const trace = newId().replaceAll('-', '')
-  return `00-${trace}-${newId().replaceAll('-', '').slice(0, 16)}-01`
+  return `00-${nameHex(16)}-${nameHex(8)}-01`
 }

@@ -1,0 +1,95 @@
+import type { H3Event } from 'h3'
+import type { AuthContext } from '../access/subject.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import type { Visibility } from '../storage/visibility.ts'
+import { asWbError, failureOf } from './envelope.ts'
+import { type HeaderPairs, withHeaders } from './headers.ts'
+import { Incoming } from './incoming.ts'
+import type { OriginRule } from './origin.ts'
+import { checkDeclared, Reply } from './reply.ts'
+import { type Trace, traceOf } from './trace.ts'
+
+/** What all routes of an application share. */
+export interface Shared {
+  readonly authenticate: (request: Request) => AuthContext | Promise<AuthContext>
+  readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
+  readonly log: Log
+  readonly clock: Clock
+  readonly originRule: OriginRule
+  /** Headers of every response. */
+  readonly headers: HeaderPairs
+  /** In lower case. */
+  readonly requestIdHeader: string
+  /** A code that its route does not declare is a defect. */
+  readonly strictErrors: boolean
+  readonly isDraining: () => boolean
+  readonly began: () => void
+  readonly ended: () => void
+}
+
+/** What is said of an exchange in the log, and what it may fail with. */
+export interface Matched {
+  readonly path: string
+  readonly errors: readonly ErrorCode[]
+}
+
+export type Serve = (event: H3Event) => Promise<Reply>
+
+/** One request and its response: the trace, the envelope of whatever is thrown, the log, and the count of the work. */
+export function exchange(
+  shared: Shared,
+  route: Matched,
+  answer: (incoming: Incoming, trace: Trace) => Promise<Reply>,
+): Serve {
+  return async event => {
+    const incoming = new Incoming(event)
+    const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
+    const startedAt = shared.clock.now()
+    const factsOf = (status: number) => ({
+      requestId: trace.requestId,
+      method: incoming.method,
+      route: route.path,
+      status,
+      durationMs: shared.clock.now() - startedAt,
+    })
+    shared.began()
+    try {
+      const reply = await answer(incoming, trace)
+      shared.log.debug(factsOf(reply.status), 'request')
+      return reply
+    } catch (thrown) {
+      const error = shared.strictErrors ? checkDeclared(thrown, route.errors) : thrown
+      logFailure(shared.log, error, factsOf(asWbError(error).status), incoming.isAbandoned)
+      return refusal(shared, trace, error)
+    } finally {
+      shared.ended()
+    }
+  }
+}
+
+/** Headers of a response with a body of this media type. */
+export function headersOf(shared: Shared, trace: Trace, mediaType: string | null): HeaderPairs {
+  const pairs: HeaderPairs = [...shared.headers]
+  pairs.push([shared.requestIdHeader, trace.requestId], ['traceparent', trace.traceparent])
+  if (mediaType) pairs.push(['content-type', mediaType])
+  return pairs
+}
+
+function refusal(shared: Shared, trace: Trace, error: unknown): Reply {
+  const { status, headers, envelope } = failureOf(error, trace.requestId)
+  const pairs = withHeaders(headersOf(shared, trace, 'application/json'), headers)
+  return new Reply(status, pairs, JSON.stringify(envelope))
+}
+
+/** What a client did wrong is information, what a dependency did a warning, and what we did an error. */
+function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boolean): void {
+  const error = asWbError(thrown)
+  const { headers: _headers, hint: _hint, ...known } = error.facts
+  const failure = { ...known, ...facts, code: error.code }
+  if (isAbandoned) log.info({ ...failure, abandoned: true }, 'request')
+  else if (error.status < 500) log.info(failure, 'request')
+  else if (error.code === 'internal_error') log.error({ ...failure, error: error.cause ?? error }, 'request')
+  else log.warn({ ...failure, reason: error.message, error: error.cause }, 'request')
+}

@@ -1,0 +1,151 @@
+import type { Server } from 'node:http'
+import { createServer, isIP } from 'node:net'
+import { toNodeHandler } from 'h3'
+import { listen as listhen } from 'listhen'
+import { type Clock, systemClock } from '../base/clock.ts'
+import type { App } from './app.ts'
+import { installWireErrors } from './wire-errors.ts'
+
+export interface ListenOptions {
+  /** Address or name to bind. */
+  readonly host: string
+  /** 0 is a free one. */
+  readonly port: number
+  /** PEM texts or paths; `true` makes a certificate for localhost. */
+  readonly https?: { readonly cert: string; readonly key: string } | true
+  readonly clock?: Clock
+}
+
+export interface Listening {
+  /** Where this machine reaches it. */
+  readonly url: string
+  readonly port: number
+  /**
+   * Refuse new requests, let those in flight finish, then let go of the port.
+   *
+   * @param graceMs  after this long, what is left is cut off
+   * @returns whether all in flight finished
+   */
+  close(graceMs: number): Promise<boolean>
+}
+
+/** How long an idle connection is kept: longer than usual proxies keep theirs, so that they never send into a closed one. */
+const keepAliveMs = 65_000
+/** How often connections that have become idle are looked for while closing. */
+const closingPollMs = 20
+
+/**
+ * Serve an application on a port.
+ *
+ * @throws Error with `code` `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL` when the address cannot be bound
+ */
+export async function listen(app: App, options: ListenOptions): Promise<Listening> {
+  const { host, https } = options
+  const port = await probe(host, options.port)
+  const listener = await orSystemError(
+    listhen(toNodeHandler(app.h3), {
+      hostname: host,
+      port,
+      https: https === true ? { domains: ['localhost', '127.0.0.1', '::1'] } : (https ?? false),
+      public: !isLoopback(host),
+      isProd: true,
+      isTest: true,
+      showURL: false,
+      clipboard: false,
+      open: false,
+      autoClose: false,
+    }),
+  )
+  const server = listener.server as Server
+  installWireErrors(server, app.settings)
+  server.keepAliveTimeout = keepAliveMs
+  const bound = listener.address.port
+  if (bound !== port) {
+    await listener.close()
+    throw new Error(`port ${port} cannot be used: browsers refuse to connect to it`)
+  }
+  return {
+    url: `${https ? 'https' : 'http'}://${reachable(host)}:${bound}`,
+    port: bound,
+    close: graceMs => close(app, server, graceMs, options.clock ?? systemClock),
+  }
+}
+
+/** Whether only this machine can connect to the address. */
+export function isLoopback(host: string): boolean {
+  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
+}
+
+function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return isIP(host) === 6 ? `[${host}]` : host
+}
+
+/**
+ * The port, once it is known to be free; one that is free for 0.
+ *
+ * listhen looks too, but says neither why a port cannot be bound, nor does it know port 0.
+ */
+function probe(host: string, port: number): Promise<number> {
+  return new Promise((resolve, reject) => {
+    const server = createServer()
+    server.once('error', (error: NodeJS.ErrnoException) => reject(explain(error, host, port)))
+    server.listen({ host, port }, () => {
+      const address = server.address()
+      const free = typeof address === 'object' && address ? address.port : port
+      server.close(() => resolve(free))
+    })
+  })
+}
+
+function explain(error: NodeJS.ErrnoException, host: string, port: number): Error {
+  if (error.code !== 'EADDRINUSE') return error
+  return Object.assign(new Error(`port ${port} of ${host} is in use`, { cause: error }), { code: error.code })
+}
+
+/**
+ * listhen listens without an error listener, so that a port which is taken between the look and the listening would
+ * end the process; here it rejects.
+ */
+async function orSystemError<T>(listening: Promise<T>): Promise<T> {
+  let fail: (error: NodeJS.ErrnoException) => void = () => {}
+  const failed = new Promise<never>((_resolve, reject) => {
+    fail = error => {
+      if (error.syscall === 'listen') reject(error)
+      else throw error
+    }
+  })
+  process.on('uncaughtException', fail)
+  try {
+    return await Promise.race([listening, failed])
+  } finally {
+    process.off('uncaughtException', fail)
+  }
+}
+
+async function close(app: App, server: Server, graceMs: number, clock: Clock): Promise<boolean> {
+  app.drain()
+  let giveUp = () => {}
+  const late = new Promise<boolean>(resolve => {
+    giveUp = clock.after(graceMs, () => resolve(false))
+  })
+  const finished = app.idle().then(() => closeConnections(server))
+  const inTime = await Promise.race([finished.then(() => true), late])
+  giveUp()
+  server.close()
+  server.closeAllConnections()
+  return inTime
+}
+
+/** Stop accepting; a connection whose last response is still being written is closed when it is idle. */
+function closeConnections(server: Server): Promise<void> {
+  return new Promise(resolve => {
+    const poll = setInterval(() => server.closeIdleConnections(), closingPollMs)
+    server.close(() => {
+      clearInterval(poll)
+      resolve()
+    })
+    server.closeIdleConnections()
+  })
+}

@@ -1,0 +1,55 @@
+import { WbError } from '../contract/errors.ts'
+import { isFitText } from './json.ts'
+
+const none: Record<string, string> = Object.freeze(Object.create(null))
+
+/**
+ * Parameters of a query string by name.
+ *
+ * @param search  with its question mark, or empty
+ * @throws validation_error a percent-encoding that is none, a NUL character, or a name that came twice
+ */
+export function parseQuery(search: string): Record<string, string> {
+  if (search.length < 2) return none
+  const values: Record<string, string> = Object.create(null)
+  for (const pair of search.slice(1).split('&')) {
+    if (pair === '') continue
+    const end = pair.indexOf('=')
+    const name = decode(end < 0 ? pair : pair.slice(0, end), 'the query')
+    if (name in values) throw new WbError('validation_error', `${name}: was sent more than once`)
+    values[name] = decode(end < 0 ? '' : pair.slice(end + 1), name)
+  }
+  return values
+}
+
+/** @throws validation_error a percent-encoding that is none, or a NUL character */
+export function decodeParams(raw: Readonly<Record<string, string>> | undefined): Record<string, string> {
+  if (!raw) return none
+  const values: Record<string, string> = Object.create(null)
+  for (const name in raw) values[name] = decodePart(raw[name]!, name)
+  return values
+}
+
+/** @throws validation_error the path holds a percent-encoding that is none */
+export function checkPath(path: string): void {
+  if (path.includes('%')) decodePart(path, 'the path')
+}
+
+function decode(text: string, place: string): string {
+  return decodePart(text.includes('+') ? text.replaceAll('+', ' ') : text, place)
+}
+
+function decodePart(text: string, place: string): string {
+  if (!text.includes('%')) return text
+  const decoded = unescaped(text, place)
+  if (!isFitText(decoded)) throw new WbError('validation_error', `${place}: must not contain NUL characters`)
+  return decoded
+}
+
+function unescaped(text: string, place: string): string {
+  try {
+    return decodeURIComponent(text)
+  } catch {
+    throw new WbError('validation_error', `${place}: holds an invalid percent-encoding`)
+  }
+}

@@ -1,0 +1,87 @@
+import { HTTPResponse } from 'h3'
+import type { z } from 'zod'
+import { WbError } from '../contract/errors.ts'
+import type { MediaType, Replies } from '../contract/route.ts'
+import type { HeaderPairs } from './headers.ts'
+
+/**
+ * A response whose headers stay plain pairs until they are written. As `Headers` they cost a trivial route a quarter
+ * of its throughput; h3 hands them through unread, and makes `Headers` of them only when someone asks.
+ */
+export class Reply extends HTTPResponse {
+  readonly #status: number
+  readonly #pairs: HeaderPairs
+
+  constructor(status: number, pairs: HeaderPairs, body: string | ReadableStream<Uint8Array> | null) {
+    super(body)
+    this.#status = status
+    this.#pairs = pairs
+  }
+
+  override get status(): number {
+    return this.#status
+  }
+
+  override get headers(): Headers {
+    return this.#pairs as unknown as Headers
+  }
+}
+
+/** What a handler answered, as text; lines are streamed and have none. */
+export interface Encoded {
+  readonly mediaType: string | null
+  readonly text: string | null
+}
+
+export type Encode = (status: number, body: unknown) => Encoded
+
+/**
+ * Prepare the encoding of a route's replies. A body leaves through its schema, so that a field which the contract
+ * does not declare cannot leak.
+ *
+ * @throws Error the status is not declared, or the body is not what was declared: a defect of the handler
+ */
+export function replyEncoder(replies: Replies): Encode {
+  return (status, body) => {
+    const declared = replies[status]
+    if (declared === undefined) throw new Error(`answered the undeclared status ${status}`)
+    if (declared === null) return { mediaType: null, text: null }
+    if (typeof declared === 'string') return encodeFree(declared, body)
+    return { mediaType: 'application/json', text: encodeJson(declared, body) }
+  }
+}
+
+function encodeFree(mediaType: MediaType, body: unknown): Encoded {
+  if (mediaType === 'text/html') return { mediaType: 'text/html; charset=utf-8', text: body as string }
+  return { mediaType, text: mediaType === 'application/json' ? JSON.stringify(body) : null }
+}
+
+function encodeJson(schema: z.ZodType, body: unknown): string {
+  const result = schema.safeParse(body)
+  if (result.success) return JSON.stringify(result.data)
+  const [issue] = result.error.issues
+  throw new Error(
+    `answered a body that is not as declared: ${issue!.path.map(String).join('.')}: ${issue!.message}`,
+  )
+}
+
+/** Codes that any route may answer without declaring them. */
+const universal: ReadonlySet<string> = new Set([
+  'validation_error',
+  'unauthorized',
+  'forbidden',
+  'forbidden_origin',
+  'payload_too_large',
+  'headers_too_large',
+  'rate_limited',
+  'draining',
+  'internal_error',
+  'control_plane_unavailable',
+  'not_found',
+])
+
+/** A code that a route answers without having declared it is a defect, which tests turn up by this. */
+export function checkDeclared(error: unknown, declared: readonly string[]): unknown {
+  if (!(error instanceof WbError) || universal.has(error.code) || declared.includes(error.code)) return error
+  return new Error(`answered the undeclared code ${error.code}: ${error.message}`, { cause: error })
+}

@@ -1,0 +1,78 @@
+import type { Handlers } from '../access/caller.ts'
+import type { Clock } from '../base/clock.ts'
+import { errorCodes, errorDocs, errorRegistry, WbError } from '../contract/errors.ts'
+import { openApiDocument } from '../contract/openapi.ts'
+import type { operational } from '../contract/operational.ts'
+import { renderDocs } from './docs/page.ts'
+import type { Surface } from './surface.ts'
+
+/** How long `/readyz` waits for the control plane. @see contract 2 */
+const readyTimeoutMs = 4_000
+
+/** What was built, from `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME` or their defaults. */
+export interface Build {
+  readonly version: string
+  readonly commit: string
+  /** ISO-8601 with milliseconds. */
+  readonly buildTime: string
+}
+
+export interface OperationalParts {
+  readonly build: Build
+  /** The surface that the reference describes. */
+  readonly api: Surface
+  readonly clock: Clock
+  /** How many workspaces there are; proves that the control plane answers. */
+  countWorkspaces(signal: AbortSignal): Promise<number>
+}
+
+/** Handlers of the routes that tell what runs here, and how it is spoken to. */
+export function operationalHandlers(parts: OperationalParts): Handlers<typeof operational> {
+  const { build } = parts
+  const reference = once(() => openApiDocument(parts.api, { version: build.version }))
+  const page = once(() => renderDocs(reference()))
+  const codes = errorCodes.map(code => {
+    const { status, hint } = errorRegistry[code]
+    return { code, defaultStatus: status, hint, docs: errorDocs(code) }
+  })
+
+  return {
+    root: () => ({
+      status: 200,
+      body: { name: 'workbase', version: build.version, commit: build.commit, docs: '/docs' },
+    }),
+    health: () => ({ status: 200, body: { status: 'ok' } }),
+    async ready(_input, caller) {
+      const workspaces = await within(parts.clock, readyTimeoutMs, parts.countWorkspaces(caller.signal))
+      return { status: 200, body: { status: 'ready', workspaces } }
+    },
+    version: () => ({ status: 200, body: { ...build, node: process.version } }),
+    features: () => ({ status: 200, body: { mcp: { enabled: false, baseUrl: null }, ingestBatch: true } }),
+    errorCodes: () => ({ status: 200, body: { codes } }),
+    docs: () => ({ status: 200, body: page().html, headers: page().headers }),
+    openapi: () => ({ status: 200, body: reference() }),
+  }
+}
+
+/** @throws control_plane_unavailable the count failed, or did not come in time */
+async function within(clock: Clock, timeoutMs: number, count: Promise<number>): Promise<number> {
+  let cancel = () => {}
+  const late = new Promise<never>((_resolve, reject) => {
+    cancel = clock.after(timeoutMs, () => reject(new Error(`no answer within ${timeoutMs} ms`)))
+  })
+  try {
+    return await Promise.race([count, late])
+  } catch (cause) {
+    throw new WbError('control_plane_unavailable', 'the control plane does not answer', {}, { cause })
+  } finally {
+    cancel()
+  }
+}
+
+function once<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
+}
