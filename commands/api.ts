@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
+import { allPages, namedHeaders } from '../src/cli/raw-call.ts'
 import { requestBody } from '../src/cli/request-body.ts'
 import { plain, plainJson } from '../src/cli/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
@@ -39,25 +40,11 @@ export default class Api extends WbCommand {
     const body = flags.data === undefined ? undefined : await requestBody(flags.data)
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
-      ...named(flags.header),
+      ...namedHeaders(flags.header ?? []),
     }
-    if (!flags.pages) return this.print(await this.client.raw({ method, path, headers, body }))
-    const items: unknown[] = []
-    let cursor: string | null = null
-    do {
-      const answer = await this.client.raw({
-        method,
-        path: cursor ? withCursor(path, cursor) : path,
-        headers,
-      })
-      if (answer.status >= 300) throw await failure(answer)
-      const page = JSON.parse(await answer.text()) as { items?: unknown[]; nextCursor?: string | null }
-      if (!Array.isArray(page.items))
-        throw new UsageError(`${path} does not answer in pages`, ['leave --pages out'])
-      items.push(...page.items)
-      cursor = page.nextCursor ?? null
-    } while (cursor)
-    this.output.value(items)
+    const call = { method, path, headers, body }
+    if (flags.pages) this.output.value(await allPages(this.client, call))
+    else await this.print(await this.client.raw(call))
   }
 
   private async print(answer: Incoming) {
@@ -69,17 +56,4 @@ export default class Api extends WbCommand {
     if (answer.status >= 300)
       throw await failure({ ...answer, headers: answer.headers, text: async () => text })
   }
-}
-
-function withCursor(path: string, cursor: string): string {
-  return `${path}${path.includes('?') ? '&' : '?'}cursor=${encodeURIComponent(cursor)}`
-}
-
-function named(headers: readonly string[] = []): Record<string, string> {
-  const pairs = headers.map(header => {
-    const at = header.indexOf(':')
-    if (at < 1) throw new UsageError(`the header "${header}" is not "Name: value"`)
-    return [header.slice(0, at).trim().toLowerCase(), header.slice(at + 1).trim()] as const
-  })
-  return Object.fromEntries(pairs)
 }

@@ -3,9 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import type { LocalConfig, Voice } from '../src/cli/local.ts'
-import { counted } from '../src/cli/output.ts'
-import { isLoopback } from '../src/cli/profile.ts'
-import { type Serving, serve } from '../src/cli/serve.ts'
+import { serve } from '../src/cli/serve.ts'
+import { readyLine, welcome } from '../src/cli/welcome.ts'
 
 export default class Serve extends WbCommand {
   static override summary = 'run the runtime here, for this and other programs'
@@ -37,46 +36,18 @@ export default class Serve extends WbCommand {
       allowOpenAccess: flags['allow-open-access'],
     }
     const serving = await serve(this.profile, options, config => this.voice(config, flags.verbose))
-    if (this.output.json) this.output.result(this.ready(serving))
-    else await this.describe(serving)
+    const screen = { ...serving, dataDir: this.profile.dataDir, version: this.config.version }
+    this.output.result(this.output.json ? readyLine(screen) : await welcome(screen, this.output.style))
+    for (const warning of serving.config.warnings) this.output.warn(`  ! ${warning}`)
     if (flags.open) (await import('open')).default(`${serving.url}/docs`)
     if (!this.signal.aborted) await once(this.signal, 'abort')
     this.output.note('  ending: finishing what is in flight')
     await serving.stop()
   }
 
-  /** The line that a program waits for. */
-  private ready({ url }: Serving): string {
-    return JSON.stringify({ event: 'ready', url, pid: process.pid, dataDir: this.profile.dataDir })
-  }
-
   private voice({ config }: LocalConfig, verbose: boolean): Voice {
     const { logLevel } = config.runtime
     if (this.output.json) return { level: logLevel, stream: process.stdout }
     return { level: verbose ? 'info' : 'warn', stream: process.stderr }
-  }
-
-  private async describe({ url, config, runtime }: Serving) {
-    const { workspaces } = (await (await runtime.fetch(new Request('http://localhost/readyz'))).json()) as {
-      workspaces: number
-    }
-    const { mode, anonymousPolicy } = config.config.auth
-    const open = mode === 'disabled' || anonymousPolicy === 'allow'
-    const where = isLoopback(new URL(url).hostname)
-      ? 'anyone on this machine'
-      : 'anyone who reaches this address'
-    const { strong, dim } = this.output.style
-    this.output.result(
-      [
-        `  ${strong('Workbase')} ${this.config.version}  ${strong(url)}`,
-        `  ${dim('data')}       ${this.profile.dataDir} · ${counted(workspaces, 'workspace')}`,
-        `  ${dim('callers')}    ${open ? where : 'with a credential'}`,
-        `  ${dim('reference')}  ${url}/docs`,
-        `  ${dim('ctrl-c')}     ends it`,
-        '',
-        `  ${workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"'}    in another terminal`,
-      ].join('\n'),
-    )
-    for (const warning of config.warnings) this.output.warn(`  ! ${warning}`)
   }
 }

@@ -3,7 +3,7 @@ import { readConfig } from '../../src/cli/local.ts'
 import { strangers } from '../../src/cli/resolve-runtime.ts'
 
 export default class ConfigShow extends WbCommand {
-  static override summary = 'show every configuration value and where it came from; references, never secrets'
+  static override summary = 'show every value and where it came from; never secrets'
   static override examples = [
     'wb config show',
     'wb config show --json | jq \'.[] | select(.source != "default")\'',

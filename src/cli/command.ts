@@ -5,11 +5,11 @@ import type { Client } from '../client/client.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import * as person from './ask.ts'
-import { exitStatus } from './exit.ts'
+import { exitStatus, isParseError } from './exit.ts'
 import { Interrupted, UsageError } from './faults.ts'
 import { interruption } from './interrupt.ts'
 import { counted, Output } from './output.ts'
-import { type Profile, readProfile } from './profile.ts'
+import { isCi, type Profile, readProfile } from './profile.ts'
 import { type Progress, silent, terminalProgress } from './progress.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
 import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
@@ -64,7 +64,7 @@ export abstract class WbCommand extends Command {
     this.signal = signal
     this.#stopListening = stop
     this.output = this.#outputFor({ json: this.argv.includes('--json') }, true)
-    const { flags } = await this.parse(this.ctor as typeof WbCommand)
+    const { flags } = await this.#parseOrAsk()
     this.#wait = !flags['no-wait']
     this.#debug = flags.debug
     this.profile = readProfile({
@@ -75,10 +75,24 @@ export abstract class WbCommand extends Command {
       insecureHttp: flags['insecure-http'],
     })
     this.output = this.#outputFor(flags, this.profile.colour && !flags['no-color'])
-    if (process.stderr.isTTY && !this.profile.ci && !flags.quiet)
+    if (process.stderr.isTTY && !isCi() && !flags.quiet)
       this.#progress = terminalProgress(process.stderr, systemClock)
     this.session = new Session(this.profile, this.output, flags.debug, this.signal)
     this.client = this.session.client
+  }
+
+  /** Parse; a value that is missing is asked for where somebody is there. */
+  async #parseOrAsk() {
+    const command = this.ctor as typeof WbCommand
+    try {
+      return await this.parse(command)
+    } catch (error) {
+      const missing = missingArguments(error)
+      if (missing.length === 0 || !this.canAsk) throw error
+      for (const { name, description } of missing)
+        this.argv.push(await person.ask(`${name}${description ? ` (${description})` : ''}:`, this.signal))
+      return this.parse(command)
+    }
   }
 
   #outputFor(flags: { json: boolean; quiet?: boolean }, colour: boolean): Output {
@@ -99,9 +113,7 @@ export abstract class WbCommand extends Command {
 
   /** True when somebody is there to answer a question. */
   protected get canAsk(): boolean {
-    return (
-      process.stdin.isTTY === true && process.stderr.isTTY === true && !this.profile.ci && !this.output.json
-    )
+    return process.stdin.isTTY === true && process.stderr.isTTY === true && !isCi() && !this.output.json
   }
 
   /** Show that something is waited for; resolves as `work` does. */
@@ -174,6 +186,8 @@ export abstract class WbCommand extends Command {
     this.progress.end()
     process.exitCode = exitStatus(error)
     const report = reportOf(this.signal.aborted && error.name === 'AbortError' ? new Interrupted() : error)
+    if (report.kind === 'usage' && report.next.length === 0)
+      report.next.push(`wb ${this.id?.replaceAll(':', ' ')} --help`)
     if (this.output.json) this.output.warn(reportJson(report))
     else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
     if (this.#debug) this.output.warn(details(error))
@@ -190,6 +204,11 @@ export abstract class WbCommand extends Command {
       this.#stopListening()
     }
   }
+}
+
+/** The arguments that oclif found missing. */
+function missingArguments(error: unknown): { name: string; description?: string }[] {
+  return isParseError(error) && 'args' in error && Array.isArray(error.args) ? error.args : []
 }
 
 function details(error: Error): string {

@@ -42,5 +42,6 @@ function wireStatus(error: WbError): number {
 
 /** True of what oclif throws when arguments or flags do not parse. */
 export function isParseError(error: unknown): error is Error {
-  return error instanceof Error && 'oclif' in error && 'parse' in error
+  if (!(error instanceof Error) || !('oclif' in error)) return false
+  return (error.oclif as { exit?: unknown } | undefined)?.exit === exit.usage
 }

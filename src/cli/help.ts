@@ -23,6 +23,7 @@ const verbs = ['list', 'create', 'ingest', 'search', 'show', 'chunks', 'update',
 
 const opening = 'wb searches your own documents and answers with passages to cite, on this machine.'
 const widthMax = 100
+const nameWidth = 18
 
 /**
  * Help on a command, a topic, or everything.
@@ -69,19 +70,27 @@ function firstPage(commands: Loadable[], style: Style): string[] {
 }
 
 function wholePage(commands: Loadable[], config: Config, style: Style): string[] {
-  const topics = [...new Set(commands.map(({ id }) => id.split(':')[0]!))].sort(byOrder)
-  const sections = topics.flatMap(topic => {
-    const own = commands.filter(({ id }) => id === topic || id.startsWith(`${topic}:`))
-    const rows = own.map(command => [spoken(command.id), summaryOf(command)] as const)
-    const about = own[0]!.id === topic ? [] : ['', style.strong(sentence(topicSummary(config, topic)))]
-    return [...about, ...listing(rows, style, 18)]
-  })
+  const names = [...new Set(commands.map(({ id }) => id.split(':')[0]!))].sort(byOrder)
+  const alone = (name: string) => commands.some(({ id }) => id === name)
+  const rows = (own: Loadable[]) =>
+    listing(
+      own.map(command => [spoken(command.id), summaryOf(command)]),
+      style,
+      nameWidth,
+    )
+  const topics = names.filter(name => !alone(name))
+  const sections = topics.map(topic => [
+    style.strong(capital(topicSummary(config, topic))),
+    ...rows(commands.filter(({ id }) => id.startsWith(`${topic}:`))),
+  ])
   return [
     opening,
     '',
     '  wb quickstart ./my-folder',
     '  wb kb search handbook "how are api keys rotated" --json',
-    ...sections,
+    '',
+    ...rows(names.flatMap(name => commands.filter(({ id }) => id === name))),
+    ...sections.flatMap(lines => ['', ...lines]),
     '',
     style.dim('  wb COMMAND --help shows arguments, flags and examples.'),
   ]
@@ -168,8 +177,12 @@ function spoken(id: string): string {
   return id.replaceAll(':', ' ')
 }
 
+function capital(text: string): string {
+  return text.charAt(0).toUpperCase() + text.slice(1)
+}
+
 function sentence(text: string): string {
-  return `${text.charAt(0).toUpperCase()}${text.slice(1)}${/[.!?]$/.test(text) ? '' : '.'}`
+  return `${capital(text)}${/[.!?]$/.test(text) ? '' : '.'}`
 }
 
 /** Paragraphs of a text in lines that are comfortable to read. */

@@ -27,8 +27,6 @@ export interface Profile {
   readonly config: { readonly flag?: string; readonly variable?: string }
   /** Folder of this person's settings. */
   readonly settingsDir: string
-  /** Nobody is there to answer. */
-  readonly ci: boolean
   readonly colour: boolean
 }
 
@@ -52,9 +50,14 @@ export function readProfile(flags: ProfileFlags, environment: Environment = proc
     dataDir: resolve(flags.dataDir ?? set.WB_DATA_DIR ?? dataFolder(set)),
     config: { flag: flags.config, variable: set.WB_CONFIG },
     settingsDir: settingsFolder(set),
-    ci: set.CI !== undefined && set.CI !== 'false',
     colour: set.NO_COLOR === undefined && set.TERM !== 'dumb',
   }
+}
+
+/** True where nobody is there to answer. */
+export function isCi(environment: Environment = process.env): boolean {
+  const { CI } = nonEmpty(environment)
+  return CI !== undefined && CI !== 'false'
 }
 
 /** An empty variable counts as unset. */

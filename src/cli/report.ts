@@ -35,9 +35,12 @@ function refusal(error: WbError): Report {
   return { kind: 'refused', message: error.message, code, requestId, next: lines }
 }
 
-/** oclif's message without the line on help, which is given in our own words. */
+/** oclif's message without its line on help, which is given in our own words. */
 function parseMessage(error: Error): string {
-  return error.message.replace(/\n?See more help with --help\n?/g, '').trim()
+  return error.message
+    .replace(/\n?See more help with --help\s*/g, '')
+    .replace(/^Parsing (--[\w-]+)\s+/, '$1: ')
+    .trim()
 }
 
 /** The lines of a report as a terminal shows them. */
@@ -57,6 +60,8 @@ export function reportJson({ kind, message, code = kind, requestId, next }: Repo
   return plainJson({ error: { code, message, requestId, hint: next.join(' ') } })
 }
 
+/** A word that is a name keeps its first letter: `workspaceId: …`. */
 function sentence(text: string): string {
+  if (!/^[a-z]+[ ,]/.test(text)) return text
   return text.charAt(0).toUpperCase() + text.slice(1)
 }

@@ -28,8 +28,8 @@ interface Kind {
   code: ErrorCode
   /** Line that lists what there is. */
   list: string
-  /** Line that makes the first one. */
-  create: string
+  /** Lines that make the first one. */
+  create: readonly string[]
   /** How one of several is named on the command line. */
   name: string
 }
@@ -38,14 +38,14 @@ const workspaceKind: Kind = {
   one: 'workspace',
   code: 'workspace_not_found',
   list: 'wb workspaces list',
-  create: 'wb workspaces create demo',
+  create: ['wb kb create handbook     makes a workspace too', 'wb workspaces create demo'],
   name: '--workspace',
 }
 const knowledgeBaseKind: Kind = {
   one: 'knowledge base',
   code: 'knowledge_base_not_found',
   list: 'wb kb list',
-  create: 'wb kb create handbook',
+  create: ['wb kb create handbook'],
   name: 'NAME',
 }
 
@@ -158,7 +158,7 @@ async function pick<T>(
     wanted,
     all.map(({ name }) => name),
   )
-  const next = close ? [`did you mean ${close}?`, kind.list] : [all.length > 0 ? kind.list : kind.create]
+  const next = close ? [`did you mean ${close}?`, kind.list] : all.length > 0 ? [kind.list] : kind.create
   throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"`, { next, didYouMean: close })
 }
 
@@ -167,7 +167,7 @@ async function only<T>(
   kind: Kind,
   choose: Choose | undefined,
 ): Promise<T> {
-  if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: [kind.create] })
+  if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: kind.create })
   if (all.length === 1) return all[0]!.row
   if (!choose)
     throw ambiguous(`there are ${counted(all.length, kind)}; name one with ${kind.name}`, all, kind, 'name')

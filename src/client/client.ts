@@ -1,3 +1,4 @@
+import { WbError } from '../contract/errors.ts'
 import type { Reply, Request, Route } from '../contract/route.ts'
 import { failure, where } from './failure.ts'
 import type { Fetch, Incoming, Outgoing } from './transport.ts'
@@ -102,9 +103,17 @@ export function connect(connection: Connection): Client {
   return { call, items, stream, raw } as Client
 }
 
-/** The path of a request: every parameter percent-encoded, a query value per field that is set. */
+/**
+ * The path of a request: every parameter percent-encoded, a query value per field that is set.
+ *
+ * @throws WbError invalid_request  a parameter is `.` or `..`, which an URL takes for a step and not for a name
+ */
 export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: Parts): string {
-  const path = route.path.replace(/:(\w+)/g, (_, name: string) => encodeURIComponent(params[name] ?? ''))
+  const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
+    const value = params[name] ?? ''
+    if (/^\.{0,2}$/.test(value)) throw new WbError('invalid_request', `${name} may not be "${value}"`)
+    return encodeURIComponent(value)
+  })
   const fields = new URLSearchParams()
   for (const [name, value] of Object.entries(query)) if (value !== undefined) fields.set(name, String(value))
   return fields.size === 0 ? path : `${path}?${fields}`

@@ -1,0 +1,2 @@
+export function manifestText(): Promise<string>
+export function committedManifest(): string

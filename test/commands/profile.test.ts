@@ -1,0 +1,156 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { UsageError } from '../../src/cli/faults.ts'
+import { isLoopback, readProfile } from '../../src/cli/profile.ts'
+import { place } from './wb.ts'
+
+const dataDir = '/srv/data'
+
+describe('the profile', () => {
+  test('takes a flag over the environment, and the environment over the platform', () => {
+    const environment = {
+      HOME: '/h',
+      WB_DATA_DIR: '/e',
+      WB_WORKSPACE: 'env',
+      WB_CONFIG: '/c.yaml',
+      XDG_DATA_HOME: '/x',
+    }
+    expect(readProfile({ dataDir, workspace: 'flag' }, environment)).toMatchObject({
+      dataDir,
+      workspace: 'flag',
+      config: { flag: undefined, variable: '/c.yaml' },
+      url: undefined,
+    })
+    expect(readProfile({}, environment)).toMatchObject({ dataDir: '/e', workspace: 'env' })
+    if (process.platform === 'linux')
+      expect(readProfile({}, { XDG_DATA_HOME: '/x' }).dataDir).toBe('/x/workbase')
+  })
+
+  test('an empty variable counts as unset', () => {
+    expect(readProfile({ dataDir }, { WB_URL: '', WB_API_KEY: '', NO_COLOR: '' })).toMatchObject({
+      url: undefined,
+      apiKey: undefined,
+      colour: true,
+    })
+  })
+
+  test.each([
+    ['WB_URL names it', {}, { WB_URL: 'https://wb.example', WB_API_KEY: 'k' }, 'k'],
+    ['no runtime is named', {}, { WB_API_KEY: 'k' }, 'k'],
+    [
+      'a flag names the same',
+      { url: 'https://wb.example/' },
+      { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
+      'k',
+    ],
+    [
+      'a flag names another',
+      { url: 'https://evil.example' },
+      { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
+      undefined,
+    ],
+    [
+      'a flag names a data directory',
+      { dataDir },
+      { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
+      undefined,
+    ],
+  ])(
+    'security 6: where %s, a key goes only to the runtime that it is meant for',
+    (_case, flags, environment, key) => {
+      expect(readProfile(flags, environment).apiKey).toBe(key)
+    },
+  )
+
+  test('security 15: no key travels unencrypted to another machine', () => {
+    const far = { WB_URL: 'http://wb.example', WB_API_KEY: 'k' }
+    expect(() => readProfile({}, far)).toThrow(UsageError)
+    expect(readProfile({ insecureHttp: true }, far).apiKey).toBe('k')
+    expect(readProfile({}, { ...far, WB_API_KEY: undefined }).url).toBe('http://wb.example')
+    for (const near of ['http://127.0.0.1:8787', 'http://localhost:1', 'http://[::1]:1'])
+      expect(readProfile({}, { ...far, WB_URL: near }).apiKey).toBe('k')
+  })
+
+  test.each(['wb.example', 'ftp://wb.example', 'http://', 'https://me:secret@wb.example'])(
+    '%s is not an address of a runtime',
+    url => {
+      expect(() => readProfile({ url }, {})).toThrow(UsageError)
+    },
+  )
+
+  test.each(['127.0.0.1.evil.example', 'localhost.evil.example', '10.0.0.1', '1270.0.0.1'])(
+    '%s is not loopback',
+    host => {
+      expect(isLoopback(host)).toBe(false)
+    },
+  )
+})
+
+describe('the command line', () => {
+  test('answers --version, and shows on day one what matters then', async () => {
+    const { wb } = place()
+    expect((await wb(['--version'])).stdout).toMatch(/^workbase\/\d+\.\d+\.\d+ /)
+    const { stdout, status } = await wb([])
+    expect(status).toBe(0)
+    expect(stdout.split('\n').filter(line => /^ {2}\S.* {2}\S/.test(line)).length).toBeLessThanOrEqual(8)
+    expect((await wb(['--help'])).stdout).toContain('workspaces use')
+  })
+
+  test.each([
+    [
+      ['kb', 'lst'],
+      2,
+      '  ✗ There is no command "wb kb lst"\n    did you mean wb kb list?\n    wb kb --help\n',
+    ],
+    [['serv'], 2, '  ✗ There is no command "wb serv"\n    did you mean wb serve?\n    wb --help\n'],
+    [['kb', 'list', '--bogus'], 2, '  ✗ Nonexistent flag: --bogus\n    wb kb list --help\n'],
+    [
+      ['kb', 'list', '--limit', 'x'],
+      2,
+      '  ✗ --limit: Expected an integer but received: x\n    wb kb list --help\n',
+    ],
+    [
+      ['kb', 'list', '--url', 'nowhere'],
+      2,
+      '  ✗ --url is "nowhere", which is not an http(s) address\n    --url http://127.0.0.1:8787\n',
+    ],
+    [
+      ['explain', 'kb_nam_taken'],
+      2,
+      '  ✗ "kb_nam_taken" is not an error code\n    did you mean kb_name_taken?\n    wb explain\n',
+    ],
+    [
+      ['kb', 'list', '--url', 'http://127.0.0.1:1'],
+      6,
+      '  ✗ No runtime answers at http://127.0.0.1:1: nothing listens there\n    Check the address (--url, WB_URL), or start a runtime there with `wb serve`.\n',
+    ],
+  ])('wb %j ends with %i', async (args, status, stderr) => {
+    expect(await place().wb(args)).toEqual({ status, stdout: '', stderr })
+  })
+
+  test('explains a code without a runtime', async () => {
+    const { wb } = place()
+    expect((await wb(['explain', 'kb-name-taken'])).stdout).toBe(
+      'code\tkb_name_taken\nhttp status\t409\nexit status\t5\nwhat to do\tChoose another name; names are unique in a workspace.\ndocs\tdocs/errors.md#kb-name-taken\n',
+    )
+    const all = JSON.parse((await wb(['explain', '--json'])).stdout) as { code: string }[]
+    expect(all.map(({ code }) => code)).toContain('workspace_not_found')
+  })
+
+  test('finds, shows and checks the configuration, and prints no secret', async () => {
+    const { wb, home } = place()
+    expect(await wb(['config', 'path'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '  no configuration file; every key has its default\n',
+    })
+    const shown = JSON.parse((await wb(['config', 'show', '--json'])).stdout) as object[]
+    expect(shown).toContainEqual({ key: 'runtime.port', value: 8787, source: 'default' })
+    expect((await wb(['config', 'validate'])).status).toBe(0)
+    const file = join(home, 'mine.yaml')
+    writeFileSync(file, 'version: 1\nruntime: { prt: 1 }\n')
+    const wrong = await wb(['config', 'validate', '--config', file])
+    expect(wrong).toMatchObject({ status: 1, stdout: expect.stringContaining('runtime.port') })
+  })
+})

@@ -1,0 +1,172 @@
+import { describe, expect, test } from 'vitest'
+import { type Ended, type Place, place } from './wb.ts'
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+const note = 'Mach number and reduced frequency.'
+
+/** Commands against a runtime inside themselves, against a discovered server, and against one that is named. */
+const ways = ['in process', 'a discovered server', 'a named server'] as const
+
+async function reach(way: (typeof ways)[number]): Promise<Place['wb']> {
+  const here = place()
+  if (way === 'in process') return here.wb
+  const { url } = await here.serve()
+  if (way === 'a discovered server') return here.wb
+  return (args, options) =>
+    here.wb(args, { ...options, env: { WB_URL: url, WB_DATA_DIR: '/nonexistent', ...options?.env } })
+}
+
+async function said(run: Promise<Ended>): Promise<string> {
+  const { status, stdout, stderr } = await run
+  expect({ status, stderr }).toMatchObject({ status: 0 })
+  return stdout.trimEnd()
+}
+
+describe.each(ways)('S1-10: the same commands, %s', way => {
+  test('from nothing to a document and back', { timeout: 60_000 }, async () => {
+    const wb = await reach(way)
+    expect(await wb(['kb', 'list'])).toEqual({
+      status: 4,
+      stdout: '',
+      stderr:
+        '  ✗ There is no workspace yet (workspace_not_found)\n    wb kb create handbook     makes a workspace too\n    wb workspaces create demo\n',
+    })
+    const made = await wb(['kb', 'create', 'handbook', '--description', 'ours'])
+    expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(uuid.source.replace('$', '\\n$')) })
+    expect(made.stderr).toBe('  ✓ made workspace default\n  wb kb ingest handbook ./my-folder\n')
+    const knowledgeBaseId = made.stdout.trim()
+
+    const [base] = JSON.parse(await said(wb(['kb', 'list', '--json']))) as Record<string, unknown>[]
+    expect(base).toMatchObject({ knowledgeBaseId, name: 'handbook', description: 'ours' })
+    expect(await said(wb(['kb', 'list']))).toBe(
+      [knowledgeBaseId, 'handbook', 'ours', 'active', base!.updatedAt].join('\t'),
+    )
+
+    const path = `/api/v1/workspaces/${base!.workspaceId}/knowledge-bases/${knowledgeBaseId}/ingest`
+    const body = JSON.stringify({ text: note, sourceFilename: 'notes.md', metadata: { title: 'Notes' } })
+    const { document } = JSON.parse(await said(wb(['api', 'post', path, '-d', '-'], { input: body }))) as {
+      document: { documentId: string; updatedAt: string }
+    }
+    const { documentId, updatedAt } = document
+    expect(await said(wb(['documents', 'list']))).toBe(
+      [documentId, 'Notes', 'ready', '1', updatedAt].join('\t'),
+    )
+    for (const name of [documentId, 'notes.md', 'Notes'])
+      expect(JSON.parse(await said(wb(['documents', 'show', name, '--json'])))).toMatchObject({ documentId })
+    expect(await said(wb(['documents', 'chunks', 'notes.md']))).toBe(`${documentId}:0\t${note}`)
+    expect(JSON.parse(await said(wb(['document', 'chunks', documentId, '--json'])))).toMatchObject([
+      { text: note },
+    ])
+
+    const unasked = await wb(['documents', 'delete', 'notes.md'])
+    expect(unasked).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: '  ✗ This deletes document Notes with 1 chunk\n    add --yes to go on without being asked\n',
+    })
+    expect(await wb(['documents', 'delete', 'notes.md', '--yes'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '  ✓ deleted document Notes with 1 chunk\n',
+    })
+    expect(await wb(['documents', 'list'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '  no documents in handbook yet; add some:\n    wb kb ingest handbook ./my-folder\n',
+    })
+    expect(await wb(['kb', 'delete', 'handbook', '-y', '-q'])).toEqual({ status: 0, stdout: '', stderr: '' })
+    expect(await said(wb(['kb', 'list', '--json']))).toBe('[]')
+  })
+})
+
+describe('workspaces', () => {
+  test('are listed, chosen, renamed and deleted by name', async () => {
+    const { wb } = place()
+    const one = await said(wb(['workspaces', 'create', 'one']))
+    const two = await said(wb(['workspaces', 'create', 'two', '--kind', 'mock']))
+    expect(
+      (await said(wb(['workspace', 'list']))).split('\n').map(line => line.split('\t').slice(0, 3)),
+    ).toEqual([
+      [one, 'one', 'local'],
+      [two, 'two', 'mock'],
+    ])
+    expect(await wb(['kb', 'list'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: '  ✗ There are 2 workspaces; name one with --workspace\n    one\n    two\n',
+    })
+    await said(wb(['workspaces', 'use', 'two']))
+    expect(JSON.parse(await said(wb(['workspaces', 'show', '--json'])))).toMatchObject({ workspaceId: two })
+    expect(JSON.parse(await said(wb(['workspaces', 'show', '--json', '-w', 'one'])))).toMatchObject({
+      workspaceId: one,
+    })
+    expect(
+      JSON.parse(await said(wb(['workspaces', 'show', '--json'], { env: { WB_WORKSPACE: 'one' } }))),
+    ).toMatchObject({
+      workspaceId: one,
+    })
+    await said(wb(['workspaces', 'update', '--name', 'zwei']))
+    expect((await wb(['workspaces', 'delete', 'zwei', '--yes'])).stderr).toBe(
+      '  ✓ deleted workspace zwei with 0 knowledge bases and all their documents\n',
+    )
+    expect(JSON.parse(await said(wb(['workspaces', 'show', '--json'])))).toMatchObject({ workspaceId: one })
+  })
+
+  test('a name that nearly exists is asked after, with the code and status 4', async () => {
+    const { wb } = place()
+    await said(wb(['workspaces', 'create', 'demo']))
+    expect(await wb(['kb', 'list', '-w', 'demoo'])).toEqual({
+      status: 4,
+      stdout: '',
+      stderr:
+        '  ✗ No workspace is named "demoo" (workspace_not_found)\n    did you mean demo?\n    wb workspaces list\n',
+    })
+  })
+
+  test('what the runtime refuses is told with its code, request and status', async () => {
+    const { wb } = place()
+    await said(wb(['workspaces', 'create', 'demo']))
+    const taken = await wb(['workspaces', 'create', 'demo'])
+    expect(taken).toMatchObject({ status: 5, stdout: '' })
+    expect(taken.stderr).toMatch(
+      /^ {2}✗ .*demo.* \(workspace_name_conflict, request [0-9A-Z]{26}\)\n {4}Choose another name/,
+    )
+    const asked = await wb(['workspaces', 'create', 'demo', '--json'])
+    expect(JSON.parse(asked.stderr)).toMatchObject({
+      error: { code: 'workspace_name_conflict', requestId: expect.any(String) },
+    })
+    const wrong = await wb(['workspaces', 'create', 'x', '--credential', 'token=plain'])
+    expect(wrong).toMatchObject({ status: 1, stderr: expect.stringContaining('validation_error') })
+  })
+})
+
+describe('lists', () => {
+  test('follow all pages in a pipe, and say of how many a cut list is', { timeout: 60_000 }, async () => {
+    const here = place()
+    const { url } = await here.serve()
+    for (let number = 0; number < 5; number++)
+      await fetch(`${url}/api/v1/workspaces`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ name: `w${number}` }),
+      })
+    expect((await said(here.wb(['workspaces', 'list']))).split('\n')).toHaveLength(5)
+    const cut = await here.wb(['workspaces', 'list', '--limit', '2'])
+    expect(cut.stdout.split('\n')).toHaveLength(3)
+    expect(cut.stderr).toBe('  2 of 5\n')
+    const pages = JSON.parse(
+      await said(here.wb(['api', 'GET', '/api/v1/workspaces?limit=2', '--pages'])),
+    ) as unknown[]
+    expect(pages).toHaveLength(5)
+  })
+
+  test('twenty commands at once on one data directory all succeed', { timeout: 120_000 }, async () => {
+    const { wb } = place()
+    await said(wb(['workspaces', 'create', 'demo']))
+    const names = Array.from({ length: 20 }, (_, index) => `base${index}`)
+    const ended = await Promise.all(names.map(name => wb(['kb', 'create', name])))
+    expect(ended.filter(({ status }) => status !== 0)).toEqual([])
+    const listed = (await said(wb(['kb', 'list']))).split('\n').map(line => line.split('\t')[1])
+    expect(listed.sort()).toEqual(names.sort())
+  })
+})

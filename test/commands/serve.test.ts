@@ -1,0 +1,207 @@
+import type { ChildProcess } from 'node:child_process'
+import { on, once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createHttp, type IncomingMessage, request } from 'node:http'
+import { connect, createServer } from 'node:net'
+import { join } from 'node:path'
+import { setTimeout } from 'node:timers/promises'
+import { describe, expect, test } from 'vitest'
+import { findServer, takeServerLock } from '../../src/storage/server-lock.ts'
+import { place } from './wb.ts'
+
+describe('wb serve', () => {
+  test('says in one line of JSON where it is, then logs, and ends with 0 when asked to', async () => {
+    const here = place()
+    const server = await here.serve()
+    expect(server.ready).toEqual({
+      event: 'ready',
+      url: expect.stringMatching(/^http:\/\/127\.0\.0\.1:\d+$/),
+      pid: server.process.pid,
+      dataDir: here.dataDir,
+    })
+    expect((await fetch(`${server.url}/readyz`)).status).toBe(200)
+    const announced = JSON.parse(readFileSync(join(here.dataDir, 'serve.json'), 'utf8')) as object
+    expect(announced).toEqual({ url: server.url, pid: server.pid, startedAt: expect.any(String) })
+    server.process.kill('SIGTERM')
+    const { status, stdout } = await server.ended
+    expect(status).toBe(0)
+    for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toBeTypeOf('object')
+    expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(false)
+  })
+
+  test('a second one on a data directory names the pid and the address of the first', async () => {
+    const here = place()
+    const { pid, url } = await here.serve()
+    expect(await here.wb(['serve', '--port', '0'])).toEqual({
+      status: 5,
+      stdout: '',
+      stderr: `  ✗ ${here.dataDir} is served already, by process ${pid} at ${url} (conflict)\n    wb kb list    talks to it\n    kill ${pid}    ends it\n`,
+    })
+  })
+
+  test('a server that was killed leaves nothing in the way', async () => {
+    const here = place()
+    const first = await here.serve()
+    first.process.kill('SIGKILL')
+    await first.ended
+    expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(true)
+    expect((await here.wb(['workspaces', 'list'])).status).toBe(0)
+    const second = await here.serve()
+    expect(second.url).not.toBe(first.url)
+    expect((await here.wb(['workspaces', 'list'])).status).toBe(0)
+  })
+
+  test('a taken port names who has it', async () => {
+    const taken = createServer().listen(0, '127.0.0.1')
+    await new Promise(resolve => taken.once('listening', resolve))
+    const { port } = taken.address() as { port: number }
+    const { status, stderr } = await place().wb(['serve', '--port', String(port)])
+    taken.close()
+    expect({ status, stderr }).toEqual({
+      status: 5,
+      stderr: expect.stringMatching(
+        new RegExp(`✗ Port ${port} is taken.*\\(conflict\\)\\n {4}wb serve --port 0`),
+      ),
+    })
+    if (process.platform === 'linux') expect(stderr).toContain(`(pid ${process.pid})`)
+  })
+
+  test('other machines are let in only on request, while callers need no credential', async () => {
+    const here = place()
+    const refused = await here.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
+    expect(refused).toMatchObject({ status: 2, stdout: '' })
+    expect(refused.stderr).toContain('auth: { mode: apiKey, anonymousPolicy: reject }')
+    expect(refused.stderr).toContain('wb serve --host 0.0.0.0 --allow-open-access')
+    const allowed = await here.serve(['--host', '0.0.0.0', '--allow-open-access'])
+    expect((await fetch(`${allowed.url}/healthz`)).status).toBe(200)
+  })
+
+  test('a configuration file of the folder is not read unless it is named', async () => {
+    const here = place()
+    const config = join(here.home, 'workbase.yaml')
+    writeFileSync(config, 'version: 1\nruntime: { logLevel: error }\n')
+    expect(await here.wb(['serve', '--port', '0'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `  ✗ ${config} lies here, and a file of a folder is not read unless it is named\n    wb serve --config ${config}\n`,
+    })
+    const hinted = await here.wb(['workspaces', 'list'])
+    expect(hinted.stderr).toBe(
+      `  ${config} is not read unless it is named:\n    --config ${config}\n  no workspaces yet; make the first one:\n    wb workspaces create demo\n`,
+    )
+    await here.serve(['--config', config])
+  })
+
+  test('finishes what is in flight, refuses the rest, and a second signal ends it at once', async () => {
+    const here = place()
+    const server = await here.serve()
+    const unfinished = request(`${server.url}/api/v1/workspaces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': 15 },
+    })
+    const answered = new Promise<IncomingMessage>((done, fail) =>
+      unfinished.once('response', done).once('error', fail),
+    )
+    answered.catch(() => {})
+    unfinished.write('{"name"')
+    const second = await connection(server.url)
+    await setTimeout(100)
+    server.process.kill('SIGTERM')
+    await said(server.process, 'ending')
+    expect(await second.get('/api/v1/workspaces')).toMatch(/^HTTP\/1.1 503[\s\S]*draining/)
+    unfinished.end(':"demo"}')
+    expect((await answered).statusCode).toBe(201)
+    expect((await server.ended).status).toBe(0)
+
+    const stuck = await here.serve()
+    request(`${stuck.url}/api/v1/workspaces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': 15 },
+    })
+      .on('error', () => {})
+      .write('{"name"')
+    await setTimeout(100)
+    stuck.process.kill('SIGTERM')
+    await said(stuck.process, 'ending')
+    stuck.process.kill('SIGTERM')
+    expect((await stuck.ended).status).toBe(130)
+  })
+})
+
+/** A connection that was open before the server began to drain. */
+async function connection(url: string) {
+  const { hostname, port, host } = new URL(url)
+  const socket = connect(Number(port), hostname).setEncoding('utf8')
+  await once(socket, 'connect')
+  return {
+    async get(path: string) {
+      socket.write(`GET ${path} HTTP/1.1\r\nhost: ${host}\r\nconnection: close\r\n\r\n`)
+      let text = ''
+      for await (const part of socket) text += part
+      return text
+    },
+  }
+}
+
+async function said(child: ChildProcess, words: string): Promise<void> {
+  for await (const text of on(child.stderr!, 'data')) if (String(text).includes(words)) return
+}
+
+describe('how a server is found', () => {
+  function folder() {
+    const { dataDir } = place()
+    mkdirSync(dataDir, { mode: 0o700 })
+    return dataDir
+  }
+  const announcement = { url: 'http://127.0.0.1:1', pid: 1, startedAt: '2026-01-01T00:00:00.000Z' }
+
+  test('while the lock is held, and not after', () => {
+    const dataDir = folder()
+    const taken = takeServerLock(dataDir)
+    if (!('lock' in taken)) throw new Error('nobody else can hold it')
+    expect(findServer(dataDir)).toBeUndefined()
+    taken.lock.announce(announcement)
+    expect(findServer(dataDir)).toMatchObject(announcement)
+    expect(takeServerLock(dataDir)).toMatchObject({ heldBy: announcement })
+    taken.lock.release()
+    expect(findServer(dataDir)).toBeUndefined()
+    writeFileSync(join(dataDir, 'serve.json'), JSON.stringify(announcement), { mode: 0o600 })
+    expect(findServer(dataDir)).toBeUndefined()
+  })
+
+  test.each([
+    ['the folder', 0o777, 0o600],
+    ['the file', 0o700, 0o666],
+  ])('not when others can write %s', (_what, folderMode, fileMode) => {
+    const dataDir = folder()
+    const taken = takeServerLock(dataDir)
+    if (!('lock' in taken)) throw new Error('nobody else can hold it')
+    taken.lock.announce(announcement)
+    chmodSync(dataDir, folderMode)
+    chmodSync(join(dataDir, 'serve.json'), fileMode)
+    expect(findServer(dataDir)).toBeUndefined()
+    taken.lock.release()
+  })
+
+  test('a key goes to it, but not one that is meant for another runtime', async () => {
+    const here = place()
+    mkdirSync(here.dataDir, { mode: 0o700 })
+    const seen: (string | undefined)[] = []
+    const fake = createHttp((asked, response) => {
+      seen.push(asked.headers.authorization)
+      response.setHeader('content-type', 'application/json').end('{"items":[],"nextCursor":null}')
+    }).listen(0, '127.0.0.1')
+    await once(fake, 'listening')
+    const taken = takeServerLock(here.dataDir)
+    if (!('lock' in taken)) throw new Error('nobody else can hold it')
+    const { port } = fake.address() as { port: number }
+    taken.lock.announce({ ...announcement, url: `http://127.0.0.1:${port}` })
+    const list = ['workspaces', 'list', '--data-dir', here.dataDir]
+    await here.wb(list, { env: { WB_URL: 'https://wb.example', WB_API_KEY: 'other' } })
+    await here.wb(list, { env: { WB_API_KEY: 'ours' } })
+    taken.lock.release()
+    fake.closeAllConnections()
+    fake.close()
+    expect(seen).toEqual([undefined, 'Bearer ours'])
+  })
+})

@@ -1,0 +1,260 @@
+import { describe, expect, test } from 'vitest'
+import type { Clock } from '../../src/base/clock.ts'
+import { exitStatus } from '../../src/cli/exit.ts'
+import { Interrupted, UsageError } from '../../src/cli/faults.ts'
+import { nearest } from '../../src/cli/nearest.ts'
+import { ago, Output, type Sink } from '../../src/cli/output.ts'
+import { lineOf, terminalProgress } from '../../src/cli/progress.ts'
+import { reportLines, reportOf } from '../../src/cli/report.ts'
+import { styleFor } from '../../src/cli/style.ts'
+import { displayWidth, plain, plainJson, plainLine, truncate } from '../../src/cli/terminal-text.ts'
+import { Unreachable } from '../../src/client/unreachable.ts'
+import { type ErrorCode, WbError } from '../../src/contract/errors.ts'
+
+/** What a document may hold to take over a terminal, and what is left of it. */
+const attacks: [name: string, planted: string, left: string][] = [
+  ['window title', 'a\x1b]0;owned\x07b', 'ab'],
+  ['window title ended by ST', 'a\x1b]2;owned\x1b\\b', 'ab'],
+  ['clipboard (OSC 52)', 'a\x1b]52;c;cm0gLXJm\x07b', 'ab'],
+  ['link (OSC 8)', '\x1b]8;;http://evil\x1b\\text\x1b]8;;\x1b\\', 'text'],
+  ['cursor moves', 'a\x1b[2J\x1b[1;1H\x1b[31mb\x1b[0m', 'ab'],
+  ['an 8-bit CSI', 'a\x9b31mb', 'ab'],
+  ['an 8-bit OSC', 'a\x9d0;owned\x9cb', 'ab'],
+  ['a device string', 'a\x1bP1$r0m\x1b\\b', 'ab'],
+  ['a reset', 'a\x1bcb', 'ab'],
+  ['a sequence that is cut short', 'a\x1b[', 'a'],
+  ['carriage return and backspace', 'good\r\x08\x08bad', 'goodbad'],
+  ['bell, delete and NUL', 'a\x07\x7f\x00b', 'ab'],
+  ['text that runs backwards', 'a\u202egpj.exe\u202c', 'agpj.exe'],
+]
+
+describe('text of strangers', () => {
+  test.each(attacks)('security 16: %s is stripped', (_name, planted, left) => {
+    expect(plain(planted)).toBe(left)
+  })
+
+  test.each(attacks)('security 16: %s stands escaped in JSON, and means the same', (_name, planted) => {
+    const json = plainJson({ text: planted })
+    expect(json).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202a-\u202e]/)
+    expect(JSON.parse(json)).toEqual({ text: planted })
+  })
+
+  test('newlines and tabs stay, and a line has neither', () => {
+    expect(plain('a\r\n\tb')).toBe('a\n\tb')
+    expect(plainLine('  a\r\n\tb ')).toBe('a b')
+  })
+
+  test.each([
+    ['plain', 5],
+    ['日本', 4],
+    ['e\u0301', 1],
+    ['👍', 2],
+  ])('%s takes %i cells', (text, width) => {
+    expect(displayWidth(text)).toBe(width)
+  })
+
+  test('is cut to a width with an ellipsis, between characters', () => {
+    expect(truncate('abcdef', 6)).toBe('abcdef')
+    expect(truncate('abcdefg', 6)).toBe('abcde…')
+    expect(truncate('日本語日本', 6)).toBe('日本…')
+  })
+})
+
+function sink(isTTY: boolean, columns = 40): Sink & { text: string } {
+  return {
+    isTTY,
+    columns,
+    text: '',
+    write(text: string) {
+      this.text += text
+    },
+  }
+}
+
+function output(options: { tty?: boolean; json?: boolean; colour?: boolean; quiet?: boolean } = {}) {
+  const stdout = sink(options.tty ?? false)
+  const stderr = sink(options.tty ?? false)
+  const { json = false, quiet = false, colour = false } = options
+  return { stdout, stderr, out: new Output({ stdout, stderr, json, quiet, colour, now: () => 600_000 }) }
+}
+
+const rows = [
+  {
+    name: 'a\x1b]0;x\x07',
+    text: 'some long text that does not fit\ninto the line',
+    at: '1970-01-01T00:07:00.000Z',
+    n: 1204,
+  },
+  { name: 'bc', text: null, at: '1970-01-01T00:09:59.500Z', n: 3 },
+]
+const list = {
+  columns: {
+    name: { of: (row: (typeof rows)[number]) => row.name },
+    text: { of: (row: (typeof rows)[number]) => row.text, as: 'free' },
+    when: { of: (row: (typeof rows)[number]) => row.at, as: 'time' },
+    n: { of: (row: (typeof rows)[number]) => row.n, as: 'count' },
+  },
+  empty: ['none yet; make one:', '  wb make'],
+} as const
+
+describe('a list', () => {
+  test('is a table in a terminal, within its width', () => {
+    const { out, stdout, stderr } = output({ tty: true })
+    out.list(rows, { ...list, total: '50' })
+    expect(stdout.text.split('\n')).toEqual([
+      '  name  text            when           n',
+      '  a     some long tex…  3 min ago  1,204',
+      '  bc    –               now            3',
+      '',
+    ])
+    for (const line of stdout.text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(40)
+    expect(stderr.text).toBe('  2 of 50\n')
+  })
+
+  test('is tab-separated in a pipe, whole and without headings', () => {
+    const { out, stdout } = output()
+    out.list(rows, list)
+    expect(stdout.text).toBe(
+      'a\tsome long text that does not fit into the line\t1970-01-01T00:07:00.000Z\t1204\nbc\t\t1970-01-01T00:09:59.500Z\t3\n',
+    )
+  })
+
+  test('is an array with --json, as the API gave it', () => {
+    const { out, stdout } = output({ json: true })
+    out.list(rows, list)
+    expect(JSON.parse(stdout.text)).toEqual(rows)
+  })
+
+  test('that is empty says what makes the first one, but not with --quiet', () => {
+    const { out, stdout, stderr } = output()
+    out.list([], list)
+    expect([stdout.text, stderr.text]).toEqual(['', '  none yet; make one:\n    wb make\n'])
+    const quiet = output({ quiet: true })
+    quiet.out.list([], list)
+    expect(quiet.stderr.text).toBe('')
+  })
+
+  test('has colours only in a terminal', () => {
+    const shown = output({ tty: true, colour: true })
+    shown.out.list(rows, list)
+    expect(shown.stdout.text).toContain('\x1b[2m')
+    const piped = output({ colour: true })
+    piped.out.list(rows, list)
+    expect(piped.stdout.text).not.toContain('\x1b')
+  })
+})
+
+test.each([
+  [0, 'now'],
+  [59_999, '59 s ago'],
+  [60_000, '1 min ago'],
+  [7_200_000, '2 h ago'],
+  [3 * 86_400_000, '3 d ago'],
+  [40 * 86_400_000, '1970-01-01'],
+])('%i ms ago reads %s', (passed, words) => {
+  expect(ago(0, passed)).toBe(words)
+})
+
+describe('progress', () => {
+  function clock() {
+    let now = 0
+    let due: { at: number; run: () => void }[] = []
+    const made: Clock = {
+      now: () => now,
+      after(delay, run) {
+        const entry = { at: now + delay, run }
+        due.push(entry)
+        return () => {
+          due = due.filter(one => one !== entry)
+        }
+      },
+    }
+    return {
+      made,
+      pass(ms: number) {
+        now += ms
+        for (const entry of due.filter(({ at }) => at <= now)) {
+          due = due.filter(one => one !== entry)
+          entry.run()
+        }
+      },
+    }
+  }
+
+  test('shows nothing before 150 ms, and vanishes', () => {
+    const stream = sink(true)
+    const { made, pass } = clock()
+    const progress = terminalProgress(stream, made)
+    progress.spin('reading')
+    pass(149)
+    progress.end()
+    pass(1_000)
+    expect(stream.text).toBe('')
+    progress.spin('reading')
+    pass(150)
+    expect(stream.text).toContain('reading')
+    progress.end()
+    expect(stream.text.endsWith('\r\x1b[2K')).toBe(true)
+  })
+
+  test('a bar has count, rate and time left', () => {
+    const line = lineOf({ label: 'papers', done: 1012, total: 1400, unit: 'docs', sinceMs: 0 }, 1_250, 0)
+    expect(line).toBe('  papers  █████████████████████░░░░░░░░░  1,012/1,400  810 docs/s  00:01 left')
+  })
+
+  test('lines that stay are written above it', () => {
+    const stream = sink(true)
+    const { made, pass } = clock()
+    const progress = terminalProgress(stream, made)
+    progress.spin('reading')
+    pass(200)
+    progress.above(() => stream.write('stays\n'))
+    expect(stream.text).toMatch(/reading\r\x1b\[2Kstays\n\r\x1b\[2K.*reading$/)
+    progress.end()
+  })
+})
+
+describe('how a command ends', () => {
+  const statuses: [ErrorCode, number][] = [
+    ['validation_error', 1],
+    ['internal_error', 1],
+    ['payload_too_large', 1],
+    ['empty_document', 1],
+    ['unauthorized', 3],
+    ['forbidden', 3],
+    ['kb_name_taken', 5],
+    ['not_found', 4],
+    ['rate_limited', 6],
+    ['hybrid_not_supported', 6],
+    ['data_api_error', 6],
+    ['draining', 6],
+  ]
+  test.each(statuses)('%s ends with %i', (code, status) => {
+    expect(exitStatus(new WbError(code, 'x'))).toBe(status)
+  })
+
+  test('usage, interruption, nobody there, and a defect', () => {
+    const ends = [new UsageError('x'), new Interrupted(), new Unreachable('x', 'y'), new Error('x')]
+    expect(ends.map(exitStatus)).toEqual([2, 130, 6, 1])
+  })
+
+  test('an error is told in three parts, without what a server planted', () => {
+    const error = new WbError('not_found', 'no \x1b[31mthing', {
+      requestId: '01X',
+      hint: 'look \x1b]0;x\x07there',
+    })
+    expect(reportLines(reportOf(error), styleFor(false))).toEqual([
+      '  ✗ No thing (not_found, request 01X)',
+      '    look there',
+    ])
+  })
+})
+
+test.each([
+  ['demoo', 'demo'],
+  ['Handbok', 'handbook'],
+  ['x', undefined],
+  ['papers', 'papers'],
+])('%s was probably meant to be %s', (typed, meant) => {
+  expect(nearest(typed, ['demo', 'handbook', 'papers'])).toBe(meant)
+})

@@ -1,0 +1,97 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join, resolve } from 'node:path'
+import { onTestFinished } from 'vitest'
+
+const bin = resolve('bin/run.js')
+
+/** What a finished command left. */
+export interface Ended {
+  status: number | null
+  stdout: string
+  stderr: string
+}
+
+export interface Place {
+  /** Data directory of its own. */
+  dataDir: string
+  /** Everything else that a command may write. */
+  home: string
+  env: Record<string, string>
+  /** Run a command line to its end; `input` is its stdin. */
+  wb(args: string[], options?: { env?: Record<string, string>; input?: string; cwd?: string }): Promise<Ended>
+  /** Start a server and wait for its ready line. */
+  serve(args?: string[], options?: { env?: Record<string, string> }): Promise<Served>
+}
+
+export interface Served {
+  url: string
+  pid: number
+  ready: Record<string, unknown>
+  process: ChildProcess
+  ended: Promise<Ended>
+}
+
+/** A data directory, a home and an environment that no other test shares; removed with the test. */
+export function place(): Place {
+  const root = mkdtempSync(join(tmpdir(), 'wb-'))
+  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  const dataDir = join(root, 'data')
+  const env = {
+    PATH: process.env.PATH ?? '',
+    HOME: root,
+    XDG_CONFIG_HOME: join(root, 'config'),
+    XDG_DATA_HOME: join(root, 'share'),
+    WB_DATA_DIR: dataDir,
+    NO_COLOR: '1',
+  }
+  const start = (args: string[], more: Record<string, string> = {}, cwd = root) =>
+    spawn(process.execPath, [bin, ...args], { cwd, env: { ...env, ...more } })
+  return {
+    dataDir,
+    home: root,
+    env,
+    wb(args, { env: more, input, cwd } = {}) {
+      const child = start(args, more, cwd)
+      child.stdin.end(input)
+      return ending(child)
+    },
+    async serve(args = [], { env: more } = {}) {
+      const child = start(['serve', '--port', '0', '--json', ...args], more)
+      const ended = ending(child)
+      onTestFinished(() => {
+        child.kill('SIGKILL')
+      })
+      const ready = await firstLine(child, ended)
+      return { url: String(ready.url), pid: Number(ready.pid), ready, process: child, ended }
+    },
+  }
+}
+
+function ending(child: ChildProcess): Promise<Ended> {
+  let stdout = ''
+  let stderr = ''
+  child.stdout?.setEncoding('utf8').on('data', text => {
+    stdout += text
+  })
+  child.stderr?.setEncoding('utf8').on('data', text => {
+    stderr += text
+  })
+  return new Promise((done, fail) => {
+    child.on('error', fail)
+    child.on('close', status => done({ status, stdout, stderr }))
+  })
+}
+
+function firstLine(child: ChildProcess, ended: Promise<Ended>): Promise<Record<string, unknown>> {
+  return new Promise((done, fail) => {
+    let text = ''
+    child.stdout?.on('data', part => {
+      text += part
+      const end = text.indexOf('\n')
+      if (end >= 0) done(JSON.parse(text.slice(0, end)) as Record<string, unknown>)
+    })
+    void ended.then(({ stderr }) => fail(new Error(`it ended before it was ready: ${stderr}`)))
+  })
+}

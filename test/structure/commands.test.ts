@@ -1,0 +1,60 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { committedManifest, manifestText } from '../../scripts/manifest.mjs'
+
+interface Listed {
+  summary?: string
+  examples?: string[]
+  flags: Record<string, { char?: string; summary?: string }>
+  args: Record<string, { description?: string }>
+}
+
+const commands = Object.entries(
+  (JSON.parse(committedManifest()) as { commands: Record<string, Listed> }).commands,
+)
+/** Sixty as they are typed, and what formatting adds. */
+const lineMax = 70
+
+describe('the commands', () => {
+  test('the committed manifest is what is built: run `npm run manifest`', async () => {
+    expect(committedManifest()).toBe(await manifestText())
+  })
+
+  test.each(commands)(
+    '%s opens its help with one sentence and examples',
+    (id, { summary, examples = [] }) => {
+      expect(summary).toMatch(/^[^.\n]{10,90}$/)
+      expect(examples.length).toBeGreaterThanOrEqual(2)
+      for (const example of examples) expect(example).toContain(`wb ${id.replaceAll(':', ' ')}`)
+    },
+  )
+
+  test.each(commands)('%s explains every flag and argument', (_id, { flags, args }) => {
+    const silent = Object.entries(flags).filter(([, { summary }]) => !summary)
+    const mute = Object.entries(args).filter(([, { description }]) => !description)
+    expect([...silent, ...mute].map(([name]) => name)).toEqual([])
+  })
+
+  test('every command takes the flags that are the same everywhere', () => {
+    const everywhere = ['workspace', 'url', 'data-dir', 'config', 'json', 'quiet', 'debug', 'no-color']
+    for (const [id, { flags }] of commands)
+      expect([id, Object.keys(flags)]).toEqual([id, expect.arrayContaining(everywhere)])
+  })
+
+  test('every topic has a description', () => {
+    const { oclif } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+      oclif: { topics: Record<string, unknown> }
+    }
+    const topics = new Set(commands.filter(([id]) => id.includes(':')).map(([id]) => id.split(':')[0]!))
+    expect(Object.keys(oclif.topics).sort()).toEqual([...topics].sort())
+  })
+
+  test(`a command is at most ${lineMax} lines, so that its logic stands where it can be tested`, () => {
+    const long = readdirSync('commands', { recursive: true, encoding: 'utf8' })
+      .filter(name => name.endsWith('.ts'))
+      .map(name => [name, readFileSync(join('commands', name), 'utf8').split('\n').length - 1] as const)
+      .filter(([, lines]) => lines > lineMax)
+    expect(long).toEqual([])
+  })
+})

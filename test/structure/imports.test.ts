@@ -1,0 +1,136 @@
+import { readdirSync, readFileSync } from 'node:fs'
+import { dirname, join, relative, resolve } from 'node:path'
+import { describe, expect, test } from 'vitest'
+
+/** Which rooms a room may import, beside itself. The client side and the server side share only layer 0. */
+const allowed: Record<string, readonly string[]> = {
+  contract: [],
+  base: ['contract'],
+  storage: ['contract', 'base'],
+  config: ['contract', 'base'],
+  auth: ['contract', 'base', 'storage', 'config', 'access'],
+  access: ['contract', 'base', 'storage', 'config'],
+  models: ['contract', 'base', 'storage', 'config'],
+  jobs: ['contract', 'base', 'storage', 'config', 'access', 'models'],
+  workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
+  knowledge: ['contract', 'base', 'storage', 'config', 'access', 'models', 'workspaces', 'jobs'],
+  http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
+  client: ['contract'],
+  cli: ['contract', 'base', 'client'],
+  tui: ['contract', 'base', 'client', 'cli'],
+  commands: ['contract', 'base', 'client', 'cli', 'tui'],
+}
+
+/** Files that may import everything: the composition root, and by dynamic import or type the one bridge to it. */
+const roots = ['src/runtime.ts']
+const bridge = 'src/cli/local.ts'
+const bridged = ['runtime', 'storage', 'config', 'http', 'base']
+
+/** Packages that only these places import. */
+const owners: Record<string, readonly string[]> = {
+  h3: ['src/http/'],
+  listhen: ['src/http/'],
+  'better-sqlite3': ['src/storage/'],
+  openai: ['src/models/'],
+  undici: ['src/models/', 'src/client/'],
+  pino: ['src/base/log.ts'],
+  yaml: ['src/config/'],
+  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/models/'],
+  '@oclif/core': ['src/cli/', 'commands/'],
+  '@inquirer/prompts': ['src/cli/ask.ts'],
+}
+
+/** What reads the world, and where it may stand. */
+const ambient: [pattern: RegExp, places: readonly string[]][] = [
+  [/process\.env\b/, ['src/config/', 'src/cli/profile.ts']],
+  [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
+]
+
+/** `import type` of the server's half is no load, but only the bridge may speak of it. */
+const statement =
+  /(?:import|export)\s+(type\s)?(?:[^'"();]*?\sfrom\s*)?'([^']+)'|(import)\(\s*'([^']+)'\s*\)/g
+
+interface Import {
+  file: string
+  target: string
+  isType: boolean
+  isDynamic: boolean
+}
+
+const files = ['src', 'commands'].flatMap(folder =>
+  readdirSync(folder, { recursive: true, encoding: 'utf8' })
+    .filter(name => /\.tsx?$/.test(name))
+    .map(name => join(folder, name)),
+)
+
+const imports: Import[] = files.flatMap(file =>
+  [...code(file).matchAll(statement)].map(([, type, from, dynamic, loaded]) => ({
+    file,
+    target: (from ?? loaded)!,
+    isType: type !== undefined,
+    isDynamic: dynamic !== undefined,
+  })),
+)
+
+/** A file without its comments. */
+function code(file: string): string {
+  return readFileSync(file, 'utf8').replace(/\/\*[\s\S]*?\*\/|^\s*\/\/.*$/gm, '')
+}
+
+function roomOf(file: string): string {
+  const [top, room] = file.split('/')
+  return top === 'src' ? room!.replace(/\.ts$/, '') : top!
+}
+
+function isAllowed({ file, target, isType, isDynamic }: Import): boolean {
+  if (!target.startsWith('.') || roots.includes(file)) return true
+  const [from, to] = [roomOf(file), roomOf(relative('.', resolve(dirname(file), target)))]
+  if (from === to || allowed[from]?.includes(to)) return true
+  return file === bridge && bridged.includes(to) && (isDynamic || isType)
+}
+
+function packageOf(target: string): string {
+  return target
+    .split('/')
+    .slice(0, target.startsWith('@') ? 2 : 1)
+    .join('/')
+}
+
+describe('who may import whom', () => {
+  test('arrows point down, and the two halves share only layer 0', () => {
+    expect(imports.length).toBeGreaterThan(100)
+    expect(imports.filter(one => !isAllowed(one)).map(one => `${one.file} → ${one.target}`)).toEqual([])
+  })
+
+  test('S1-10: the command line reaches the server half only through its bridge', () => {
+    const crossings = imports.filter(
+      one => roomOf(one.file) === 'cli' && /\/(runtime|http|storage|config)[/.]/.test(one.target),
+    )
+    expect([...new Set(crossings.map(one => one.file))]).toEqual([bridge])
+    expect(crossings.filter(one => !one.isType && !one.isDynamic)).toEqual([])
+  })
+
+  test('every room is in the table', () => {
+    const rooms = new Set(files.filter(file => !roots.includes(file)).map(roomOf))
+    expect([...rooms].filter(room => !(room in allowed))).toEqual([])
+  })
+
+  test.each(Object.entries(owners))('%s is imported only by %j', (name, places) => {
+    const strangers = imports.filter(
+      one => packageOf(one.target) === name && !places.some(place => one.file.startsWith(place)),
+    )
+    expect(strangers.map(one => one.file)).toEqual([])
+  })
+
+  test.each(ambient)('%s stands only in %j', (pattern, places) => {
+    const strangers = files.filter(
+      file => pattern.test(code(file)) && !places.some(place => file.startsWith(place)),
+    )
+    expect(strangers).toEqual([])
+  })
+
+  test('local imports name the file with its ending', () => {
+    const bare = imports.filter(one => one.target.startsWith('.') && !/\.(tsx?|js)$/.test(one.target))
+    expect(bare.map(one => `${one.file} → ${one.target}`)).toEqual([])
+  })
+})
