@@ -119,7 +119,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
     space,
     index: hosts.index,
     ingested: context => {
-      if (settings.server && context.fitted) void fitting.grew(context.key)
+      if (settings.server && context.fitted) fitting.grew(context.key)
     },
   })
   const workspaces = new Workspaces({ ...parts, purge: [workspace => bases.purge(workspace)] })
@@ -149,7 +149,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
 
   if (settings.server) {
     await purgeMocks(rows, workspaces)
-    void fitting.resume()
+    await fitting.resume()
   }
 
   return {

@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { metadata, payload, timestamp, timestampInput, vector, visibleTo } from './fields.ts'
+import { boundedText, metadata, payload, timestamp, timestampInput, vector, visibleTo } from './fields.ts'
 import { limits } from './limits.ts'
 import { countQuery, page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -60,7 +60,7 @@ export const Chunk = z
 export type Chunk = z.output<typeof Chunk>
 
 export const Ingest = z.object({
-  text: z.string().min(1).max(limits.ingestTextChars),
+  text: boundedText(limits.ingestTextChars),
   documentId: z.uuid().optional(),
   sourceDocId: z.string().nullable().default(null),
   sourceFilename: z.string().nullable().default(null),
@@ -176,6 +176,12 @@ export const documents = {
     path: `${base}/ingest`,
     summary: 'Ingest a text: chunk, embed and index it',
     access: needs('write:ingest'),
+    query: z.object({
+      async: z
+        .literal('false')
+        .optional()
+        .meta({ description: 'asynchronous ingest is not offered by this version' }),
+    }),
     body: { ...json, schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 201: Ingested, 200: Existing },
     errors: [
@@ -205,7 +211,7 @@ const Record = z
   .object({
     id: z.string().min(1),
     vector: vector.optional(),
-    text: z.string().min(1).max(limits.recordTextChars).optional(),
+    text: boundedText(limits.recordTextChars).optional(),
     payload: payload.optional(),
   })
   .refine(

@@ -12,6 +12,14 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunker.id',
 ])
 
+/** Text of 1 to `max` UTF-16 code units, as the contract counts. */
+export function boundedText(max: number) {
+  return z
+    .string()
+    .refine(text => text.length >= 1 && text.length <= max, `must be 1 to ${max} characters long`)
+    .meta({ minLength: 1, maxLength: max })
+}
+
 export const timestamp = z.iso.datetime({ precision: 3 })
 
 /** A date-time in UTC, as a client may send it. */

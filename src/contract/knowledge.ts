@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { filter, timestamp, vector } from './fields.ts'
+import { boundedText, filter, timestamp, vector } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -91,20 +91,15 @@ export type Hit = z.output<typeof Hit>
 
 const searchFields = {
   vector: vector.optional(),
-  text: z.string().min(1).max(limits.searchTextChars).optional(),
+  text: boundedText(limits.searchTextChars).optional(),
   topK: z.int().min(1).max(limits.topKMax).default(limits.topKDefault),
   filter: filter.optional(),
   includeEmbeddings: z.boolean().default(false),
   hybrid: z.boolean().optional(),
-  lexicalWeight: z
-    .number()
-    .min(0)
-    .max(1)
-    .optional()
-    .meta({
-      description:
-        'share of the lexical score; 0.5 unless given, more while the built-in embedder is a placeholder',
-    }),
+  lexicalWeight: z.number().min(0).max(1).optional().meta({
+    description:
+      'share of the lexical score; 0.5 unless given, more while the built-in embedder is a placeholder',
+  }),
   rerank: z.boolean().optional(),
 }
 

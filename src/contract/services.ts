@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { anyCaller, member, needs } from './access.ts'
+import { isEndpointUrl } from './endpoint.ts'
 import type { ErrorCode } from './errors.ts'
 import { secretRef, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
@@ -11,17 +12,11 @@ const flag = z.boolean().nullable()
 const atLeastOne = z.int().positive().nullable()
 const atLeastZero = z.int().nonnegative().nullable()
 
-/** An address of a model provider: http or https, without user information. @see contract 4.5 */
+/** An address of a model provider. @see contract 4.5 */
 const endpointUrl = z
   .string()
-  .refine(isEndpointUrl, 'must be an http(s) URL without user information')
+  .refine(isEndpointUrl, 'must be an http(s) URL without user information, of a host that may be called')
   .nullable()
-
-function isEndpointUrl(address: string): boolean {
-  if (!URL.canParse(address)) return false
-  const url = new URL(address)
-  return /^https?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === ''
-}
 
 const endpointPath = z
   .string()

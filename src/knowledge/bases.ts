@@ -89,6 +89,7 @@ export class KnowledgeBases {
           dimension: embedding.embeddingDimension,
           metric: embedding.distanceMetric,
           lexical: store.lexical !== undefined,
+          fitted: embedding.provider === builtInProvider,
         },
       ],
       [...checks, { op: 'insert', table: tables.knowledgeBases, row: base }],
@@ -165,8 +166,9 @@ export class KnowledgeBases {
     if (outcome.at === 0) return workspaceNotFound(base.workspaceId)
     if (outcome.at === 1) return this.parts.embedding.notFound(base.embeddingServiceId)
     if (outcome.at === 2) return this.parts.chunking.notFound(base.chunkingServiceId)
-    if (outcome.at > checks.length)
-      return new WbError('collection_name_taken', `a collection named '${base.name}' exists`)
+    const isHeld = outcome.reason === 'taken' && !base.owned
+    if (outcome.at > checks.length || isHeld)
+      return new WbError('collection_name_taken', `a knowledge base holds the collection '${base.name}'`)
     return outcome.reason === 'taken'
       ? nameTaken(base.name)
       : new WbError('conflict', `knowledge base with id '${base.knowledgeBaseId}' already exists`)

@@ -21,12 +21,23 @@ export async function* ingestLines(
   caller: Caller,
   settle: Settle,
 ): AsyncGenerator<object> {
-  const waiting: Promise<object>[] = []
+  const waiting: { line: Line<Ingest>; outcome: Promise<object> }[] = []
   for await (const line of lines) {
-    waiting.push(ingestLine(ingestion, base, line, caller, settle))
-    if (waiting.length >= inFlightMax) yield await waiting.shift()!
+    const before = waiting.findLast(earlier => areRivals(earlier.line, line))
+    const outcome = Promise.resolve(before?.outcome).then(() =>
+      ingestLine(ingestion, base, line, caller, settle),
+    )
+    waiting.push({ line, outcome })
+    if (waiting.length >= inFlightMax) yield await waiting.shift()!.outcome
   }
-  for (const outcome of waiting) yield await outcome
+  for (const { outcome } of waiting) yield await outcome
+}
+
+/** Lines of one text or one file name are taken one after the other, so that the first one wins. */
+function areRivals(a: Line<Ingest>, b: Line<Ingest>): boolean {
+  if ('error' in a || 'error' in b) return false
+  const sameName = a.value.sourceFilename !== null && a.value.sourceFilename === b.value.sourceFilename
+  return sameName || a.value.text === b.value.text
 }
 
 async function ingestLine(

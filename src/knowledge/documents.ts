@@ -69,6 +69,7 @@ export class Documents {
       documentId: body.documentId ?? newId(),
       updatedAt: timestamp(this.parts.clock),
       ingestKey: null,
+      nameKey: null,
     }
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
@@ -101,6 +102,7 @@ export class Documents {
     const changed = await changeRow(this.parts.rows, tables.documents, keyOf(key), row => ({
       ...row,
       ...patch,
+      ...(keepsKeys(row, patch) ? {} : { ingestKey: null, nameKey: null }),
       updatedAt: now,
     }))
     if (!('row' in changed)) throw documentNotFound(key.documentId)
@@ -237,6 +239,13 @@ function stampedPayload(
   const dropped = documentPayload(document.before)
   const kept = Object.fromEntries(Object.entries(payload).filter(([key]) => !Object.hasOwn(dropped, key)))
   return { ...documentPayload(document.after), ...kept }
+}
+
+/** A document that is renamed, failed or given another hash by hand is no longer the one that ingest made. */
+function keepsKeys(row: DocumentRow, patch: DocumentFields): boolean {
+  const isSame = (field: 'sourceFilename' | 'contentHash') =>
+    patch[field] === undefined || patch[field] === row[field]
+  return isSame('sourceFilename') && isSame('contentHash') && patch.status !== 'failed'
 }
 
 function isStampChanged(before: DocumentRow, after: DocumentRow): boolean {

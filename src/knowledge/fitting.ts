@@ -45,15 +45,15 @@ export class Fitting {
   }
 
   /** Note that a collection grew: fit at once when much is unfitted, else when ingest has been quiet. */
-  async grew(key: CollectionKey): Promise<void> {
+  grew(key: CollectionKey): void {
     if (this.closed) return
     const name = nameOf(key)
     this.timers.get(name)?.()
     this.timers.set(
       name,
-      this.parts.clock.after(quietMs, () => void this.catchUp(key, 0)),
+      this.parts.clock.after(quietMs, () => this.catchUp(key, 0)),
     )
-    if (!this.checking) await this.catchUp(key, unfittedShareMax)
+    if (!this.checking) this.catchUp(key, unfittedShareMax)
   }
 
   /** Collections of which something is unfitted and a fit pays. */
@@ -84,16 +84,22 @@ export class Fitting {
   }
 
   /** Fit when more than a share of the collection is unfitted, and look again after it. */
-  private async catchUp(key: CollectionKey, share: number): Promise<void> {
+  private catchUp(key: CollectionKey, share: number): void {
     if (this.closed || this.isRunning(key)) return
     this.checking = true
-    const due = await this.due().finally(() => {
-      this.checking = false
-    })
-    const entry = due.find(other => nameOf(other) === nameOf(key))
-    if (!entry || entry.unfitted <= entry.records * share || this.isRunning(key)) return
-    await this.run(key, () => {})
-    await this.grew(key)
+    this.due()
+      .finally(() => {
+        this.checking = false
+      })
+      .then(async due => {
+        const entry = due.find(other => nameOf(other) === nameOf(key))
+        if (!entry || entry.unfitted <= entry.records * share || this.isRunning(key)) return
+        await this.run(key, () => {})
+        this.grew(key)
+      })
+      .catch(error =>
+        this.parts.log.error({ collection: key.name, error }, 'looking for unfitted chunks failed'),
+      )
   }
 
   private run(key: CollectionKey, onProgress: OnProgress): Promise<void> {
@@ -114,7 +120,7 @@ export class Fitting {
         const staged = await this.parts.host.run('stage', { key, limit: stageSlice })
         done += staged
         onProgress({ label: key.name, done, total: Math.max(records, done) })
-        await spaces.lease(key, this.parts.owner, leaseMs)
+        if (!(await spaces.lease(key, this.parts.owner, leaseMs))) return
         if (staged === 0 && (await this.parts.host.run('swap', key))) return
       }
     } finally {

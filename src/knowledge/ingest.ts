@@ -47,6 +47,7 @@ interface Intake {
   readonly documentId: string
   readonly contentHash: string
   readonly ingestKey: string
+  readonly nameKey: string | null
   /** Documents that this one takes the place of. */
   readonly replaced: readonly DocumentRow[]
 }
@@ -89,18 +90,19 @@ export class Ingestion {
     const contentHash =
       body.text.length <= hashHereChars ? sha256(body.text) : await this.parts.index.run('hash', body.text)
     const ingestKey = `${knowledgeBaseId}::${contentHash}`
+    const nameKey = body.sourceFilename ? `${knowledgeBaseId}::${body.sourceFilename}` : null
     const same = await this.withIngestKey(ingestKey)
-    if (same) return { kind: 'existing', document: same, outcome: 'duplicate' }
+    if (same) return { kind: 'existing', document: shown(same), outcome: 'duplicate' }
     const namesakes = await this.namesakes(context, body.sourceFilename)
     const rival = namesakes.find(row => row.status !== 'failed')
     if (rival && !body.overwriteOnNameConflict)
-      return { kind: 'existing', document: rival, outcome: 'name_conflict' }
+      return { kind: 'existing', document: shown(rival), outcome: 'name_conflict' }
     const documentId = body.documentId ?? newId()
     const taken =
       body.documentId &&
       (await this.parts.rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]))
     if (taken) throw idTaken(documentId)
-    return { context, body, documentId, contentHash, ingestKey, replaced: namesakes }
+    return { context, body, documentId, contentHash, ingestKey, nameKey, replaced: namesakes }
   }
 
   private async prepare(intake: Intake, caller: Caller): Promise<Prepared> {
@@ -125,7 +127,7 @@ export class Ingestion {
     }
   }
 
-  /** Undefined: the space or a namesake moved meanwhile; begin again. */
+  /** Undefined: the space moved, or an equal text or name came first; begin again. */
   private async write(intake: Intake, prepared: Prepared): Promise<IngestResult | undefined> {
     const { context, replaced } = intake
     const { workspaceId, knowledgeBaseId } = context.base
@@ -148,27 +150,25 @@ export class Ingestion {
           key: [workspaceId, knowledgeBaseId, old.documentId],
         }),
       ),
-      { op: 'insert', table: tables.documents, row: { ...row, ingestKey: intake.ingestKey } },
+      {
+        op: 'insert',
+        table: tables.documents,
+        row: { ...row, ingestKey: intake.ingestKey, nameKey: intake.nameKey },
+      },
     ]
     const records = recordsOf(row, prepared)
     const upsert: ContentWrite = { op: 'upsert', ...context.key, generation: prepared.generation, records }
     const outcome = await context.store.write([...drops, upsert], rows)
     if (outcome.ok) return { kind: 'ingested', document: row, chunks: records.length }
-    return this.refused(intake, outcome, rows.length)
+    await this.refuse(intake, outcome, rows.length)
+    return undefined
   }
 
-  private async refused(
-    intake: Intake,
-    outcome: Outcome & { ok: false },
-    rows: number,
-  ): Promise<IngestResult | undefined> {
+  private async refuse(intake: Intake, outcome: Outcome & { ok: false }, rows: number): Promise<void> {
     const { workspaceId, knowledgeBaseId } = intake.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
     if (outcome.reason === 'exists') throw idTaken(intake.documentId)
     if (outcome.reason === 'absent' && outcome.at >= rows) throw collectionGone()
-    if (outcome.reason !== 'taken') return undefined
-    const same = await this.withIngestKey(intake.ingestKey)
-    return same && { kind: 'existing', document: same, outcome: 'duplicate' }
   }
 
   /** Keep a trace of what could not be ingested; it stands in nobody's way when it is sent again. */
@@ -176,7 +176,7 @@ export class Ingestion {
     const errorMessage = error instanceof WbError ? error.message : 'the text could not be ingested'
     const row = this.row(intake, { status: 'failed', errorMessage, updatedAt: timestamp(this.parts.clock) })
     await this.parts.rows.atomic([
-      { op: 'insert', table: tables.documents, row: { ...row, ingestKey: null } },
+      { op: 'insert', table: tables.documents, row: { ...row, ingestKey: null, nameKey: null } },
     ])
   }
 
@@ -240,6 +240,11 @@ function recordsOf(document: Document, prepared: Prepared): ContentRecord[] {
     },
     vector: prepared.vectors[chunkIndex]!,
   }))
+}
+
+/** A document without what only the runtime sees of it. */
+function shown({ ingestKey: _, nameKey: __, ...document }: DocumentRow): Document {
+  return document
 }
 
 function idTaken(documentId: string): WbError {

@@ -12,6 +12,8 @@ export interface Collection {
   readonly dimension: number
   readonly metric: Metric
   readonly lexical: boolean
+  /** The runtime fits the vector space on the collection's own passages. */
+  readonly fitted: boolean
   /**
    * Number of the vector space in force. A record written for another one is refused, so that two spaces
    * never stand in one collection. Only fitted collections move beyond 0.
@@ -47,6 +49,8 @@ export type ContentWrite =
       readonly dimension: number
       readonly metric: Metric
       readonly lexical: boolean
+      /** The runtime fits the vector space on the collection's own passages. */
+      readonly fitted: boolean
     } & CollectionKey)
   /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
@@ -154,7 +158,7 @@ export interface FittedSpaces {
     fittedRecords: number,
     fit?: { owner?: string; through?: number },
   ): Promise<boolean>
-  /** Collections with unfitted records; among them those whose vectors come from elsewhere and are never fitted. */
+  /** Fitted collections with records that the model in force was not fitted on. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
 

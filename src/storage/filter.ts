@@ -11,8 +11,8 @@ export type Order = '<' | '<=' | '>' | '>='
  * A condition over the payload of a stored record, parsed once and read by every driver.
  *
  * `in` holds when the stored value, or an element of a stored array, is one of `values` (one value is
- * plain equality). `all` holds when the stored value is an array with every one of `values`. `range` holds
- * for a stored number against a number, or a stored string against a string, and for nothing else.
+ * plain equality). `all` holds when the stored value is an array with every one of `values`. `range` compares two
+ * numbers as numbers, and a number with a string as strings; it holds for no other stored value.
  * A missing key fails all three, so it satisfies their negation.
  *
  * @see contract 8.5
@@ -211,9 +211,8 @@ function isOneOf(value: unknown, values: readonly Scalar[]): boolean {
 
 function isWithin(value: unknown, order: Order, bound: string | number): boolean {
   if (typeof value === 'number' && typeof bound === 'number') return holds(order, value - bound)
-  if (typeof value === 'string' && typeof bound === 'string')
-    return holds(order, compareCodePoints(value, bound))
-  return false
+  if (typeof value !== 'number' && typeof value !== 'string') return false
+  return holds(order, compareCodePoints(String(value), String(bound)))
 }
 
 function holds(order: Order, difference: number): boolean {

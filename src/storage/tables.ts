@@ -8,6 +8,8 @@ import type { Table } from './rows.ts'
 export interface DocumentRow extends Document {
   /** Unique among documents that ingest made and that did not fail: knowledge base, access domain and content hash. */
   ingestKey: string | null
+  /** Unique among the same documents: knowledge base, access domain and file name. */
+  nameKey: string | null
 }
 
 /** A service of a kind whose routes read no further fields. */
@@ -48,6 +50,7 @@ export const tables = {
     unique: { name: ['name'] },
     indexes: {
       byCreation: ['createdAt', 'workspaceId'],
+      byName: ['name', 'ordinal'],
       byUrl: ['url', 'ordinal'],
       byKind: ['kind', 'ordinal'],
     },
@@ -92,7 +95,7 @@ export const tables = {
   documents: table<DocumentRow>({
     name: 'documents',
     key: ['workspaceId', 'knowledgeBaseId', 'documentId'],
-    unique: { ingestKey: ['ingestKey'] },
+    unique: { ingestKey: ['ingestKey'], nameKey: ['nameKey'] },
     indexes: {
       byWorkspace: ['workspaceId', 'ordinal'],
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],

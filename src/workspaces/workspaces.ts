@@ -63,7 +63,7 @@ export class Workspaces {
       createdAt: now,
       updatedAt: now,
     }
-    await this.refuseSharedDatabase(workspace)
+    if (await this.isNameFree(workspace)) await this.refuseSharedDatabase(workspace)
     const outcome = await rows.atomic([
       { op: 'insert', table: tables.workspaces, row: workspace },
       ...seedsOf(workspace),
@@ -86,8 +86,8 @@ export class Workspaces {
    */
   async update(workspaceId: string, patch: WorkspacePatch): Promise<Workspace> {
     const before = await this.get(workspaceId)
-    if (patch.url !== undefined || patch.keyspace !== undefined)
-      await this.refuseSharedDatabase({ ...before, ...patch })
+    const after = { ...before, ...patch }
+    if (await this.isNameFree(after)) await this.refuseSharedDatabase(after)
     const now = timestamp(this.parts.clock)
     const changed = await changeRow(this.parts.rows, tables.workspaces, [workspaceId], row => ({
       ...row,
@@ -95,7 +95,7 @@ export class Workspaces {
       updatedAt: now,
     }))
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
-    if ('refused' in changed) throw nameOrIdTaken(changed.refused, { ...before, ...patch })
+    if ('refused' in changed) throw nameOrIdTaken(changed.refused, after)
     return changed.row
   }
 
@@ -124,6 +124,15 @@ export class Workspaces {
         { cause: error },
       )
     }
+  }
+
+  private async isNameFree(workspace: Workspace): Promise<boolean> {
+    const [holder] = await this.parts.rows.list(tables.workspaces, {
+      index: 'byName',
+      prefix: [workspace.name],
+      limit: 1,
+    })
+    return holder === undefined || holder.row.workspaceId === workspace.workspaceId
   }
 
   private async refuseSharedDatabase(workspace: Workspace): Promise<void> {

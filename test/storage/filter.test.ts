@@ -4,11 +4,12 @@ import { describe, expect, test } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { allOf, compareCodePoints, evaluate, type Filter, parseFilter } from '../../src/storage/filter.ts'
-import { toSql } from '../../src/storage/sqlite/filter-sql.ts'
+import { defineFilterFunctions, toSql } from '../../src/storage/sqlite/filter-sql.ts'
 
 type Payload = Record<string, unknown>
 
 const database = new Database(':memory:')
+defineFilterFunctions(database)
 const forms = { text: '?', jsonb: 'jsonb(?)' }
 
 /** The answer of SQLite for one payload, kept as text and as JSONB. */
@@ -271,7 +272,9 @@ describe('the language', () => {
     [{ tags: { $all: [] } }, true],
     [{ lang: { $all: ['de'] } }, false],
     [{ year: { $gt: 1998, $lt: 2000 } }, true],
-    [{ year: { $gt: '1998' } }, false],
+    [{ year: { $gt: '1998' } }, true],
+    [{ year: { $lt: '2' } }, true],
+    [{ lang: { $gt: 1000 } }, true],
     [{ year: { $lte: 1999.0 } }, true],
     [{ lang: { $gte: 'd', $lt: 'e' } }, true],
     [{ tags: { $gte: 'a' } }, false],

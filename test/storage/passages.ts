@@ -35,9 +35,17 @@ export function worded(id: string, text: string, fields: Partial<ContentRecord> 
 }
 
 export function created(
-  fields: { dimension?: number; metric?: Metric; lexical?: boolean } = {},
+  fields: { dimension?: number; metric?: Metric; lexical?: boolean; fitted?: boolean } = {},
 ): ContentWrite {
-  return { op: 'createCollection', ...key, dimension: 2, metric: 'cosine', lexical: true, ...fields }
+  return {
+    op: 'createCollection',
+    ...key,
+    dimension: 2,
+    metric: 'cosine',
+    lexical: true,
+    fitted: true,
+    ...fields,
+  }
 }
 
 export function upserted(...records: ContentRecord[]): ContentWrite {
@@ -51,6 +59,7 @@ export async function idsOf(content: ContentStore, ranked: readonly { record: nu
     ranked.map(({ record: number }) => number),
     { vectors: false, visibility: all },
   )
+  if (views.length !== ranked.length) throw new Error('a ranking names records that are gone')
   return views.map(({ id }) => id)
 }
 

@@ -47,6 +47,7 @@ function document(documentId: string, fields: Partial<DocumentRow> = {}): Docume
     visibleTo: null,
     ownerPrincipalId: null,
     ingestKey: null,
+    nameKey: null,
     ...fields,
   }
 }

@@ -116,6 +116,8 @@ class MemoryContent {
     const records = new Map(shelf.records)
     for (const record of added) {
       requireDimension(shelf.collection, record.vector)
+      if (!record.vector.every(Number.isFinite))
+        throw new RangeError('a vector holds a number that is not finite')
       records.delete(record.id)
       records.set(record.id, { ...structuredClone(record), record: ++this.#lastRecord })
     }

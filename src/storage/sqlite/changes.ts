@@ -57,12 +57,12 @@ export class Changes {
     }
   }
 
-  #create({ workspaceId, name, dimension, metric, lexical }: Op<'createCollection'>): undefined {
+  #create({ workspaceId, name, dimension, metric, lexical, fitted }: Op<'createCollection'>): undefined {
     const { lastInsertRowid } = this.#connection
       .prepare(
-        'INSERT INTO collection (workspace_id, name, dimension, metric, lexical) VALUES (?, ?, ?, ?, ?)',
+        'INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted) VALUES (?, ?, ?, ?, ?, ?)',
       )
-      .run(workspaceId, name, dimension, metric, lexical ? 1 : 0)
+      .run(workspaceId, name, dimension, metric, lexical ? 1 : 0, fitted ? 1 : 0)
     const id = Number(lastInsertRowid)
     createVectorTable(this.#connection, id, 0)
     if (lexical)
@@ -192,9 +192,7 @@ export class Changes {
       )
       .get(collection, GONE_KEPT)!
     this.#connection.prepare('DELETE FROM record_gone WHERE collection = ? AND seq <= ?').run(collection, seq)
-    this.#connection
-      .prepare('UPDATE collection SET gone = ?, gone_forgotten = ? WHERE id = ?')
-      .run(GONE_KEPT, seq, collection)
+    this.#connection.prepare('UPDATE collection SET gone = ? WHERE id = ?').run(GONE_KEPT, collection)
   }
 }
 

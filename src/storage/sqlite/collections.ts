@@ -8,6 +8,7 @@ export interface CollectionRow {
   readonly dimension: number
   readonly metric: Metric
   readonly lexical: 0 | 1
+  readonly fitted: 0 | 1
   readonly generation: number
   readonly version: number
   readonly records: number
@@ -21,13 +22,11 @@ export interface CollectionRow {
   readonly leaseUntil: number
   /** Entries of `record_gone`. */
   readonly gone: number
-  /** Highest entry of `record_gone` that was forgotten. */
-  readonly goneForgotten: number
 }
 
-const columns = `id, dimension, metric, lexical, generation, version, records, unfitted,
+const columns = `id, dimension, metric, lexical, fitted, generation, version, records, unfitted,
   fitted_records AS fittedRecords, fitted_through AS fittedThrough, staging, lease_owner AS leaseOwner,
-  lease_until AS leaseUntil, gone, gone_forgotten AS goneForgotten`
+  lease_until AS leaseUntil, gone`
 
 export function findCollection(connection: Connection, key: CollectionKey): CollectionRow | undefined {
   return connection
@@ -56,7 +55,8 @@ export function describeCollection(connection: Connection, key: CollectionKey): 
   if (!found) return undefined
   const { dimension, metric, generation, version, records } = found
   const { workspaceId, name } = key
-  return { workspaceId, name, dimension, metric, lexical: found.lexical === 1, generation, version, records }
+  const [lexical, fitted] = [found.lexical === 1, found.fitted === 1]
+  return { workspaceId, name, dimension, metric, lexical, fitted, generation, version, records }
 }
 
 /** The table that holds the vectors of one generation. */

@@ -1,4 +1,5 @@
 import Database from 'better-sqlite3'
+import { defineFilterFunctions } from './filter-sql.ts'
 
 /** Wait of a statement for a lock; `begin` waits in shorter steps, so that the thread stays free. */
 const BUSY_TIMEOUT_MS = 5_000
@@ -19,6 +20,7 @@ export class Connection {
   /** @param path  file, or `:memory:` */
   constructor(path: string) {
     this.database = new Database(path, { timeout: BUSY_TIMEOUT_MS })
+    defineFilterFunctions(this.database)
     this.database.pragma('foreign_keys = OFF')
     this.database.pragma('trusted_schema = OFF')
     this.database.pragma('temp_store = MEMORY')

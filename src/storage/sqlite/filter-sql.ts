@@ -1,4 +1,5 @@
-import type { Filter, Scalar } from '../filter.ts'
+import type { Database } from 'better-sqlite3'
+import type { Filter, Order, Scalar } from '../filter.ts'
 
 /** A piece of SQL and the values of its `?`, in order. */
 export interface SqlFragment {
@@ -48,9 +49,7 @@ function sqlOf(filter: Filter, payload: string, bind: Bind): string {
     }
     case 'range': {
       const key = keyed(filter.key, payload, bind)
-      bind([filter.bound])
-      const side = typeof filter.bound === 'string' ? textOf('stored') : numberOf('stored')
-      return `${key} AND ${side} ${filter.order} ?)`
+      return `${key} AND (${within(filter.order, filter.bound, bind)}))`
     }
   }
 }
@@ -84,13 +83,32 @@ function oneOf(row: string, values: readonly Scalar[], bind: Bind): string {
   return joined('OR', '0', ways, way => way)
 }
 
+/** Numbers as numbers; a number beside a text as the text that JavaScript makes of it. */
+function within(order: Order, bound: string | number, bind: Bind): string {
+  if (typeof bound === 'string') {
+    bind([bound, bound])
+    return `${textOf('stored')} ${order} ? OR ${isNumber('stored')} AND number_text(stored.value) ${order} ?`
+  }
+  bind([bound, String(bound)])
+  return `${numberOf('stored')} ${order} ? OR ${textOf('stored')} ${order} ?`
+}
+
+/** Functions that the conditions call; every connection that runs them needs these. */
+export function defineFilterFunctions(database: Database): void {
+  database.function('number_text', { deterministic: true }, value => String(Number(value)))
+}
+
 function textOf(row: string): string {
   return `${row}.type = 'text' AND ${row}.value`
 }
 
 /** Cast, as JSON may spell a double as an integer of other digits: 2^62 is written 4611686018427388000. */
 function numberOf(row: string): string {
-  return `${row}.type IN ('integer', 'real') AND CAST(${row}.value AS REAL)`
+  return `${isNumber(row)} AND CAST(${row}.value AS REAL)`
+}
+
+function isNumber(row: string): string {
+  return `${row}.type IN ('integer', 'real')`
 }
 
 function places(values: readonly unknown[]): string {

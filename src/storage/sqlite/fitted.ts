@@ -80,7 +80,8 @@ export class FittedReads {
   unfitted(): (CollectionKey & { unfitted: number; records: number })[] {
     return this.#connection
       .prepare<CollectionKey & { unfitted: number; records: number }>(
-        'SELECT workspace_id AS workspaceId, name, unfitted, records FROM collection WHERE unfitted > 0 ORDER BY id',
+        `SELECT workspace_id AS workspaceId, name, unfitted, records FROM collection
+          WHERE unfitted > 0 AND fitted = 1 ORDER BY id`,
       )
       .all()
   }

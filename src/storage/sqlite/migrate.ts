@@ -1,4 +1,4 @@
-import { existsSync, readdirSync, renameSync, rmSync } from 'node:fs'
+import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
 import Database from 'better-sqlite3'
 import { WbError } from '../../contract/errors.ts'
@@ -13,20 +13,36 @@ const BEGIN_STEPS_MAX = 30_000
  *
  * @throws control_plane_unavailable  a newer runtime wrote it
  */
-export function requireKnownSchema(path: string, known = migrations.length): void {
-  if (!existsSync(path)) return
+export function requireKnownSchema(path: string): void {
+  // With no log beside it the file says it all; to open it would leave an empty log behind.
+  if (!existsSync(`${path}-wal`)) {
+    requireKnown(versionInHeader(path), migrations.length)
+    return
+  }
   const database = new Database(path, { readonly: true })
   try {
-    requireKnown(versionOf(database), known)
+    requireKnown(versionOf(database), migrations.length)
   } finally {
     database.close()
   }
 }
 
+/** @see https://www.sqlite.org/fileformat.html#user_version_number */
+function versionInHeader(path: string): number {
+  const header = Buffer.alloc(100)
+  const file = openSync(path, 'r')
+  try {
+    readSync(file, header, 0, header.length, 0)
+  } finally {
+    closeSync(file)
+  }
+  return header.toString('latin1', 0, 15) === 'SQLite format 3' ? header.readUInt32BE(60) : 0
+}
+
 /**
  * Bring the store to the schema that this runtime knows, in one transaction.
  *
- * A store that holds an earlier schema is copied first, to `<path>.before-<version>`; earlier copies are deleted.
+ * A store that holds an earlier schema is copied first, to `<path>.before-<new version>`; earlier copies are deleted.
  * Processes that open one store at once wait for each other.
  *
  * @throws control_plane_unavailable  a newer runtime wrote the store; nothing was changed
@@ -65,6 +81,8 @@ function keepCopy(path: string, version: number): void {
   const prefix = `${basename(path)}.before-`
   const draft = join(folder, `${basename(path)}.copy`)
   rmSync(draft, { force: true })
+  // SQLite fills an empty file; one that it makes could be read by others.
+  closeSync(openSync(draft, 'w', 0o600))
   const reader = new Connection(path)
   try {
     reader.prepare('VACUUM INTO ?').run(draft)

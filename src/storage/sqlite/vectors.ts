@@ -75,6 +75,11 @@ export class Vectors {
     })
   }
 
+  /** Memory that vectors hold. */
+  get residentBytes(): number {
+    return [...this.#residents.values()].reduce((bytes, { segment }) => bytes + segment.bytes, 0)
+  }
+
   #resident(collection: CollectionRow): Resident {
     const name = vectorTable(collection.id, collection.generation)
     let resident = this.#residents.get(name)
@@ -93,14 +98,13 @@ export class Vectors {
     const last = this.#connection
       .prepare<{ seq: number | null }>('SELECT max(seq) AS seq FROM record_gone WHERE collection = ?')
       .get(collection.id)!
-    const resident = { segment, version: 0, lastRecord: 0, lastGone: last.seq ?? collection.goneForgotten }
+    const resident = { segment, version: 0, lastRecord: 0, lastGone: last.seq ?? 0 }
     this.#append(collection, resident)
     return resident
   }
 
-  /** The resident with what has changed since; undefined when too much was forgotten, or a count does not match. */
+  /** The resident with what has changed since; undefined when the log of deletions no longer reaches back so far. */
   #caughtUp(collection: CollectionRow, resident: Resident): Resident | undefined {
-    if (resident.lastGone < collection.goneForgotten) return undefined
     const gone = this.#connection
       .prepare<{ seq: number; record: number }>(
         'SELECT seq, record FROM record_gone WHERE collection = ? AND seq > ? ORDER BY seq',
@@ -109,6 +113,7 @@ export class Vectors {
     for (const { record } of gone) resident.segment.remove(record)
     resident.lastGone = gone.at(-1)?.seq ?? resident.lastGone
     this.#append(collection, resident)
+    // Whatever was not removed is one too many.
     return resident.segment.size === collection.records ? resident : undefined
   }
 
@@ -123,8 +128,7 @@ export class Vectors {
 
   /** Let the segments go that were not asked for the longest; the last one stays. */
   #evict(): void {
-    let bytes = 0
-    for (const { segment } of this.#residents.values()) bytes += segment.bytes
+    let bytes = this.residentBytes
     for (const [name, { segment }] of this.#residents) {
       if (bytes <= this.#bytesMax || this.#residents.size === 1) return
       this.#residents.delete(name)

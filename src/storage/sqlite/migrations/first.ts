@@ -29,6 +29,7 @@ CREATE TABLE workspaces (
 CREATE UNIQUE INDEX workspaces_key ON workspaces (workspaceId);
 CREATE UNIQUE INDEX workspaces_unique_name ON workspaces (name);
 CREATE INDEX workspaces_byCreation ON workspaces (createdAt, workspaceId);
+CREATE INDEX workspaces_byName ON workspaces (name);
 CREATE INDEX workspaces_byUrl ON workspaces (url);
 CREATE INDEX workspaces_byKind ON workspaces (kind);
 
@@ -138,10 +139,12 @@ CREATE TABLE documents (
   knowledgeBaseId GENERATED ALWAYS AS (body ->> '$.knowledgeBaseId') VIRTUAL,
   documentId GENERATED ALWAYS AS (body ->> '$.documentId') VIRTUAL,
   sourceFilename GENERATED ALWAYS AS (body ->> '$.sourceFilename') VIRTUAL,
-  ingestKey GENERATED ALWAYS AS (body ->> '$.ingestKey') VIRTUAL
+  ingestKey GENERATED ALWAYS AS (body ->> '$.ingestKey') VIRTUAL,
+  nameKey GENERATED ALWAYS AS (body ->> '$.nameKey') VIRTUAL
 );
 CREATE UNIQUE INDEX documents_key ON documents (workspaceId, knowledgeBaseId, documentId);
 CREATE UNIQUE INDEX documents_unique_ingestKey ON documents (ingestKey);
+CREATE UNIQUE INDEX documents_unique_nameKey ON documents (nameKey);
 CREATE INDEX documents_byWorkspace ON documents (workspaceId);
 CREATE INDEX documents_byKnowledgeBase ON documents (workspaceId, knowledgeBaseId);
 CREATE INDEX documents_byFilename ON documents (workspaceId, knowledgeBaseId, sourceFilename);
@@ -264,6 +267,7 @@ CREATE TABLE collection (
   dimension INTEGER NOT NULL,
   metric TEXT NOT NULL,
   lexical INTEGER NOT NULL,
+  fitted INTEGER NOT NULL,
   generation INTEGER NOT NULL DEFAULT 0,
   version INTEGER NOT NULL DEFAULT 0,
   records INTEGER NOT NULL DEFAULT 0,
@@ -274,10 +278,9 @@ CREATE TABLE collection (
   lease_owner TEXT,
   lease_until INTEGER NOT NULL DEFAULT 0,
   gone INTEGER NOT NULL DEFAULT 0,
-  gone_forgotten INTEGER NOT NULL DEFAULT 0,
   UNIQUE (workspace_id, name)
 ) STRICT;
-CREATE INDEX collection_unfitted ON collection (id) WHERE unfitted > 0;
+CREATE INDEX collection_unfitted ON collection (id) WHERE fitted = 1 AND unfitted > 0;
 
 CREATE TABLE record (
   record INTEGER PRIMARY KEY AUTOINCREMENT,
