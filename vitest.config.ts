@@ -1,5 +1,7 @@
 import { defineConfig } from 'vitest/config'
 
+const report = process.env.VITEST_JSON
+
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
@@ -10,6 +12,8 @@ export default defineConfig({
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
     env: { NO_COLOR: '1' },
+    // `.ci/run` names a file for the results, beside what a person reads.
+    ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     coverage: {
       provider: 'v8',
       include: ['src/**/*.ts', 'commands/**/*.ts'],
