@@ -42,6 +42,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         dimension: 2,
         metric: 'cosine',
         lexical: true,
+        fitted: true,
         generation: 0,
         version: 0,
         records: 0,
@@ -160,6 +161,16 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await stored()).toEqual(['a'])
       await expect(nearest([1, 0, 0])).rejects.toMatchObject({ code: 'dimension_mismatch' })
     })
+
+    test.each([Number.NaN, Number.POSITIVE_INFINITY])(
+      'a vector with %s is a defect, and is not stored',
+      async number => {
+        await expect(write(upserted(record('a', { vector: Float32Array.of(1, number) })))).rejects.toThrow(
+          /finite/,
+        )
+        expect(await stored()).toEqual([])
+      },
+    )
 
     test('rows and content are written together or not at all', async () => {
       const stale = { ...upserted(record('b')), generation: 7 } as ContentWrite

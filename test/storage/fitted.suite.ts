@@ -42,6 +42,20 @@ export function fittedSuite(context: () => Context): void {
     },
   )
 
+  fittedTest(
+    'a collection whose vectors come from elsewhere is never due for a fit',
+    async (spaces, context) => {
+      const { write, content } = context
+      await write(
+        { op: 'dropCollection', ...key },
+        created({ fitted: false }),
+        upserted(worded('a', 'apple')),
+      )
+      expect(await content.collection(key)).toMatchObject({ fitted: false, records: 1 })
+      expect(await spaces.unfitted()).toEqual([])
+    },
+  )
+
   fittedTest('passages come by number, page by page', async (spaces, { write }) => {
     await write(upserted(worded('a', 'apple', { title: 'A' }), record('vector only'), worded('b', 'pear')))
     const [first] = await spaces.passages(key, 0, 1)
@@ -115,6 +129,22 @@ export function fittedSuite(context: () => Context): void {
     expect(await spaces.swap(key, 1, model, 2)).toBe(false)
     expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
   })
+
+  fittedTest(
+    'a record that was deleted after it was staged is not in the new space',
+    async (spaces, context) => {
+      const { write, content } = context
+      await write(
+        upserted(worded('a', 'apple', { documentId: 'd' }), worded('b', 'pear'), worded('c', 'plum')),
+      )
+      await stageAll(spaces)
+      await write({ op: 'deleteDocument', ...key, documentId: 'd' }, { op: 'deleteRecord', ...key, id: 'b' })
+      expect(await spaces.swap(key, 1, model, 3)).toBe(true)
+      const hits = await content.nearest(key, { vector: north, limit: 9, visibility: all })
+      expect(hits).toHaveLength(1)
+      expect(await idsOf(content, hits)).toEqual(['c'])
+    },
+  )
 
   fittedTest('a gap among staged records is found', async (spaces, { write }) => {
     await write(upserted(worded('a', 'apple'), worded('b', 'pear'), worded('c', 'plum')))

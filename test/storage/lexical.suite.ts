@@ -72,19 +72,39 @@ export function lexicalSuite(context: () => Context): void {
     const late = { kind: 'range', key: 'n', order: '>=', bound: 27 } as const
     expect(await found('apple', { filter: late }, 2)).toEqual(['r27', 'r28'])
     expect(await found('apple', { filter: { kind: 'in', key: 'n', values: [] } })).toEqual([])
-    try {
-      const reach = { visibility: only('alice') }
-      const ranked = await context().content.lexical!.search(key, {
-        text: 'apple',
-        limit: 2,
-        statistics: 'visible',
-        ...reach,
-      })
-      expect(await idsOf(context().content, ranked)).toEqual(['r20', 'r21'])
-    } catch (error) {
-      expect(error).toMatchObject({ code: 'hybrid_not_supported' })
-    }
   })
+
+  lexicalTest(
+    'scores tell nothing of hidden rows: counted over the visible ones, or refused',
+    async ({ write, content }) => {
+      const seen = (n: number) => worded(`r${n}`, `apple wing${n}`, { payload: { visible_to: ['alice'] } })
+      const hidden = Array.from({ length: 30 }, (_, n) =>
+        worded(`h${n}`, 'apple', { payload: { visible_to: ['bob'] } }),
+      )
+      const visible = { ...key, name: 'visible rows only' }
+      await write(
+        { ...created(), ...visible } as ContentWrite,
+        { ...upserted(seen(1), seen(2)), ...visible } as ContentWrite,
+      )
+      await write(upserted(...hidden, seen(1), seen(2)))
+      const query = {
+        text: 'apple wing1',
+        limit: 9,
+        statistics: 'visible' as const,
+        visibility: only('alice'),
+      }
+      const ranked = await content.lexical!.search(key, query).catch((error: unknown) => {
+        expect(error).toMatchObject({ code: 'hybrid_not_supported' })
+      })
+      if (!ranked) return
+      const alone = await content.lexical!.search(visible, {
+        ...query,
+        statistics: 'collection',
+        visibility: all,
+      })
+      expect(ranked.map(({ score }) => score)).toEqual(alone.map(({ score }) => expect.closeTo(score, 9)))
+    },
+  )
 
   lexicalTest('equal scores are ordered by record', async ({ write }) => {
     await write(upserted(worded('b', 'apple'), worded('a', 'apple'), worded('c', 'apple')))

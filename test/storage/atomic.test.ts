@@ -1,0 +1,225 @@
+import Database from 'better-sqlite3'
+import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
+import { WbError } from '../../src/contract/errors.ts'
+import type { Write } from '../../src/storage/rows.ts'
+import { CommitQueue, type Unit } from '../../src/storage/sqlite/commit.ts'
+import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { openConnection } from '../../src/storage/sqlite/open.ts'
+import { writeOps } from '../../src/storage/sqlite/ops.ts'
+
+import { tables } from '../../src/storage/tables.ts'
+import { created, key, upserted, worded } from './passages.ts'
+import { scratchPath } from './scratch.ts'
+
+let connection: Connection
+let path: string
+
+beforeEach(async () => {
+  path = scratchPath()
+  connection = await openConnection(path)
+  onTestFinished(() => connection.close())
+})
+
+const setting = (name: string, value = ''): Write => ({
+  op: 'insert',
+  table: tables.settings,
+  row: { name, value },
+})
+const names = () =>
+  connection
+    .prepare<{ name: string }>('SELECT name FROM settings ORDER BY ordinal')
+    .all()
+    .map(({ name }) => name)
+
+/** A unit that inserts a setting, then does as told. */
+function unit(name: string, end: () => boolean = () => true): Unit<boolean> {
+  return {
+    run: () => {
+      connection.prepare('INSERT INTO settings (version, body) VALUES (1, ?)').run(JSON.stringify({ name }))
+      return end()
+    },
+    keeps: kept => kept,
+  }
+}
+
+/** How often a statement ran from now on. */
+function countRuns(sql: string): () => number {
+  const statement = connection.prepare(sql)
+  const run = vi.spyOn(statement, 'run')
+  return () => run.mock.calls.length
+}
+
+test('units that are asked for in one turn share a commit; what waits meanwhile shares the next', async () => {
+  const commits = countRuns('COMMIT')
+  const queue = new CommitQueue(connection)
+  await Promise.all(Array.from({ length: 200 }, (_, n) => queue.run(unit(`s${n}`))))
+  expect(commits()).toBe(1)
+  await Promise.all(Array.from({ length: 300 }, (_, n) => queue.run(unit(`t${n}`))))
+  expect(commits()).toBe(3)
+  expect(names()).toHaveLength(500)
+})
+
+test('a unit that is refused or throws undoes its own writes only', async () => {
+  const queue = new CommitQueue(connection)
+  const outcomes = await Promise.allSettled([
+    queue.run(unit('kept')),
+    queue.run(unit('refused', () => false)),
+    queue.run(
+      unit('thrown', () => {
+        throw new RangeError('a defect')
+      }),
+    ),
+    queue.run(unit('kept too')),
+  ])
+  expect(
+    outcomes.map(outcome => (outcome.status === 'fulfilled' ? outcome.value : String(outcome.reason))),
+  ).toEqual([true, false, 'RangeError: a defect', true])
+  expect(names()).toEqual(['kept', 'kept too'])
+})
+
+test('nothing resolves before the commit, and a commit that fails rejects all', async () => {
+  const commit = connection.prepare('COMMIT')
+  const failing = vi.spyOn(commit, 'run').mockImplementationOnce(() => {
+    throw new Database.SqliteError('disk I/O error', 'SQLITE_IOERR')
+  })
+  const ops = writeOps(connection)
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 10 }, (_, n) => ops.write({ changes: [], rows: [setting(`s${n}`)] })),
+  )
+  expect(failing).toHaveBeenCalledTimes(1)
+  for (const outcome of outcomes) {
+    expect(outcome.status).toBe('rejected')
+    const { reason } = outcome as PromiseRejectedResult
+    expect(reason).toBeInstanceOf(WbError)
+    expect(reason).toMatchObject({
+      code: 'control_plane_unavailable',
+      message: 'the store cannot be read or written',
+      cause: { message: 'disk I/O error' },
+    })
+  }
+  expect(names()).toEqual([])
+  expect(await ops.write({ changes: [], rows: [setting('after')] })).toEqual({ ok: true })
+  expect(names()).toEqual(['after'])
+})
+
+test('a full disk rejects the group, keeps nothing of it, and the store goes on when there is room', async () => {
+  const ops = writeOps(connection)
+  await ops.write({ changes: [created()], rows: [] })
+  const pages = connection.database.pragma('page_count', { simple: true }) as number
+  connection.database.pragma(`max_page_count = ${pages + 4}`)
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 8 }, (_, n) =>
+      ops.write({
+        changes: [upserted(worded(`r${n}`, 'word '.repeat(1_000)))],
+        rows: [setting(`s${n}`, 'x'.repeat(4_000))],
+      }),
+    ),
+  )
+  for (const outcome of outcomes)
+    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'control_plane_unavailable' } })
+  expect(names()).toEqual([])
+  connection.database.pragma('max_page_count = 1000000')
+  expect(await ops.write({ changes: [upserted(worded('r', 'word'))], rows: [setting('s')] })).toEqual({
+    ok: true,
+  })
+})
+
+test('the text of a refused unit is not indexed, that of its neighbours is', async () => {
+  const ops = writeOps(connection)
+  await ops.write({ changes: [created()], rows: [] })
+  await Promise.all(
+    Array.from({ length: 9 }, (_, n) =>
+      ops.write({ changes: [upserted(worded(`r${n}`, 'apple'))], rows: [setting(`s${Math.floor(n / 3)}`)] }),
+    ),
+  )
+  const records = connection.prepare<{ record: number }>('SELECT record FROM record ORDER BY record').all()
+  const indexed = connection
+    .prepare<{ record: number }>(`SELECT rowid AS record FROM fts_1 WHERE fts_1 MATCH 'apple' ORDER BY rowid`)
+    .all()
+  expect(records).toHaveLength(3)
+  expect(indexed).toEqual(records)
+  expect(connection.prepare('SELECT name FROM collection').all()).toEqual([{ name: key.name }])
+})
+
+test('a lock that another process keeps is waited for, then told', async () => {
+  const other = new Connection(path)
+  await other.begin()
+  const waited = connection.begin(3).catch((error: unknown) => error)
+  expect(await waited).toMatchObject({ code: 'SQLITE_BUSY' })
+  const begun = connection.begin()
+  setImmediate(() => other.rollback())
+  await begun
+  connection.rollback()
+  other.close()
+})
+
+test('every acknowledged write is on disk: the log is synced at each commit', async () => {
+  expect(connection.database.pragma('journal_mode', { simple: true })).toBe('wal')
+  expect(connection.database.pragma('synchronous', { simple: true })).toBe(2)
+})
+
+test('a snapshot sees one state of the store, whatever others write meanwhile', async () => {
+  const other = writeOps(await another())
+  const begun = connection.prepare('BEGIN')
+  begun.run()
+  expect(names()).toEqual([])
+  await other.write({ changes: [], rows: [setting('late')] })
+  expect(names()).toEqual([])
+  connection.rollback()
+  expect(names()).toEqual(['late'])
+  const states = connection.snapshot(() => [names(), connection.database.inTransaction])
+  expect(states).toEqual([['late'], true])
+  expect(connection.database.inTransaction).toBe(false)
+})
+
+test('a connection that only reads refuses to write', async () => {
+  const reader = await another()
+  reader.makeReadOnly()
+  const writing = writeOps(reader).write({ changes: [], rows: [setting('a')] })
+  await expect(writing).rejects.toMatchObject({
+    code: 'control_plane_unavailable',
+    message: 'the store cannot be written',
+  })
+})
+
+test('a dropped collection leaves no table behind', async () => {
+  const ops = writeOps(connection)
+  const tablesNow = () =>
+    connection.prepare("SELECT name FROM sqlite_schema WHERE type = 'table' ORDER BY name").all()
+  const before = tablesNow()
+  await ops.write({ changes: [created(), upserted(worded('a', 'apple'))], rows: [] })
+  const [{ record } = { record: 0 }] = connection
+    .prepare<{ record: number }>('SELECT record FROM record')
+    .all()
+  await ops.stage({
+    key,
+    generation: 1,
+    owner: undefined,
+    vectors: [{ record, vector: Float32Array.of(1, 0) }],
+  })
+  expect(tablesNow().length).toBeGreaterThan(before.length)
+  await Promise.all([
+    ops.write({ changes: [upserted(worded('b', 'pear'))], rows: [] }),
+    ops.write({ changes: [{ op: 'dropCollection', ...key }], rows: [] }),
+  ])
+  expect(tablesNow()).toEqual(before)
+  for (const table of ['collection', 'record', 'record_gone', 'embedder_model'])
+    expect(connection.prepare(`SELECT count(*) AS rows FROM ${table}`).get(), table).toEqual({ rows: 0 })
+})
+
+test('a switch to the log that another process makes at the same moment is tried again', async () => {
+  const busy = new Database.SqliteError('database is locked', 'SQLITE_BUSY')
+  const makeDurable = vi.spyOn(Connection.prototype, 'makeDurable').mockImplementationOnce(() => {
+    throw busy
+  })
+  const opened = await openConnection(scratchPath())
+  expect(makeDurable).toHaveBeenCalledTimes(2)
+  opened.close()
+  makeDurable.mockRestore()
+})
+
+async function another(): Promise<Connection> {
+  const opened = await openConnection(path)
+  onTestFinished(() => opened.close())
+  return opened
+}

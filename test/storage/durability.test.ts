@@ -1,0 +1,70 @@
+import { once } from 'node:events'
+import { expect, test } from 'vitest'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { all } from './passages.ts'
+import { scratchPath } from './scratch.ts'
+import { startWriter } from './writers.ts'
+
+const shared = { workspaceId: 'w', name: 'shared' }
+/** Time that a writer gets after its first acknowledgement; the full run is in `bench`. */
+const roundsMs = [0, 40, 120]
+
+/** Every table agrees with every other. */
+function requireSound(path: string): void {
+  const connection = new Connection(path)
+  const count = (sql: string) =>
+    connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM ${sql}`).get()!.n
+  expect(connection.prepare('PRAGMA integrity_check').all()).toEqual([{ integrity_check: 'ok' }])
+  const records = count('record')
+  expect(connection.prepare('SELECT records FROM collection').get()).toEqual({ records })
+  expect(count('vec_1_0 v JOIN record r ON r.record = v.record')).toBe(records)
+  expect(count('vec_1_0')).toBe(records)
+  expect(count(`fts_1 WHERE fts_1 MATCH 'writer'`)).toBe(records)
+  expect(count('documents')).toBe(records / 3)
+  connection.close()
+}
+
+test.each(['', 'threads'])(
+  'kill -9 of a writer, again and again: what was acknowledged is there, whole (%s)',
+  { timeout: 120_000 },
+  async mode => {
+    const path = scratchPath()
+    const acknowledged: string[] = []
+    for (const [round, ms] of roundsMs.entries()) {
+      const writer = startWriter(path, `round${round}`, 1_000_000, mode)
+      await once(writer.child.stdout!, 'data')
+      await new Promise(resolve => setTimeout(resolve, ms))
+      writer.child.kill('SIGKILL')
+      expect(await writer.ended, writer.errors()).toBe('SIGKILL')
+      expect(writer.acknowledged.length).toBeGreaterThan(0)
+      acknowledged.push(...writer.acknowledged)
+      requireSound(path)
+    }
+    const { rows, content, close } = await openEmbedded({ path })
+    for (const documentId of acknowledged) {
+      expect(await rows.get(tables.documents, ['w', 'k', documentId]), documentId).toBeDefined()
+      const chunks = await content.listing!.ofDocument(shared, { documentId, limit: 9, visibility: all })
+      expect(chunks.map(({ chunkIndex }) => chunkIndex)).toEqual([0, 1, 2])
+    }
+    const after = startWriter(path, 'after', 5)
+    expect(await after.ended, after.errors()).toBe(0)
+    await close()
+  },
+)
+
+test('closing waits for what is under way', async () => {
+  for (const threads of [false, true]) {
+    const path = scratchPath()
+    const store = await openEmbedded({ path, threads })
+    const writes = Array.from({ length: 50 }, (_, n) =>
+      store.rows.atomic([{ op: 'insert', table: tables.settings, row: { name: `s${n}`, value: '' } }]),
+    )
+    await store.close()
+    expect(await Promise.all(writes)).toHaveLength(50)
+    const again = await openEmbedded({ path })
+    expect(await again.rows.get(tables.settings, ['s49'])).toBeDefined()
+    await again.close()
+  }
+})

@@ -1,0 +1,42 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { matchOf } from '../../src/storage/sqlite/lexical.ts'
+import { all, created, idsOf, key, upserted, worded } from './passages.ts'
+
+test.each([
+  ['What is the lift of a wing?', '"lift" OR "wing"'],
+  ['wing WING Wing', '"wing"'],
+  ['to be or not to be', '"to" OR "be" OR "or" OR "not"'],
+  ['mach-2.5 "flow" title:x*', '"mach" OR "2" OR "5" OR "flow" OR "title" OR "x"'],
+  ['naïve Ωmega ½', '"naïve" OR "ωmega" OR "½"'],
+  [' "*^(){}:- ', ''],
+  ['a\0b', '"b"'],
+])('%j is asked as %s', (text, match) => {
+  expect(matchOf(text)).toBe(match)
+})
+
+test('a long query asks for its first different words', () => {
+  const text = Array.from({ length: 2_000 }, (_, n) => `w${n}`).join(' ')
+  const asked = matchOf(`${text} ${text}`).split(' OR ')
+  expect(asked).toHaveLength(256)
+  expect(asked[255]).toBe('"w255"')
+})
+
+test('a word in the title counts more than one in the text, and word forms are one word', async () => {
+  const { content, close } = await openEmbedded({ path: ':memory:' })
+  onTestFinished(close)
+  await content.write(
+    [
+      created(),
+      upserted(
+        worded('text', 'wings and more words', { title: 'other' }),
+        worded('title', 'other and more words', { title: 'wings' }),
+        worded('none', 'nothing at all here', { title: 'other' }),
+        worded('nor', 'nothing at all there', { title: 'another' }),
+      ),
+    ],
+    [],
+  )
+  const query = { text: 'winged', limit: 9, visibility: all, statistics: 'collection' as const }
+  expect(await idsOf(content, await content.lexical!.search(key, query))).toEqual(['title', 'text'])
+})

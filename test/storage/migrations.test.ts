@@ -1,0 +1,255 @@
+import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { gunzipSync } from 'node:zlib'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { openEmbedded } from '../../src/storage/open.ts'
+import type { AnyTable } from '../../src/storage/rows.ts'
+import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { migrate } from '../../src/storage/sqlite/migrate.ts'
+import { migrations } from '../../src/storage/sqlite/migrations/index.ts'
+import { openConnection } from '../../src/storage/sqlite/open.ts'
+import { indexName } from '../../src/storage/sqlite/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { all } from './passages.ts'
+import { scratchPath } from './scratch.ts'
+
+const fixtures = join(import.meta.dirname, '..', 'fixtures', 'store')
+const declared: AnyTable[] = Object.values(tables)
+
+async function opened(path: string): Promise<Connection> {
+  const connection = await openConnection(path)
+  onTestFinished(() => connection.close())
+  return connection
+}
+
+/** A store as an earlier schema left it. */
+function earlier(version: number): string {
+  const path = scratchPath()
+  writeFileSync(path, gunzipSync(readFileSync(join(fixtures, `v${version}.db.gz`))))
+  return path
+}
+
+/** Tables and indexes with their SQL, without those that are made with each collection. */
+function schemaOf(connection: Connection): unknown[] {
+  return connection
+    .prepare(
+      `SELECT type, name, sql FROM sqlite_schema WHERE name NOT GLOB 'vec_*' AND name NOT GLOB 'fts_*' ORDER BY type, name`,
+    )
+    .all()
+}
+
+describe.each(declared)('schema of $name', table => {
+  test('each column of a key, a unique set or an index is there', async () => {
+    const connection = await opened(':memory:')
+    const columns = connection
+      .prepare<{ name: string }>(`SELECT name FROM pragma_table_xinfo('${table.name}')`)
+      .all()
+    const needed = [
+      ...table.key,
+      ...Object.values(table.unique).flat(),
+      ...Object.values(table.indexes).flat(),
+    ]
+    expect(columns.map(({ name }) => name)).toEqual(expect.arrayContaining(needed))
+  })
+
+  test('the key and each unique set has a unique index', async () => {
+    const connection = await opened(':memory:')
+    const sets = connection
+      .prepare<{ columns: string }>(
+        `SELECT (SELECT group_concat(c.name) FROM pragma_index_info(i.name) c) AS columns
+          FROM pragma_index_list('${table.name}') i WHERE i."unique"`,
+      )
+      .all()
+      .map(({ columns }) => columns.split(',').sort())
+    for (const columns of [table.key, ...Object.values(table.unique)])
+      expect(sets).toContainEqual([...columns].sort())
+    expect(sets).toHaveLength(1 + Object.keys(table.unique).length)
+  })
+
+  test('each list reads its own index in order, and sorts nothing', async () => {
+    const connection = await opened(':memory:')
+    for (const [index, columns] of Object.entries(table.indexes)) {
+      for (let matched = 0; matched < columns.length; matched++) {
+        const prefix = columns.slice(0, matched).map(column => `${column} IS NULL`)
+        const plan = connection
+          .prepare<{ detail: string }>(
+            `EXPLAIN QUERY PLAN SELECT body FROM ${table.name} INDEXED BY ${indexName(table, index)}
+              WHERE ${prefix.join(' AND ') || '1'} ORDER BY ${columns.slice(matched).join(', ')}`,
+          )
+          .all()
+        expect(plan.map(({ detail }) => detail).join()).toContain(`USING INDEX ${indexName(table, index)}`)
+        expect(plan, `${index} after ${matched} columns`).toHaveLength(1)
+      }
+    }
+  })
+})
+
+test('tables of later work are there from the first schema on', async () => {
+  const connection = await opened(':memory:')
+  const later = [
+    'api_keys',
+    'principals',
+    'jobs',
+    'conversations',
+    'messages',
+    'mcp_servers',
+    'knowledge_filters',
+  ]
+  for (const name of [...later, 'audit', 'policy_audit', 'secret_releases'])
+    expect(connection.prepare('SELECT count(*) AS rows FROM sqlite_schema WHERE name = ?').get(name)).toEqual(
+      { rows: 1 },
+    )
+})
+
+test('a fixture of every schema up to this one is kept', () => {
+  const kept = migrations.map((_, at) => `v${at + 1}.db.gz`)
+  expect(
+    readdirSync(fixtures)
+      .filter(name => name.endsWith('.gz'))
+      .sort(),
+  ).toEqual(kept.sort())
+})
+
+describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version => {
+  test('is brought to the schema of a new store', async () => {
+    const [old, fresh] = [await opened(earlier(version)), await opened(':memory:')]
+    expect(old.database.pragma('user_version', { simple: true })).toBe(migrations.length)
+    expect(schemaOf(old), 'a released schema changes by a further migration only').toEqual(schemaOf(fresh))
+  })
+
+  test('keeps its rows, its content and its embedder', async () => {
+    const { rows, content, close } = await openEmbedded({ path: earlier(version) })
+    onTestFinished(close)
+    const key = { workspaceId: 'w', name: 'kb' }
+    expect(await rows.get(tables.settings, ['cursor'])).toMatchObject({
+      row: { value: 'secret' },
+      version: 1,
+    })
+    expect(await rows.get(tables.documents, ['w', 'k', 'd'])).toMatchObject({
+      row: { status: 'ready' },
+      version: 2,
+    })
+    expect(await content.collection(key)).toMatchObject({ dimension: 4, records: 2, generation: 1 })
+    const hits = await content.nearest(key, {
+      vector: Float32Array.of(0, 0, 1, 0),
+      limit: 1,
+      visibility: all,
+    })
+    const worded = await content.lexical!.search(key, {
+      text: 'pears',
+      limit: 9,
+      visibility: all,
+      statistics: 'collection',
+    })
+    expect(worded.map(({ record }) => record)).toEqual(hits.map(({ record }) => record))
+    const [view] = await content.read(key, [hits[0]!.record], { vectors: true, visibility: all })
+    expect(view).toMatchObject({ id: 'd:1', text: 'pear tree', payload: { n: 1, lang: 'en' } })
+    expect(await content.fitted!.model(key)).toEqual({
+      generation: 1,
+      model: { terms: 'apple', weights: Uint8Array.of(1, 2, 3) },
+      fittedRecords: 2,
+    })
+    expect(await content.fitted!.unfitted()).toEqual([])
+  })
+})
+
+const better = [
+  ...migrations,
+  'CREATE TABLE better (n INTEGER); INSERT INTO better SELECT count(*) FROM settings',
+]
+
+test('before a store is migrated it is copied, and only the last copy is kept', async () => {
+  const path = earlier(1)
+  writeFileSync(`${path}.before-0`, 'an earlier copy')
+  const connection = await opened(path)
+  await migrate(connection, path, better)
+  expect(connection.prepare('SELECT n FROM better').get()).toEqual({ n: 1 })
+  const copies = readdirSync(dirname(path)).filter(
+    name => name.includes('.before-') || name.includes('.copy'),
+  )
+  expect(copies).toEqual([`workbase.db.before-${better.length}`])
+  expect(statSync(join(dirname(path), copies[0]!)).mode & 0o777).toBe(0o600)
+  const copy = new Connection(join(dirname(path), copies[0]!))
+  expect(copy.database.pragma('user_version', { simple: true })).toBe(migrations.length)
+  expect(copy.prepare('SELECT name FROM settings').all()).toEqual([{ name: 'cursor' }])
+  copy.close()
+})
+
+test('a migration that fails changes nothing', async () => {
+  const path = earlier(1)
+  const connection = await opened(path)
+  const before = schemaOf(connection)
+  const failing = [...migrations, 'CREATE TABLE half (n); INSERT INTO nowhere VALUES (1)']
+  await expect(migrate(connection, path, failing)).rejects.toThrow('no such table')
+  expect(schemaOf(connection)).toEqual(before)
+  expect(connection.database.pragma('user_version', { simple: true })).toBe(migrations.length)
+})
+
+test('a store of a newer schema is refused by name, and not one byte of it is changed', async () => {
+  const path = earlier(1)
+  const connection = new Connection(path)
+  connection.makeDurable()
+  await migrate(connection, path, better)
+  connection.close()
+  const before = readFileSync(path)
+  const files = readdirSync(dirname(path))
+  const opening = openEmbedded({ path })
+  await expect(opening).rejects.toMatchObject({
+    code: 'control_plane_unavailable',
+    message: `the store has schema ${better.length}, and this version of Workbase knows schemas up to ${migrations.length}; nothing was changed`,
+  })
+  expect(readFileSync(path).equals(before)).toBe(true)
+  expect(readdirSync(dirname(path))).toEqual(files)
+})
+
+test('a new store is made with its folder, for its owner only', async () => {
+  const path = join(dirname(scratchPath()), 'deep', 'data', 'workbase.db')
+  const { rows, close } = await openEmbedded({ path })
+  await rows.atomic([{ op: 'insert', table: tables.settings, row: { name: 'a', value: '' } }])
+  const modes = readdirSync(dirname(path)).map(name => statSync(join(dirname(path), name)).mode & 0o777)
+  expect(new Set(modes)).toEqual(new Set([0o600]))
+  expect(statSync(dirname(path)).mode & 0o777).toBe(0o700)
+  await close()
+})
+
+test.each([
+  [
+    'a file that is no store',
+    'this is no database, '.repeat(500),
+    'the store is not a database of this runtime',
+  ],
+  ['a store with a broken page', undefined, 'the store is damaged'],
+])('%s: a fixed message, the words of the driver only as its cause', async (_, text, message) => {
+  const path = text === undefined ? earlier(1) : scratchPath()
+  const bytes = text === undefined ? readFileSync(path) : Buffer.from(text)
+  if (text === undefined) bytes.fill(0xff, 100, 4_096)
+  writeFileSync(path, bytes)
+  const error = await openEmbedded({ path })
+    .then(({ rows }) => rows.get(tables.settings, ['a']))
+    .catch((reason: unknown) => reason)
+  expect(error).toMatchObject({ code: 'control_plane_unavailable', message, cause: expect.any(Error) })
+})
+
+test('a data directory that cannot be made is told', async () => {
+  const file = scratchPath()
+  writeFileSync(file, '')
+  await expect(openEmbedded({ path: join(file, 'workbase.db') })).rejects.toMatchObject({
+    code: 'control_plane_unavailable',
+    message: 'the data directory cannot be written',
+  })
+  mkdirSync(`${file}.d`)
+  await expect(openEmbedded({ path: `${file}.d` })).rejects.toMatchObject({
+    code: 'control_plane_unavailable',
+  })
+  expect(existsSync(join(`${file}.d`, 'workbase.db'))).toBe(false)
+})
+
+test('a newer schema is noticed in the log of a store that was not closed', async () => {
+  const path = earlier(1)
+  const connection = await opened(path)
+  await migrate(connection, path, better)
+  await expect(openEmbedded({ path })).rejects.toMatchObject({
+    code: 'control_plane_unavailable',
+    message: expect.stringContaining(`schema ${better.length}`),
+  })
+})

@@ -1,0 +1,193 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { evaluate } from '../../src/storage/filter.ts'
+import { type OpenStore, openEmbedded } from '../../src/storage/open.ts'
+import { Segment } from '../../src/storage/scan/segment.ts'
+import { findCollection } from '../../src/storage/sqlite/collections.ts'
+import { openConnection } from '../../src/storage/sqlite/open.ts'
+import { readOps } from '../../src/storage/sqlite/ops.ts'
+import { Reaches } from '../../src/storage/sqlite/reach.ts'
+import { Vectors } from '../../src/storage/sqlite/vectors.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { all, created, idsOf, key, record, similarity, upserted } from './passages.ts'
+import { scratchPath } from './scratch.ts'
+import { startWriter } from './writers.ts'
+
+async function opened(path: string, threads = false): Promise<OpenStore> {
+  const store = await openEmbedded({ path, threads })
+  onTestFinished(() => store.close())
+  return store
+}
+
+const shared = { workspaceId: 'w', name: 'shared' }
+
+test('four processes open a fresh data directory at once and write to it together', {
+  timeout: 120_000,
+}, async () => {
+  const path = scratchPath()
+  const count = 60
+  const writers = ['a', 'b', 'c', 'd'].map((name, n) =>
+    startWriter(path, name, count, n === 3 ? 'threads' : ''),
+  )
+  const store = await opened(path)
+  const resident = new Set<number>()
+  const query = { vector: Float32Array.of(1, 1, 1, 1), limit: 1_000, visibility: all }
+  let running = true
+  const ended = Promise.all(writers.map(({ ended }) => ended)).finally(() => {
+    running = false
+  })
+  // This process searches meanwhile, so that its resident vectors catch up again and again.
+  while (running) {
+    const hits = (await store.content.collection(shared)) ? await store.content.nearest(shared, query) : []
+    resident.add(hits.length)
+    await new Promise(resolve => setTimeout(resolve, 5))
+  }
+  expect(await ended, writers.map(({ errors }) => errors()).join('\n')).toEqual([0, 0, 0, 0])
+  expect(writers.map(({ acknowledged }) => acknowledged.length)).toEqual([count, count, count, count])
+  expect(await store.rows.count(tables.documents, 'byKnowledgeBase', ['w', 'k'])).toBe(4 * count)
+  expect(await store.content.collection(shared)).toMatchObject({ records: 12 * count })
+  expect(await store.content.nearest(shared, query)).toHaveLength(12 * count)
+  expect(resident.size).toBeGreaterThan(3)
+  const words = { text: 'document7', limit: 100, visibility: all, statistics: 'collection' as const }
+  expect(await store.content.lexical!.search(shared, words)).toHaveLength(4 * 3)
+})
+
+test.each([
+  ['on the spot', false],
+  ['with threads', true],
+])('what lies in memory catches up with another connection before it answers, %s', async (_, threads) => {
+  const path = scratchPath()
+  const [mine, other] = [await opened(path), await opened(path, threads)]
+  const near = async ({ content }: OpenStore, filtered = false) => {
+    const filter = filtered ? ({ kind: 'in', key: 'odd', values: [true] } as const) : undefined
+    const hits = await content.nearest(key, {
+      vector: Float32Array.of(1, 0),
+      limit: 99,
+      visibility: all,
+      filter,
+    })
+    return (await idsOf(content, hits)).sort()
+  }
+  const put = (...numbers: number[]) =>
+    upserted(
+      ...numbers.map(n =>
+        record(`r${n}`, { vector: Float32Array.of(1, n), payload: { odd: n % 2 === 1 }, documentId: 'd' }),
+      ),
+    )
+  const steps = [
+    [created()],
+    [put(1, 2, 3)],
+    [put(4), { op: 'deleteRecord', ...key, id: 'r1' } as const],
+    [put(2, 5)],
+    [{ op: 'mergePayload', ...key, documentId: 'd', changes: { odd: true } } as const],
+    [{ op: 'deleteDocument', ...key, documentId: 'd' } as const, put(6)],
+    [{ op: 'dropCollection', ...key } as const, created(), put(7)],
+  ]
+  for (const changes of steps) {
+    expect(await mine.content.write(changes, [])).toEqual({ ok: true })
+    expect(await near(other)).toEqual(await near(mine))
+    expect(await near(other, true)).toEqual(await near(mine, true))
+  }
+  expect(await near(other)).toEqual(['r7'])
+})
+
+test('a new space that another process put in force is the one that is searched', async () => {
+  const path = scratchPath()
+  const [mine, other] = [await opened(path), await opened(path)]
+  await mine.content.write([created(), upserted(record('a'), record('b'))], [])
+  const vector = Float32Array.of(0, 1)
+  const score = async () =>
+    (await other.content.nearest(key, { vector, limit: 1, visibility: all }))[0]!.score
+  expect(await score()).toBe(0)
+  const fitted = mine.content.fitted!
+  const left = await fitted.unstaged(key, 1, 9)
+  await fitted.stage(
+    key,
+    1,
+    left.map(({ record: number }) => ({ record: number, vector })),
+  )
+  expect(await score()).toBe(0)
+  await fitted.swap(key, 1, { terms: '', weights: Uint8Array.of() }, 2)
+  expect(await score()).toBe(1)
+})
+
+test('catching up reads what has changed, not the whole collection', async () => {
+  const { content } = await opened(scratchPath())
+  const query = { vector: Float32Array.of(1, 0), limit: 1, visibility: all }
+  await content.write([created(), upserted(...Array.from({ length: 200 }, (_, n) => record(`r${n}`)))], [])
+  const append = vi.spyOn(Segment.prototype, 'append')
+  const remove = vi.spyOn(Segment.prototype, 'remove')
+  await content.nearest(key, query)
+  expect(append).toHaveBeenCalledTimes(200)
+  await content.write([upserted(record('r0'), record('new')), { op: 'deleteRecord', ...key, id: 'r1' }], [])
+  await content.nearest(key, query)
+  await content.nearest(key, query)
+  expect(append).toHaveBeenCalledTimes(202)
+  expect(remove).toHaveBeenCalledTimes(2)
+  vi.restoreAllMocks()
+})
+
+test('a segment that is behind by more deletions than are kept is loaded anew', async () => {
+  const path = scratchPath()
+  const [mine, other] = [await opened(path), await openConnection(path)]
+  onTestFinished(() => other.close())
+  const { nearest } = readOps(other)
+  const query = { vector: Float32Array.of(1, 0), limit: 10, visibility: all }
+  const many = (from: number) => upserted(...Array.from({ length: 3_000 }, (_, n) => record(`r${from + n}`)))
+  await mine.content.write([created({ lexical: false }), many(0), upserted(record('stays'))], [])
+  expect(await nearest({ key, query })).toHaveLength(10)
+  for (let round = 0; round < 7; round++) await mine.content.write([many(0)], [])
+  const { gone } = findCollection(other, key)!
+  expect(gone).toBeLessThanOrEqual(20_000)
+  expect(other.prepare('SELECT count(*) AS gone FROM record_gone').get()).toEqual({ gone })
+  await mine.content.write([upserted(record('best', { vector: Float32Array.of(2, 0) }))], [])
+  const [hits, exact] = [await nearest({ key, query }), await mine.content.nearest(key, query)]
+  expect(hits).toEqual(exact)
+  expect(await mine.content.collection(key)).toMatchObject({ records: 3_002 })
+})
+
+test('a collection larger than what may be resident is read from disk, with the same answer', async () => {
+  const connection = await openConnection(scratchPath())
+  onTestFinished(() => connection.close())
+  const store = await opened(connection.database.name)
+  const records = Array.from({ length: 700 }, (_, n) =>
+    record(`r${n}`, { vector: Float32Array.of(Math.sin(n), Math.cos(n), n / 700), payload: { n: n % 7 } }),
+  )
+  await store.content.write([created({ dimension: 3, lexical: false }), upserted(...records)], [])
+  const filter = { kind: 'range', key: 'n', order: '<', bound: 3 } as const
+  const vector = Float32Array.of(0.3, -0.2, 0.9)
+  const small = new Vectors(connection, new Reaches(connection), 1_000)
+  for (const query of [
+    { vector, limit: 20, visibility: all, filter },
+    { vector, limit: 1_000, visibility: all },
+  ]) {
+    const hits = small.nearest(key, query)
+    expect(hits).toEqual(await store.content.nearest(key, query))
+    const exact = records
+      .filter(({ payload }) => evaluate(query.filter, payload))
+      .map(one => similarity('cosine', vector, one.vector))
+      .sort((a, b) => b - a)
+      .slice(0, query.limit)
+    expect(hits.map(({ score }) => score)).toEqual(exact.map(score => expect.closeTo(score, 9)))
+  }
+})
+
+test('of many collections, those that were not asked for the longest leave memory', async () => {
+  const connection = await openConnection(scratchPath())
+  onTestFinished(() => connection.close())
+  const store = await opened(connection.database.name)
+  const keys = ['a', 'b', 'c'].map(name => ({ workspaceId: 'w', name }))
+  for (const each of keys)
+    await store.content.write(
+      [
+        { ...created({ lexical: false }), ...each },
+        { ...upserted(record('r')), ...each },
+      ],
+      [],
+    )
+  const vectors = new Vectors(connection, new Reaches(connection), 300_000)
+  const load = (of: (typeof keys)[number]) =>
+    vectors.nearest(of, { vector: Float32Array.of(1, 0), limit: 1, visibility: all })
+  for (const each of [...keys, ...keys.toReversed()]) expect(load(each)).toHaveLength(1)
+  expect(vectors.residentBytes).toBeLessThanOrEqual(300_000)
+  expect(vectors.residentBytes).toBeGreaterThan(0)
+})

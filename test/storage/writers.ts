@@ -1,0 +1,34 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+
+const script = join(import.meta.dirname, '..', 'fixtures', 'store', 'writer.ts')
+
+/** A process that writes to a store. */
+export interface Writer {
+  readonly child: ChildProcess
+  /** Documents that it said were written. */
+  readonly acknowledged: string[]
+  /** Resolves with the exit status, or the signal that ended it. */
+  readonly ended: Promise<number | string>
+  readonly errors: () => string
+}
+
+/** Start a process that writes `count` documents. */
+export function startWriter(path: string, name: string, count: number, mode = ''): Writer {
+  const args = ['--import', 'tsx', script, path, name, String(count), mode]
+  const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
+  const acknowledged: string[] = []
+  let rest = ''
+  child.stdout.on('data', (bytes: Buffer) => {
+    const lines = (rest + bytes.toString()).split('\n')
+    rest = lines.pop()!
+    acknowledged.push(...lines)
+  })
+  let errors = ''
+  child.stderr.on('data', (bytes: Buffer) => {
+    errors += bytes.toString()
+  })
+  const ended = once(child, 'close').then(([status, signal]) => (status ?? signal) as number | string)
+  return { child, acknowledged, ended, errors: () => errors }
+}
