@@ -1,0 +1,315 @@
+import { execFileSync } from 'node:child_process'
+import {
+  appendFileSync,
+  closeSync,
+  mkdirSync,
+  openSync,
+  symlinkSync,
+  writeFileSync,
+  writeSync,
+} from 'node:fs'
+import { createServer, type IncomingMessage } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { join, resolve } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Ended, type Place, place } from './wb.ts'
+
+const cranfield = resolve('../shared/data/cranfield/corpus.jsonl')
+const nothing = { added: 0, replaced: 0, unchanged: 0, duplicates: 0, skipped: 0, failed: [] }
+
+function summary({ stdout }: Ended) {
+  return JSON.parse(stdout) as typeof nothing & { sameText: unknown[]; skippedAs: Record<string, number> }
+}
+
+function files(here: Place, contents: Record<string, string | Buffer>): string {
+  const root = join(here.home, 'tree')
+  for (const [name, content] of Object.entries(contents)) {
+    mkdirSync(join(root, name, '..'), { recursive: true })
+    writeFileSync(join(root, name), content)
+  }
+  return root
+}
+
+describe('a knowledge base that is missing', () => {
+  test('in a pipe nothing is made without --create, and the error names it', async () => {
+    const here = place()
+    const tree = files(here, { 'a.md': 'a' })
+    const refused = await here.wb(['kb', 'ingest', 'papers', tree])
+    expect(refused).toMatchObject({ status: 4, stdout: '' })
+    expect(refused.stderr).toContain('--create')
+    expect((await here.wb(['workspaces', 'list'])).stdout).toBe('')
+    expect(await here.wb(['kb', 'ingest', 'papers', tree, '--create'])).toMatchObject({ status: 0 })
+  })
+
+  test('a terminal asks', async () => {
+    const here = place()
+    const tree = files(here, { 'a.md': 'a' })
+    const answer = (text: string) => (text.includes('Make it?') ? 'y\r' : undefined)
+    const screen = await inTerminal(here, ['kb', 'ingest', 'papers', tree], { answer })
+    expect(screen.status).toBe(0)
+    expect(withoutSequences(screen.text)).toMatch(/✓ 1 added {3}in \d+\.\d s\n {2}wb kb search papers "…"\n/)
+  })
+})
+
+describe('running it again', () => {
+  test('what is the same is unchanged, what changed is replaced, and a copy is named with what holds it', async () => {
+    const here = place()
+    const tree = files(here, { 'a.md': '# A\nfirst', 'b.md': 'second', 'deep/c.txt': 'third' })
+    const ingest = async () => summary(await here.wb(['kb', 'ingest', 'papers', tree, '--create', '--json']))
+    expect(await ingest()).toMatchObject({ ...nothing, added: 3 })
+    expect(await ingest()).toMatchObject({ ...nothing, unchanged: 3 })
+    writeFileSync(join(tree, 'b.md'), 'second, changed')
+    writeFileSync(join(tree, 'z.md'), 'third')
+    expect(await ingest()).toMatchObject({
+      ...nothing,
+      replaced: 1,
+      unchanged: 2,
+      duplicates: 1,
+      sameText: [{ path: join(tree, 'z.md'), sameAs: 'deep/c.txt' }],
+    })
+    const { stderr } = await here.wb(['kb', 'ingest', 'papers', tree])
+    expect(stderr).toContain('z.md   same text as deep/c.txt')
+    const listed = JSON.parse((await here.wb(['documents', 'list', '--json'])).stdout) as {
+      sourceFilename: string
+    }[]
+    expect(listed.map(row => row.sourceFilename).sort()).toEqual(['a.md', 'b.md', 'deep/c.txt'])
+  })
+
+  test('lines of a BEIR file are told apart: a changed line is replaced, a new title too, the others stay', async () => {
+    const here = place()
+    const line = (id: string, title: string, text: string) => `${JSON.stringify({ _id: id, title, text })}\n`
+    const tree = files(here, {
+      'c.jsonl': line('1', 'one', 'first') + line('2', 'two', 'second') + line('3', 'three', 'third'),
+    })
+    const ingest = async () => summary(await here.wb(['kb', 'ingest', 'papers', tree, '--create', '--json']))
+    expect(await ingest()).toMatchObject({ ...nothing, added: 3 })
+    writeFileSync(
+      join(tree, 'c.jsonl'),
+      line('1', 'one', 'first, changed') +
+        line('2', 'TWO', 'second') +
+        line('3', 'three', 'third') +
+        line('4', '', ''),
+    )
+    expect(await ingest()).toMatchObject({ ...nothing, replaced: 2, unchanged: 1, skipped: 1 })
+    const listed = JSON.parse((await here.wb(['documents', 'list', '--json'])).stdout) as {
+      sourceDocId: string
+      metadata: { title: string }
+    }[]
+    expect(listed.map(row => [row.sourceDocId, row.metadata.title]).sort()).toEqual([
+      ['1', 'one'],
+      ['2', 'TWO'],
+      ['3', 'three'],
+    ])
+  })
+})
+
+test('a tree with binaries, links in a circle, a 40 MB log, odd names and things that cannot be read', async () => {
+  const here = place()
+  const tree = files(here, {
+    'README.md': '# Project\nWhat it is.',
+    'src/main.ts': 'export const answer = 42\n',
+    'logo.png': Buffer.from([0x89, 0x50, 0x4e, 0x47, 0]),
+    'core.log': Buffer.from([65, 0, 66]),
+    'line\nbreak \u001b[31m.md': 'odd name',
+    'node_modules/x/index.js': 'ignored',
+    '.gitignore': 'node_modules/\n',
+    '.git/HEAD': 'ref',
+  })
+  const log = openSync(join(tree, 'huge.log'), 'w')
+  for (let megabytes = 0; megabytes < 40; megabytes++) writeSync(log, 'x'.repeat(1_000_000))
+  closeSync(log)
+  symlinkSync('..', join(tree, 'src/loop'))
+  symlinkSync('nowhere', join(tree, 'dangling.md'))
+  execFileSync('mkfifo', [join(tree, 'pipe.md')])
+  const args = ['kb', 'ingest', 'repo', tree, join(tree, 'absent.md'), '--create']
+  const ended = await here.wb([...args, '--json'])
+  expect(ended.status).toBe(1)
+  expect(summary(ended)).toMatchObject({
+    added: 3,
+    skipped: 4,
+    skippedAs: { '.png': 1, 'symbolic links': 2, 'special files': 1 },
+    failed: [
+      { path: join(tree, 'core.log'), code: 'extraction_failed' },
+      { path: join(tree, 'huge.log'), code: 'payload_too_large' },
+      { path: join(tree, 'absent.md'), code: 'ENOENT' },
+    ],
+  })
+  const again = await here.wb(args)
+  expect(again.status).toBe(1)
+  expect(again.stdout).toBe('added\t0\nreplaced\t0\nunchanged\t3\nduplicates\t0\nskipped\t4\nfailed\t3\n')
+  const screen = withoutSequences((await inTerminal(here, args)).text)
+  expect(screen).toContain('  ✓ 3 unchanged   4 skipped   3 failed   in ')
+  expect(screen).toContain('it is over 20,000,000 characters; split it (payload_too_large)')
+})
+
+test('security 16: a name with escapes is shown without them', async () => {
+  const here = place()
+  const tree = files(here, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
+  const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
+  expect(text).not.toContain('\u001b]0;owned')
+  expect(withoutSequences(text)).toMatch(/✗ .*bad \.log {3}it holds binary data/)
+})
+
+describe('standard input', () => {
+  test('is a document of the name that it is given', async () => {
+    const here = place()
+    const ended = await here.wb(['kb', 'ingest', 'papers', '-', '--name', 'notes.md', '--create', '--json'], {
+      input: '# Notes\nhello',
+    })
+    expect(summary(ended)).toMatchObject({ ...nothing, added: 1 })
+    const [document] = JSON.parse((await here.wb(['documents', 'list', '--json'])).stdout) as object[]
+    expect(document).toMatchObject({ sourceFilename: 'notes.md', metadata: { title: 'Notes' } })
+  })
+
+  test('without a name it is a usage error, and nothing is made', async () => {
+    const here = place()
+    const ended = await here.wb(['kb', 'ingest', 'papers', '-', '--create'], { input: 'x' })
+    expect(ended.status).toBe(2)
+    expect(ended.stderr).toContain('--name')
+    expect((await here.wb(['workspaces', 'list'])).stdout).toBe('')
+  })
+})
+
+describe.each(['no server', 'a server'])('Cranfield with %s', way => {
+  test('is ingested, and interrupted work goes on where it was', { timeout: 120_000 }, async () => {
+    const here = place()
+    if (way === 'a server') await here.serve()
+    let seen = false
+    const interrupted = await inTerminal(here, ['kb', 'ingest', 'cran', cranfield, '--create'], {
+      answer(text) {
+        if (seen || !/[1-9][\d,]*\/1,400/.test(withoutSequences(text))) return undefined
+        seen = true
+        return '\u0003'
+      },
+    })
+    expect(interrupted.status).toBe(130)
+    expect(withoutSequences(interrupted.text)).toMatch(
+      /✓ [\d,]+ added .*\n(?:.*\n)? {2}[\d,]+ not confirmed; type the same/,
+    )
+    const { added, unchanged, skipped, failed } = summary(
+      await here.wb(['kb', 'ingest', 'cran', cranfield, '--json']),
+    )
+    expect({ all: added + unchanged, skipped, failed }).toEqual({ all: 1_398, skipped: 2, failed: [] })
+    expect(summary(await here.wb(['kb', 'ingest', 'cran', cranfield, '--json']))).toMatchObject({
+      ...nothing,
+      unchanged: 1_398,
+      skipped: 2,
+    })
+  })
+})
+
+test('a runtime that takes no batches gets single requests, and what it refuses is told', async () => {
+  const here = place()
+  const tree = files(here, { 'a.md': 'a', 'b.md': 'b', 'bad.md': 'refused' })
+  const asked: string[] = []
+  const url = await fake((path, body) => {
+    asked.push(path)
+    if (path === '/features') return [200, { mcp: { enabled: false, baseUrl: null } }]
+    if (path.startsWith('/api/v1/workspaces?'))
+      return [200, { items: [{ workspaceId: uuid(1), name: 'w' }], nextCursor: null }]
+    if (path.includes('/knowledge-bases?'))
+      return [
+        200,
+        { items: [{ workspaceId: uuid(1), knowledgeBaseId: uuid(2), name: 'papers' }], nextCursor: null },
+      ]
+    if (JSON.parse(body).text === 'refused')
+      return [413, { error: { code: 'payload_too_large', message: 'no', requestId: 'r' } }]
+    return [201, { document: { sourceFilename: JSON.parse(body).sourceFilename, metadata: {} }, chunks: 1 }]
+  })
+  const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
+  expect(ended.status).toBe(1)
+  expect(summary(ended)).toMatchObject({
+    ...nothing,
+    added: 2,
+    failed: [{ path: join(tree, 'bad.md'), code: 'payload_too_large', message: 'no' }],
+  })
+  expect(asked.filter(path => path.endsWith('/ingest'))).toHaveLength(3)
+})
+
+test('where the runtime fails every text, the work ends with its error and says what was done', async () => {
+  const here = place()
+  const tree = files(
+    here,
+    Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`${index}.md`, `text ${index}`])),
+  )
+  const url = await fake((path, body) => {
+    if (path === '/features') return [200, { mcp: { enabled: false, baseUrl: null }, ingestBatch: true }]
+    if (path.startsWith('/api/v1/workspaces?'))
+      return [200, { items: [{ workspaceId: uuid(1), name: 'w' }], nextCursor: null }]
+    if (path.includes('/knowledge-bases?'))
+      return [
+        200,
+        { items: [{ workspaceId: uuid(1), knowledgeBaseId: uuid(2), name: 'papers' }], nextCursor: null },
+      ]
+    const error = { code: 'embedding_unavailable', message: 'nobody answers', requestId: 'r' }
+    const lines = body
+      .trim()
+      .split('\n')
+      .map((_, index) => JSON.stringify({ line: index + 1, status: 503, error }))
+    return [200, `${lines.join('\n')}\n`]
+  })
+  const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
+  expect(ended.status).toBe(6)
+  expect(summary(ended).failed).toHaveLength(20)
+  expect(JSON.parse(ended.stderr.trim().split('\n').at(-1)!)).toMatchObject({
+    error: { code: 'embedding_unavailable' },
+  })
+})
+
+test('where the connection breaks, what was answered is told and the status is 6', async () => {
+  const here = place()
+  const tree = files(here, { 'a.md': 'a', 'b.md': 'b' })
+  const url = await fake(path => {
+    if (path === '/features') return [200, { mcp: { enabled: false, baseUrl: null }, ingestBatch: true }]
+    if (path.startsWith('/api/v1/workspaces?'))
+      return [200, { items: [{ workspaceId: uuid(1), name: 'w' }], nextCursor: null }]
+    if (path.includes('/knowledge-bases?'))
+      return [
+        200,
+        { items: [{ workspaceId: uuid(1), knowledgeBaseId: uuid(2), name: 'papers' }], nextCursor: null },
+      ]
+    return [0, `${JSON.stringify({ line: 1, status: 201, document: {}, chunks: 1 })}\n`]
+  })
+  const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
+  expect(ended.status).toBe(6)
+  expect(summary(ended)).toMatchObject({ ...nothing, added: 1, interrupted: true })
+  expect(ended.stderr).toContain('stopped answering')
+})
+
+const uuid = (last: number) => `00000000-0000-4000-8000-${String(last).padStart(12, '0')}`
+
+/** A runtime that answers as it is told; with status 0 its connection breaks after the body. */
+async function fake(answer: (path: string, body: string) => [number, unknown]): Promise<string> {
+  const server = createServer(async (request, response) => {
+    const [status, body] = answer(request.url ?? '', await text(request))
+    response.writeHead(status || 200, {
+      'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json',
+    })
+    if (status === 0) {
+      response.write(body)
+      setTimeout(() => response.destroy(), 50)
+      return
+    }
+    response.end(typeof body === 'string' ? body : JSON.stringify(body))
+  })
+  onTestFinished(() => void server.close())
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+async function text(request: IncomingMessage): Promise<string> {
+  let all = ''
+  for await (const part of request) all += part
+  return all
+}
+
+test('two files of one name in two folders are two documents', async () => {
+  const here = place()
+  const tree = files(here, { 'a/README.md': 'a', 'b/README.md': 'b' })
+  const ended = await here.wb(['kb', 'ingest', 'papers', 'a', 'b', '--create', '--json'], { cwd: tree })
+  expect(summary(ended)).toMatchObject({ ...nothing, added: 2 })
+  appendFileSync(join(tree, 'b/README.md'), ' changed')
+  const again = await here.wb(['kb', 'ingest', 'papers', 'a', 'b', '--json'], { cwd: tree })
+  expect(summary(again)).toMatchObject({ ...nothing, replaced: 1, unchanged: 1 })
+})

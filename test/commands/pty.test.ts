@@ -1,0 +1,106 @@
+import { spawn } from '@lydell/node-pty'
+import { describe, expect, test } from 'vitest'
+import { type Place, place } from './wb.ts'
+
+/** A command in a terminal of 80 columns: what it shows, and what is typed when it asks. */
+function terminal({ env, home }: Place, args: string[], more: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [`${process.cwd()}/bin/run.js`, ...args], {
+    cwd: home,
+    cols: 80,
+    rows: 30,
+    env: { ...env, NO_COLOR: '', TERM: 'xterm-256color', ...more },
+  })
+  let screen = ''
+  const waiting: { words: string; done: () => void }[] = []
+  child.onData(text => {
+    screen += text
+    for (const { words, done } of waiting) if (screen.includes(words)) done()
+  })
+  const ended = new Promise<number>(done => child.onExit(({ exitCode }) => done(exitCode)))
+  return {
+    ended,
+    type: (text: string) => child.write(text),
+    /** Resolves when the words are on the screen. */
+    shows: (words: string) =>
+      screen.includes(words) ? undefined : new Promise<void>(done => waiting.push({ words, done })),
+    screen: () => screen.replaceAll('\r\n', '\n'),
+    text: () => screen.replaceAll('\r\n', '\n').replace(/\x1b\[[\d;?]*[A-Za-z]/g, ''),
+  }
+}
+
+describe('in a terminal', () => {
+  test('a list is a table with dim headings and relative times, without ids', async () => {
+    const here = place()
+    await here.wb(['kb', 'create', 'handbook'])
+    const { ended, screen, text } = terminal(here, ['kb', 'list'])
+    expect(await ended).toBe(0)
+    expect(screen()).toContain('\x1b[2m  name')
+    expect(text()).toMatch(
+      /^ {2}name {6}description {2}status {2}updated\n {2}handbook {2}– {12}active {2}(now|\d+ s ago)\n$/,
+    )
+    const plain = terminal(here, ['kb', 'list'], { NO_COLOR: '1' })
+    await plain.ended
+    expect(plain.screen()).not.toContain('\x1b')
+  })
+
+  test('a missing name is asked for, and in CI it is a usage error', async () => {
+    const here = place()
+    const asked = terminal(here, ['kb', 'create'])
+    await asked.shows('name (')
+    asked.type('notes\r')
+    expect(await asked.ended).toBe(0)
+    expect(asked.text()).toContain('✓ knowledge base notes')
+    const ci = terminal(here, ['kb', 'create'], { CI: 'true' })
+    expect(await ci.ended).toBe(2)
+  })
+
+  test('what will go is shown, and goes when its name is typed', async () => {
+    const here = place()
+    await here.wb(['kb', 'create', 'notes'])
+    const mistyped = terminal(here, ['kb', 'delete', 'notes'])
+    await mistyped.shows('to go on')
+    expect(mistyped.text()).toContain('This deletes knowledge base notes with 0 documents.')
+    mistyped.type('note\r')
+    expect(await mistyped.ended).toBe(2)
+    expect((await here.wb(['kb', 'list', '--json'])).stdout).toContain('notes')
+    const typed = terminal(here, ['kb', 'delete', 'notes'])
+    await typed.shows('to go on')
+    typed.type('notes\r')
+    expect(await typed.ended).toBe(0)
+    expect((await here.wb(['kb', 'list', '--json'])).stdout).toBe('[]\n')
+  })
+
+  test('of several, one is chosen from a list', async () => {
+    const here = place()
+    await here.wb(['kb', 'create', 'first'])
+    await here.wb(['kb', 'create', 'second'])
+    const { ended, type, shows, text } = terminal(here, ['kb', 'show'])
+    await shows('second')
+    type('\x1b[B\r')
+    expect(await ended).toBe(0)
+    expect(text()).toMatch(/name +second\n/)
+  })
+
+  test('Ctrl-C ends a question with 130, and a server with 0', async () => {
+    const here = place()
+    const asked = terminal(here, ['kb', 'create'])
+    await asked.shows('name (')
+    asked.type('\x03')
+    expect(await asked.ended).toBe(130)
+    const server = terminal(here, ['serve', '--port', '0'])
+    await server.shows('in another terminal')
+    expect(server.text()).toContain('anyone on this machine')
+    server.type('\x03')
+    expect(await server.ended).toBe(0)
+  })
+
+  test('security 16: what a document planted does not reach the terminal', async () => {
+    const here = place()
+    const name = 'a\x1b]0;owned\x07b\x1b[2Jc'
+    await here.wb(['api', 'POST', '/api/v1/workspaces', '-d', JSON.stringify({ name })])
+    const { ended, screen } = terminal(here, ['workspaces', 'list'])
+    expect(await ended).toBe(0)
+    expect(screen()).toContain('abc')
+    expect(screen()).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
+  })
+})

@@ -1,0 +1,110 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { nameAfter } from '../../src/cli/quickstart-plan.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { place } from './wb.ts'
+
+function folder(home: string, name: string, files: Record<string, string>): string {
+  const path = join(home, name)
+  mkdirSync(path)
+  for (const [file, text] of Object.entries(files)) writeFileSync(join(path, file), text)
+  return path
+}
+
+test('from nothing to a cited answer over the shipped documents, and again without harm', {
+  timeout: 60_000,
+}, async () => {
+  const here = place()
+  const first = withoutSequences((await inTerminal(here, ['quickstart'])).text)
+  expect(first).toMatch(/^ {2}Workbase \d+\.\d+\.\d+ · embedded runtime · data in /)
+  expect(first).toContain('✓ workspace   demo\n')
+  expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)
+  expect(first).toMatch(/\[1\] {2}Storage › .* ▮▮▮▮▮\n/)
+  expect(first).toContain('  Next\n    wb kb ingest handbook ./my-folder')
+  const again = await here.wb(['quickstart'])
+  expect(again.status).toBe(0)
+  expect(again.stderr).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}unchanged\n/)
+  expect((await here.wb(['workspaces', 'list'])).stdout.trimEnd().split('\n')).toHaveLength(1)
+  const next = await here.wb(['kb', 'search', 'how do I move my data'])
+  expect(next.stdout.split('\n')[0]).toContain('docs/storage.md')
+})
+
+describe('what is shipped answers what newcomers ask', () => {
+  const asked: [question: string, file: string][] = [
+    ['where is my data stored', 'docs/storage.md'],
+    ['how do I back up', 'docs/storage.md'],
+    ['which files are left out', 'docs/ingesting.md'],
+    ['can I read PDF files', 'docs/ingesting.md'],
+    ['do I need a server', 'docs/getting-started.md'],
+    ['what leaves my machine', 'docs/security.md'],
+    ['filter by metadata', 'docs/searching.md'],
+    ['exit status when interrupted', 'docs/cli.md'],
+  ]
+  test('within the first three passages', { timeout: 60_000 }, async () => {
+    const here = place()
+    await here.serve()
+    await here.wb(['quickstart'])
+    for (const [question, file] of asked) {
+      const { stdout } = await here.wb(['kb', 'search', question, '--limit', '3'])
+      expect([question, stdout.split('\n').map(line => line.split('\t')[4])]).toEqual([
+        question,
+        expect.arrayContaining([file]),
+      ])
+    }
+  })
+})
+
+test('a folder and a question; the knowledge base is named after the folder', async () => {
+  const here = place()
+  const path = folder(here.home, 'My notes-2', {
+    'a.md': '# Refunds\nA refund takes ten days.',
+    'b.md': 'Whales sing.',
+  })
+  const { stdout, status } = await here.wb(['quickstart', path, 'when is a refund paid', '--json'])
+  expect(status).toBe(0)
+  const started = JSON.parse(stdout)
+  expect(started).toMatchObject({
+    workspace: { name: 'demo' },
+    knowledgeBase: { name: 'My_notes_2' },
+    documents: 2,
+    ingest: { added: 2, failed: [] },
+    question: 'when is a refund paid',
+  })
+  expect(started.passages[0].text).toContain('ten days')
+  expect(JSON.parse((await here.wb(['quickstart', path, '--json'])).stdout)).toMatchObject({
+    documents: 2,
+    ingest: { added: 0, unchanged: 2 },
+    question: 'Refunds',
+  })
+})
+
+test('a question alone is asked of the shipped documents; a folder that is none is a usage error', async () => {
+  const here = place()
+  const { stdout } = await here.wb(['quickstart', 'where is my data stored', '--json'])
+  expect(JSON.parse(stdout)).toMatchObject({
+    knowledgeBase: { name: 'handbook' },
+    question: 'where is my data stored',
+  })
+  expect(await here.wb(['quickstart', './nowhere'])).toMatchObject({ status: 2, stdout: '' })
+})
+
+test('an empty folder has the shipped documents stand in, and says so', async () => {
+  const here = place()
+  const path = folder(here.home, 'empty', {})
+  const { stderr, status } = await here.wb(['quickstart', path])
+  expect(status).toBe(0)
+  expect(stderr).toContain('holds no text')
+  expect(stderr).toMatch(/✓ knowledge {3}handbook/)
+})
+
+test('names of knowledge bases are made of what folders are called', () => {
+  expect(['./docs', '/a/My notes (2)', 'naïve', '2024-notes', '...', 'x'.repeat(60)].map(nameAfter)).toEqual([
+    'docs',
+    'My_notes_2',
+    'naive',
+    'notes',
+    'handbook',
+    'x'.repeat(48),
+  ])
+})
