@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { createServer, isIP } from 'node:net'
 import { toNodeHandler } from 'h3'
-import { listen as listhen } from 'listhen'
+import { type Listener, listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { App } from './app.ts'
 import { installWireErrors } from './wire-errors.ts'
@@ -31,8 +31,6 @@ export interface Listening {
 
 /** How long an idle connection is kept: longer than usual proxies keep theirs, so that they never send into a closed one. */
 const keepAliveMs = 65_000
-/** How often connections that have become idle are looked for while closing. */
-const closingPollMs = 20
 
 /**
  * Serve an application on a port.
@@ -67,7 +65,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
   return {
     url: `${https ? 'https' : 'http'}://${reachable(host)}:${bound}`,
     port: bound,
-    close: graceMs => close(app, server, graceMs, options.clock ?? systemClock),
+    close: graceMs => close(app, listener, graceMs, options.clock ?? systemClock),
   }
 }
 
@@ -124,28 +122,18 @@ async function orSystemError<T>(listening: Promise<T>): Promise<T> {
   }
 }
 
-async function close(app: App, server: Server, graceMs: number, clock: Clock): Promise<boolean> {
+/** listhen's own close ends idle connections at once, also those that never sent anything, and busy ones when answered. */
+async function close(app: App, listener: Listener, graceMs: number, clock: Clock): Promise<boolean> {
   app.drain()
   let giveUp = () => {}
   const late = new Promise<boolean>(resolve => {
     giveUp = clock.after(graceMs, () => resolve(false))
   })
-  const finished = app.idle().then(() => closeConnections(server))
+  const finished = app.idle().then(() => listener.close())
   const inTime = await Promise.race([finished.then(() => true), late])
   giveUp()
+  const server = listener.server as Server
   server.close()
   server.closeAllConnections()
   return inTime
-}
-
-/** Stop accepting; a connection whose last response is still being written is closed when it is idle. */
-function closeConnections(server: Server): Promise<void> {
-  return new Promise(resolve => {
-    const poll = setInterval(() => server.closeIdleConnections(), closingPollMs)
-    server.close(() => {
-      clearInterval(poll)
-      resolve()
-    })
-    server.closeIdleConnections()
-  })
 }

@@ -1,0 +1,179 @@
+import fc from 'fast-check'
+import { describe, expect, test, vi } from 'vitest'
+import { limits } from '../../src/contract/limits.ts'
+import { parseJson } from '../../src/http/json.ts'
+import { errorOf, stage } from './stage.ts'
+
+const parse = (text: string) => parseJson(Buffer.from(text))
+const refused = (text: string | Buffer) => {
+  try {
+    parseJson(Buffer.from(text))
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'validation_error' })
+    return (error as Error).message
+  }
+  throw new Error(`passed: ${text.slice(0, 80)}`)
+}
+const nested = (levels: number, [open, close]: [string, string]) => open.repeat(levels) + close.repeat(levels)
+
+describe('depth', () => {
+  test.each([[['[', ']']], [['{"a":[', ']}']]] as [[string, string]][])(
+    '64 levels of %s pass, one more is refused',
+    brackets => {
+      const levels = limits.jsonDepth / (brackets[0].length > 1 ? 2 : 1)
+      expect(() => parse(nested(levels, brackets))).not.toThrow()
+      expect(refused(`[${nested(levels, brackets)}]`)).toContain('nested deeper than 64')
+    },
+  )
+
+  test('50,000 levels are refused before they are parsed, closed or not', () => {
+    for (const text of [nested(50_000, ['[', ']']), '['.repeat(50_000), '{"a":'.repeat(50_000)])
+      expect(refused(text)).toContain('nested deeper')
+  })
+
+  test('brackets in texts do not count, whatever stands before their quotes', () => {
+    const brackets = '['.repeat(100)
+    for (const before of ['', '\\"', '\\\\', '\\\\\\"', '\\u005c\\"'])
+      expect(() => parse(`["${before}${brackets}"]`)).not.toThrow()
+    expect(refused(`["\\\\",${nested(64, ['[', ']'])}]`)).toContain('nested deeper')
+  })
+
+  test('any JSON of less depth parses to what JSON.parse gives', () => {
+    fc.assert(
+      fc.property(fc.json({ maxDepth: 10 }), text => {
+        fc.pre(!/\\u(?:00|d[89a-f])|__proto__|e\+?\d{3}/i.test(text))
+        expect(parse(text)).toEqual(JSON.parse(text))
+      }),
+    )
+  })
+})
+
+describe('what no text, key or number may hold', () => {
+  test.each([
+    [String.raw`{"a":{"b":["x","\u0000"]}}`, 'a.b.1: '],
+    [String.raw`{"a":"\ud800"}`, 'a: '],
+    [String.raw`{"a":"\uDC00 x"}`, 'a: '],
+    [String.raw`{"a":{"k\u0000":1}}`, 'a: '],
+    [String.raw`{"a":{"\ud83d":1}}`, 'a: '],
+    ['{"a":{"__proto__":{}}}', 'a.__proto__: '],
+    [String.raw`{"\u005f_proto__":1}`, '__proto__: '],
+    [String.raw`"\u0000"`, 'the body '],
+    ['{"a":[1,1e400]}', 'a.1: '],
+    ['{"a":-1E+999}', 'a: '],
+    [`{"a":${'9'.repeat(400)}}`, 'a: '],
+  ])('%s is refused at %s', (text, place) => {
+    expect(refused(text).startsWith(place)).toBe(true)
+  })
+
+  test('pairs, escapes of themselves and long texts pass', () => {
+    expect(parse(String.raw`["\ud83d\ude00", "\\u0000", "\u00e9", "e400"]`)).toEqual([
+      '😀',
+      '\\u0000',
+      'é',
+      'e400',
+    ])
+    expect(parse('{"proto":1,"constructor":2}')).toEqual({ proto: 1, constructor: 2 })
+  })
+
+  test('nothing is taken from __proto__', () => {
+    refused('{"__proto__":{"polluted":true}}')
+    expect(({} as { polluted?: boolean }).polluted).toBeUndefined()
+  })
+})
+
+describe('encoding', () => {
+  test.each([
+    ['a stray byte', [0x22, 0xff, 0x22]],
+    ['a surrogate in UTF-8', [0x22, 0xed, 0xa0, 0x80, 0x22]],
+    ['an overlong form', [0x22, 0xc0, 0x80, 0x22]],
+    ['half a character', [0x22, 0xc3]],
+  ])('%s is refused', (_what, bytes) => {
+    expect(refused(Buffer.from(bytes))).toContain('UTF-8')
+  })
+
+  test('a byte order mark is skipped', () => {
+    expect(parse('\ufeff{"a":1}')).toEqual({ a: 1 })
+  })
+})
+
+describe('content type', () => {
+  const send = async (type: string | undefined, more: Record<string, string> = {}) =>
+    (
+      await stage().send('POST /api/v1/notes', {
+        body: Buffer.from('{"name":"x"}'),
+        headers: { ...(type === undefined ? undefined : { 'content-type': type }), ...more },
+      })
+    ).status
+
+  test.each(['application/json', 'application/json; charset=utf-8', 'Application/JSON;charset="UTF-8"'])(
+    '%s is taken',
+    async type => {
+      expect(await send(type)).toBe(201)
+    },
+  )
+
+  test.each([
+    undefined,
+    '',
+    'text/plain',
+    'text/json',
+    'application/jsonp',
+    'application/x-www-form-urlencoded',
+    'multipart/form-data; boundary=application/json',
+    'application/json; charset=utf-16',
+  ])('%s is refused', async type => {
+    expect(await send(type)).toBe(400)
+  })
+
+  test('a compressed body is refused', async () => {
+    expect(await send('application/json', { 'content-encoding': 'gzip' })).toBe(400)
+    expect(await send('application/json', { 'content-encoding': 'identity' })).toBe(201)
+  })
+
+  test.each(['', ' ', '{', 'null x', '{"name":NaN}', "{'name':'x'}"])(
+    'the body %j is refused',
+    async body => {
+      const response = await stage().post(Buffer.from(body))
+      expect(response.status).toBe(400)
+      expect((await errorOf(response)).code).toBe('validation_error')
+    },
+  )
+
+  test('no body at all is refused', async () => {
+    const response = await stage().send('POST /api/v1/notes', {
+      headers: { 'content-type': 'application/json' },
+    })
+    expect((await errorOf(response)).message).toContain('empty')
+  })
+})
+
+describe('size', () => {
+  const body = (bytes: number) => Buffer.alloc(bytes, ' ').fill('{"name":"x"}', 0, 12)
+  const chunked = (bytes: Buffer) => {
+    const pieces = [bytes.subarray(0, 4_000_000), bytes.subarray(4_000_000)]
+    return { body: ReadableStream.from(pieces), duplex: 'half' } as RequestInit
+  }
+
+  test('S8-01 S7.3-payload_too_large: 10,000,000 bytes pass, one more is refused, declared or not', async () => {
+    const { post, send } = stage()
+    const whole = body(limits.jsonBodyBytes)
+    const over = body(limits.jsonBodyBytes + 1)
+    const headers = { 'content-type': 'application/json' }
+    expect((await post(whole)).status).toBe(201)
+    expect((await send('POST /api/v1/notes', { headers, ...chunked(whole) })).status).toBe(201)
+    for (const init of [{ body: over }, chunked(over)]) {
+      const response = await send('POST /api/v1/notes', { headers, ...init })
+      expect([response.status, (await errorOf(response)).code]).toEqual([413, 'payload_too_large'])
+    }
+  })
+
+  test('a declared size is refused before anybody asks who calls, and before the body is read', async () => {
+    const create = vi.fn()
+    const { send } = stage({ notes: { create } })
+    const headers = { 'content-type': 'application/json', 'content-length': String(limits.jsonBodyBytes + 1) }
+    expect((await send('POST /api/v1/notes', { headers, body: '{}' })).status).toBe(413)
+    const other = { 'content-length': String(limits.jsonBodyBytes + 1) }
+    expect((await send('POST /nowhere', { headers: other, body: '{}' })).status).toBe(413)
+    expect(create).not.toHaveBeenCalled()
+  })
+})

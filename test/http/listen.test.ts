@@ -1,0 +1,285 @@
+import { once } from 'node:events'
+import { request } from 'node:https'
+import { connect, createServer } from 'node:net'
+import { afterEach, describe, expect, test, vi } from 'vitest'
+import { limits } from '../../src/contract/limits.ts'
+import { isLoopback, type Listening, listen } from '../../src/http/listen.ts'
+import { type Stage, stage } from './stage.ts'
+
+const open: Listening[] = []
+afterEach(async () => {
+  await Promise.all(open.splice(0).map(each => each.close(0)))
+})
+
+async function serve(made: Stage, port = 0): Promise<Listening> {
+  const listening = await listen(made.app, { host: '127.0.0.1', port })
+  open.push(listening)
+  return listening
+}
+
+interface Raw {
+  head: string
+  body: string
+  status: number
+}
+
+/** Write bytes, read until the server closes. */
+async function raw(port: number, bytes: string | Buffer): Promise<Raw> {
+  const socket = connect(port, '127.0.0.1')
+  const parts: Buffer[] = []
+  socket.on('data', part => parts.push(part))
+  socket.on('error', () => {})
+  socket.write(bytes)
+  await once(socket, 'close')
+  const text = Buffer.concat(parts).toString()
+  const at = text.indexOf('\r\n\r\n')
+  return { head: text.slice(0, at), body: text.slice(at + 4), status: Number(text.split(' ')[1]) }
+}
+
+const get = (headers: string[], target = '/healthz') =>
+  `GET ${target} HTTP/1.1\r\n${headers.map(each => `${each}\r\n`).join('')}Connection: close\r\n\r\n`
+
+function expectEnvelope({ head, body }: Raw, code: string): void {
+  const { error } = JSON.parse(body)
+  expect(error).toMatchObject({
+    code,
+    hint: expect.any(String),
+    docs: expect.stringMatching(/^docs\/errors\.md#/),
+  })
+  expect(head).toContain(`x-request-id: ${error.requestId}`)
+  for (const name of [
+    'content-security-policy',
+    'x-frame-options',
+    'traceparent',
+    'content-type: application/json',
+  ])
+    expect(head).toContain(name)
+}
+
+describe('S7.1-04: below the application', () => {
+  test.each([
+    ['no HTTP', 'hello\r\n\r\n'],
+    ['a broken header', get(['Host: localhost', 'Bad Header: x'])],
+    ['two lengths', get(['Host: localhost', 'Content-Length: 1', 'Content-Length: 1'])],
+    ['a length and chunks', get(['Host: localhost', 'Content-Length: 1', 'Transfer-Encoding: chunked'])],
+    ['two hosts', get(['Host: localhost', 'Host: localhost'])],
+    ['two authorizations', get(['Host: localhost', 'Authorization: Bearer a', 'authorization: Bearer b'])],
+    ['no host', get([])],
+    ['a target that is none', get(['Host: localhost'], 'http://[::1/x')],
+  ])('%s is 400 in the envelope', async (_what, bytes) => {
+    const { port } = await serve(stage())
+    const reply = await raw(port, bytes)
+    expect(reply.status).toBe(400)
+    expectEnvelope(reply, 'validation_error')
+  })
+
+  test('broken chunks in the middle of a body are 400, and the handler does not run', async () => {
+    const create = vi.fn()
+    const { port } = await serve(stage({ notes: { create } }))
+    const head = [
+      'POST /api/v1/notes HTTP/1.1',
+      'Host: localhost',
+      'Content-Type: application/json',
+      'Transfer-Encoding: chunked',
+    ]
+    const reply = await raw(port, `${head.join('\r\n')}\r\n\r\n5\r\n{"nam\r\nzz\r\n`)
+    expect(reply.status).toBe(400)
+    expectEnvelope(reply, 'validation_error')
+    expect(create).not.toHaveBeenCalled()
+  })
+
+  test('32 KB of headers pass, more are 431', async () => {
+    const { port } = await serve(stage())
+    const sized = (bytes: number) => {
+      const fixed = get(['Host: localhost', 'X-Padding: ']).length
+      return get(['Host: localhost', `X-Padding: ${'x'.repeat(bytes - fixed)}`])
+    }
+    expect((await raw(port, sized(limits.headerBytes - 1_000))).status).toBe(200)
+    for (const bytes of [limits.headerBytes + 1_000, 100_000]) {
+      const reply = await raw(port, sized(bytes))
+      expect(reply.status).toBe(431)
+      expectEnvelope(reply, 'headers_too_large')
+    }
+  })
+
+  test('a tunnel and an unknown expectation are answered by the application', async () => {
+    const { port } = await serve(stage())
+    expectEnvelope(
+      await raw(port, 'CONNECT evil.example:443 HTTP/1.1\r\nHost: evil.example:443\r\n\r\n'),
+      'not_found',
+    )
+    expect((await raw(port, get(['Host: localhost', 'Expect: magic']))).status).toBe(200)
+  })
+
+  test('HTTPS is demanded in production here too', async () => {
+    const { port } = await serve(stage({ settings: { production: true } }))
+    expect((await raw(port, 'hello\r\n\r\n')).head).toContain('strict-transport-security')
+  })
+})
+
+describe('over a connection', () => {
+  test('a rebound name is refused, and so is a form of another page', async () => {
+    const { port } = await serve(stage())
+    expectEnvelope(await raw(port, get(['Host: evil.example'], '/api/v1/notes')), 'forbidden_origin')
+    const body = '--x\r\nContent-Disposition: form-data; name="name"\r\n\r\nx\r\n--x--\r\n'
+    const head = [
+      'POST /api/v1/notes HTTP/1.1',
+      `Host: localhost:${port}`,
+      'Origin: http://evil.example',
+      'Sec-Fetch-Site: cross-site',
+      'Content-Type: multipart/form-data; boundary=x',
+      `Content-Length: ${body.length}`,
+      'Connection: close',
+    ]
+    expectEnvelope(await raw(port, `${head.join('\r\n')}\r\n\r\n${body}`), 'forbidden_origin')
+  })
+
+  test('a JSON body is read, whole and in chunks, and an over-long one is refused while it comes', async () => {
+    const { url } = await serve(stage())
+    const headers = { 'content-type': 'application/json' }
+    const small = await fetch(`${url}/api/v1/notes`, { method: 'POST', headers, body: '{"name":"x"}' })
+    expect([small.status, await small.json()]).toEqual([201, { name: 'x' }])
+    const pieces = Array.from({ length: 12 }, () => Buffer.alloc(1_000_000, ' '))
+    const large = {
+      method: 'POST',
+      headers,
+      body: ReadableStream.from(pieces),
+      duplex: 'half',
+    } as RequestInit
+    expect((await fetch(`${url}/api/v1/notes`, large)).status).toBe(413)
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+
+  test('a reader who leaves ends the stream and aborts the signal', async () => {
+    const seen = { ended: false, aborted: false }
+    const made = stage({
+      notes: {
+        batch: (_input, caller) => {
+          caller.signal.addEventListener('abort', () => {
+            seen.aborted = true
+          })
+          async function* endless() {
+            try {
+              for (let line = 0; ; line++) yield { line, text: 'x'.repeat(10_000) }
+            } finally {
+              seen.ended = true
+            }
+          }
+          return { status: 200, body: endless() }
+        },
+      },
+    })
+    const { url } = await serve(made)
+    const leaving = new AbortController()
+    const response = await fetch(`${url}/api/v1/notes/batch`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-ndjson' },
+      body: '',
+      signal: leaving.signal,
+    })
+    await response.body!.getReader().read()
+    leaving.abort()
+    await vi.waitUntil(() => seen.ended && seen.aborted)
+    await vi.waitUntil(() => made.app.inFlight === 0)
+  })
+})
+
+describe('binding', () => {
+  test('port 0 is a free one, and several can be had at once', async () => {
+    const ports = (await Promise.all([serve(stage()), serve(stage()), serve(stage())])).map(
+      ({ port }) => port,
+    )
+    expect(new Set(ports).size).toBe(3)
+    for (const port of ports) expect(port).toBeGreaterThan(0)
+  })
+
+  test('a port that is taken is told by its code, and one that browsers refuse is not swapped for another', async () => {
+    const { port } = await serve(stage())
+    const taken = await serve(stage(), port).catch(error => error)
+    expect(taken).toMatchObject({ code: 'EADDRINUSE', message: `port ${port} of 127.0.0.1 is in use` })
+    expect(String(await serve(stage(), 6667).catch(error => error))).toContain('6667')
+  })
+
+  test('an address of another machine is told by its code', async () => {
+    const failed = await listen(stage().app, { host: '192.0.2.1', port: 0 }).catch(error => error)
+    expect(failed).toMatchObject({ code: 'EADDRNOTAVAIL' })
+  })
+
+  test('HTTPS with a certificate of its own making', async () => {
+    const listening = await listen(stage().app, { host: '127.0.0.1', port: 0, https: true })
+    open.push(listening)
+    expect(listening.url).toBe(`https://127.0.0.1:${listening.port}`)
+    const asked = request(`${listening.url}/healthz`, { rejectUnauthorized: false, agent: false }).end()
+    const [response] = await once(asked, 'response')
+    expect(response.statusCode).toBe(200)
+    response.resume()
+  })
+
+  test('which addresses are of this machine only', () => {
+    expect(['127.0.0.1', '127.9.9.9', '::1', 'localhost'].every(isLoopback)).toBe(true)
+    expect(['0.0.0.0', '::', '10.0.0.1', 'workbase', '127.evil.example'].some(isLoopback)).toBe(false)
+  })
+})
+
+describe('S7.3-10: closing', () => {
+  function held() {
+    let release = () => {}
+    const gate = new Promise<void>(resolve => {
+      release = resolve
+    })
+    const made = stage({
+      notes: {
+        page: async () => {
+          await gate
+          return { status: 200, body: 'late' }
+        },
+      },
+    })
+    return { made, release }
+  }
+
+  test('the request in flight is answered, others get 503 on old and new connections, then the port is free', async () => {
+    const { made, release } = held()
+    const { url, port, close } = await listen(made.app, { host: '127.0.0.1', port: 0 })
+    const kept = connect(port, '127.0.0.1')
+    const answers: string[] = []
+    kept.on('data', part => answers.push(String(part)))
+    kept.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await vi.waitUntil(() => answers.join('').includes('{"status":"ok"}'))
+    const slow = fetch(`${url}/page`)
+    await vi.waitUntil(() => made.app.inFlight === 1)
+    const closed = close(10_000)
+    kept.write('GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n')
+    await vi.waitUntil(() => answers.join('').includes('"code":"draining"'))
+    expect((await fetch(`${url}/version`)).status).toBe(503)
+    release()
+    expect(await (await slow).text()).toBe('late')
+    expect(await closed).toBe(true)
+    const next = createServer().listen(port, '127.0.0.1')
+    await once(next, 'listening')
+    next.close()
+  })
+
+  test('an idle connection does not hold it up', async () => {
+    const { port, close } = await listen(stage().app, { host: '127.0.0.1', port: 0 })
+    const idle = connect(port, '127.0.0.1')
+    await once(idle, 'connect')
+    const startedAt = Date.now()
+    expect(await close(10_000)).toBe(true)
+    expect(Date.now() - startedAt).toBeLessThan(5_000)
+    await once(idle, 'close')
+  })
+
+  test('after the grace time, what is left is cut off', async () => {
+    const { made, release } = held()
+    const { url, close } = await listen(made.app, { host: '127.0.0.1', port: 0 })
+    const slow = fetch(`${url}/page`).then(
+      () => 'answered',
+      () => 'cut off',
+    )
+    await vi.waitUntil(() => made.app.inFlight === 1)
+    expect(await close(50)).toBe(false)
+    expect(await slow).toBe('cut off')
+    release()
+  })
+})

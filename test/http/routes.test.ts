@@ -1,0 +1,98 @@
+import { describe, expect, test } from 'vitest'
+import type { Clock } from '../../src/base/clock.ts'
+import { errorCodes } from '../../src/contract/errors.ts'
+import { errorOf, stage } from './stage.ts'
+
+const json = async (line: string) => (await stage().send(line)).json()
+
+test('S4.1-01 S4.1-02 S4.1-04: what runs here, that it lives, and its version', async () => {
+  expect(await json('GET /')).toEqual({ name: 'workbase', version: '1.2.3', commit: 'abc', docs: '/docs' })
+  expect(await json('GET /healthz')).toEqual({ status: 'ok' })
+  const buildTime = '2026-01-02T03:04:05.678Z'
+  expect(await json('GET /version')).toEqual({
+    version: '1.2.3',
+    commit: 'abc',
+    buildTime,
+    node: process.version,
+  })
+  expect(await json('GET /features')).toEqual({ mcp: { enabled: false, baseUrl: null }, ingestBatch: true })
+})
+
+describe('S4.1-03: readiness', () => {
+  test('counts the workspaces', async () => {
+    expect(await json('GET /readyz')).toEqual({ status: 'ready', workspaces: 3 })
+  })
+
+  test('is refused when the control plane fails, whose words are not passed on', async () => {
+    const { send, logged } = stage({
+      countWorkspaces: () => Promise.reject(new Error('SQLITE_IOERR at /home/x')),
+    })
+    const response = await send('GET /readyz')
+    expect(response.status).toBe(503)
+    const error = await errorOf(response)
+    expect(error.code).toBe('control_plane_unavailable')
+    expect(JSON.stringify(error)).not.toContain('SQLITE')
+    expect(String(logged.at(-1)!.facts.error)).toContain('SQLITE')
+  })
+
+  test('waits 4,000 ms, not longer', async () => {
+    const timers: { delayMs: number; run: () => void }[] = []
+    const clock: Clock = {
+      now: () => 0,
+      after: (delayMs, run) => {
+        timers.push({ delayMs, run })
+        return () => {}
+      },
+    }
+    const { send } = stage({ clock, countWorkspaces: () => new Promise(() => {}) })
+    const asked = send('GET /readyz')
+    await new Promise(resolve => setImmediate(resolve))
+    expect(timers.map(({ delayMs }) => delayMs)).toEqual([4_000])
+    timers[0]!.run()
+    expect((await errorOf(await asked)).code).toBe('control_plane_unavailable')
+  })
+})
+
+test('S7.1-02: every registered code is listed, in alphabetical order, with status, hint and docs', async () => {
+  const { codes } = (await json('GET /error-codes')) as { codes: { code: string }[] }
+  expect(codes.map(({ code }) => code)).toEqual([...errorCodes].sort())
+  expect(Object.keys(codes[0]!)).toEqual(['code', 'defaultStatus', 'hint', 'docs'])
+})
+
+test('S4.1-06 S9-01: the description is served as JSON', async () => {
+  const response = await stage().send('GET /api/v1/openapi.json')
+  expect(response.headers.get('content-type')).toBe('application/json')
+  const document = (await response.json()) as {
+    openapi: string
+    paths: Record<string, object>
+    info: { version: string }
+  }
+  expect([document.openapi, document.info.version]).toEqual(['3.1.0', '1.2.3'])
+  expect(Object.keys(document.paths)).toContain('/api/v1/notes')
+})
+
+describe('S4.1-05: the reference page', () => {
+  test('shows every route, schema and code, and links only to places in itself', async () => {
+    const response = await stage().send('GET /docs')
+    expect(response.headers.get('content-type')).toBe('text/html; charset=utf-8')
+    const page = await response.text()
+    for (const text of ['/api/v1/notes', 'Create a note', 'manage:workspace', 'vector_collection_required'])
+      expect(page).toContain(text)
+    const targets = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
+    expect(targets.length).toBeGreaterThan(5)
+    for (const id of new Set(targets)) expect(page, id).toContain(`id="${id}"`)
+  })
+
+  test('runs and fetches nothing: no script, no address elsewhere, and a policy that allows its own style only', async () => {
+    const response = await stage().send('GET /docs')
+    const page = await response.text()
+    expect(page).not.toMatch(/<script|<img|<link|<iframe|\son[a-z]+=|javascript:|style=|url\(|@import/i)
+    expect(page).not.toMatch(/(?:href|src)="(?!#|\/api\/v1\/openapi\.json")/)
+    const style = /<style>([\s\S]*?)<\/style>/.exec(page)![1]!
+    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style))
+    const policy = response.headers.get('content-security-policy')!
+    expect(policy).toContain(`style-src 'sha256-${Buffer.from(digest).toString('base64')}'`)
+    expect(policy).toContain("default-src 'none'")
+    expect(policy).not.toContain('unsafe')
+  })
+})

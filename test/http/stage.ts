@@ -1,0 +1,190 @@
+import { z } from 'zod'
+import { type AuthContext, anonymous } from '../../src/access/subject.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { anyCaller, member, needs, open } from '../../src/contract/access.ts'
+import { type ErrorEnvelope, WbError } from '../../src/contract/errors.ts'
+import { metadata } from '../../src/contract/fields.ts'
+import { limits } from '../../src/contract/limits.ts'
+import { operational } from '../../src/contract/operational.ts'
+import { pageQuery } from '../../src/contract/page.ts'
+import { route } from '../../src/contract/route.ts'
+import { type App, type AppParts, type AppSettings, createApp } from '../../src/http/app.ts'
+import { operationalHandlers } from '../../src/http/routes.ts'
+
+const Note = z.object({
+  name: z.string().min(1).max(10),
+  tags: z.array(z.object({ label: z.string() })).optional(),
+  metadata: metadata.optional(),
+  payload: z.record(z.string(), z.unknown()).optional(),
+})
+
+/** A small surface with one route of every kind. */
+const notes = {
+  create: route({
+    method: 'POST',
+    path: '/api/v1/notes',
+    summary: 'Create a note',
+    access: anyCaller,
+    body: { kind: 'json', schema: Note, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
+    replies: { 201: z.object({ name: z.string() }) },
+    errors: ['conflict', 'invalid_metadata'],
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/api/v1/notes',
+    summary: 'Change a note',
+    access: anyCaller,
+    body: {
+      kind: 'json',
+      schema: z.strictObject({ name: z.string() }).partial(),
+      mode: 'strict',
+      limitBytes: limits.jsonBodyBytes,
+    },
+    replies: { 200: z.object({ name: z.string() }) },
+    errors: [],
+  }),
+  list: route({
+    method: 'GET',
+    path: '/api/v1/notes',
+    summary: 'List notes',
+    access: anyCaller,
+    query: pageQuery,
+    replies: { 200: z.object({ limit: z.int(), cursor: z.string().nullable() }) },
+    errors: [],
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/records/:recordId',
+    summary: 'Show one',
+    access: member(null),
+    replies: { 200: z.object({ recordId: z.string() }) },
+    errors: ['workspace_not_found'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId',
+    summary: 'Delete one',
+    access: needs('manage:workspace'),
+    replies: { 204: null },
+    errors: [],
+  }),
+  batch: route({
+    method: 'POST',
+    path: '/api/v1/notes/batch',
+    summary: 'Many notes',
+    access: anyCaller,
+    body: { kind: 'ndjson', schema: Note, limitBytes: limits.ingestBodyBytes },
+    replies: { 200: 'application/x-ndjson' },
+    errors: [],
+  }),
+  page: route({
+    method: 'GET',
+    path: '/page',
+    summary: 'A page',
+    access: open,
+    replies: { 200: 'text/html' },
+    errors: [],
+  }),
+}
+
+const api = { operational, notes }
+export type Api = typeof api
+type NoteHandlers = AppParts<Api>['handlers']['notes']
+
+export const noteHandlers: NoteHandlers = {
+  create: ({ body }) => ({ status: 201, body }),
+  update: ({ body }) => ({ status: 200, body: { name: body.name ?? '' } }),
+  list: ({ query }) => ({ status: 200, body: { limit: query.limit, cursor: query.cursor ?? null } }),
+  show: ({ params }) => ({ status: 200, body: { recordId: params.recordId } }),
+  delete: () => ({ status: 204, body: undefined }),
+  batch: ({ body }) => ({ status: 200, body: outcomes(body) }),
+  page: () => ({ status: 200, body: '<p>' }),
+}
+
+async function* outcomes(lines: AsyncIterable<{ line: number; error?: WbError }>) {
+  for await (const each of lines) yield { line: each.line, code: each.error?.code ?? null }
+}
+
+export const settings: AppSettings = {
+  requestIdHeader: 'X-Request-Id',
+  production: false,
+  strictErrors: true,
+  origin: {
+    loopback: true,
+    anonymousPasses: true,
+    publicOrigin: null,
+    allowedHosts: [],
+    allowedOrigins: [],
+    machineName: 'workstation',
+  },
+}
+
+export interface Logged {
+  level: string
+  facts: Record<string, unknown>
+  message: string
+}
+
+export interface Stage {
+  readonly app: App
+  readonly logged: Logged[]
+  send(line: string, init?: RequestInit & { peer?: { encrypted: boolean } }): Promise<Response>
+  post(body: unknown, init?: RequestInit): Promise<Response>
+}
+
+/** An application over the small surface, with what a test changes in it. */
+export function stage(
+  changed: {
+    notes?: Partial<NoteHandlers>
+    settings?: Partial<AppSettings>
+    auth?: AuthContext
+    countWorkspaces?: () => Promise<number>
+    clock?: typeof systemClock
+  } = {},
+): Stage {
+  const logged: Logged[] = []
+  const note = (level: string) => (facts: object, message: string) => {
+    logged.push({ level, facts: { ...facts }, message })
+  }
+  const clock = changed.clock ?? systemClock
+  const app = createApp({
+    api,
+    handlers: {
+      operational: operationalHandlers({
+        build: { version: '1.2.3', commit: 'abc', buildTime: '2026-01-02T03:04:05.678Z' },
+        api,
+        clock,
+        countWorkspaces: changed.countWorkspaces ?? (async () => 3),
+      }),
+      notes: { ...noteHandlers, ...changed.notes },
+    },
+    authenticate: () => changed.auth ?? anonymous,
+    log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
+    clock,
+    settings: { ...settings, ...changed.settings },
+  })
+  async function send(line: string, init: RequestInit & { peer?: { encrypted: boolean } } = {}) {
+    const [method, path] = line.split(' ')
+    const { peer, ...rest } = init
+    return app.fetch(new Request(`http://localhost:8787${path}`, { method, ...rest }), peer)
+  }
+  return {
+    app,
+    logged,
+    send,
+    post: (body, init) =>
+      send('POST /api/v1/notes', {
+        body: typeof body === 'string' || body instanceof Uint8Array ? body : JSON.stringify(body),
+        ...init,
+        headers: { 'content-type': 'application/json', ...(init?.headers as Record<string, string>) },
+      }),
+  }
+}
+
+export const refusal = (code: WbError['code'], message: string = code): never => {
+  throw new WbError(code, message)
+}
+
+export async function errorOf(response: Response): Promise<ErrorEnvelope['error']> {
+  return ((await response.json()) as ErrorEnvelope).error
+}
