@@ -7,6 +7,9 @@ import { nextLines, placeOf, quickstart, type Started } from '../src/cli/quickst
 import { planOf } from '../src/cli/quickstart-plan.ts'
 import { plainLine } from '../src/cli/terminal-text.ts'
 
+/** Columns below which what would stand side by side stands below each other. */
+const narrow = 72
+
 export default class Quickstart extends WbCommand {
   static override summary = 'from nothing to a cited answer, over your folder or the documents of Workbase'
   static override description =
@@ -26,7 +29,9 @@ export default class Quickstart extends WbCommand {
     const plan = await planOf(args.folder, args.question, signal)
     const runtime = await this.session.runtime()
     const name = output.errorStyle.strong(`Workbase ${this.config.version}`)
-    output.note(`  ${name} · ${placeOf(runtime, profile.dataDir)}\n`)
+    output.note(
+      `  ${[name, ...placeOf(runtime, profile.dataDir)].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
+    )
     const parts = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
     const started = await quickstart(parts, plan)
     if (started.summary.tally.failed > 0) process.exitCode = exit.failed

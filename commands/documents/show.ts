@@ -1,22 +1,29 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
 import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
+import { citedDocument } from '../../src/cli/last-search.ts'
 import { documentFields } from '../../src/cli/shown.ts'
 
 export default class DocumentsShow extends WbCommand {
   static override summary = 'show a document'
   static override examples = [
+    'wb documents show 2',
     'wb documents show guide/keys.md',
     'wb documents show guide/keys.md --kb handbook --json',
   ]
   static override args = {
-    document: Args.string({ required: true, description: 'id, file name or source id' }),
+    document: Args.string({
+      required: true,
+      description: 'id, file name, source id, or [n] of the last search',
+    }),
   }
   static override flags = { kb: kbFlag }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsShow)
-    const document = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
+    const cited = flags.kb === undefined ? await citedDocument(this.resolving, args.document) : undefined
+    const found = cited ?? findDocument(this.resolving, args.document, flags.kb)
+    const document = await this.waitFor('looking', Promise.resolve(found))
     this.output.fields(document, documentFields(document))
     this.output.note(`  wb documents chunks ${document.documentId}`)
   }

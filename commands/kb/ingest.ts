@@ -34,6 +34,7 @@ export default class KbIngest extends WbCommand {
   async run() {
     const { args, flags, argv } = await this.parse(KbIngest)
     const paths = (argv as string[]).slice(1)
+    const stdin = paths.includes('-') ? stdinNamed(flags.name) : undefined
     const { client, signal, progress, output } = this
     const { base, created } = await findOrCreate({
       client,
@@ -44,7 +45,6 @@ export default class KbIngest extends WbCommand {
       agree: async question => flags.create || this.agree(question),
     })
     if (created) output.note(`  made knowledge base ${base.name}`)
-    const stdin = paths.includes('-') ? stdinNamed(flags.name) : undefined
     const { summary, broken } = await ingest(
       { client, signal, progress, base },
       { paths, stdin, all: flags.all },

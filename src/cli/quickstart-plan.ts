@@ -1,9 +1,10 @@
-import { stat } from 'node:fs/promises'
+import { readdir, stat } from 'node:fs/promises'
 import { basename, join, resolve } from 'node:path'
 import { packageRoot } from '../base/package.ts'
 import { UsageError } from './faults.ts'
 import { sizeOf } from './ingest/size.ts'
 import type { Intake } from './ingest/sources.ts'
+import { isMarkdown } from './ingest/text-types.ts'
 
 const shippedName = 'handbook'
 /** A question that the shipped documents answer. */
@@ -40,12 +41,14 @@ export async function planOf(
       'wb quickstart',
     ])
   const intake = { paths: [folder], all: false, stdin: undefined }
-  if ((await sizeOf(intake, signal)) === 0) return { ...shipped(question), emptyFolder: folder }
+  if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question)), emptyFolder: folder }
   return { intake, name: nameAfter(folder), question }
 }
 
-function shipped(question = shippedQuestion): Plan {
-  const paths = [join(packageRoot(), 'docs')]
+/** The pages for users that come with the package; what lies in folders beside them is for who works on it. */
+async function shipped(question = shippedQuestion): Promise<Plan> {
+  const folder = join(packageRoot(), 'docs')
+  const paths = (await readdir(folder)).filter(isMarkdown).map(name => join(folder, name))
   return { intake: { paths, all: true, stdin: undefined, prefix: 'docs/' }, name: shippedName, question }
 }
 

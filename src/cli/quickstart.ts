@@ -134,13 +134,13 @@ async function firstQuestion(
     : shippedQuestion
 }
 
-/** Where the runtime is and what it stores where, in a few words. */
+/** Where the runtime is and what it stores where, in a few words each. */
 export function placeOf(
   { kind, baseUrl }: Pick<ResolvedRuntime, 'kind' | 'baseUrl'>,
   dataDir: string,
-): string {
+): string[] {
   const home = homedir()
-  const data = dataDir.startsWith(join(home, '/')) ? `~${dataDir.slice(home.length)}` : dataDir
-  if (kind === 'process') return `embedded runtime · data in ${data}`
-  return kind === 'server' ? `wb serve at ${baseUrl} · data in ${data}` : baseUrl
+  const data = `data in ${dataDir.startsWith(join(home, '/')) ? `~${dataDir.slice(home.length)}` : dataDir}`
+  if (kind === 'process') return ['embedded runtime', data]
+  return kind === 'server' ? [`wb serve at ${baseUrl}`, data] : [baseUrl]
 }

@@ -3,6 +3,7 @@ import { describe, expect, test } from 'vitest'
 import { words } from '../../src/base/words.ts'
 import { excerpt, marked } from '../../src/cli/passages/excerpt.ts'
 import { spread } from '../../src/cli/passages/hits.ts'
+import { readMarkdown, sectionAt } from '../../src/cli/passages/markdown.ts'
 import { stemsOf } from '../../src/cli/passages/matches.ts'
 import { scoreBar } from '../../src/cli/passages/show.ts'
 import { displayWidth } from '../../src/cli/terminal-text.ts'
@@ -111,4 +112,23 @@ test('a bar has five steps, relative to the best', () => {
     '▮▯▯▯▯',
   ])
   expect(scoreBar(0, 0)).toBe('▮▮▮▮▮')
+})
+
+describe('Markdown', () => {
+  const text =
+    '## Keys\n\nText with **bold** and [a link](x.html).\n\n```sh\n# no heading\n```\n\n### Rotation ###\n\n| a | b |\n| --- | --- |\n| c | `d` |\n'
+
+  test('reads without markup, and the heading that repeats the title is left out', () => {
+    expect(readMarkdown(text, 'Keys').text.replace(/\s+/g, ' ').trim()).toBe(
+      'Text with bold and a link. # no heading Rotation: a b c d',
+    )
+    expect(readMarkdown(text, 'Other').text).toMatch(/^Keys:/)
+  })
+
+  test('a place in it belongs to the last heading outside of code', () => {
+    const readable = readMarkdown(text, 'Keys')
+    const at = (word: string) => sectionAt(readable, readable.text.indexOf(word))
+    expect([at('bold'), at('no heading'), at('d\n')]).toEqual(['Keys', 'Keys', 'Rotation'])
+    expect(sectionAt(readMarkdown('no heading', ''), 3)).toBeUndefined()
+  })
 })

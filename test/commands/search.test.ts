@@ -83,6 +83,12 @@ describe('20 questions of Cranfield in a terminal', () => {
   })
 })
 
+/** A server fits in the background, and a fit changes scores. */
+async function fitted(here: Place): Promise<void> {
+  const { stdout } = await here.wb(['kb', 'show', '--json'])
+  if ((JSON.parse(stdout) as { embedder: { state: string } }).embedder.state !== 'ready') await fitted(here)
+}
+
 describe.each(['no server', 'a server'])('the main job with %s', way => {
   test('prints cited passages: in a pipe tab-separated and whole, with --json as the API', {
     timeout: 120_000,
@@ -93,6 +99,7 @@ describe.each(['no server', 'a server'])('the main job with %s', way => {
     expect(await here.wb(['kb', 'ingest', 'cran', join(cranfield, 'corpus.jsonl')])).toMatchObject({
       status: 0,
     })
+    await fitted(here)
     const piped = await here.wb(['kb', 'search', 'cran', heated])
     expect(piped).toMatchObject({ status: 0, stderr: '' })
     const rows = piped.stdout

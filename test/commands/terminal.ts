@@ -13,18 +13,25 @@ export interface Screen {
 export interface Typing {
   cols?: number
   cwd?: string
-  /** Called with everything that was written so far; what it returns is typed. */
+  /** Called with everything that was written since the last answer; what it returns is typed. */
   answer?(text: string): string | undefined
 }
+
+/**
+ * The shell tells the status and stays, as a terminal that ends may take with it what was not read yet. It catches
+ * Ctrl-C, so that only the command gets it.
+ */
+const script = `trap : INT; "$@"; printf 'ended with %s\\n' $?; read _`
+const end = /ended with (\d+)\r\n$/
 
 /** Run a command line in a terminal of its own, with colours. */
 export function inTerminal(
   { env, home }: Place,
   args: string[],
   { cols = 80, cwd = home, answer }: Typing = {},
-) {
+): Promise<Screen> {
   const { NO_COLOR: _, ...colourful } = env
-  const terminal = spawn(process.execPath, [bin, ...args], {
+  const terminal = spawn('/bin/sh', ['-c', script, 'sh', process.execPath, bin, ...args], {
     cols,
     rows: 50,
     cwd,
@@ -32,17 +39,24 @@ export function inTerminal(
   })
   let text = ''
   let answered = 0
-  terminal.onData(data => {
-    text += data
-    const typed = answer?.(text.slice(answered))
-    if (typed === undefined) return
-    answered = text.length
-    terminal.write(typed)
-  })
-  return new Promise<Screen>(done => terminal.onExit(({ exitCode }) => done({ status: exitCode, text })))
+  return new Promise(done =>
+    terminal.onData(data => {
+      text += data
+      const ended = end.exec(text)
+      if (ended) {
+        terminal.kill()
+        done({ status: Number(ended[1]), text: text.slice(0, ended.index) })
+        return
+      }
+      const typed = answer?.(text.slice(answered))
+      if (typed === undefined) return
+      answered = text.length
+      terminal.write(typed)
+    }),
+  )
 }
 
-/** What remains on a line when control sequences have done their work. */
+/** What remains when control sequences are taken out. */
 export function withoutSequences(text: string): string {
   return text.replace(/\x1b\[[0-9;?]*[A-Za-z]/g, '').replaceAll('\r\n', '\n')
 }

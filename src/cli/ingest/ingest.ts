@@ -9,6 +9,8 @@ import { type Intake, sources } from './sources.ts'
 import type { Summary } from './summary.ts'
 import { Tally } from './tally.ts'
 
+const countingMs = 150
+
 /** What an ingest came to, and the error that broke it off. */
 export interface Ingested {
   readonly summary: Summary
@@ -31,18 +33,30 @@ export async function ingest(
     else progress.step({ label: base.name, done: Math.min(tally.done, total), total, unit: 'docs' })
   }
   show()
-  if (progress !== silent)
-    void sizeOf(intake, signal).then(
-      total => Object.assign(size, { total }),
-      () => undefined,
-    )
+  if (progress !== silent) await counted(intake, signal, total => Object.assign(size, { total }))
   const broken = await ingestAll({ client, base, signal }, sources(intake), tally, show).then(
     () => undefined,
-    (error: unknown) => ({ error }),
+    (error: unknown) => ({ error: signal.aborted ? signal.reason : error }),
   )
   progress.end()
   const left = broken && {
     count: size.total === undefined ? undefined : Math.max(0, size.total - tally.done),
   }
   return { summary: { base, tally, elapsedMs: systemClock.now() - began, left }, broken }
+}
+
+/** Waits for the count a moment, so that most work has its bar from the start; a longer count goes on beside it. */
+async function counted(
+  intake: Intake,
+  signal: AbortSignal,
+  take: (total: number | undefined) => void,
+): Promise<void> {
+  const counting = sizeOf(intake, signal).then(take, () => undefined)
+  await new Promise<void>(resolve => {
+    const cancel = systemClock.after(countingMs, resolve)
+    void counting.then(() => {
+      cancel()
+      resolve()
+    })
+  })
 }

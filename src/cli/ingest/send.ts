@@ -90,6 +90,7 @@ export function batchSend({ client, base, signal }: Target): Send {
         yield [batch[number - 1]!, answer]
       }
     } catch (error) {
+      if (isBroken(error)) throw cutShort(error)
       if (batch.length > 1 || answered > 0) throw error
       yield [batch[0]!, ofOneText(error)]
       return
@@ -102,11 +103,17 @@ async function* linesOf(batch: readonly Source[], overwriteOnNameConflict: boole
   for (const { body } of batch) yield { ...body, overwriteOnNameConflict }
 }
 
-function cutShort(): Unreachable {
+function cutShort(cause?: unknown): Unreachable {
   return new Unreachable(
     'the runtime stopped answering in the middle of the work',
     'Type the same line again; what is stored is left as it is.',
+    { cause },
   )
+}
+
+/** True of what a socket throws when it breaks while an answer is read. */
+function isBroken(error: unknown): boolean {
+  return error instanceof Error && 'code' in error && !(error instanceof WbError)
 }
 
 /** One request a source, for a runtime that takes no batches. */

@@ -4,6 +4,9 @@ import type { Intake } from './sources.ts'
 import { holdsLines, mayBeText } from './text-types.ts'
 import { walk } from './walk.ts'
 
+/** Large, as the work itself leaves little room between reads. */
+const pieceBytes = 4 << 20
+
 /**
  * How many documents and problems an intake will come to, told before the texts are read, so that a bar can be drawn;
  * undefined where only reading tells, as of a stream.
@@ -26,7 +29,8 @@ export async function sizeOf(
 async function lineCount(file: string): Promise<number> {
   let lines = 0
   try {
-    for await (const { bytes } of linesOf(createReadStream(file), 0)) lines += bytes ? 0 : 1
+    for await (const { bytes } of linesOf(createReadStream(file, { highWaterMark: pieceBytes }), 0))
+      lines += bytes ? 0 : 1
   } catch {
     return 1
   }

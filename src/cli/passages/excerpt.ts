@@ -5,6 +5,8 @@ import { type Piece, piecesOf } from './pieces.ts'
 export interface ExcerptLine {
   readonly text: string
   readonly marks: readonly Span[]
+  /** Where in the passage it begins. */
+  readonly start: number
 }
 
 export interface Room {
@@ -125,7 +127,7 @@ class Line {
   #text: string
   #cells: number
   #marks: Span[] = []
-  #empty = true
+  #start: number | undefined
 
   constructor(start: string) {
     this.#text = start
@@ -133,11 +135,11 @@ class Line {
   }
 
   fits(piece: Piece, width: number): boolean {
-    return this.#empty || this.#cells + (piece.spaced ? 1 : 0) + piece.width <= width
+    return this.#start === undefined || this.#cells + (piece.spaced ? 1 : 0) + piece.width <= width
   }
 
   add(text: string, piece: Piece, matches: readonly Match[]): void {
-    if (!this.#empty && piece.spaced) {
+    if (this.#start !== undefined && piece.spaced) {
       this.#text += ' '
       this.#cells++
     }
@@ -150,7 +152,7 @@ class Line {
         })
     this.#text += text.slice(piece.start, piece.end)
     this.#cells += piece.width
-    this.#empty = false
+    this.#start ??= piece.start
   }
 
   end(mark: string): void {
@@ -158,12 +160,12 @@ class Line {
   }
 
   finished(): ExcerptLine {
-    return { text: this.#text, marks: this.#marks }
+    return { text: this.#text, marks: this.#marks, start: this.#start ?? 0 }
   }
 }
 
 /** A line with each of its marked words put through `mark`. */
-export function marked({ text, marks }: ExcerptLine, mark: (word: string) => string): string {
+export function marked({ text, marks }: Omit<ExcerptLine, 'start'>, mark: (word: string) => string): string {
   let shown = ''
   let at = 0
   for (const { start, end } of marks) {

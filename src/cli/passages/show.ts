@@ -1,9 +1,11 @@
+import { isMarkdown } from '../ingest/text-types.ts'
 import type { Output } from '../output.ts'
 import { documentName } from '../shown.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../terminal-text.ts'
-import { excerpt, marked } from './excerpt.ts'
+import { type ExcerptLine, excerpt, marked, type Room } from './excerpt.ts'
 import type { Passage } from './hits.ts'
-import { stemsOf } from './matches.ts'
+import { readMarkdown, sectionAt } from './markdown.ts'
+import { matchesIn, stemsOf } from './matches.ts'
 
 const barSteps = 5
 const excerptLines = 3
@@ -57,30 +59,44 @@ function* card(output: Output, passage: Passage, stems: ReadonlySet<string>, bar
   const { style } = output
   const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
   const number = pad(`[${passage.number}]`, indent.length - 1)
-  const room = width - displayWidth(number) - displayWidth(bar) - 3
-  const title = pad(truncate(headingOf(passage), room), room)
-  yield `${number} ${style.strong(title)}  ${style.good(bar)}`
-  const lines = excerpt(readable(passage), stems, { width: width - indent.length, lines: excerptLines })
+  const room = width - indent.length - displayWidth(bar) - 2
+  const { lines, section } = said(passage, stems, { width: width - indent.length, lines: excerptLines })
+  const title = truncate(section ? `${nameOf(passage)} › ${section}` : nameOf(passage), room)
+  yield `${number} ${style.strong(pad(title, room))}  ${style.good(bar)}`
   for (const line of lines) yield indent + marked(line, style.mark)
-  for (const line of sourceLines(passage, width - indent.length)) yield indent + style.dim(line)
+  for (const line of sourceLines(passage, width)) yield style.dim(line)
 }
 
-function headingOf({ document, id }: Passage): string {
+/** What is shown of a passage, and the section that it stands in where it is Markdown. */
+function said(
+  passage: Passage,
+  stems: ReadonlySet<string>,
+  room: Room,
+): { lines: ExcerptLine[]; section?: string } {
+  const text = plain(passage.text)
+  if (!isMarkdown(sourceOf(passage.document) ?? '')) return { lines: excerpt(text, stems, room) }
+  const name = nameOf(passage)
+  const readable = readMarkdown(text, name)
+  const lines = excerpt(readable.text, stems, room)
+  const from = lines[0]?.start ?? 0
+  const match = matchesIn(readable.text, stems).find(({ start }) => start >= from)
+  const section = sectionAt(readable, match?.start ?? from)
+  return { lines, section: section === name ? undefined : section }
+}
+
+function nameOf({ document, id }: Passage): string {
   return plainLine(document ? documentName(document) : id)
-}
-
-/** The text of a passage as it is read: a heading without its number signs, no control characters. */
-function readable({ text }: Passage): string {
-  return plain(text)
 }
 
 /** Where a passage stands. A narrow terminal has the id on a line of its own, so that it can be copied whole. */
 function sourceLines({ document, documentId, chunkIndex, id }: Passage, width: number): string[] {
   const source = sourceOf(document)
   const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
-  const said = place.filter(Boolean).join(' · ')
-  const whole = [said, documentId ?? id].filter(Boolean).join(' · ')
-  return displayWidth(whole) <= width ? [whole] : [truncate(said, width), documentId ?? id]
+  const words = place.filter(Boolean).join(' · ')
+  const whole = [words, documentId ?? id].filter(Boolean).join(' · ')
+  if (displayWidth(indent + whole) <= width) return [indent + whole]
+  const beside = Math.min(indent.length, Math.max(0, width - (documentId ?? id).length))
+  return [indent + truncate(words, width - indent.length), ' '.repeat(beside) + (documentId ?? id)]
 }
 
 function sourceOf(document: Passage['document']): string | undefined {
