@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
-import { counted } from '../../src/cli/output.ts'
+import { count } from '../../src/cli/output.ts'
 import { knowledgeBaseFields } from '../../src/cli/shown.ts'
 import { countItems } from '../../src/cli/take.ts'
 import { documents } from '../../src/contract/documents.ts'
@@ -19,7 +19,7 @@ export default class KbShow extends WbCommand {
     const base = await this.client.call(kb.show, { params })
     if (this.output.json) return this.output.value(base)
     const items = this.client.items(documents.list, { params, query: { limit: limits.pageMax } })
-    const held = counted(await this.waitFor('counting documents', countItems(items)), 'document')
+    const held = count(await this.waitFor('counting documents', countItems(items)))
     this.output.fields(base, { ...knowledgeBaseFields(base), documents: held })
   }
 }

@@ -186,6 +186,8 @@ export abstract class WbCommand extends Command {
     this.progress.end()
     process.exitCode = exitStatus(error)
     const report = reportOf(this.signal.aborted && error.name === 'AbortError' ? new Interrupted() : error)
+    if (report.code === 'internal_error' && (await this.session?.isOwn()))
+      report.next = ['This is a defect of wb; run it again with --debug for the details.']
     if (report.kind === 'usage' && report.next.length === 0)
       report.next.push(`wb ${this.id?.replaceAll(':', ' ')} --help`)
     if (this.output.json) this.output.warn(reportJson(report))

@@ -50,6 +50,8 @@ export async function serve(
   refuseStranger(config)
   const { host, port } = { ...config.config.runtime, ...given(flags) }
   await refuseOpenBind(host, config, flags.allowOpenAccess)
+  const certificate = flags.https && readPem(flags.https.cert)
+  if (flags.https) readPem(flags.https.key)
   const taken = await lockDataDir(profile.dataDir)
   if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
   const { lock } = taken
@@ -62,13 +64,13 @@ export async function serve(
     })
     undo.unshift(() => runtime.close())
     const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
-      refusePort(error, port),
+      refuseAddress(error, host, port),
     )
     lock.announce({
       url: listening.url,
       pid: process.pid,
       startedAt: timestamp(systemClock),
-      certificate: flags.https && readFileSync(flags.https.cert, 'utf8'),
+      certificate,
     })
     return { url: listening.url, config, runtime, stop: () => stop(runtime, listening, lock.release) }
   } catch (error) {
@@ -118,15 +120,25 @@ function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string 
   return new WbError('conflict', `${dataDir} is served already, by ${who}`, { next })
 }
 
-function refusePort(error: unknown, port: number): never {
-  if (!(error instanceof Error) || !('code' in error)) throw error
-  if (error.code === 'EACCES')
-    throw new WbError('conflict', `port ${port} may not be opened by this user`, {
-      next: ['wb serve --port 8787'],
-    })
-  if (error.code !== 'EADDRINUSE') throw error
-  const holder = portHolder(port)
-  throw new WbError('conflict', `port ${port} is taken${holder ? ` by ${holder}` : ''}`, {
-    next: ['wb serve --port 0'],
-  })
+/** @throws UsageError the file cannot be read */
+function readPem(path: string): string {
+  try {
+    return readFileSync(path, 'utf8')
+  } catch (error) {
+    throw new UsageError(`${path} cannot be read: ${error instanceof Error ? error.message : error}`)
+  }
+}
+
+function refuseAddress(error: unknown, host: string, port: number): never {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE') {
+    const holder = portHolder(port)
+    const message = `port ${port} is taken${holder ? ` by ${holder}` : ''}`
+    throw new WbError('conflict', message, { next: ['wb serve --port 0'] })
+  }
+  if (code === 'EACCES')
+    throw new UsageError(`port ${port} may not be opened by this user`, ['wb serve --port 8787'])
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EADDRNOTAVAIL')
+    throw new UsageError(`${host} is not an address of this machine`, ['wb serve --host 127.0.0.1'])
+  throw error
 }

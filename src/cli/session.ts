@@ -35,6 +35,12 @@ export class Session {
     return this.#runtime
   }
 
+  /** True when the runtime is this process, whose log nobody reads. */
+  async isOwn(): Promise<boolean> {
+    const runtime = await this.#runtime?.catch(() => undefined)
+    return runtime?.kind === 'process'
+  }
+
   /**
    * Finish what is due and let the runtime go. Without `wait`, work that is due is left to the next process.
    *

@@ -1,7 +1,7 @@
 import type { Document } from '../contract/documents.ts'
 import type { Embedder, KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import { type Cell, counted } from './output.ts'
+import { type Cell, count, counted } from './output.ts'
 
 type Fields = Record<string, Cell | { time: string | null }>
 
@@ -39,8 +39,7 @@ export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: Embedder 
 }
 
 function embedderState({ state, chunks, fittedChunks }: Embedder): string {
-  if (state === 'ready')
-    return `ready, fitted on ${counted(fittedChunks, 'chunk')} of ${counted(chunks, 'chunk')}`
+  if (state === 'ready') return `ready, fitted on ${count(fittedChunks)} of ${counted(chunks, 'chunk')}`
   return `${state}, ${counted(chunks, 'chunk')}`
 }
 

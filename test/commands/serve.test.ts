@@ -66,6 +66,18 @@ describe('wb serve', () => {
     if (process.platform === 'linux') expect(stderr).toContain(`(pid ${process.pid})`)
   })
 
+  test.each([
+    [['--host', 'nohost.invalid', '--allow-open-access'], 'Nohost.invalid is not an address of this machine'],
+    [['--https-cert', '/nowhere.pem', '--https-key', '/nowhere.pem'], '/nowhere.pem cannot be read'],
+    [['--https-cert', '/nowhere.pem'], '--https-key'],
+    [['--port', '70000'], '--port'],
+  ])('%j is a usage error, and leaves the data directory free', async (args, words) => {
+    const here = place()
+    const { status, stderr } = await here.wb(['serve', '--port', '0', ...args])
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringMatching(new RegExp(words, 'i')) })
+    await here.serve()
+  })
+
   test('other machines are let in only on request, while callers need no credential', async () => {
     const here = place()
     const refused = await here.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
