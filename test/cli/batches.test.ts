@@ -1,0 +1,44 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { batchBytesMax, batchDocumentsMax, batched } from '../../src/cli/ingest/batches.ts'
+import type { Source } from '../../src/cli/ingest/found.ts'
+
+function source(text: string): Source {
+  return { path: 'x', body: { text, sourceFilename: 'x' } }
+}
+
+async function sizes(texts: string[]): Promise<number[][]> {
+  async function* sources() {
+    for (const text of texts) yield source(text)
+  }
+  const all: number[][] = []
+  for await (const batch of batched(sources()))
+    all.push(batch.map(({ body }) => Buffer.byteLength(body.text)))
+  return all
+}
+
+test('a batch is full at its number of documents, one more begins the next', async () => {
+  const counts = async (number: number) => (await sizes(Array(number).fill('x'))).map(batch => batch.length)
+  expect(await counts(batchDocumentsMax)).toEqual([batchDocumentsMax])
+  expect(await counts(batchDocumentsMax + 1)).toEqual([batchDocumentsMax, 1])
+  expect(await counts(0)).toEqual([])
+})
+
+test('a batch is full at its bytes, and a text that is larger goes alone', async () => {
+  const half = 'x'.repeat(batchBytesMax / 2)
+  expect((await sizes([half, half, 'x'])).map(batch => batch.length)).toEqual([2, 1])
+  expect((await sizes(['a', `${half}${half}${half}`, 'b'])).map(batch => batch.length)).toEqual([1, 1, 1])
+})
+
+test('every text goes once, in its order', async () => {
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(fc.integer({ min: 1, max: batchBytesMax }), { maxLength: 6 }),
+      async lengths => {
+        const sent = await sizes(lengths.map(length => 'x'.repeat(length)))
+        expect(sent.flat()).toEqual(lengths)
+      },
+    ),
+    { numRuns: 20 },
+  )
+})
