@@ -39,9 +39,10 @@ export class Rows {
     const direction = query.descending ? 'DESC' : 'ASC'
     const order =
       sorting.length > 0 ? `ORDER BY ${sorting.map(column => `${column} ${direction}`).join(', ')}` : ''
-    return this.#connection.snapshot(() => {
+    const ranges = rangesAfter(sorting, query)
+    const read = () => {
       const found: StoredRow[] = []
-      for (const range of rangesAfter(sorting, query)) {
+      for (const range of ranges) {
         if (found.length >= query.limit) break
         const where = [prefix.where, range.where].filter(part => part !== '').join(' AND ') || '1'
         const sql = `SELECT ordinal, version, body FROM ${indexed(table, query.index)} WHERE ${where} ${order} LIMIT ?`
@@ -49,7 +50,8 @@ export class Rows {
         found.push(...this.#connection.prepare<StoredRow>(sql).all(...values))
       }
       return found.map(row => restored<Row>(row))
-    })
+    }
+    return ranges.length === 1 ? read() : this.#connection.snapshot(read)
   }
 
   count(table: AnyTable, index: string, prefix: readonly Value[]): number {
