@@ -2,9 +2,9 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
 import { exit } from '../../src/cli/exit.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { findOrCreate } from '../../src/cli/ingest/base.ts'
 import { ingest } from '../../src/cli/ingest/ingest.ts'
+import { stdinNamed } from '../../src/cli/ingest/sources.ts'
 import { showSummary } from '../../src/cli/ingest/summary.ts'
 
 export default class KbIngest extends WbCommand {
@@ -53,10 +53,4 @@ export default class KbIngest extends WbCommand {
     if (broken) throw broken.error
     if (summary.tally.failed > 0) process.exitCode = exit.failed
   }
-}
-
-function stdinNamed(name: string | undefined) {
-  if (!name)
-    throw new UsageError('what comes from stdin has no name', ['add --name FILE, such as --name notes.md'])
-  return { name, stream: process.stdin }
 }

@@ -1,5 +1,6 @@
 import { createReadStream } from 'node:fs'
 import { limits } from '../../contract/limits.ts'
+import { UsageError } from '../faults.ts'
 import { count } from '../output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
 import { type FileToRead, type Found, type Source, unfit } from './found.ts'
@@ -83,4 +84,11 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
         return unfit(file, 'binary files', 'unsupported_file_type', 'it is binary')
       return failed('extraction_failed', 'it holds binary data, though its name says text')
   }
+}
+
+/** @throws UsageError  a document needs a name */
+export function stdinNamed(name: string | undefined): NonNullable<Intake['stdin']> {
+  if (!name)
+    throw new UsageError('what comes from stdin has no name', ['add --name FILE, such as --name notes.md'])
+  return { name, stream: process.stdin }
 }
