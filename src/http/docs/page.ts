@@ -113,7 +113,7 @@ function codesOf(operation: Operation): Html[] {
 
 function schemasOf(schemas: Record<string, Schema>): Html {
   const tables = Object.entries(schemas).map(
-    ([name, schema]) => html`<div id="schema-${name}"><details><summary><strong>${name}</strong>
+    ([name, schema]) => html`<div id="schema-${name}"><details open><summary><strong>${name}</strong>
 <span class="about">${schema.description ?? ''}</span></summary><div>${schemaTable(schema)}</div></details></div>
 `,
   )
