@@ -112,19 +112,21 @@ export class Fitting {
   }
 
   private async fit(key: CollectionKey, onProgress: OnProgress): Promise<void> {
+    const { owner } = this.parts
     const spaces = this.parts.store.fitted
-    if (!spaces || !(await spaces.lease(key, this.parts.owner, leaseMs))) return
+    if (!spaces || !(await spaces.lease(key, owner, leaseMs))) return
     try {
       const { records } = await this.parts.host.run('fit', key)
       for (let done = 0; !this.closed; ) {
-        const staged = await this.parts.host.run('stage', { key, limit: stageSlice })
+        const staged = await this.parts.host.run('stage', { key, limit: stageSlice, owner })
+        if (staged === false) return
         done += staged
         onProgress({ label: key.name, done, total: Math.max(records, done) })
-        if (!(await spaces.lease(key, this.parts.owner, leaseMs))) return
-        if (staged === 0 && (await this.parts.host.run('swap', key))) return
+        if (!(await spaces.lease(key, owner, leaseMs))) return
+        if (staged === 0 && (await this.parts.host.run('swap', { key, owner }))) return
       }
     } finally {
-      await spaces.release(key, this.parts.owner)
+      await spaces.release(key, owner)
     }
   }
 }

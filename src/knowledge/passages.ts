@@ -60,11 +60,11 @@ export function passageOps(opening: Promise<ContentStore>) {
     /** Fit a model on the passages of a collection and keep it as the candidate for the next generation. */
     fit: (key: CollectionKey) => spaces.fit(key),
 
-    /** Embed up to `limit` records in the candidate; the number that was staged. */
-    stage: (input: { key: CollectionKey; limit: number }) => spaces.stage(input.key, input.limit),
+    /** Embed up to `limit` records in the candidate: how many, or false when `owner` lost its lease. */
+    stage: (input: { key: CollectionKey; limit: number; owner: string }) => spaces.stage(input),
 
-    /** Put the candidate in force; false while records lack a vector in it. */
-    swap: (key: CollectionKey) => spaces.swap(key),
+    /** Put the candidate in force; false while records lack a vector in it, or when `owner` lost its lease. */
+    swap: (input: { key: CollectionKey; owner: string }) => spaces.swap(input),
   } satisfies Ops
 }
 
@@ -75,6 +75,8 @@ interface Candidate {
   readonly encoded: EncodedModel
   readonly model: LsaModel
   readonly fittedRecords: number
+  /** Highest record that the fit read. */
+  readonly through: number
 }
 
 /** Models by collection, kept while their generation is in force. */
@@ -95,30 +97,39 @@ class Spaces {
   async fit(key: CollectionKey): Promise<{ generation: number; records: number }> {
     const spaces = await this.spaces()
     const { generation } = await this.current(key)
-    const passages = await allPassages(spaces, key)
+    const { passages, through } = await allPassages(spaces, key)
     const model = fit(passages)
     this.candidates.set(nameOf(key), {
       generation: generation + 1,
       model,
       encoded: model.encode(),
       fittedRecords: passages.length,
+      through,
     })
     return { generation: generation + 1, records: passages.length }
   }
 
-  async stage(key: CollectionKey, limit: number): Promise<number> {
+  async stage({
+    key,
+    limit,
+    owner,
+  }: {
+    key: CollectionKey
+    limit: number
+    owner: string
+  }): Promise<number | false> {
     const spaces = await this.spaces()
     const { generation, model } = this.candidate(key)
     const records = await spaces.unstaged(key, generation, limit)
     const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
-    if (vectors.length > 0) await spaces.stage(key, generation, vectors)
-    return vectors.length
+    const isStaged = vectors.length === 0 || (await spaces.stage(key, generation, vectors, owner))
+    return isStaged && vectors.length
   }
 
-  async swap(key: CollectionKey): Promise<boolean> {
+  async swap({ key, owner }: { key: CollectionKey; owner: string }): Promise<boolean> {
     const spaces = await this.spaces()
-    const { generation, encoded, fittedRecords } = this.candidate(key)
-    const swapped = await spaces.swap(key, generation, encoded, fittedRecords)
+    const { generation, encoded, fittedRecords, through } = this.candidate(key)
+    const swapped = await spaces.swap(key, generation, encoded, fittedRecords, { owner, through })
     if (swapped) this.candidates.delete(nameOf(key))
     return swapped
   }
@@ -156,13 +167,13 @@ function nameOf(key: CollectionKey): string {
   return `${key.workspaceId}/${key.name}`
 }
 
-async function allPassages(spaces: FittedSpaces, key: CollectionKey): Promise<Passage[]> {
+async function allPassages(spaces: FittedSpaces, key: CollectionKey) {
   const passages: Passage[] = []
-  for (let after = 0; ; ) {
-    const slice = await spaces.passages(key, after, readSlice)
+  let through = 0
+  for (;;) {
+    const slice = await spaces.passages(key, through, readSlice)
     for (const { title, text } of slice) passages.push({ title, text })
-    const last = slice.at(-1)
-    if (!last || slice.length < readSlice) return passages
-    after = last.record
+    through = slice.at(-1)?.record ?? through
+    if (slice.length < readSlice) return { passages, through }
   }
 }

@@ -9,6 +9,7 @@ import { statisticsFor } from '../storage/visibility.ts'
 import type { BaseContext } from './bases.ts'
 import { feedbackQuery, fuse } from './fusion.ts'
 import { rejectRawVector, requireDimension } from './guards.ts'
+import { spaceAttemptsMax } from './records.ts'
 import type { Space } from './space.ts'
 
 /** Candidates that each ranking contributes to a fused one. */
@@ -39,6 +40,12 @@ interface Plan {
   readonly ignored: string[]
 }
 
+/** A vector, and the generation of the space that it stands in. */
+interface QueryVector {
+  readonly vector: Float32Array
+  readonly generation: number
+}
+
 /** Finds passages: by vector, by words, or by both fused. */
 export class Searcher {
   constructor(private readonly space: Space) {}
@@ -52,7 +59,7 @@ export class Searcher {
    */
   async search(context: BaseContext, body: Search, caller: Caller): Promise<Found> {
     const plan = planOf(context, body, caller)
-    const ranked = (await this.rank(context, plan, caller.signal)).slice(0, plan.topK)
+    const ranked = (await this.rankInForce(context, plan, caller.signal)).slice(0, plan.topK)
     const ordered = plan.rerank ? await rerank(context, plan, ranked) : ranked
     const showVectors = body.includeEmbeddings && !context.fitted
     if (body.includeEmbeddings && context.fitted) plan.ignored.push('includeEmbeddings')
@@ -67,34 +74,48 @@ export class Searcher {
     return { hits: toHits(ordered, views), ignored: plan.ignored }
   }
 
+  /** A swap of the space between embedding the query and comparing it makes the ranking begin again. */
+  private async rankInForce(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Scored[]> {
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.rank(context, plan, signal)
+      } catch (error) {
+        if (attempt === spaceAttemptsMax || !(error instanceof WbError) || error.facts.stale !== true)
+          throw error
+      }
+    }
+  }
+
   private async rank(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Scored[]> {
     const { store, key } = context
     if (plan.lexicalWeight === 1) return byWords(context, plan, plan.pool)
-    const vector = plan.vector ?? (await this.queryVector(context, plan.text!, signal))
-    const nearest = store.nearest(key, { vector, limit: plan.pool, ...plan.reach })
+    const query = await this.queryVector(context, plan, signal)
+    const nearest = store.nearest(key, { ...query, limit: plan.pool, ...plan.reach })
     if (plan.lexicalWeight === 0) return nearest
     const [near, worded] = await Promise.all([nearest, byWords(context, plan, plan.pool)])
     const fused = fuse(near, worded, plan.lexicalWeight)
-    if (!context.fitted || isPlaceholder(context)) return fused
-    const closer = await this.drawCloser(context, plan, vector, fused)
+    if (!context.fitted || query.generation === 0) return fused
+    const closer = await this.drawCloser(context, plan, query, fused)
     return fuse(closer, worded, plan.lexicalWeight)
   }
 
-  private async queryVector(context: BaseContext, text: string, signal: AbortSignal): Promise<Float32Array> {
-    const { vectors } = await this.space.embed(context, [{ title: null, text }], 'query', signal)
-    return vectors[0]!
+  private async queryVector(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<QueryVector> {
+    if (plan.vector) return { vector: plan.vector, generation: context.collection.generation }
+    const passage = { title: null, text: plan.text! }
+    const { vectors, generation } = await this.space.embed(context, [passage], 'query', signal)
+    return { vector: vectors[0]!, generation }
   }
 
   /** Pseudo-relevance feedback over rows that the caller may see, as candidates are never others. */
-  private async drawCloser(context: BaseContext, plan: Plan, vector: Float32Array, fused: readonly Scored[]) {
+  private async drawCloser(context: BaseContext, plan: Plan, query: QueryVector, fused: readonly Scored[]) {
     const best = fused.slice(0, feedbackPassages).map(hit => hit.record)
     const { visibility } = plan.reach
     const views = await context.store.read(context.key, best, { vectors: true, visibility })
     const drawn = feedbackQuery(
-      vector,
+      query.vector,
       views.map(view => view.vector!),
     )
-    return context.store.nearest(context.key, { vector: drawn, limit: plan.pool, ...plan.reach })
+    return context.store.nearest(context.key, { ...query, vector: drawn, limit: plan.pool, ...plan.reach })
   }
 }
 

@@ -64,8 +64,6 @@ export type ContentWrite =
   | ({ readonly op: 'deleteDocument'; readonly documentId: string } & CollectionKey)
   /** Fails `absent` without the record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
-  /** Replace the payload of a document's records, key by key; null removes a key. Fails `absent` without the collection. */
-  | ({ readonly op: 'mergePayload'; readonly documentId: string; readonly changes: Payload } & CollectionKey)
 
 /** One candidate of a ranking; `record` is the store's own number, stable while the record is not replaced. */
 export interface Scored {

@@ -126,7 +126,6 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       const versions: number[] = []
       const changes: ContentWrite[] = [
         upserted(record('a', { documentId: 'd' })),
-        { op: 'mergePayload', ...key, documentId: 'd', changes: { n: 1 } },
         upserted(record('a', { documentId: 'd' })),
         { op: 'deleteRecord', ...key, id: 'a' },
       ]
@@ -228,30 +227,6 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       })
       expect(await stored()).toEqual(['c'])
       expect(await content.collection(key)).toMatchObject({ records: 1 })
-    })
-
-    test('payloads of a document are changed key by key', async () => {
-      const payload = JSON.parse('{"keep":1,"replace":[1],"drop":true,"__proto__":"own"}') as Record<
-        string,
-        unknown
-      >
-      await write(
-        upserted(record('a', { documentId: 'd', payload }), record('b', { documentId: 'e', payload })),
-      )
-      const changes = { replace: { deep: [null] }, drop: null, add: 'é' }
-      expect(await write({ op: 'mergePayload', ...key, documentId: 'd', changes })).toEqual(ok)
-      const views = await content.read(
-        key,
-        (await nearest([1, 0])).map(hit => hit.record),
-        { vectors: false, visibility: all },
-      )
-      expect(views.map(view => JSON.stringify(view.payload))).toEqual([
-        '{"keep":1,"replace":{"deep":[null]},"__proto__":"own","add":"é"}',
-        JSON.stringify(payload),
-      ])
-      expect(await idsOf(content, await nearest([1, 0], { kind: 'in', key: 'add', values: ['é'] }))).toEqual([
-        'a',
-      ])
     })
 
     test('records are read in the order asked for; what is gone is left out', async () => {

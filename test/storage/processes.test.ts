@@ -78,7 +78,6 @@ test.each([
     [put(1, 2, 3)],
     [put(4), { op: 'deleteRecord', ...key, id: 'r1' } as const],
     [put(2, 5)],
-    [{ op: 'mergePayload', ...key, documentId: 'd', changes: { odd: true } } as const],
     [{ op: 'deleteDocument', ...key, documentId: 'd' } as const, put(6)],
     [{ op: 'dropCollection', ...key } as const, created(), put(7)],
   ]

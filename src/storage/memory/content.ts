@@ -107,8 +107,6 @@ class MemoryContent {
         return change.generation === shelf.collection.generation
           ? this.#upserted(shelf, change.records)
           : 'stale'
-      case 'mergePayload':
-        return shelf ? withPayload(shelf, change.documentId, change.changes) : 'absent'
     }
   }
 
@@ -206,24 +204,6 @@ function changedTo({ collection }: Shelf, records: ReadonlyMap<string, Kept>): S
 function without(shelf: Shelf, leaves: (record: Kept) => boolean): Shelf {
   const kept = [...shelf.records].filter(([, record]) => !leaves(record))
   return kept.length === shelf.records.size ? shelf : changedTo(shelf, new Map(kept))
-}
-
-function withPayload(shelf: Shelf, documentId: string, changes: Payload): Shelf {
-  const records = [...shelf.records].map(([id, record]): [string, Kept] => [
-    id,
-    record.documentId === documentId ? { ...record, payload: merged(record.payload, changes) } : record,
-  ])
-  return changedTo(shelf, new Map(records))
-}
-
-/** Replace key by key; null removes a key. */
-function merged(payload: Payload, changes: Payload): Payload {
-  const entries = new Map(Object.entries(payload))
-  for (const [key, value] of Object.entries(structuredClone(changes))) {
-    if (value === null) entries.delete(key)
-    else entries.set(key, value)
-  }
-  return Object.fromEntries(entries)
 }
 
 function requireDimension({ dimension }: Collection, vector: Float32Array): void {

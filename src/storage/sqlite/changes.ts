@@ -1,4 +1,4 @@
-import type { ContentRecord, ContentWrite, Payload } from '../content.ts'
+import type { ContentRecord, ContentWrite } from '../content.ts'
 import type { Outcome, Refusal } from '../rows.ts'
 import {
   blobOf,
@@ -52,8 +52,6 @@ export class Changes {
         return collection ? this.#upsert(collection, change, later) : 'absent'
       case 'deleteRecord':
         return collection ? this.#deleteRecord(collection, change, later) : 'absent'
-      case 'mergePayload':
-        return collection ? this.#mergePayload(collection, change) : 'absent'
     }
   }
 
@@ -126,17 +124,6 @@ export class Changes {
     return undefined
   }
 
-  #mergePayload(collection: CollectionRow, { documentId, changes }: Op<'mergePayload'>): undefined {
-    const found = this.#connection
-      .prepare<{ record: number; payload: string }>(
-        'SELECT record, payload FROM record WHERE collection = ? AND document_id = ?',
-      )
-      .all(collection.id, documentId)
-    const update = this.#connection.prepare('UPDATE record SET payload = ? WHERE record = ?')
-    for (const { record, payload } of found) update.run(merged(payload, changes), record)
-    if (found.length > 0) this.#moved(collection, { added: 0, removed: [] })
-  }
-
   #insert({ id, generation, lexical }: CollectionRow, record: ContentRecord, later: Later): void {
     const { lastInsertRowid } = this.#connection
       .prepare(
@@ -205,13 +192,4 @@ export function createVectorTable(connection: Connection, collection: number, ge
 /** A single NaN would spoil every ranking that it takes part in. */
 function requireFinite(vector: Float32Array): void {
   if (!vector.every(Number.isFinite)) throw new RangeError('a vector holds a number that is not finite')
-}
-
-function merged(payload: string, changes: Payload): string {
-  const entries = new Map(Object.entries(JSON.parse(payload) as Payload))
-  for (const [key, value] of Object.entries(changes)) {
-    if (value === null) entries.delete(key)
-    else entries.set(key, value)
-  }
-  return JSON.stringify(Object.fromEntries(entries))
 }
