@@ -97,6 +97,10 @@ async function build({ clean }) {
   replace(join(outDir, 'build.json'), `${JSON.stringify(info)}\n`)
 }
 
-if (toolsMissing() && existsSync(join(outDir, 'build.json')))
-  console.error('build tools are not installed; dist stays')
-else await build({ clean: process.argv.includes('--clean') })
+if (!toolsMissing()) await build({ clean: process.argv.includes('--clean') })
+else if (existsSync(join(outDir, 'build.json')))
+  console.error('build tools are not installed; dist stays as it is')
+else {
+  console.error('dist is missing and so are the build tools: run `npm ci` without --omit=dev')
+  process.exitCode = 1
+}
