@@ -1,3 +1,4 @@
+import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../access/caller.ts'
 import type { Ingest } from '../contract/documents.ts'
 import { errorDocs, type WbError } from '../contract/errors.ts'
@@ -28,6 +29,8 @@ export async function* ingestLines(
       ingestLine(ingestion, base, line, caller, settle),
     )
     waiting.push({ line, outcome })
+    // Reads of the store end at once, so that without a turn between them a burst of lines would be one long one.
+    await nextTurn()
     if (waiting.length >= inFlightMax) yield await waiting.shift()!.outcome
   }
   for (const { outcome } of waiting) yield await outcome
