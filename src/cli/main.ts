@@ -38,6 +38,9 @@ async function dispatch(config: Config, typed: readonly string[]): Promise<void>
   if (first === 'help') return help(config, 'all', rest)
   if (helpFlags.includes(first)) return help(config, 'all', [])
 
+  if (first.startsWith('-'))
+    throw new UsageError(`${first} comes after the command`, ['wb kb list --json', 'wb --help'])
+
   const { id, argv } = commandOf(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
   if (beforeDashes.some(word => helpFlags.includes(word)))

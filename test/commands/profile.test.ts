@@ -103,6 +103,11 @@ describe('the command line', () => {
       2,
       '  ✗ There is no command "wb kb lst"\n    did you mean wb kb list?\n    wb kb --help\n',
     ],
+    [
+      ['--json', 'kb', 'list'],
+      2,
+      '  ✗ --json comes after the command\n    wb kb list --json\n    wb --help\n',
+    ],
     [['serv'], 2, '  ✗ There is no command "wb serv"\n    did you mean wb serve?\n    wb --help\n'],
     [['kb', 'list', '--bogus'], 2, '  ✗ Nonexistent flag: --bogus\n    wb kb list --help\n'],
     [
