@@ -25,6 +25,7 @@ import { Searcher } from './knowledge/search.ts'
 import { Space } from './knowledge/space.ts'
 import { openEmbedder } from './models/open.ts'
 import { directOutbound, type Outbound } from './models/outbound.ts'
+import type { ContentStore } from './storage/content.ts'
 import { Cursors, Pager } from './storage/cursor.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
 import { openEmbedded } from './storage/open.ts'
@@ -52,6 +53,8 @@ export interface RuntimeSettings {
 export interface Seams {
   readonly clock?: Clock
   readonly outbound?: Outbound
+  /** Stands before the store of content, to make it slow, failing or less able. */
+  readonly content?: (store: ContentStore) => ContentStore
   /** A code that a route answers without declaring it becomes an internal error. */
   readonly strictErrors?: boolean
 }
@@ -80,13 +83,15 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const threads = settings.threads && path !== ':memory:'
   const store = await openEmbedded({ path, threads, clock })
   const { rows } = store
+  const before = seams.content ?? (content => content)
+  const content = before(store.content)
   const cursors = new Cursors(await cursorKey(rows))
   const pager = new Pager(rows, cursors)
   const parts = { rows, pager, cursors, clock, log }
 
-  const hosts = openHosts({ path, threads, content: store.content })
+  const hosts = openHosts({ path, threads, content })
   const fitting = new Fitting({
-    store: store.content,
+    store: content,
     host: hosts.fit,
     clock,
     log,
@@ -97,7 +102,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const embedding = new Services(embeddingKind, parts)
   const bases = new KnowledgeBases({
     ...parts,
-    stores: { local: store.content, mock: openMemoryContent(rows) },
+    stores: { local: content, mock: before(openMemoryContent(rows)) },
     chunking,
     embedding,
     fitting: key => fitting.isRunning(key),
@@ -220,11 +225,7 @@ function storePath(config: Config, dataDir: string): string {
 }
 
 /** Threads for work on text by who waits for it, so that a long text holds up no query. */
-function openHosts(parts: {
-  path: string
-  threads: boolean
-  content: Parameters<typeof passageOps>[0] extends Promise<infer S> ? S : never
-}) {
+function openHosts(parts: { path: string; threads: boolean; content: ContentStore }) {
   const entry = join(packageRoot(), 'dist/src/knowledge/worker.js')
   const open = (): Host<PassageOps> =>
     parts.threads

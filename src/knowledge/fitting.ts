@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Host } from '../base/threads.ts'
+import { WbError } from '../contract/errors.ts'
 import type { CollectionKey, ContentStore } from '../storage/content.ts'
 import type { PassageOps } from './passages.ts'
 
@@ -10,6 +11,8 @@ const fitRecordsMin = 10
 const unfittedShareMax = 0.2
 const quietMs = 2_000
 const leaseMs = 120_000
+/** Pause after a fit that another process does, or that failed. */
+const retryMs = 10_000
 const stageSlice = 512
 
 export interface FitProgress {
@@ -31,11 +34,16 @@ interface Parts {
   readonly owner: string
 }
 
+/** How a fit ended: the space is in force, or another process has the lease, or it was given up. */
+type Ending = 'done' | 'leased' | 'given up'
+
 /** Keeps the fitted spaces up with what is ingested. */
 export class Fitting {
-  private readonly running = new Map<string, Promise<void>>()
+  private readonly running = new Map<string, Promise<Ending>>()
+  private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
-  private checking = false
+  /** Fits follow each other, as each holds all passages of its collection in memory. */
+  private last: Promise<unknown> = Promise.resolve()
   private closed = false
 
   constructor(private readonly parts: Parts) {}
@@ -46,14 +54,8 @@ export class Fitting {
 
   /** Note that a collection grew: fit at once when much is unfitted, else when ingest has been quiet. */
   grew(key: CollectionKey): void {
-    if (this.closed) return
-    const name = nameOf(key)
-    this.timers.get(name)?.()
-    this.timers.set(
-      name,
-      this.parts.clock.after(quietMs, () => this.catchUp(key, 0)),
-    )
-    if (!this.checking) this.catchUp(key, unfittedShareMax)
+    this.later(key, quietMs)
+    this.catchUp(key, unfittedShareMax)
   }
 
   /** Collections of which something is unfitted and a fit pays. */
@@ -64,7 +66,7 @@ export class Fitting {
 
   /** Take up what an earlier process left. */
   async resume(): Promise<void> {
-    for (const key of await this.due()) void this.run(key, () => {})
+    for (const key of await this.due()) this.catchUp(key, 0)
   }
 
   /** Fit all that is due, and wait for it. */
@@ -72,7 +74,7 @@ export class Fitting {
     await Promise.all(this.running.values())
     for (const key of await this.due()) {
       if (signal.aborted) return
-      await this.run(key, onProgress)
+      await this.run(key, onProgress, signal)
     }
   }
 
@@ -83,48 +85,78 @@ export class Fitting {
     await Promise.allSettled(this.running.values())
   }
 
+  /** Look once more after a pause, which begins anew each time. */
+  private later(key: CollectionKey, pauseMs: number): void {
+    if (this.closed) return
+    const name = nameOf(key)
+    this.timers.get(name)?.()
+    const cancel = this.parts.clock.after(pauseMs, () => {
+      this.timers.delete(name)
+      this.catchUp(key, 0)
+    })
+    this.timers.set(name, cancel)
+  }
+
   /** Fit when more than a share of the collection is unfitted, and look again after it. */
   private catchUp(key: CollectionKey, share: number): void {
-    if (this.closed || this.isRunning(key)) return
-    this.checking = true
-    this.due()
-      .finally(() => {
-        this.checking = false
-      })
-      .then(async due => {
-        const entry = due.find(other => nameOf(other) === nameOf(key))
-        if (!entry || entry.unfitted <= entry.records * share || this.isRunning(key)) return
-        await this.run(key, () => {})
-        this.grew(key)
+    const name = nameOf(key)
+    if (this.closed || this.isRunning(key) || this.checking.has(name)) return
+    this.checking.add(name)
+    this.isDue(key, share)
+      .finally(() => this.checking.delete(name))
+      .then(isDue => {
+        if (isDue && !this.closed && !this.isRunning(key)) return this.keepUp(key)
       })
       .catch(error =>
         this.parts.log.error({ collection: key.name, error }, 'looking for unfitted chunks failed'),
       )
   }
 
-  private run(key: CollectionKey, onProgress: OnProgress): Promise<void> {
+  private async isDue(key: CollectionKey, share: number): Promise<boolean> {
+    const entry = (await this.due()).find(other => nameOf(other) === nameOf(key))
+    return entry !== undefined && entry.unfitted > entry.records * share
+  }
+
+  /** What did not come about is tried again after a while, and not at once: its cause rarely goes so fast. */
+  private async keepUp(key: CollectionKey): Promise<void> {
+    const ending = await this.run(key, () => {})
+    if (ending === 'done') this.grew(key)
+    else this.later(key, retryMs)
+  }
+
+  private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
     const name = nameOf(key)
-    const running = this.fit(key, onProgress)
-      .catch(error => this.parts.log.error({ collection: key.name, error }, 'fit failed'))
+    const running = this.last
+      .then(() => this.fit(key, onProgress, signal))
+      .catch(error => this.failed(key, error))
       .finally(() => this.running.delete(name))
     this.running.set(name, running)
+    this.last = running
     return running
   }
 
-  private async fit(key: CollectionKey, onProgress: OnProgress): Promise<void> {
-    const { owner } = this.parts
+  private failed(key: CollectionKey, error: unknown): Ending {
+    const isGone = error instanceof WbError && error.code === 'collection_unavailable'
+    if (!isGone) this.parts.log.error({ collection: key.name, error }, 'fit failed')
+    return 'given up'
+  }
+
+  private async fit(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
+    const { owner, host } = this.parts
     const spaces = this.parts.store.fitted
-    if (!spaces || !(await spaces.lease(key, owner, leaseMs))) return
+    if (!spaces || this.closed) return 'given up'
+    if (!(await spaces.lease(key, owner, leaseMs))) return 'leased'
     try {
-      const { records } = await this.parts.host.run('fit', key)
-      for (let done = 0; !this.closed; ) {
-        const staged = await this.parts.host.run('stage', { key, limit: stageSlice, owner })
-        if (staged === false) return
+      const { records } = await host.run('fit', key)
+      for (let done = 0; !this.closed && !signal?.aborted; ) {
+        const staged = await host.run('stage', { key, limit: stageSlice, owner })
+        if (staged === false) return 'given up'
         done += staged
         onProgress({ label: key.name, done, total: Math.max(records, done) })
-        if (!(await spaces.lease(key, owner, leaseMs))) return
-        if (staged === 0 && (await this.parts.host.run('swap', { key, owner }))) return
+        if (staged < stageSlice && (await host.run('swap', { key, owner }))) return 'done'
+        if (!(await spaces.lease(key, owner, leaseMs))) return 'given up'
       }
+      return 'given up'
     } finally {
       await spaces.release(key, owner)
     }

@@ -1,10 +1,17 @@
 import { sha256 } from '../base/id.ts'
 import type { Ops } from '../base/threads.ts'
 import type { Ingest } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
 import type { ChunkingService } from '../contract/services.ts'
 import { fit, LsaModel } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder.ts'
-import type { CollectionKey, ContentStore, EncodedModel, FittedSpaces } from '../storage/content.ts'
+import type {
+  Collection,
+  CollectionKey,
+  ContentStore,
+  EncodedModel,
+  FittedSpaces,
+} from '../storage/content.ts'
 import { fittedOf } from '../storage/missing.ts'
 import { chunkerFor } from './chunk/index.ts'
 
@@ -61,16 +68,25 @@ export function passageOps(opening: Promise<ContentStore>) {
     fit: (key: CollectionKey) => spaces.fit(key),
 
     /** Embed up to `limit` records in the candidate: how many, or false when `owner` lost its lease. */
-    stage: (input: { key: CollectionKey; limit: number; owner: string }) => spaces.stage(input),
+    stage: (input: Step & { limit: number }) => spaces.stage(input),
 
     /** Put the candidate in force; false while records lack a vector in it, or when `owner` lost its lease. */
-    swap: (input: { key: CollectionKey; owner: string }) => spaces.swap(input),
+    swap: (input: Step) => spaces.swap(input),
   } satisfies Ops
+}
+
+/** A step of a fit, by the holder of its lease. */
+interface Step {
+  readonly key: CollectionKey
+  readonly owner: string
 }
 
 export type PassageOps = ReturnType<typeof passageOps>
 
+/** A model that is not in force yet. */
 interface Candidate {
+  /** Collection that it was fitted on. */
+  readonly collection: number
   readonly generation: number
   readonly encoded: EncodedModel
   readonly model: LsaModel
@@ -79,10 +95,19 @@ interface Candidate {
   readonly through: number
 }
 
-/** Models by collection, kept while their generation is in force. */
+/** A model in force; undefined for a placeholder. */
+interface InForce {
+  readonly generation: number
+  readonly model: LsaModel | undefined
+}
+
+/** Models that are kept in memory; one of 20,000 terms takes about 4 MB. */
+const modelsMax = 32
+
+/** Models by collection, kept while their generation is in force, and the one that is being fitted. */
 class Spaces {
-  private readonly models = new Map<string, { generation: number; model: LsaModel | undefined }>()
-  private readonly candidates = new Map<string, Candidate>()
+  private readonly models = new Map<number, InForce>()
+  private candidate: Candidate | undefined
 
   constructor(private readonly opening: Promise<ContentStore>) {}
 
@@ -94,65 +119,59 @@ class Spaces {
     }
   }
 
-  async fit(key: CollectionKey): Promise<{ generation: number; records: number }> {
-    const spaces = await this.spaces()
-    const { generation } = await this.current(key)
-    const { passages, through } = await allPassages(spaces, key)
+  async fit(key: CollectionKey): Promise<{ records: number }> {
+    const store = await this.opening
+    const { id, generation } = await requireCollection(store, key)
+    const { passages, through } = await allPassages(fittedOf(store), key)
     const model = fit(passages)
-    this.candidates.set(nameOf(key), {
+    this.candidate = {
+      collection: id,
       generation: generation + 1,
       model,
       encoded: model.encode(),
       fittedRecords: passages.length,
       through,
-    })
-    return { generation: generation + 1, records: passages.length }
+    }
+    return { records: passages.length }
   }
 
-  async stage({
-    key,
-    limit,
-    owner,
-  }: {
-    key: CollectionKey
-    limit: number
-    owner: string
-  }): Promise<number | false> {
+  async stage({ key, limit, owner }: Step & { limit: number }): Promise<number | false> {
+    const candidate = await this.candidateFor(key)
+    if (!candidate) return false
+    const { generation, model } = candidate
     const spaces = await this.spaces()
-    const { generation, model } = this.candidate(key)
     const records = await spaces.unstaged(key, generation, limit)
     const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
-    const isStaged = vectors.length === 0 || (await spaces.stage(key, generation, vectors, owner))
-    return isStaged && vectors.length
+    // Also of none, as it tells whether the lease is still held.
+    return (await spaces.stage(key, generation, vectors, owner)) && vectors.length
   }
 
-  async swap({ key, owner }: { key: CollectionKey; owner: string }): Promise<boolean> {
+  async swap({ key, owner }: Step): Promise<boolean> {
+    const candidate = await this.candidateFor(key)
+    if (!candidate) return false
+    const { generation, encoded, fittedRecords, through } = candidate
     const spaces = await this.spaces()
-    const { generation, encoded, fittedRecords, through } = this.candidate(key)
     const swapped = await spaces.swap(key, generation, encoded, fittedRecords, { owner, through })
-    if (swapped) this.candidates.delete(nameOf(key))
+    if (swapped) this.candidate = undefined
     return swapped
   }
 
-  private async current(key: CollectionKey) {
+  private async current(key: CollectionKey): Promise<InForce> {
     const store = await this.opening
-    const name = nameOf(key)
-    const kept = this.models.get(name)
-    const generation = (await store.collection(key))?.generation ?? 0
-    if (kept?.generation === generation) return kept
-    const found = await fittedOf(store).model(key)
-    const loaded = {
-      generation: found.generation,
-      model: found.model && LsaModel.decode({ dimension: modelDimension, ...found.model }),
-    }
-    this.models.set(name, loaded)
-    return loaded
+    const { id, generation } = await requireCollection(store, key)
+    const kept = this.models.get(id)
+    this.models.delete(id)
+    const current = kept?.generation === generation ? kept : await load(store, key)
+    this.models.set(id, current)
+    const [oldest] = this.models.keys()
+    if (this.models.size > modelsMax) this.models.delete(oldest!)
+    return current
   }
 
-  private candidate(key: CollectionKey): Candidate {
-    const candidate = this.candidates.get(nameOf(key))
-    if (!candidate) throw new Error('no model was fitted for this collection')
-    return candidate
+  /** Undefined when the collection was deleted meanwhile; another one may have its name. */
+  private async candidateFor(key: CollectionKey): Promise<Candidate | undefined> {
+    const collection = await (await this.opening).collection(key)
+    return this.candidate?.collection === collection?.id ? this.candidate : undefined
   }
 
   private async spaces(): Promise<FittedSpaces> {
@@ -163,8 +182,15 @@ class Spaces {
 /** Every fitted space has this dimension, also its placeholder. */
 export const modelDimension = 128
 
-function nameOf(key: CollectionKey): string {
-  return `${key.workspaceId}/${key.name}`
+async function requireCollection(store: ContentStore, key: CollectionKey): Promise<Collection> {
+  const collection = await store.collection(key)
+  if (!collection) throw new WbError('collection_unavailable', `collection '${key.name}' does not exist`)
+  return collection
+}
+
+async function load(store: ContentStore, key: CollectionKey): Promise<InForce> {
+  const { generation, model } = await fittedOf(store).model(key)
+  return { generation, model: model && LsaModel.decode({ dimension: modelDimension, ...model }) }
 }
 
 async function allPassages(spaces: FittedSpaces, key: CollectionKey) {

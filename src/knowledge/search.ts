@@ -34,7 +34,8 @@ interface Plan {
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly pool: number
-  readonly lexicalWeight: number
+  /** 0 is vector alone, 1 words alone; left out, it depends on the space. */
+  readonly lexicalWeight: number | undefined
   readonly rerank: boolean
   readonly reach: Reach
   readonly ignored: string[]
@@ -93,10 +94,12 @@ export class Searcher {
     const nearest = store.nearest(key, { ...query, limit: plan.pool, ...plan.reach })
     if (plan.lexicalWeight === 0) return nearest
     const [near, worded] = await Promise.all([nearest, byWords(context, plan, plan.pool)])
-    const fused = fuse(near, worded, plan.lexicalWeight)
-    if (!context.fitted || query.generation === 0) return fused
+    const isPlaceholder = context.fitted && query.generation === 0
+    const weight = plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
+    const fused = fuse(near, worded, weight)
+    if (!context.fitted || isPlaceholder) return fused
     const closer = await this.drawCloser(context, plan, query, fused)
-    return fuse(closer, worded, plan.lexicalWeight)
+    return fuse(closer, worded, weight)
   }
 
   private async queryVector(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<QueryVector> {
@@ -134,19 +137,11 @@ function planOf(context: BaseContext, body: Search, caller: Caller): Plan {
     vector: body.vector && Float32Array.from(body.vector),
     topK: body.topK,
     pool: Math.min(limits.topKMax, hybrid ? Math.max(poolMin, body.topK) : body.topK),
-    lexicalWeight: hybrid ? (body.lexicalWeight ?? defaultWeight(context)) : 0,
+    lexicalWeight: hybrid ? body.lexicalWeight : 0,
     rerank: body.rerank ?? false,
     reach: { visibility: caller.visibility, filter },
     ignored,
   }
-}
-
-function defaultWeight(context: BaseContext): number {
-  return isPlaceholder(context) ? lexicalWeightOfPlaceholder : lexicalWeightDefault
-}
-
-function isPlaceholder(context: BaseContext): boolean {
-  return context.fitted && context.collection.generation === 0
 }
 
 function byWords(context: BaseContext, plan: Plan, limit: number): Promise<Scored[]> {

@@ -7,6 +7,8 @@ export type Payload = Record<string, unknown>
 
 /** Where a knowledge base keeps its records. Names are unique in a workspace. */
 export interface Collection {
+  /** Never used twice in a store, as a name may be. */
+  readonly id: number
   readonly workspaceId: string
   readonly name: string
   readonly dimension: number

@@ -38,6 +38,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
 
     test('S1-11: a collection is described as it was made', async () => {
       expect(await content.collection(key)).toEqual({
+        id: expect.any(Number),
         ...key,
         dimension: 2,
         metric: 'cosine',

@@ -47,6 +47,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
 class MemoryContent {
   readonly #rows: RowStore
   readonly #shelves = new Map<string, Shelf>()
+  #lastCollection = 0
   #lastRecord = 0
   #writing: Promise<unknown> = Promise.resolve()
 
@@ -94,7 +95,8 @@ class MemoryContent {
       case 'createCollection': {
         if (shelf) return 'exists'
         const { op: _, ...described } = change
-        return { collection: { ...described, generation: 0, version: 0, records: 0 }, records: new Map() }
+        const id = ++this.#lastCollection
+        return { collection: { id, ...described, generation: 0, version: 0, records: 0 }, records: new Map() }
       }
       case 'dropCollection':
         return undefined

@@ -1,0 +1,89 @@
+import { type Document, documents, type IngestInput } from '../../src/contract/documents.ts'
+import { type Hit, type KnowledgeBase, kb } from '../../src/contract/knowledge.ts'
+import type { Request } from '../../src/contract/route.ts'
+import { type EmbeddingService, embeddingServices } from '../../src/contract/services.ts'
+import { type Workspace, workspaces } from '../../src/contract/workspaces.ts'
+import type { Opened } from './runtime.ts'
+
+type Call = Pick<Opened, 'call'>
+type Body<T> = Request<T> extends { body: infer B } ? B : never
+
+let made = 0
+
+/** A name that no other test of this file uses. */
+export function freshName(stem: string): string {
+  return `${stem}${++made}`
+}
+
+export function makeWorkspace(
+  { call }: Call,
+  body: Partial<Body<typeof workspaces.create>> = {},
+): Promise<Workspace> {
+  return call(workspaces.create, { body: { name: freshName('workspace'), ...body } })
+}
+
+/** A knowledge base in a workspace of its own unless one is named, and what tests do with it. */
+export async function makeBase(
+  opened: Call,
+  { workspaceId, ...body }: Partial<Body<typeof kb.create>> & { workspaceId?: string } = {},
+): Promise<Base> {
+  const place = workspaceId ?? (await makeWorkspace(opened)).workspaceId
+  const base = await opened.call(kb.create, {
+    params: { workspaceId: place },
+    body: { name: freshName('base'), ...body },
+  })
+  return baseAt(opened, base)
+}
+
+/** An embedding service of the offline provider, whose vectors a caller may send too. */
+export function makeMockService(
+  { call }: Call,
+  workspaceId: string,
+  fields: Partial<EmbeddingService> = {},
+): Promise<EmbeddingService> {
+  const body = {
+    name: 'space',
+    provider: 'mock',
+    modelName: 'mock-embedder',
+    embeddingDimension: 3,
+    ...fields,
+  }
+  return call(embeddingServices.create, { params: { workspaceId }, body })
+}
+
+export interface Base {
+  readonly params: { workspaceId: string; knowledgeBaseId: string }
+  readonly name: string
+  readonly path: string
+  ingest(text: string, fields?: Partial<IngestInput>): Promise<Ingested>
+  search(text: string, fields?: Partial<Body<typeof kb.search>>): Promise<Hit[]>
+  show(): Promise<KnowledgeBase & { embedder?: { version: string; state: string; fittedChunks: number } }>
+  documents(): Promise<Document[]>
+  delete(): Promise<void>
+}
+
+export interface Ingested {
+  readonly document: Document
+  readonly chunks?: number
+  readonly outcome?: 'duplicate' | 'name_conflict'
+}
+
+/** A knowledge base through one of the runtimes that share it. */
+export function baseAt(
+  { call }: Call,
+  { workspaceId, knowledgeBaseId, name }: Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId' | 'name'>,
+): Base {
+  const params = { workspaceId, knowledgeBaseId }
+  return {
+    params,
+    name,
+    path: `/api/v1/workspaces/${workspaceId}/knowledge-bases/${knowledgeBaseId}`,
+    ingest: (text, fields) => call(documents.ingest, { params, body: { text, ...fields } }),
+    search: (text, fields) => call(kb.search, { params, body: { text, topK: 1_000, ...fields } }),
+    show: () => call(kb.show, { params }),
+    documents: async () => (await call(documents.list, { params, query: { limit: 200 } })).items,
+    delete: async () => {
+      await call(kb.delete, { params })
+    },
+  }
+}

@@ -1,0 +1,87 @@
+import { expect } from 'vitest'
+import { LsaModel } from '../../src/models/lsa.ts'
+import { placeholderEmbed } from '../../src/models/placeholder.ts'
+import type { ContentStore, FittedSpaces } from '../../src/storage/content.ts'
+import type { Base } from './place.ts'
+import { storeFile } from './store.ts'
+
+const subjects = ['wing', 'tail', 'nozzle', 'rotor', 'panel', 'shock', 'layer', 'plate', 'cone', 'jet']
+const events = ['flutters', 'heats', 'stalls', 'separates', 'vibrates', 'cools', 'bends', 'cracks']
+const causes = ['pressure', 'friction', 'turbulence', 'radiation', 'resonance', 'suction', 'fatigue']
+
+/** A sentence of its own for every number. */
+export function sentence(n: number): string {
+  const [subject, event] = [subjects[n % subjects.length], events[(n * 3) % events.length]]
+  return `The ${subject} ${event} under ${causes[(n * 5) % causes.length]}, as run ${n} of the tunnel shows.`
+}
+
+/** Ingest sentences with these numbers, one document each. */
+export async function fill(base: Pick<Base, 'ingest'>, from: number, to: number): Promise<void> {
+  const numbers = Array.from({ length: to - from }, (_, at) => from + at)
+  await Promise.all(numbers.map(n => base.ingest(sentence(n))))
+}
+
+export interface Standing {
+  readonly generation: number
+  readonly unfitted: number
+  readonly records: number
+}
+
+/** Where the space of a knowledge base stands in the store; fails when its vectors are not all of one space. */
+export function spaceOf(dataDir: string, { params, name }: Pick<Base, 'params' | 'name'>): Standing {
+  const file = storeFile(dataDir)
+  try {
+    return file.snapshot(() => {
+      const collection = file.collection(params.workspaceId, name)!
+      const { id, generation, unfitted, records } = collection as unknown as Standing & { id: number }
+      const [stored] = file.all('SELECT * FROM embedder_model WHERE collection = ?', id)
+      expect(stored === undefined).toBe(generation === 0)
+      const model = stored && decode(stored)
+      const passages = file.all('SELECT id, title, text FROM record WHERE collection = ?', id)
+      const vectors = file.vectors(params.workspaceId, name)
+      expect(vectors.size).toBe(passages.length)
+      expect(records).toBe(passages.length)
+      for (const row of passages) {
+        const passage = { title: row.title as string | null, text: String(row.text ?? '') }
+        const made = model ? model.embed(passage) : placeholderEmbed(passage)
+        expect(vectors.get(String(row.id)), String(row.id)).toEqual(made)
+      }
+      return { generation, unfitted, records }
+    })
+  } finally {
+    file.close()
+  }
+}
+
+function decode({ terms, weights }: Record<string, unknown>): LsaModel {
+  return LsaModel.decode({ dimension: 128, terms: String(terms), weights: weights as Uint8Array })
+}
+
+/** A store whose fitted spaces are watched or held up. */
+export function withSpaces(change: (spaces: FittedSpaces) => Partial<FittedSpaces>) {
+  return (store: ContentStore): ContentStore =>
+    store.fitted ? { ...store, fitted: { ...store.fitted, ...change(store.fitted) } } : store
+}
+
+/** A place where work waits until it is let go; passing it again is free. */
+export class Stop {
+  #go = () => {}
+  #gone: Promise<void> = Promise.resolve()
+  reached = 0
+
+  /** Hold up what comes from now on. */
+  close(): void {
+    this.#gone = new Promise(resolve => {
+      this.#go = resolve
+    })
+  }
+
+  async pass(): Promise<void> {
+    this.reached++
+    await this.#gone
+  }
+
+  open(): void {
+    this.#go()
+  }
+}

@@ -1,0 +1,67 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { onTestFinished } from 'vitest'
+
+export type Row = Record<string, unknown>
+
+/** A reader of the store's file, beside the runtime. */
+export interface StoreFile {
+  all(sql: string, ...values: unknown[]): Row[]
+  one(sql: string, ...values: unknown[]): Row
+  /** Names of all tables but SQLite's own and the parts of full-text tables. */
+  tables(): string[]
+  /** Tables in which a text stands, as written in any column. */
+  mentions(text: string): string[]
+  /** Every row of every table, for comparison. */
+  dump(): string
+  collection(workspaceId: string, name: string): Row | undefined
+  /** Vectors in force, by record id. */
+  vectors(workspaceId: string, name: string): Map<string, Float32Array>
+  /** Read one state of the store. */
+  snapshot<T>(read: () => T): T
+  close(): void
+}
+
+/** Open the file of a data directory for reading. */
+export function storeFile(dataDir: string): StoreFile {
+  const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })
+  const close = () => void database.close()
+  onTestFinished(close)
+  const all = (sql: string, ...values: unknown[]) => database.prepare(sql).all(...values) as Row[]
+  const tables = () =>
+    all("SELECT name FROM sqlite_schema WHERE type = 'table' AND name NOT LIKE 'sqlite_%' ORDER BY name")
+      .map(({ name }) => String(name))
+      .filter(name => !/^fts_\d+_/.test(name))
+  const contentsOf = (name: string) =>
+    JSON.stringify(
+      name.startsWith('fts_')
+        ? all(`SELECT rowid FROM ${name} ORDER BY rowid`)
+        : all(`SELECT * FROM ${name} ORDER BY rowid`),
+      (_, value) => (value?.type === 'Buffer' ? Buffer.from(value.data).toString('base64') : value),
+    )
+  const collection = (workspaceId: string, name: string) =>
+    all('SELECT * FROM collection WHERE workspace_id = ? AND name = ?', workspaceId, name)[0]
+  return {
+    all,
+    one: (sql, ...values) => all(sql, ...values)[0]!,
+    tables,
+    mentions: text => tables().filter(name => contentsOf(name).includes(text)),
+    dump: () =>
+      tables()
+        .map(name => `${name}: ${contentsOf(name)}`)
+        .join('\n'),
+    collection,
+    vectors(workspaceId, name) {
+      const { id, generation } = collection(workspaceId, name)!
+      const rows = all(
+        `SELECT r.id, v.data FROM record r JOIN vec_${id}_${generation} v USING (record) WHERE r.collection = ?`,
+        id,
+      )
+      return new Map(
+        rows.map(row => [String(row.id), new Float32Array(Uint8Array.from(row.data as Buffer).buffer)]),
+      )
+    },
+    snapshot: read => database.transaction(read)(),
+    close,
+  }
+}

@@ -1,0 +1,536 @@
+import { describe, expect, test } from 'vitest'
+import { documents, records } from '../../src/contract/documents.ts'
+import { kb } from '../../src/contract/knowledge.ts'
+import { type Base, baseAt, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
+import { type Opened, open, TestClock, until } from '../harness/runtime.ts'
+import { fill, Stop, sentence, spaceOf, withSpaces } from '../harness/spaces.ts'
+import { storeFile } from '../harness/store.ts'
+
+const quietMs = 2_000
+const leaseMs = 120_000
+
+/** What a fit needs the passages for can be held up. */
+function stoppable(stop: Stop) {
+  return withSpaces(spaces => ({
+    async passages(...args) {
+      await stop.pass()
+      return spaces.passages(...args)
+    },
+  }))
+}
+
+/** A knowledge base with a space that was fitted on all of it. */
+async function fitted(wb: Opened, count = 20): Promise<Base> {
+  const base = await makeBase(wb)
+  await fill(base, 0, count)
+  await wb.settle()
+  expect(spaceOf(wb.dataDir, base)).toMatchObject({ records: count, unfitted: 0 })
+  return base
+}
+
+const generationOf = (wb: Opened, base: Base) => spaceOf(wb.dataDir, base).generation
+const stateOf = async (base: Base) => (await base.show()).embedder!.state
+
+describe('states', () => {
+  test.each([
+    ['on the spot', false],
+    ['with threads', true],
+  ])('a placeholder from the first document, ready when fitted, %s', async (_, threads) => {
+    const wb = await open({ threads, server: true, clock: new TestClock() })
+    const base = await makeBase(wb)
+    await fill(base, 0, 9)
+    expect((await base.show()).embedder).toEqual({
+      version: 'placeholder',
+      state: 'placeholder',
+      fittedChunks: 0,
+      chunks: 9,
+    })
+    expect(spaceOf(wb.dataDir, base).generation).toBe(0)
+    await fill(base, 9, 12)
+    await until(async () => (await stateOf(base)) === 'ready')
+    const { generation } = spaceOf(wb.dataDir, base)
+    expect(generation).toBeGreaterThan(0)
+    expect((await base.show()).embedder).toMatchObject({ version: `lsa-${generation}`, chunks: 12 })
+    expect(wb.complaints).toEqual([])
+  })
+
+  test('fitting while a fit is under way; what is asked meanwhile is answered', async () => {
+    const stop = new Stop()
+    const wb = await open({ server: true, clock: new TestClock(), content: stoppable(stop) })
+    const base = await makeBase(wb)
+    stop.close()
+    await fill(base, 0, 12)
+    await until(() => stop.reached > 0)
+    expect((await base.show()).embedder).toMatchObject({ version: 'placeholder', state: 'fitting' })
+    expect(await base.search('rotor')).not.toEqual([])
+    stop.open()
+    await until(async () => (await stateOf(base)) === 'ready')
+  })
+
+  test('fewer than ten chunks are never fitted', async () => {
+    const clock = new TestClock()
+    const wb = await open({ server: true, clock })
+    const base = await makeBase(wb)
+    await fill(base, 0, 9)
+    clock.advance(quietMs)
+    await wb.settle()
+    expect(await wb.runtime.pending()).toBe(0)
+    expect(generationOf(wb, base)).toBe(0)
+  })
+})
+
+describe('new documents', () => {
+  test('are folded into the space in force, and found by what they mean', async () => {
+    const wb = await open()
+    const base = await fitted(wb, 40)
+    const { document } = await base.ingest('A cone stalls under resonance.')
+    expect(generationOf(wb, base)).toBe(1)
+    expect((await base.show()).embedder).toMatchObject({ state: 'ready', fittedChunks: 40, chunks: 41 })
+    const [best] = await base.search('cone stalls resonance', { hybrid: false })
+    expect(best!.payload!.documentId).toBe(document.documentId)
+  })
+
+  test('lead to a refit when ingest has been quiet for two seconds', async () => {
+    const clock = new TestClock()
+    const wb = await open({ server: true, clock })
+    const base = await fitted(wb, 40)
+    const before = generationOf(wb, base)
+    await base.ingest(sentence(100))
+    clock.advance(quietMs - 1)
+    await base.ingest(sentence(101))
+    clock.advance(quietMs - 1)
+    expect(spaceOf(wb.dataDir, base)).toEqual({ generation: before, unfitted: 2, records: 42 })
+    clock.advance(1)
+    await until(() => generationOf(wb, base) === before + 1)
+    expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
+  })
+
+  test('lead to a refit at once when more than a fifth is unfitted', async () => {
+    const wb = await open({ server: true, clock: new TestClock() })
+    const base = await fitted(wb, 40)
+    const before = generationOf(wb, base)
+    await fill(base, 100, 110)
+    await wb.send('GET /readyz')
+    expect(spaceOf(wb.dataDir, base)).toEqual({ generation: before, unfitted: 10, records: 50 })
+    await base.ingest(sentence(110))
+    await until(() => generationOf(wb, base) === before + 1)
+  })
+
+  test('that come in one after another do not keep a fit from ending', { timeout: 60_000 }, async () => {
+    const wb = await open({ server: true, threads: true })
+    const base = await makeBase(wb)
+    await fill(base, 0, 20)
+    let ingesting = true
+    const stream = (async () => {
+      for (let n = 1_000; ingesting; n += 8) await fill(base, n, n + 8)
+    })()
+    await until(async () => (await base.show()).embedder!.fittedChunks > 100)
+    ingesting = false
+    await stream
+    await wb.settle()
+    expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0 })
+    expect(wb.complaints).toEqual([])
+  })
+})
+
+describe('two runtimes on one data directory', () => {
+  test('only one fits, and the other sees the new space at once', async () => {
+    const stop = new Stop()
+    const mine = await open({ content: stoppable(stop) })
+    const base = await makeBase(mine)
+    await fill(base, 0, 30)
+    const other = await open({ dataDir: mine.dataDir })
+    const there = baseAt(other, { ...base.params, name: base.name })
+    expect(await there.search('rotor flutters')).toEqual(await base.search('rotor flutters'))
+    stop.close()
+    const settling = mine.settle()
+    await until(() => stop.reached > 0)
+    await other.settle()
+    expect(generationOf(mine, base)).toBe(0)
+    stop.open()
+    await settling
+    expect(generationOf(mine, base)).toBe(1)
+    expect(await stateOf(there)).toBe('ready')
+    for (const hybrid of [true, false]) {
+      const found = await there.search('rotor flutters', { hybrid })
+      expect(found).toEqual(await base.search('rotor flutters', { hybrid }))
+    }
+    await fill(there, 30, 33)
+    expect(spaceOf(mine.dataDir, base)).toEqual({ generation: 1, unfitted: 3, records: 33 })
+  })
+
+  test('what one prepared in a space that the other replaced is embedded anew', async () => {
+    let moves = 0
+    const other: { wb?: Opened } = {}
+    const wb = await open({
+      content: store => ({
+        ...store,
+        async write(changes, rows) {
+          const isUpsert = changes.some(change => change.op === 'upsert')
+          if (isUpsert && moves > 0 && moves-- > 0) await other.wb!.settle()
+          return store.write(changes, rows)
+        },
+      }),
+    })
+    const base = await makeBase(wb)
+    const { document } = await base.ingest(sentence(0), { metadata: { title: 'First' } })
+    await fill(base, 1, 30)
+    other.wb = await open({ dataDir: wb.dataDir })
+    const late = async (write: () => Promise<unknown>) => {
+      const before = generationOf(wb, base)
+      moves = 1
+      await write()
+      expect(generationOf(wb, base)).toBe(before + 1)
+    }
+    const { params } = base
+    await late(() => base.ingest('A late text about flutter.'))
+    await late(() =>
+      wb.call(records.upsert, { params, body: { records: [{ id: 'r', text: 'A late record.' }] } }),
+    )
+    await late(() =>
+      wb.call(documents.update, {
+        params: { ...params, documentId: document.documentId },
+        body: { metadata: { title: 'Renamed' } },
+      }),
+    )
+    expect(spaceOf(wb.dataDir, base).records).toBe(32)
+  })
+
+  test.each([
+    ['by vector', false],
+    ['by vector and words, mixed as the new space is', true],
+  ])(
+    'a query that was embedded in a space that was replaced meanwhile begins again: %s',
+    async (_, hybrid) => {
+      let moves = 0
+      const other: { wb?: Opened } = {}
+      const wb = await open({
+        content: store => ({
+          ...store,
+          async nearest(...args) {
+            if (moves > 0 && moves-- > 0) await other.wb!.settle()
+            return store.nearest(...args)
+          },
+        }),
+      })
+      const base = await makeBase(wb)
+      await fill(base, 0, 30)
+      other.wb = await open({ dataDir: wb.dataDir })
+      moves = 1
+      const found = await base.search('the jet bends', { hybrid })
+      expect(generationOf(wb, base)).toBe(1)
+      expect(found).toEqual(await base.search('the jet bends', { hybrid }))
+    },
+  )
+
+  test('two fits never mix, when one outlives its lease', async () => {
+    const clock = new TestClock()
+    const stop = new Stop()
+    const slow = await open({
+      clock,
+      content: withSpaces(spaces => ({
+        async stage(...args) {
+          await stop.pass()
+          return spaces.stage(...args)
+        },
+      })),
+    })
+    const base = await makeBase(slow)
+    await fill(base, 0, 30)
+    const quick = await open({ clock, dataDir: slow.dataDir })
+    stop.close()
+    const settling = slow.settle()
+    await until(() => stop.reached > 0)
+    await baseAt(quick, { ...base.params, name: base.name }).ingest('One more makes another model of it.')
+    clock.advance(leaseMs + 1)
+    await quick.settle()
+    expect(generationOf(slow, base)).toBe(1)
+    stop.open()
+    await settling
+    expect(spaceOf(slow.dataDir, base)).toEqual({ generation: 1, unfitted: 0, records: 31 })
+  })
+
+  test('what a slow fit stages after it lost its lease is not in the space of the other', async () => {
+    const clock = new TestClock()
+    const [before, after] = [new Stop(), new Stop()]
+    const slow = await open({
+      clock,
+      content: withSpaces(spaces => ({
+        async stage(...args) {
+          await before.pass()
+          return spaces.stage(...args)
+        },
+      })),
+    })
+    const base = await makeBase(slow)
+    await fill(base, 0, 30)
+    const quick = await open({
+      clock,
+      dataDir: slow.dataDir,
+      content: withSpaces(spaces => ({
+        async unstaged(...args) {
+          await after.pass()
+          return spaces.unstaged(...args)
+        },
+      })),
+    })
+    before.close()
+    after.close()
+    const slowly = slow.settle()
+    await until(() => before.reached > 0)
+    await baseAt(quick, { ...base.params, name: base.name }).ingest('One more makes another model of it.')
+    clock.advance(leaseMs + 1)
+    const quickly = quick.settle()
+    await until(() => after.reached > 0)
+    before.open()
+    await slowly
+    after.open()
+    await quickly
+    expect(spaceOf(slow.dataDir, base)).toEqual({ generation: 1, unfitted: 0, records: 31 })
+  })
+})
+
+describe('a fit that cannot go on', () => {
+  test('of a knowledge base that is deleted meanwhile leaves nothing behind', async () => {
+    const stop = new Stop()
+    const wb = await open({ content: stoppable(stop) })
+    const base = await makeBase(wb)
+    await fill(base, 0, 30)
+    stop.close()
+    const settling = wb.settle()
+    await until(() => stop.reached > 0)
+    await base.delete()
+    stop.open()
+    await settling
+    const file = storeFile(wb.dataDir)
+    expect(file.tables().filter(name => /^(vec|fts)_/.test(name))).toEqual([])
+    expect(file.all('SELECT * FROM collection')).toEqual([])
+    expect(file.all('SELECT * FROM embedder_model')).toEqual([])
+    expect(wb.complaints).toEqual([])
+  })
+
+  test('puts nothing into a new knowledge base of the same name', async () => {
+    const stop = new Stop()
+    const wb = await open({
+      content: withSpaces(spaces => ({
+        async unstaged(...args) {
+          await stop.pass()
+          return spaces.unstaged(...args)
+        },
+      })),
+    })
+    const { workspaceId } = await makeWorkspace(wb)
+    const base = await makeBase(wb, { workspaceId, name: 'again' })
+    await fill(base, 0, 30)
+    stop.close()
+    const settling = wb.settle()
+    await until(() => stop.reached > 0)
+    await base.delete()
+    const second = await makeBase(wb, { workspaceId, name: 'again' })
+    stop.open()
+    await settling
+    await fill(second, 50, 53)
+    expect(spaceOf(wb.dataDir, second)).toEqual({ generation: 0, unfitted: 3, records: 3 })
+    expect(storeFile(wb.dataDir).collection(workspaceId, 'again')).toMatchObject({ lease_owner: null })
+  })
+
+  test('ends when every document is deleted meanwhile', async () => {
+    const stop = new Stop()
+    const wb = await open({ content: stoppable(stop) })
+    const base = await makeBase(wb)
+    await fill(base, 0, 30)
+    stop.close()
+    const settling = wb.settle()
+    await until(() => stop.reached > 0)
+    const documentIds = (await base.documents()).map(({ documentId }) => documentId)
+    await wb.call(documents.bulkDelete, { params: base.params, body: { documentIds } })
+    stop.open()
+    await settling
+    expect(spaceOf(wb.dataDir, base)).toMatchObject({ unfitted: 0, records: 0 })
+  })
+
+  test('is not tried again and again while another process holds the lease', async () => {
+    const clock = new TestClock()
+    let asked = 0
+    const counting = withSpaces(spaces => ({
+      lease(...args) {
+        asked++
+        return spaces.lease(...args)
+      },
+    }))
+    const stop = new Stop()
+    const busy = await open({ clock, content: stoppable(stop) })
+    const base = await makeBase(busy)
+    await fill(base, 0, 30)
+    stop.close()
+    const settling = busy.settle()
+    await until(() => stop.reached > 0)
+    const server = await open({ clock, server: true, dataDir: busy.dataDir, content: counting })
+    const there = baseAt(server, { ...base.params, name: base.name })
+    await fill(there, 30, 50)
+    for (let turn = 0; turn < 200; turn++) await server.send('GET /readyz')
+    expect(asked).toBeLessThanOrEqual(3)
+    stop.open()
+    await settling
+    for (let turn = 0; turn < 10 && spaceOf(busy.dataDir, base).unfitted > 0; turn++) {
+      clock.advance(60_000)
+      await server.settle()
+    }
+    expect(spaceOf(busy.dataDir, base)).toMatchObject({ unfitted: 0 })
+  })
+
+  test('for a fault of the store is told once, and tried again later', async () => {
+    const clock = new TestClock()
+    let faults = 0
+    const wb = await open({
+      clock,
+      server: true,
+      content: withSpaces(spaces => ({
+        async passages(...args) {
+          if (faults++ < 1) throw new Error('the disk is gone')
+          return spaces.passages(...args)
+        },
+      })),
+    })
+    const base = await makeBase(wb)
+    await fill(base, 0, 30)
+    await until(() => wb.complaints.length > 0)
+    for (let turn = 0; turn < 200; turn++) await wb.send('GET /readyz')
+    expect(wb.complaints).toMatchObject([{ message: 'fit failed' }])
+    expect(await stateOf(base)).toBe('placeholder')
+    clock.advance(60_000)
+    await until(async () => (await stateOf(base)) === 'ready')
+  })
+})
+
+describe('ending and beginning', () => {
+  test.each(['passages', 'unstaged'] as const)(
+    'close during a fit leaves the old space in force, and nothing half done: %s',
+    async step => {
+      const stop = new Stop()
+      const wb = await open({
+        content: withSpaces(spaces => ({
+          async [step](...args: never[]) {
+            await stop.pass()
+            return (spaces[step] as (...args: never[]) => Promise<never[]>)(...args)
+          },
+        })),
+      })
+      const base = await makeBase(wb)
+      // More than is embedded in one step.
+      for (const from of [0, 300])
+        await wb.call(records.upsert, {
+          params: base.params,
+          body: {
+            records: Array.from({ length: 300 }, (_, n) => ({ id: `${from + n}`, text: sentence(from + n) })),
+          },
+        })
+      const found = await base.search('panel heats', { hybrid: false })
+      stop.close()
+      void wb.settle()
+      await until(() => stop.reached > 0)
+      const closing = wb.close()
+      stop.open()
+      await closing
+      expect(spaceOf(wb.dataDir, base)).toMatchObject({ generation: 0, records: 600 })
+      const file = storeFile(wb.dataDir)
+      expect(file.collection(base.params.workspaceId, base.name)).toMatchObject({
+        staging: 0,
+        lease_owner: null,
+      })
+      expect(file.tables().filter(name => name.startsWith('vec_'))).toHaveLength(1)
+      const next = await open({ dataDir: wb.dataDir })
+      const there = baseAt(next, { ...base.params, name: base.name })
+      expect(await there.search('panel heats', { hybrid: false })).toEqual(found)
+    },
+  )
+
+  test('a server takes up at its start what a command left unfitted', async () => {
+    const command = await open()
+    const base = await makeBase(command)
+    await fill(base, 0, 30)
+    expect(await command.runtime.pending()).toBe(1)
+    await command.close()
+    const server = await open({ dataDir: command.dataDir, server: true })
+    const there = baseAt(server, { ...base.params, name: base.name })
+    await until(async () => (await stateOf(there)) === 'ready')
+    expect(await server.runtime.pending()).toBe(0)
+  })
+
+  test('a server takes up a fit whose process was killed, when its lease has run out', async () => {
+    const clock = new TestClock()
+    const command = await open({ clock })
+    const base = await makeBase(command)
+    await fill(base, 0, 30)
+    const killed = await open({
+      clock,
+      dataDir: command.dataDir,
+      content: withSpaces(spaces => ({
+        async passages() {
+          throw new Error('killed')
+        },
+        async release() {},
+        lease: spaces.lease,
+      })),
+    })
+    await killed.settle()
+    const server = await open({ clock, dataDir: command.dataDir, server: true })
+    const there = baseAt(server, { ...base.params, name: base.name })
+    await server.settle()
+    expect(await stateOf(there)).toBe('placeholder')
+    await until(async () => {
+      clock.advance(10_000)
+      return (await stateOf(there)) === 'ready'
+    })
+  })
+
+  test('a new knowledge base of an old name has a space of its own', async () => {
+    const wb = await open()
+    const { workspaceId } = await makeWorkspace(wb)
+    const first = await makeBase(wb, { workspaceId, name: 'again' })
+    await fill(first, 0, 30)
+    await wb.settle()
+    await first.search('rotor', { hybrid: false })
+    await first.delete()
+    const second = await makeBase(wb, { workspaceId, name: 'again' })
+    const texts = ['Soup of carrots.', 'Bread with butter.', 'Tea and honey.', 'Rice with beans.']
+    for (const [n, text] of [...texts, ...texts, ...texts].entries())
+      await second.ingest(`${text} Dish ${n}.`)
+    await wb.settle()
+    const fresh = await open({ dataDir: wb.dataDir })
+    const there = baseAt(fresh, { ...second.params, name: 'again' })
+    expect(await second.search('carrots', { hybrid: false })).toEqual(
+      await there.search('carrots', { hybrid: false }),
+    )
+  })
+})
+
+describe('a space of another provider', () => {
+  test.each([
+    ['on the spot', false],
+    ['with threads', true],
+  ])('is never fitted, nor its vectors replaced, %s', async (_, threads) => {
+    const clock = new TestClock()
+    const wb = await open({ server: true, threads, clock })
+    const { workspaceId } = await makeWorkspace(wb)
+    const { embeddingServiceId } = await makeMockService(wb, workspaceId, { embeddingDimension: 128 })
+    const base = await makeBase(wb, { workspaceId, embeddingServiceId })
+    const beside = await makeBase(wb, { workspaceId })
+    await Promise.all([fill(base, 0, 30), fill(beside, 0, 30)])
+    const before = storeFile(wb.dataDir).vectors(workspaceId, base.name)
+    expect(before.size).toBe(30)
+    clock.advance(quietMs)
+    await until(async () => (await stateOf(beside)) === 'ready')
+    await wb.settle()
+    expect(await wb.runtime.pending()).toBe(0)
+    const file = storeFile(wb.dataDir)
+    expect(file.vectors(workspaceId, base.name)).toEqual(before)
+    expect(file.collection(workspaceId, base.name)).toMatchObject({ generation: 0, fitted: 0 })
+    expect(await base.show()).not.toHaveProperty('embedder')
+    const again = await open({ dataDir: wb.dataDir })
+    await again.settle()
+    expect(storeFile(wb.dataDir).vectors(workspaceId, base.name)).toEqual(before)
+    const vector = [1, ...Array<number>(127).fill(0)]
+    expect(await wb.call(kb.search, { params: base.params, body: { vector, topK: 1 } })).toHaveLength(1)
+  })
+})
