@@ -1,17 +1,25 @@
 /**
- * kill -9 of a server at random moments of an ingest; every acknowledged document must be there afterwards.
+ * kill -9 of a server at random moments of an ingest, while it also fits: every acknowledged document must be there
+ * afterwards with all its chunks, and nothing may be there by half.
  *
  * npm run bench:durability -- [--rounds 50] [--seed 1]
  */
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
+import Database from 'better-sqlite3'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 
 const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
 })
 const rounds = Number(values.rounds)
-const documentsPerRound = 400
-const killWithinMs = 600
+/** More than a round takes in. */
+const documentsMax = 20_000
+const lastDocuments = 400
+/** After the first acknowledgement. */
+const killWithinMs = 500
 
 /** Numbers from 0 to 1, the same for a seed. @see mulberry32 */
 function random(seed: number): () => number {
@@ -33,32 +41,98 @@ function textOf(round: number, at: number): string {
   return `Document ${at} of round ${round}. `.repeat(1 + (at % 40))
 }
 
-/** Ingest until the stream breaks; ids in the order of their acknowledgement. */
-async function ingest(server: Server, base: string, round: number): Promise<string[]> {
+function* linesOf(round: number, count: number): Generator<string> {
+  for (let at = 0; at < count; at++) yield `${JSON.stringify({ text: textOf(round, at) })}\n`
+}
+
+interface Ingesting {
+  /** Ids in the order of their acknowledgement. */
+  readonly acknowledged: string[]
+  /** Resolves with the first of them. */
+  readonly began: Promise<void>
+  /** Resolves when the stream ends or breaks. */
+  readonly ended: Promise<void>
+}
+
+/** Send documents as one stream, and note what is acknowledged while it runs. */
+function ingest(server: Server, base: string, round: number, count: number): Ingesting {
   const acknowledged: string[] = []
-  const lines = Array.from({ length: documentsPerRound }, (_, at) =>
-    JSON.stringify({ text: textOf(round, at) }),
-  )
-  try {
-    const response = await fetch(`${server.url}${base}/ingest/batch`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/x-ndjson' },
-      body: lines.join('\n'),
-    })
+  const { promise: began, resolve: begin } = withResolvers()
+  const { promise: ended, resolve: end } = withResolvers()
+  const sent = request(`${server.url}${base}/ingest/batch`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/x-ndjson' },
+  })
+  sent.on('error', end).on('response', answer => {
     let rest = ''
-    const decoder = new TextDecoder()
-    for await (const part of response.body!) {
-      const complete = (rest + decoder.decode(part, { stream: true })).split('\n')
+    answer.setEncoding('utf8').on('error', end).on('close', end)
+    answer.on('data', (part: string) => {
+      const complete = (rest + part).split('\n')
       rest = complete.pop()!
       for (const line of complete) {
         const outcome = JSON.parse(line) as Outcome
         if (outcome.status === 201) acknowledged.push(outcome.document!.documentId)
       }
-    }
-  } catch {
-    // The connection breaks when the server is killed; what was read before counts.
+      if (acknowledged.length > 0) begin()
+    })
+  })
+  Readable.from(linesOf(round, count)).pipe(sent)
+  return { acknowledged, began, ended }
+}
+
+function withResolvers() {
+  let resolve = () => {}
+  const promise = new Promise<void>(done => {
+    resolve = done
+  })
+  return { promise, resolve }
+}
+
+/** What the file of the store says of itself. */
+function inspect(dataDir: string, acknowledged: readonly string[]) {
+  const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })
+  try {
+    return database.transaction(() => {
+      const count = (sql: string) => database.prepare(`SELECT count(*) FROM ${sql}`).pluck().get() as number
+      const whole = database
+        .prepare(
+          `SELECT 1 FROM documents d WHERE documentId = ? AND body ->> '$.status' = 'ready' AND body ->> '$.chunkTotal' =
+            (SELECT count(*) FROM record WHERE document_id = d.documentId)`,
+        )
+        .pluck()
+      const collection = database.prepare('SELECT id, generation, records FROM collection').get() as {
+        id: number
+        generation: number
+        records: number
+      }
+      const vectors = `vec_${collection.id}_${collection.generation}`
+      const faults = [
+        database.pragma('integrity_check', { simple: true }) !== 'ok',
+        count('record') !== collection.records,
+        count(`record r JOIN ${vectors} USING (record)`) !== collection.records,
+        count(vectors) !== collection.records,
+        count(`fts_${collection.id} WHERE fts_${collection.id} MATCH 'document'`) !== collection.records,
+        count('record WHERE document_id NOT IN (SELECT documentId FROM documents)') > 0,
+        count(
+          `documents d WHERE body ->> '$.chunkTotal' <> (SELECT count(*) FROM record WHERE document_id = d.documentId)`,
+        ) > 0,
+      ]
+      return {
+        lost: acknowledged.filter(id => whole.get(id) === undefined).length,
+        isSound: !faults.includes(true),
+        generation: collection.generation,
+      }
+    })()
+  } finally {
+    database.close()
   }
-  return acknowledged
+}
+
+/** As if the lease of the killed process had run out, so that the next one fits again. */
+function endLease(dataDir: string): void {
+  const database = new Database(join(dataDir, 'workbase.db'))
+  database.prepare('UPDATE collection SET lease_until = 0').run()
+  database.close()
 }
 
 const dataDir = temporaryFolder()
@@ -71,34 +145,38 @@ const bases = `/api/v1/workspaces/${workspaceId}/knowledge-bases`
 const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POST', bases, { name: 'kill' })
 const base = `${bases}/${knowledgeBaseId}`
 
-let acknowledged = 0
-let lost = 0
-let unsearchable = 0
-let killedMidway = 0
+const acknowledged: string[] = []
+const wrong = { lost: 0, unsound: 0, unfound: 0 }
 for (let round = 0; round < rounds; round++) {
-  const ingesting = ingest(server, base, round)
+  const ingesting = ingest(server, base, round, documentsMax)
+  await ingesting.began
   await new Promise(resolve => setTimeout(resolve, next() * killWithinMs))
   process.kill(server.pid, 'SIGKILL')
-  const ids = await ingesting
-  if (ids.length > 0 && ids.length < documentsPerRound) killedMidway++
-  acknowledged += ids.length
+  await ingesting.ended
+  if (ingesting.acknowledged.length === documentsMax) throw new Error('the kill came after the last document')
+  acknowledged.push(...ingesting.acknowledged)
+  endLease(dataDir)
   server = await startServer(dataDir)
-  for (const id of ids) {
-    const document = await call<{ status: string; chunkTotal: number }>(
-      server,
-      'GET',
-      `${base}/documents/${id}`,
-    ).catch(() => undefined)
-    if (document?.status !== 'ready') lost++
-    const chunks = await call<unknown[]>(server, 'GET', `${base}/documents/${id}/chunks`).catch(() => [])
-    if (chunks.length !== document?.chunkTotal) unsearchable++
-  }
+  const { lost, isSound } = inspect(dataDir, acknowledged)
+  wrong.lost += lost
+  if (!isSound) wrong.unsound++
+  const last = acknowledged.at(-1)!
+  const [chunk] = await call<{ text: string }[]>(server, 'GET', `${base}/documents/${last}/chunks`)
+  const hits = await call<{ payload: { documentId: string } }[]>(server, 'POST', `${base}/search`, {
+    text: chunk!.text.slice(0, 100),
+    filter: { documentId: last },
+  })
+  if (hits.length === 0) wrong.unfound++
 }
-const last = await ingest(server, base, rounds)
+const final = ingest(server, base, rounds, lastDocuments)
+await final.ended
+const { generation } = inspect(dataDir, acknowledged)
 await server.stop()
 remove(dataDir)
 console.log(
-  `${rounds} kills, ${killedMidway} of them midway: ${acknowledged} documents acknowledged, ${lost} lost, ` +
-    `${unsearchable} without their chunks; the next ingest took ${last.length} of ${documentsPerRound}`,
+  `${rounds} kills: ${acknowledged.length} documents acknowledged, ${wrong.lost} lost; the store was unsound ` +
+    `${wrong.unsound} times, the last document was not found ${wrong.unfound} times; ${generation} spaces were fitted; ` +
+    `the next ingest took ${final.acknowledged.length} of ${lastDocuments}`,
 )
-if (lost > 0 || unsearchable > 0 || last.length !== documentsPerRound) process.exitCode = 1
+if (Object.values(wrong).some(count => count > 0) || final.acknowledged.length !== lastDocuments)
+  process.exitCode = 1

@@ -10,7 +10,8 @@ const fitRecordsMin = 10
 /** Share of unfitted chunks at which a refit does not wait for quiet. */
 const unfittedShareMax = 0.2
 const quietMs = 2_000
-const leaseMs = 120_000
+/** Longer than a fit takes; after it, others take up what a killed process left. */
+const leaseMs = 30_000
 /** Pause after a fit that another process does, or that failed. */
 const retryMs = 10_000
 const stageSlice = 512

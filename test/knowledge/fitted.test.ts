@@ -7,7 +7,7 @@ import { fill, Stop, sentence, spaceOf, withSpaces } from '../harness/spaces.ts'
 import { storeFile } from '../harness/store.ts'
 
 const quietMs = 2_000
-const leaseMs = 120_000
+const leaseMs = 30_000
 
 /** What a fit needs the passages for can be held up. */
 function stoppable(stop: Stop) {

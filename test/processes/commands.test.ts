@@ -1,0 +1,141 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, test } from 'vitest'
+import { type Ended, type Place, place } from '../commands/wb.ts'
+import { sentence } from '../harness/spaces.ts'
+
+/** Faults that a store must never have, as rows of a query each. */
+const faults = [
+  'SELECT 1 FROM collection c WHERE records <> (SELECT count(*) FROM record WHERE collection = c.id)',
+  'SELECT 1 FROM record WHERE document_id NOT IN (SELECT documentId FROM documents)',
+  `SELECT 1 FROM documents d
+    WHERE body ->> '$.chunkTotal' <> (SELECT count(*) FROM record WHERE document_id = d.documentId)`,
+]
+
+function inStore<T>(dataDir: string, read: (database: Database.Database) => T): T {
+  const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })
+  try {
+    return read(database)
+  } finally {
+    database.close()
+  }
+}
+
+function requireSound(dataDir: string): void {
+  inStore(dataDir, database => {
+    expect(database.pragma('integrity_check', { simple: true })).toBe('ok')
+    for (const fault of faults) expect(database.prepare(fault).all(), fault).toEqual([])
+  })
+}
+
+async function succeed(running: Promise<Ended>): Promise<string> {
+  const { status, stdout, stderr } = await running
+  expect({ status, stderr }).toMatchObject({ status: 0 })
+  return stdout
+}
+
+/** A data directory with a knowledge base of a few documents. */
+async function filled(): Promise<Place> {
+  const here = place()
+  for (let n = 0; n < 3; n++) writeFileSync(join(here.home, `note${n}.md`), sentence(n))
+  const notes = [0, 1, 2].map(n => join(here.home, `note${n}.md`))
+  await succeed(here.wb(['kb', 'ingest', 'notes', ...notes, '--create']))
+  return here
+}
+
+describe('twenty commands at once on one data directory', () => {
+  test.each(['with no server', 'beside a server'])('%s', { timeout: 120_000 }, async way => {
+    const here = await filled()
+    const server = way === 'beside a server' ? await here.serve() : undefined
+    const numbers = [0, 1, 2, 3, 4]
+    const commands = numbers.flatMap(n => [
+      here.wb(['kb', 'list', '--json']),
+      here.wb(['kb', 'search', 'notes', 'the wing flutters', '--json']),
+      here.wb(['kb', 'ingest', 'notes', '-', '--name', `late${n}.txt`], { input: sentence(100 + n) }),
+      here.wb(['kb', 'create', `base${n}`]),
+    ])
+    const ended = await Promise.all(commands)
+    expect(ended.filter(({ status }) => status !== 0)).toEqual([])
+    for (const { stdout } of ended.filter((_, at) => at % 4 === 1))
+      expect((JSON.parse(stdout) as unknown[]).length).toBeGreaterThanOrEqual(1)
+    const bases = JSON.parse(await succeed(here.wb(['kb', 'list', '--json']))) as { name: string }[]
+    expect(bases.map(({ name }) => name).sort()).toEqual([...numbers.map(n => `base${n}`), 'notes'])
+    const documents = JSON.parse(await succeed(here.wb(['documents', 'list', 'notes', '--json']))) as {
+      status: string
+      sourceFilename: string
+    }[]
+    expect(documents.map(({ status }) => status)).toEqual(Array(8).fill('ready'))
+    server?.process.kill('SIGTERM')
+    expect((await server?.ended)?.status ?? 0).toBe(0)
+    requireSound(here.dataDir)
+  })
+
+  test('on a fresh directory, which all of them make', { timeout: 120_000 }, async () => {
+    const here = place()
+    const names = Array.from({ length: 8 }, (_, n) => `place${n}`)
+    const ended = await Promise.all(names.map(name => here.wb(['workspaces', 'create', name])))
+    expect(ended.filter(({ status }) => status !== 0)).toEqual([])
+    const stored = inStore(here.dataDir, database =>
+      database.prepare('SELECT name FROM workspaces ORDER BY name').pluck().all(),
+    )
+    expect(stored).toEqual(names)
+    requireSound(here.dataDir)
+  })
+})
+
+describe('kill -9', () => {
+  test('of an ingest with no server: the same line again completes it', { timeout: 120_000 }, async () => {
+    const here = place()
+    const total = 600
+    const corpus = join(here.home, 'corpus.jsonl')
+    const lines = Array.from({ length: total }, (_, n) =>
+      JSON.stringify({ _id: `${n}`, title: `Run ${n}`, text: sentence(n).repeat(1 + (n % 20)) }),
+    )
+    writeFileSync(corpus, lines.join('\n'))
+    const line = ['kb', 'ingest', 'runs', corpus, '--create']
+    const stored = () => {
+      try {
+        return inStore(
+          here.dataDir,
+          db => db.prepare('SELECT count(*) FROM documents').pluck().get() as number,
+        )
+      } catch {
+        return 0
+      }
+    }
+    const child = spawn(process.execPath, [resolve('bin/run.js'), ...line], {
+      cwd: here.home,
+      env: here.env,
+      stdio: 'ignore',
+    })
+    const exited = once(child, 'exit')
+    while (stored() < 50 && child.exitCode === null) await new Promise(done => setTimeout(done, 2))
+    child.kill('SIGKILL')
+    expect(await exited).toEqual([null, 'SIGKILL'])
+    const before = stored()
+    expect(before).toBeLessThan(total)
+    requireSound(here.dataDir)
+    await succeed(here.wb(line))
+    expect(stored()).toBe(total)
+    requireSound(here.dataDir)
+    const [hit] = JSON.parse(
+      await succeed(here.wb(['kb', 'search', 'runs', `run ${total - 1} of the tunnel`, '--json'])),
+    ) as { payload: { title: string } }[]
+    expect(hit!.payload.title).toBe(`Run ${total - 1}`)
+  })
+
+  test('of a server in the middle of ingest and fit: what it acknowledged is there, whole', {
+    timeout: 120_000,
+  }, async () => {
+    const child = spawn(process.execPath, ['--import', 'tsx', 'bench/durability.ts', '--rounds', '5'])
+    const said: string[] = []
+    child.stdout.on('data', part => said.push(String(part)))
+    const [status] = (await once(child, 'exit')) as [number | null]
+    const words = said.join('')
+    expect(words).toMatch(/^5 kills: [1-9]\d+ documents acknowledged, 0 lost; the store was unsound 0 times/)
+    expect({ status, words }).toMatchObject({ status: 0 })
+  })
+})
