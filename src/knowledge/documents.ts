@@ -213,7 +213,10 @@ export class Documents {
         vector: embedded.vectors[at]!,
       }))
       const change = { op: 'upsert' as const, ...context.key, generation: embedded.generation, records }
-      if ((await context.store.write([change], [])).ok) return
+      const isThere = { op: 'require' as const, table: tables.documents, key: keyOf(document.after) }
+      const outcome = await context.store.write([change], [isThere])
+      if (outcome.ok) return
+      if (outcome.at === 0) throw documentNotFound(document.after.documentId)
     }
     throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
   }

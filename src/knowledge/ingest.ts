@@ -12,13 +12,15 @@ import type { Services } from '../workspaces/services.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import { documentPayload } from './documents.ts'
 import type { PassageOps, Prepared } from './passages.ts'
-import { collectionGone, spaceAttemptsMax, titleOf } from './records.ts'
+import { collectionGone, titleOf } from './records.ts'
 import type { Space } from './space.ts'
 
 /** Texts up to this length are hashed on the spot; it takes under a millisecond. */
 const hashHereChars = 250_000
 /** Documents of one file name that are looked at; more is not a name any more. */
 const namesakesMax = 1_000
+/** Each attempt but the last lost against another write, of which as many as this at once are not expected. */
+const attemptsMax = 100
 
 export type IngestResult =
   | { readonly kind: 'ingested'; readonly document: Document; readonly chunks: number }
@@ -70,18 +72,20 @@ export class Ingestion {
     body: Ingest,
     caller: Caller,
   ): Promise<IngestResult> {
-    for (let attempt = 0; attempt < spaceAttemptsMax; attempt++) {
+    let prepared: Prepared | undefined
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
       const intake = await this.accept(context, body)
       if ('kind' in intake) return intake
-      const prepared = await this.prepare(intake, caller)
+      prepared ??= await this.prepare(intake, caller)
       const written = await this.write(intake, prepared)
-      if (written) {
+      if (typeof written === 'object') {
         this.parts.ingested(context)
         return written
       }
+      if (written === 'space moved') prepared = undefined
     }
-    throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+    throw new WbError('conflict', 'other writes kept coming first; nothing was written')
   }
 
   /** Compare with what is there; ends here when the text or its name is known. @see contract 11.4 */
@@ -89,8 +93,10 @@ export class Ingestion {
     const { workspaceId, knowledgeBaseId } = context.base
     const contentHash =
       body.text.length <= hashHereChars ? sha256(body.text) : await this.parts.index.run('hash', body.text)
-    const ingestKey = `${knowledgeBaseId}::${contentHash}`
-    const nameKey = body.sourceFilename ? `${knowledgeBaseId}::${body.sourceFilename}` : null
+    // Ids of knowledge bases may repeat in another workspace.
+    const domain = `${workspaceId}:${knowledgeBaseId}:`
+    const ingestKey = `${domain}:${contentHash}`
+    const nameKey = body.sourceFilename ? `${domain}:${body.sourceFilename}` : null
     const same = await this.withIngestKey(ingestKey)
     if (same) return { kind: 'existing', document: shown(same), outcome: 'duplicate' }
     const namesakes = await this.namesakes(context, body.sourceFilename)
@@ -98,11 +104,11 @@ export class Ingestion {
     if (rival && !body.overwriteOnNameConflict)
       return { kind: 'existing', document: shown(rival), outcome: 'name_conflict' }
     const documentId = body.documentId ?? newId()
-    const taken =
-      body.documentId &&
-      (await this.parts.rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId]))
-    if (taken) throw idTaken(documentId)
-    return { context, body, documentId, contentHash, ingestKey, nameKey, replaced: namesakes }
+    const taken = body.documentId && (await this.withId(context, documentId))
+    if (taken && taken.status !== 'failed') throw idTaken(documentId)
+    const isNamesake = namesakes.some(row => row.documentId === documentId)
+    const replaced = taken && !isNamesake ? [...namesakes, taken] : namesakes
+    return { context, body, documentId, contentHash, ingestKey, nameKey, replaced }
   }
 
   private async prepare(intake: Intake, caller: Caller): Promise<Prepared> {
@@ -127,41 +133,27 @@ export class Ingestion {
     }
   }
 
-  /** Undefined: the space moved, or an equal text or name came first; begin again. */
-  private async write(intake: Intake, prepared: Prepared): Promise<IngestResult | undefined> {
-    const { context, replaced } = intake
-    const { workspaceId, knowledgeBaseId } = context.base
+  /** A word in place of a result: another write came first, begin again. */
+  private async write(
+    intake: Intake,
+    prepared: Prepared,
+  ): Promise<IngestResult | 'space moved' | 'rival came first'> {
+    const { context } = intake
     const now = timestamp(this.parts.clock)
-    const row = this.row(intake, {
+    const document = this.row(intake, {
       status: 'ready',
       chunkTotal: prepared.chunks.length,
       ingestedAt: now,
       updatedAt: now,
     })
-    const drops = replaced.map(
-      (old): ContentWrite => ({ op: 'deleteDocument', ...context.key, documentId: old.documentId }),
-    )
-    const rows: Write[] = [
-      { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
-      ...replaced.map(
-        (old): Write => ({
-          op: 'delete',
-          table: tables.documents,
-          key: [workspaceId, knowledgeBaseId, old.documentId],
-        }),
-      ),
-      {
-        op: 'insert',
-        table: tables.documents,
-        row: { ...row, ingestKey: intake.ingestKey, nameKey: intake.nameKey },
-      },
-    ]
-    const records = recordsOf(row, prepared)
+    const { ingestKey, nameKey } = intake
+    const unit = replacing(context, intake.replaced, { ...document, ingestKey, nameKey })
+    const records = recordsOf(document, prepared)
     const upsert: ContentWrite = { op: 'upsert', ...context.key, generation: prepared.generation, records }
-    const outcome = await context.store.write([...drops, upsert], rows)
-    if (outcome.ok) return { kind: 'ingested', document: row, chunks: records.length }
-    await this.refuse(intake, outcome, rows.length)
-    return undefined
+    const outcome = await context.store.write([...unit.changes, upsert], unit.rows)
+    if (outcome.ok) return { kind: 'ingested', document, chunks: records.length }
+    await this.refuse(intake, outcome, unit.rows.length)
+    return outcome.at >= unit.rows.length ? 'space moved' : 'rival came first'
   }
 
   private async refuse(intake: Intake, outcome: Outcome & { ok: false }, rows: number): Promise<void> {
@@ -173,11 +165,12 @@ export class Ingestion {
 
   /** Keep a trace of what could not be ingested; it stands in nobody's way when it is sent again. */
   private async keepFailed(intake: Intake, error: unknown): Promise<void> {
+    const { context } = intake
     const errorMessage = error instanceof WbError ? error.message : 'the text could not be ingested'
     const row = this.row(intake, { status: 'failed', errorMessage, updatedAt: timestamp(this.parts.clock) })
-    await this.parts.rows.atomic([
-      { op: 'insert', table: tables.documents, row: { ...row, ingestKey: null, nameKey: null } },
-    ])
+    const earlier = intake.replaced.filter(({ status }) => status === 'failed')
+    const unit = replacing(context, earlier, { ...row, ingestKey: null, nameKey: null })
+    await context.store.write(unit.changes, unit.rows)
   }
 
   private row(intake: Intake, state: Partial<Document> & Pick<Document, 'status' | 'updatedAt'>): Document {
@@ -201,6 +194,11 @@ export class Ingestion {
     }
   }
 
+  private async withId({ base }: BaseContext, documentId: string): Promise<DocumentRow | undefined> {
+    const key = [base.workspaceId, base.knowledgeBaseId, documentId]
+    return (await this.parts.rows.get(tables.documents, key))?.row
+  }
+
   private async withIngestKey(ingestKey: string): Promise<DocumentRow | undefined> {
     const [stored] = await this.parts.rows.list(tables.documents, {
       index: 'byIngestKey',
@@ -219,6 +217,25 @@ export class Ingestion {
       limit: namesakesMax,
     })
     return found.map(stored => stored.row)
+  }
+}
+
+/** A document in the place of others, as long as its knowledge base is there. */
+function replacing(
+  { base, key }: BaseContext,
+  replaced: readonly DocumentRow[],
+  row: DocumentRow,
+): { rows: Write[]; changes: ContentWrite[] } {
+  const place = [base.workspaceId, base.knowledgeBaseId]
+  return {
+    rows: [
+      { op: 'require', table: tables.knowledgeBases, key: place },
+      ...replaced.map(
+        ({ documentId }): Write => ({ op: 'delete', table: tables.documents, key: [...place, documentId] }),
+      ),
+      { op: 'insert', table: tables.documents, row },
+    ],
+    changes: replaced.map(({ documentId }) => ({ op: 'deleteDocument', ...key, documentId })),
   }
 }
 

@@ -1,0 +1,445 @@
+import { describe, expect, test } from 'vitest'
+import { documents } from '../../src/contract/documents.ts'
+import { kb } from '../../src/contract/knowledge.ts'
+import type { Outbound } from '../../src/models/outbound.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
+import { type Opened, open } from '../harness/runtime.ts'
+import { sentence } from '../harness/spaces.ts'
+import { storeFile } from '../harness/store.ts'
+
+const lexical = { lexicalWeight: 1 }
+
+/** A provider whose answers are made here: vectors of three numbers, or a failure. */
+function provider() {
+  const state = { failing: false, calls: 0, before: async () => {} }
+  const outbound: Outbound = async (_url, init) => {
+    state.calls++
+    await state.before()
+    if (state.failing) return new Response('out of order', { status: 400 })
+    const { input } = JSON.parse(String(init.body)) as { input: string[] }
+    const data = input.map((text, index) => ({ object: 'embedding', index, embedding: [1, text.length, 0] }))
+    return Response.json({ object: 'list', model: 'm', data, usage: { prompt_tokens: 1, total_tokens: 1 } })
+  }
+  return { state, outbound }
+}
+
+/** A knowledge base whose vectors come from that provider. */
+async function hostedBase(wb: Opened): Promise<Base> {
+  const { workspaceId } = await makeWorkspace(wb)
+  const { embeddingServiceId } = await makeMockService(wb, workspaceId, {
+    provider: 'ollama',
+    modelName: 'm',
+  })
+  return makeBase(wb, { workspaceId, embeddingServiceId })
+}
+
+/** Documents, records and the index agree, and hold these texts. */
+async function requireWhole(wb: Opened, base: Base, texts: readonly string[]): Promise<void> {
+  const ready = (await base.documents()).filter(({ status }) => status === 'ready')
+  expect(ready).toHaveLength(texts.length)
+  const { workspaceId } = base.params
+  const file = storeFile(wb.dataDir)
+  const collection = file.collection(workspaceId, base.name)!
+  const stored = file.all('SELECT document_id AS id, text FROM record WHERE collection = ?', collection.id)
+  expect(stored.map(({ text }) => text).sort()).toEqual([...texts].sort())
+  expect(new Set(stored.map(({ id }) => id))).toEqual(new Set(ready.map(({ documentId }) => documentId)))
+  expect(file.vectors(workspaceId, base.name).size).toBe(texts.length)
+  expect(file.one(`SELECT count(*) AS n FROM fts_${collection.id}`).n).toBe(texts.length)
+}
+
+describe('one text', () => {
+  test('document, chunks and full text are visible together, or not yet', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    let looking = true
+    const looks: number[][] = []
+    const watch = (async () => {
+      const file = storeFile(wb.dataDir)
+      while (looking) {
+        looks.push(
+          file.snapshot(() => {
+            const { id } = file.collection(base.params.workspaceId, base.name)!
+            return ['documents', `record WHERE collection = ${id}`, `vec_${id}_0`, `fts_${id}`].map(
+              from => file.one(`SELECT count(*) AS n FROM ${from}`).n as number,
+            )
+          }),
+        )
+        await new Promise(setImmediate)
+      }
+    })()
+    for (let n = 0; n < 20; n++) await base.ingest(sentence(n))
+    looking = false
+    await watch
+    expect(looks.length).toBeGreaterThan(20)
+    for (const [first, ...others] of looks) expect(others).toEqual([first, first, first])
+  })
+
+  test('white space alone ends ready, with no chunk', async () => {
+    const base = await makeBase(await open())
+    const { document, chunks } = await base.ingest(' \n\t ')
+    expect({ ...document, chunks }).toMatchObject({ status: 'ready', chunkTotal: 0, chunks: 0 })
+    expect(await base.search('anything')).toEqual([])
+    expect(await base.ingest(' \n\t ')).toMatchObject({ outcome: 'duplicate' })
+  })
+
+  test('metadata and visibleTo stand on every chunk; reserved keys are ours', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const text = Array.from({ length: 60 }, (_, n) => sentence(n)).join(' ')
+    const { document } = await base.ingest(text, {
+      metadata: { title: 'Runs', year: 1958, checked: true, remark: null },
+      visibleTo: ['zoe', 'ann', 'zoe'],
+    })
+    const params = { ...base.params, documentId: document.documentId }
+    const chunks = await wb.call(documents.chunks, { params })
+    expect(chunks.length).toBeGreaterThan(2)
+    chunks.forEach((chunk, chunkIndex) => {
+      expect(chunk.payload).toEqual({
+        title: 'Runs',
+        year: 1958,
+        checked: true,
+        remark: null,
+        visible_to: ['ann', 'zoe'],
+        knowledgeBaseId: base.params.knowledgeBaseId,
+        documentId: document.documentId,
+        chunkIndex,
+        'chunker.id': 'sentence:1',
+        chunkText: chunk.text,
+      })
+    })
+  })
+
+  test.each([
+    [{ maxChars: 100, overlapChars: 100 }, 'overlapChars'],
+    [{ maxChars: 100, minChars: 100 }, 'minChars'],
+  ])(
+    'an override that makes no chunker is invalid_chunker, and the document is kept as failed: %j',
+    async (chunker, option) => {
+      const wb = await open()
+      const base = await makeBase(wb)
+      await expect(base.ingest('Some text.', { chunker })).rejects.toMatchObject({
+        code: 'invalid_chunker',
+        message: expect.stringContaining(option),
+      })
+      const [document] = await base.documents()
+      expect(document).toMatchObject({ status: 'failed', chunkTotal: null, ingestedAt: null })
+      expect(document!.errorMessage).toContain(option)
+      await requireWhole(wb, base, [])
+      expect((await base.ingest('Some text.')).document.status).toBe('ready')
+    },
+  )
+
+  test('S7.3-conflict: an id that is taken changes nothing', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const { document } = await base.ingest('The first.', { sourceFilename: 'a.md' })
+    const before = storeFile(wb.dataDir).dump()
+    const { documentId } = document
+    for (const fields of [
+      { documentId },
+      { documentId, sourceFilename: 'a.md', overwriteOnNameConflict: true },
+    ])
+      await expect(base.ingest('The second.', fields)).rejects.toMatchObject({ code: 'conflict' })
+    expect(storeFile(wb.dataDir).dump()).toBe(before)
+  })
+
+  test('S7.3-conflict: of two texts that claim one id at once, one gets it', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const documentId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
+    const outcomes = await Promise.allSettled([
+      base.ingest('The first.', { documentId }),
+      base.ingest('The second.', { documentId }),
+    ])
+    expect(outcomes.map(({ status }) => status).sort()).toEqual(['fulfilled', 'rejected'])
+    expect(outcomes.find(({ status }) => status === 'rejected')).toMatchObject({
+      reason: { code: 'conflict' },
+    })
+    expect(await base.documents()).toHaveLength(1)
+  })
+})
+
+describe('known texts and names', () => {
+  test.each([2, 20])(
+    '%i concurrent ingests of one text make one document, the others are duplicates of it',
+    async count => {
+      const wb = await open()
+      const base = await makeBase(wb)
+      const outcomes = await Promise.all(
+        Array.from({ length: count }, (_, n) => base.ingest('One text.', { sourceFilename: `${n}.md` })),
+      )
+      const made = outcomes.filter(({ outcome }) => outcome === undefined)
+      expect(made).toHaveLength(1)
+      const { documentId } = made[0]!.document
+      for (const { document, outcome } of outcomes.filter(one => one !== made[0]))
+        expect({ outcome, id: document.documentId }).toEqual({ outcome: 'duplicate', id: documentId })
+      await requireWhole(wb, base, ['One text.'])
+    },
+  )
+
+  test('concurrent ingests of one text by two runtimes make one document', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const other = await open({ dataDir: wb.dataDir, threads: true })
+    const { params } = base
+    const texts = Array.from({ length: 10 }, (_, n) => sentence(n))
+    const outcomes = await Promise.all(
+      texts.flatMap(text => [base.ingest(text), other.call(documents.ingest, { params, body: { text } })]),
+    )
+    expect(outcomes.filter(one => 'outcome' in one && one.outcome === 'duplicate')).toHaveLength(10)
+    await requireWhole(wb, base, texts)
+  })
+
+  test('S1-07: a text of another workspace is no duplicate, not even under the same knowledge base id', async () => {
+    const wb = await open()
+    const theirs = await makeBase(wb)
+    const secret = await theirs.ingest('A secret text.', { sourceFilename: 'secret.md' })
+    const { knowledgeBaseId } = theirs.params
+    const mine = await makeBase(wb, { knowledgeBaseId })
+    expect(mine.params.workspaceId).not.toBe(theirs.params.workspaceId)
+    const probe = await mine.ingest('A secret text.')
+    expect(probe.outcome).toBeUndefined()
+    expect(probe.document.documentId).not.toBe(secret.document.documentId)
+    const named = await mine.ingest('Another text.', { sourceFilename: 'secret.md' })
+    expect(named.outcome).toBeUndefined()
+    expect(await theirs.documents()).toEqual([secret.document])
+  })
+
+  test('another text under a name that is there is a name conflict and changes nothing', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const { document } = await base.ingest('Old.', { sourceFilename: 'a.md' })
+    const before = storeFile(wb.dataDir).dump()
+    expect(await base.ingest('New.', { sourceFilename: 'a.md' })).toEqual({
+      document,
+      outcome: 'name_conflict',
+    })
+    expect(storeFile(wb.dataDir).dump()).toBe(before)
+  })
+
+  test('an overwrite takes the old away and puts the new in its place in one step', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const old = await base.ingest('Old words about kites.', { sourceFilename: 'a.md' })
+    const counts: unknown[] = []
+    let looking = true
+    const watch = (async () => {
+      const file = storeFile(wb.dataDir)
+      while (looking) {
+        counts.push(
+          file.snapshot(() =>
+            file.one('SELECT (SELECT count(*) FROM documents) AS d, (SELECT count(*) FROM record) AS r'),
+          ),
+        )
+        await new Promise(setImmediate)
+      }
+    })()
+    for (let n = 0; n < 10; n++)
+      await base.ingest(`New words about rockets, ${n}.`, {
+        sourceFilename: 'a.md',
+        overwriteOnNameConflict: true,
+      })
+    looking = false
+    await watch
+    expect(new Set(counts.map(row => JSON.stringify(row)))).toEqual(new Set(['{"d":1,"r":1}']))
+    await requireWhole(wb, base, ['New words about rockets, 9.'])
+    expect(await base.search('kites', lexical)).toEqual([])
+    const params = { ...base.params, documentId: old.document.documentId }
+    await expect(wb.call(documents.show, { params })).rejects.toMatchObject({ code: 'document_not_found' })
+  })
+
+  test.each([
+    ['onto a document', true],
+    ['onto nothing', false],
+  ])('twenty concurrent overwrites of one name leave one of them, whole: %s', async (_, isThere) => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    if (isThere) await base.ingest('Old.', { sourceFilename: 'a.md' })
+    const texts = Array.from({ length: 20 }, (_, n) => sentence(n))
+    const overwrite = { sourceFilename: 'a.md', overwriteOnNameConflict: true }
+    const outcomes = await Promise.all(texts.map(text => base.ingest(text, overwrite)))
+    expect(outcomes.map(({ outcome }) => outcome)).toEqual(Array(20).fill(undefined))
+    const [left, ...others] = await base.documents()
+    expect(others).toEqual([])
+    const at = outcomes.findIndex(({ document }) => document.documentId === left!.documentId)
+    await requireWhole(wb, base, [texts[at]!])
+  })
+
+  test('of twenty texts that claim one name at once, one gets it', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const texts = Array.from({ length: 20 }, (_, n) => sentence(n))
+    const outcomes = await Promise.all(texts.map(text => base.ingest(text, { sourceFilename: 'a.md' })))
+    expect(outcomes.filter(({ outcome }) => outcome === 'name_conflict')).toHaveLength(19)
+    expect(await base.documents()).toHaveLength(1)
+  })
+
+  test('a text that lost its name to another is not embedded anew', async () => {
+    const { state, outbound } = provider()
+    const wb = await open({ outbound })
+    const base = await hostedBase(wb)
+    let first = true
+    state.before = async () => {
+      if (!first) return
+      first = false
+      await base.ingest('The quicker one.', { sourceFilename: 'a.md' })
+    }
+    const slow = await base.ingest('The slower one.', {
+      sourceFilename: 'a.md',
+      overwriteOnNameConflict: true,
+    })
+    expect(slow.outcome).toBeUndefined()
+    expect(state.calls).toBe(2)
+    await requireWhole(wb, base, ['The slower one.'])
+  })
+})
+
+describe('a failed embedding', () => {
+  test('keeps a failed document; a retry succeeds and takes its place when it has its name', async () => {
+    const { state, outbound } = provider()
+    const wb = await open({ outbound })
+    const base = await hostedBase(wb)
+    state.failing = true
+    for (let attempt = 0; attempt < 3; attempt++)
+      await expect(base.ingest('Some text.', { sourceFilename: 'a.md' })).rejects.toMatchObject({
+        code: 'embedding_unavailable',
+      })
+    const failed = await base.documents()
+    expect(failed).toMatchObject([
+      { status: 'failed', sourceFilename: 'a.md', errorMessage: expect.any(String) },
+    ])
+    await requireWhole(wb, base, [])
+    state.failing = false
+    const { document } = await base.ingest('Some text.', { sourceFilename: 'a.md' })
+    expect(await base.documents()).toEqual([document])
+    await requireWhole(wb, base, ['Some text.'])
+  })
+
+  test('does not stand in the way of the same request, id and all', async () => {
+    const { state, outbound } = provider()
+    const wb = await open({ outbound })
+    const base = await hostedBase(wb)
+    const documentId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
+    state.failing = true
+    for (let attempt = 0; attempt < 2; attempt++)
+      await expect(base.ingest('Some text.', { documentId })).rejects.toMatchObject({
+        code: 'embedding_unavailable',
+      })
+    state.failing = false
+    const { document } = await base.ingest('Some text.', { documentId })
+    expect(document).toMatchObject({ documentId, status: 'ready' })
+    expect(await base.documents()).toEqual([document])
+  })
+
+  test('of an overwrite loses nothing of the old document', async () => {
+    const { state, outbound } = provider()
+    const wb = await open({ outbound })
+    const base = await hostedBase(wb)
+    const { document } = await base.ingest('Old.', { sourceFilename: 'a.md' })
+    state.failing = true
+    const overwrite = { sourceFilename: 'a.md', overwriteOnNameConflict: true }
+    await expect(base.ingest('New.', overwrite)).rejects.toMatchObject({ code: 'embedding_unavailable' })
+    expect((await base.documents()).filter(({ status }) => status === 'ready')).toEqual([document])
+    await requireWhole(wb, base, ['Old.'])
+    state.failing = false
+    expect(await base.ingest('New.', overwrite)).toMatchObject({ chunks: 1 })
+    await requireWhole(wb, base, ['New.'])
+  })
+})
+
+describe('what is deleted or changed meanwhile', () => {
+  test('a knowledge base that goes while a text is embedded: 404, and nothing is left', async () => {
+    const { state, outbound } = provider()
+    const wb = await open({ outbound })
+    const base = await hostedBase(wb)
+    state.before = () => base.delete()
+    await expect(base.ingest('Too late.')).rejects.toMatchObject({ code: 'knowledge_base_not_found' })
+    const file = storeFile(wb.dataDir)
+    expect(file.mentions('Too late.')).toEqual([])
+    expect(file.all('SELECT * FROM documents')).toEqual([])
+  })
+
+  test('a failure after the knowledge base went leaves no document of nobody', async () => {
+    const { state, outbound } = provider()
+    const wb = await open({ outbound })
+    const base = await hostedBase(wb)
+    state.failing = true
+    state.before = async () => {
+      state.before = async () => {}
+      await base.delete()
+    }
+    await expect(base.ingest('Too late.')).rejects.toThrow()
+    expect(storeFile(wb.dataDir).all('SELECT * FROM documents')).toEqual([])
+  })
+
+  test('PATCH of a document that is deleted meanwhile brings no chunk back', async () => {
+    const late: { run?: () => Promise<unknown> } = {}
+    const wb = await open({
+      content: store => ({
+        ...store,
+        async read(...args) {
+          const found = await store.read(...args)
+          const { run } = late
+          late.run = undefined
+          await run?.()
+          return found
+        },
+      }),
+    })
+    const base = await makeBase(wb)
+    const { document } = await base.ingest('A text about gliders.')
+    const params = { ...base.params, documentId: document.documentId }
+    late.run = () => wb.call(documents.delete, { params })
+    await expect(
+      wb.call(documents.update, { params, body: { metadata: { title: 'Gliders' } } }),
+    ).rejects.toMatchObject({ code: 'document_not_found' })
+    expect(await base.search('gliders')).toEqual([])
+    expect(storeFile(wb.dataDir).mentions('gliders')).toEqual([])
+  })
+})
+
+describe('changes of a document', () => {
+  test('metadata and visibleTo reach its chunks, lexical search finds the new title and not the old', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const { document } = await base.ingest('A passage on flight.', {
+      metadata: { title: 'Ornithopter', year: 1 },
+    })
+    await base.ingest('Another passage on flight.', { metadata: { title: 'Balloon' } })
+    const params = { ...base.params, documentId: document.documentId }
+    const before = await wb.call(documents.chunks, { params })
+    await wb.call(documents.update, {
+      params,
+      body: { metadata: { title: 'Zeppelin', year: 2, place: 'Lake' }, visibleTo: ['ann'] },
+    })
+    expect(await wb.call(documents.chunks, { params })).toEqual([
+      {
+        ...before[0],
+        payload: { ...before[0]!.payload, title: 'Zeppelin', year: 2, place: 'Lake', visible_to: ['ann'] },
+      },
+    ])
+    expect(await base.search('ornithopter', lexical)).toEqual([])
+    const found = await base.search('zeppelin', lexical)
+    expect(found.map(({ payload }) => payload!.documentId)).toEqual([document.documentId])
+    expect(await base.search('passage', { filter: { year: 2 } })).toHaveLength(1)
+    await wb.call(documents.update, { params, body: { metadata: {}, visibleTo: null } })
+    const [bare] = await wb.call(documents.chunks, { params })
+    expect(Object.keys(bare!.payload).sort()).toEqual(
+      ['chunkIndex', 'chunkText', 'chunker.id', 'documentId', 'knowledgeBaseId'].sort(),
+    )
+    expect(await base.search('zeppelin', lexical)).toEqual([])
+  })
+
+  test('a deleted document is found by nothing', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    const { document } = await base.ingest('A passage on gliders.')
+    const params = { ...base.params, documentId: document.documentId }
+    await wb.call(documents.delete, { params })
+    for (const fields of [{}, lexical, { hybrid: false }])
+      expect(await base.search('gliders', fields)).toEqual([])
+    await requireWhole(wb, base, [])
+    expect(await wb.call(kb.show, { params: base.params })).toMatchObject({ embedder: { chunks: 0 } })
+    expect((await base.ingest('A passage on gliders.')).outcome).toBeUndefined()
+  })
+})
