@@ -13,12 +13,14 @@ import type { Workspace } from '../contract/workspaces.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
+import { fittedOf } from '../storage/missing.ts'
 import type { Outcome, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
 import { builtInProvider } from '../workspaces/seeds.ts'
 import type { Services } from '../workspaces/services.ts'
 import { workspaceNotFound } from '../workspaces/workspaces.ts'
+import { modelDimension } from './passages.ts'
 
 /** A knowledge base with all that work on its content needs. */
 export interface BaseContext {
@@ -81,6 +83,7 @@ export class KnowledgeBases {
     if (await store.collection(key))
       throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
     const { base, embedding, checks } = await this.compose(workspace, body)
+    requireFittable(store, embedding)
     const outcome = await store.write(
       [
         {
@@ -281,7 +284,7 @@ export class KnowledgeBases {
         limit: 1,
       })
       if (!next) return
-      await this.delete(workspace.workspaceId, next.row.knowledgeBaseId)
+      await this.delete(workspace.workspaceId, next.row.knowledgeBaseId).catch(unlessGone)
     }
   }
 
@@ -299,6 +302,26 @@ export class KnowledgeBases {
     if (!(await this.parts.rows.get(tables.rerankingServices, [workspaceId, id])))
       throw new WbError('reranking_service_not_found', `reranking service '${id}' not found`)
   }
+}
+
+function unlessGone(error: unknown): void {
+  if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
+}
+
+/**
+ * Nothing to fit where another provider makes the vectors.
+ *
+ * @throws driver_unavailable  the store cannot keep a space that the runtime fits
+ * @throws dimension_mismatch  the service says another dimension than such a space has
+ */
+function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
+  if (provider !== builtInProvider) return
+  fittedOf(store)
+  if (embeddingDimension !== modelDimension)
+    throw new WbError(
+      'dimension_mismatch',
+      `the built-in embedder has ${modelDimension} dimensions, the embedding service ${embeddingDimension}`,
+    )
 }
 
 function baseNotFound(knowledgeBaseId: string): WbError {

@@ -14,10 +14,12 @@ import { seedsOf } from './seeds.ts'
 /** Removes one kind of thing that a workspace owns; run again after a failure it finishes the rest. */
 export type PurgeStep = (workspace: Workspace) => Promise<void>
 
-/** Tables whose rows go with their workspace. */
+/** Each purge but the last was overtaken by somebody who went on making things. */
+const purgesMax = 8
+
+/** Tables whose rows go with their workspace; its knowledge bases go before, with their collections. */
 const owned = [
   tables.documents,
-  tables.knowledgeBases,
   tables.agents,
   tables.chunkingServices,
   tables.embeddingServices,
@@ -108,13 +110,11 @@ export class Workspaces {
   async delete(workspaceId: string): Promise<void> {
     const workspace = await this.get(workspaceId)
     try {
-      for (const step of this.parts.purge) await step(workspace)
-      await this.parts.rows.atomic([
-        ...owned.map(
-          (table): Write => ({ op: 'deleteAll', table, index: 'byWorkspace', prefix: [workspaceId] }),
-        ),
-        { op: 'delete', table: tables.workspaces, key: [workspaceId] },
-      ])
+      for (let attempt = 0; attempt < purgesMax; attempt++) {
+        for (const step of this.parts.purge) await step(workspace)
+        if (await this.remove(workspaceId)) return
+      }
+      throw new Error(`knowledge bases were made during each of ${purgesMax} purges`)
     } catch (error) {
       this.parts.log.error({ workspaceId, error }, 'workspace delete stopped half-way')
       throw new WbError(
@@ -124,6 +124,18 @@ export class Workspaces {
         { cause: error },
       )
     }
+  }
+
+  /** Delete the rows, the workspace's own last; false when a knowledge base was made since the purge. */
+  private async remove(workspaceId: string): Promise<boolean> {
+    const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
+    const outcome = await this.parts.rows.atomic([
+      { op: 'requireNone', table: tables.knowledgeBases, ...byWorkspace },
+      ...owned.map((table): Write => ({ op: 'deleteAll', table, ...byWorkspace })),
+      { op: 'delete', table: tables.workspaces, key: [workspaceId] },
+    ])
+    const isGone = !outcome.ok && outcome.reason === 'absent'
+    return outcome.ok || isGone
   }
 
   private async isNameFree(workspace: Workspace): Promise<boolean> {

@@ -1,0 +1,125 @@
+import { expect, test } from 'vitest'
+import { api } from '../../src/contract/index.ts'
+import type { Route } from '../../src/contract/route.ts'
+import { chunkingServices } from '../../src/contract/services.ts'
+import { makeBase, makeMockService } from '../harness/place.ts'
+import { type Opened, open } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store.ts'
+
+/** A body with which each route would succeed in the right workspace. */
+const bodies: Record<string, (ids: Record<string, string>) => object> = {
+  'kb.create': () => ({ name: 'mine' }),
+  'kb.update': () => ({ description: 'taken over' }),
+  'kb.search': () => ({ text: 'ornithopter' }),
+  'documents.create': () => ({ sourceFilename: 'planted.md' }),
+  'documents.update': () => ({ metadata: { title: 'taken over' }, visibleTo: ['*'] }),
+  'documents.bulkDelete': ({ documentId }) => ({ documentIds: [documentId] }),
+  'documents.ingest': () => ({ text: 'planted' }),
+  'documents.ingestBatch': () => ({ text: 'planted' }),
+  'records.upsert': () => ({ records: [{ id: 'planted', text: 'planted' }] }),
+  'chunkingServices.update': () => ({ name: 'taken over' }),
+  'embeddingServices.update': () => ({ name: 'taken over' }),
+}
+
+/** Every route below a workspace that names something in it. */
+const routes = Object.entries(api).flatMap(([topic, operations]) =>
+  Object.entries(operations as Record<string, Route>)
+    .filter(([, { path }]) => /:workspaceId\/.*:/.test(path))
+    .map(([operation, route]) => ({ name: `${topic}.${operation}`, route })),
+)
+
+async function furnished(wb: Opened) {
+  const base = await makeBase(wb)
+  const { workspaceId, knowledgeBaseId } = base.params
+  const { document } = await base.ingest('Only for this workspace: ornithopter.', {
+    sourceFilename: 'own.md',
+  })
+  const { embeddingServiceId } = await makeMockService(wb, workspaceId)
+  const { chunkingServiceId } = await wb.call(chunkingServices.create, {
+    params: { workspaceId },
+    body: { name: 'own', engine: 'langchain_ts' },
+  })
+  const { documentId } = document
+  const recordId = `${documentId}:0`
+  return { workspaceId, knowledgeBaseId, documentId, recordId, embeddingServiceId, chunkingServiceId }
+}
+
+async function attempt(wb: Opened, name: string, { method, path, body }: Route, ids: Record<string, string>) {
+  const url = path.replace(/:(\w+)/g, (_, param: string) => encodeURIComponent(ids[param]!))
+  if (body?.kind !== 'ndjson') return wb.send(`${method} ${url}`, bodies[name]?.(ids))
+  const headers = { 'content-type': 'application/x-ndjson' }
+  const lines = `${JSON.stringify(bodies[name]!(ids))}\n`
+  const answer = await wb.runtime.fetch(
+    new Request(`http://localhost${url}`, { method, headers, body: lines }),
+  )
+  const text = await answer.text()
+  return { status: answer.status, text, body: JSON.parse(text) as Record<string, unknown> }
+}
+
+test('the table has a body for every route that takes one', () => {
+  const taking = routes.filter(({ route }) => route.body).map(({ name }) => name)
+  expect(taking.filter(name => !bodies[name])).toEqual([])
+  expect(routes.length).toBeGreaterThan(15)
+})
+
+test('S1-07 S7.3-knowledge_base_not_found: ids of another workspace are 404 on every route, and nothing changes', async () => {
+  const wb = await open()
+  const [mine, theirs] = [await furnished(wb), await furnished(wb)]
+  const before = storeFile(wb.dataDir).dump()
+  for (const { name, route } of routes) {
+    const answer = await attempt(wb, name, route, { ...theirs, workspaceId: mine.workspaceId })
+    expect(answer.status, `${name}: ${answer.text}`).toBe(404)
+    const { code } = answer.body.error as { code: string }
+    expect(code, name).toMatch(/^(knowledge_base|chunking_service|embedding_service)_not_found$/)
+    expect(answer.text).not.toContain('ornithopter')
+  }
+  expect(storeFile(wb.dataDir).dump()).toBe(before)
+})
+
+test('S7.3-04 S1-07: document and record ids of another workspace in a knowledge base of one’s own', async () => {
+  const wb = await open()
+  const [mine, theirs] = [await furnished(wb), await furnished(wb)]
+  const before = storeFile(wb.dataDir).dump()
+  const { documentId, recordId } = theirs
+  for (const { name, route } of routes.filter(one => /:(documentId|recordId)/.test(one.route.path))) {
+    const answer = await attempt(wb, name, route, { ...mine, documentId, recordId })
+    if (name === 'records.delete') expect(answer).toMatchObject({ status: 200, body: { deleted: false } })
+    else expect(answer, name).toMatchObject({ status: 404, body: { error: { code: 'document_not_found' } } })
+  }
+  const bulk = routes.find(({ name }) => name === 'documents.bulkDelete')!
+  const answer = await attempt(wb, bulk.name, bulk.route, { ...mine, documentId })
+  expect(answer.body).toMatchObject({ deleted: [], failed: [{ documentId, code: 'not_found' }] })
+  expect(storeFile(wb.dataDir).dump()).toBe(before)
+})
+
+test('S1-07: a knowledge base cannot bind the services of another workspace', async () => {
+  const wb = await open()
+  const [mine, theirs] = [await furnished(wb), await furnished(wb)]
+  for (const [field, code] of [
+    ['embeddingServiceId', 'embedding_service_not_found'],
+    ['chunkingServiceId', 'chunking_service_not_found'],
+  ] as const)
+    await expect(
+      makeBase(wb, { workspaceId: mine.workspaceId, [field]: theirs[field] }),
+    ).rejects.toMatchObject({ code })
+})
+
+test('S1-07: everything may have the same ids and names in two workspaces, and stays apart', async () => {
+  const wb = await open()
+  const first = await makeBase(wb, { name: 'same' })
+  const { knowledgeBaseId } = first.params
+  const second = await makeBase(wb, { name: 'same', knowledgeBaseId })
+  const documentId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
+  const text = 'The same text about gliders.'
+  const fields = { documentId, sourceFilename: 'same.md' }
+  for (const base of [first, second]) expect((await base.ingest(text, fields)).outcome).toBeUndefined()
+  await second.ingest('Another text about rockets.', {
+    ...fields,
+    documentId: undefined,
+    overwriteOnNameConflict: true,
+  })
+  expect((await first.search('gliders rockets')).map(({ id }) => id)).toEqual([`${documentId}:0`])
+  await second.delete()
+  expect(await first.documents()).toMatchObject([{ documentId }])
+  expect(await first.search('gliders')).toHaveLength(1)
+})
