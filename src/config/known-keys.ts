@@ -1,4 +1,5 @@
 import type { z } from 'zod'
+import { editDistance } from '../base/edit-distance.ts'
 
 type Schema = z.core.$ZodType
 /** The definitions whose inside holds keys. */
@@ -36,7 +37,7 @@ export function nearestKey(unknown: string, known: readonly string[]): string {
   const [block, name] = split(unknown)
   const costOf = (key: string) => {
     const [itsBlock, itsName] = split(key)
-    return distance(name, itsName) + (itsBlock === block ? 0 : Math.max(2, name.length / 3))
+    return editDistance(name, itsName) + (itsBlock === block ? 0 : Math.max(2, name.length / 3))
   }
   return known.reduce((best, key) => (costOf(key) < costOf(best) ? key : best))
 }
@@ -50,18 +51,4 @@ function split(key: string): [block: string, name: string] {
       .toLowerCase()
       .slice(0, 64),
   ]
-}
-
-/** Edits between two texts, by the table of Wagner and Fischer: `left.length * right.length` steps. */
-function distance(left: string, right: string): number {
-  let row = Array.from({ length: right.length + 1 }, (_, at) => at)
-  for (let i = 1; i <= left.length; i++) {
-    const next = [i]
-    for (let j = 1; j <= right.length; j++) {
-      const swap = row[j - 1]! + (left[i - 1] === right[j - 1] ? 0 : 1)
-      next.push(Math.min(swap, row[j]! + 1, next[j - 1]! + 1))
-    }
-    row = next
-  }
-  return row[right.length]!
 }

@@ -1,10 +1,9 @@
+import { fnv1a } from '../base/fnv.ts'
 import { unitVector } from '../base/unit-vector.ts'
 import { words } from '../base/words.ts'
 import type { Embedder } from './embedder.ts'
 
 const placesPerWord = 8
-const fnvOffset = 0x811c9dc5
-const fnvPrime = 0x01000193
 
 /**
  * Vectors without a model, for tests: the same text has the same vector everywhere, of length 1, and texts that
@@ -23,7 +22,7 @@ export function mockEmbedder(dimension: number): Embedder {
 function vectorOf(text: string, dimension: number): Float32Array {
   const sums = new Float32Array(dimension)
   const found = words(text)
-  for (const word of found.length > 0 ? found : [text]) add(sums, hash(word))
+  for (const word of found.length > 0 ? found : [text]) add(sums, fnv1a(word))
   if (sums.every(sum => sum === 0)) sums[0] = 1
   return unitVector(sums)
 }
@@ -41,12 +40,5 @@ function scramble(state: number): number {
   state ^= state << 13
   state ^= state >>> 17
   state ^= state << 5
-  return state >>> 0
-}
-
-/** FNV-1a over UTF-16 units. */
-function hash(text: string): number {
-  let state = fnvOffset
-  for (let at = 0; at < text.length; at++) state = Math.imul(state ^ text.charCodeAt(at), fnvPrime)
   return state >>> 0
 }

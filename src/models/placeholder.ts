@@ -1,3 +1,4 @@
+import { fnv1a } from '../base/fnv.ts'
 import { unitVector } from '../base/unit-vector.ts'
 import { countTerms, frequencyWeight, type Passage } from './lsa/weigh.ts'
 
@@ -8,15 +9,8 @@ const placesPerFeature = 4
 /** All character grams of a term together weigh as much as this share of the term itself, squared lengths compared. */
 const gramWeight = 0.5
 const gramLengths = [3, 4]
-const termSeed = 0x811c9dc5
-const gramSeed = 0x050c5d1f
-
-/** FNV-1a over UTF-16 units. */
-function hash(text: string, seed: number): number {
-  let state = seed
-  for (let at = 0; at < text.length; at++) state = Math.imul(state ^ text.charCodeAt(at), 0x01000193)
-  return state
-}
+/** Apart from terms, so that a gram that is a term too is a feature of its own. */
+const gramBasis = 0x050c5d1f
 
 /** Spreads the bits of a hash (the finaliser of MurmurHash3). */
 function mix(state: number): number {
@@ -56,10 +50,10 @@ export function placeholderEmbed(passage: Passage | string): Float32Array {
     typeof passage === 'string' ? { title: null, text: passage } : passage,
   )) {
     const weight = frequencyWeight(count)
-    addFeature(sum, hash(term, termSeed), weight)
+    addFeature(sum, fnv1a(term), weight)
     const grams = gramsOf(term)
     for (const gram of grams)
-      addFeature(sum, hash(gram, gramSeed), (weight * gramWeight) / Math.sqrt(grams.length))
+      addFeature(sum, fnv1a(gram, gramBasis), (weight * gramWeight) / Math.sqrt(grams.length))
   }
   return unitVector(sum)
 }

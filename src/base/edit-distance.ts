@@ -1,0 +1,17 @@
+/**
+ * How many characters are inserted, deleted or replaced to turn one text into another. Costs the product of their lengths.
+ *
+ * @see Wagner and Fischer, "The string-to-string correction problem", JACM 21(1), 1974
+ */
+export function editDistance(from: string, to: string): number {
+  let row = Array.from({ length: to.length + 1 }, (_, at) => at)
+  for (let i = 1; i <= from.length; i++) {
+    const next = [i]
+    for (let j = 1; j <= to.length; j++) {
+      const replaced = row[j - 1]! + (from[i - 1] === to[j - 1] ? 0 : 1)
+      next.push(Math.min(replaced, row[j]! + 1, next[j - 1]! + 1))
+    }
+    row = next
+  }
+  return row[to.length]!
+}
