@@ -8,13 +8,9 @@ export type Ops = Record<string, (input: any) => unknown>
 type In<O extends Ops, K extends keyof O> = Parameters<O[K]>[0]
 type Out<O extends Ops, K extends keyof O> = Awaited<ReturnType<O[K]>>
 
-/** Runs operations in order, here or in a worker thread. */
+/** Runs operations, begun in the order of the calls, here or in a worker thread. */
 export interface Host<O extends Ops> {
-  run<K extends keyof O & string>(
-    name: K,
-    input: In<O, K>,
-    transfer?: readonly ArrayBuffer[],
-  ): Promise<Out<O, K>>
+  run<K extends keyof O & string>(name: K, input: In<O, K>): Promise<Out<O, K>>
   close(): Promise<void>
 }
 
@@ -36,7 +32,7 @@ type Answer =
   | { id: number; failure: { code?: ErrorCode; message: string; facts?: object; stack?: string } }
 
 /**
- * Operations in a worker thread, which is started by the first call.
+ * Operations in a worker thread, which is started by the first call, and again by the next one after it broke.
  *
  * @param entry  the built worker file; it calls `serve`
  * @param data   what the worker is made with, see `serve`
@@ -46,7 +42,9 @@ export function threaded<O extends Ops>(entry: string, data: unknown): Host<O> {
   let worker: Worker | undefined
   let nextId = 0
 
-  function fail(error: Error): void {
+  /** A worker that broke is told of twice, by its error and by its end; another one may run by then. */
+  function fail(broken: Worker, error: Error): void {
+    if (worker !== broken) return
     worker = undefined
     for (const call of waiting.values()) call.reject(error)
     waiting.clear()
@@ -62,19 +60,19 @@ export function threaded<O extends Ops>(entry: string, data: unknown): Host<O> {
       if ('value' in answer) call?.resolve(answer.value as never)
       else call?.reject(revive(answer.failure))
     })
-    started.on('error', fail)
-    started.on('exit', code => fail(new Error(`worker ended with status ${code}`)))
+    started.on('error', error => fail(started, error))
+    started.on('exit', code => fail(started, new Error(`worker ended with status ${code}`)))
     return started
   }
 
   return {
-    run(name, input, transfer) {
+    run(name, input) {
       return new Promise((resolve, reject) => {
         worker ??= start()
         const id = nextId++
+        worker.postMessage({ id, name, input } satisfies Call)
         if (waiting.size === 0) worker.ref()
         waiting.set(id, { resolve, reject })
-        worker.postMessage({ id, name, input } satisfies Call, (transfer ?? []) as ArrayBuffer[])
       })
     },
     async close() {
@@ -96,7 +94,7 @@ function revive(failure: { code?: ErrorCode; message: string; facts?: object; st
 }
 
 /**
- * The worker's side: build the operations once, then answer calls one after another.
+ * The worker's side: build the operations once, then begin each call as it comes.
  *
  * @param open  receives the `data` of `threaded`
  */

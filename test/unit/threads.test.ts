@@ -1,0 +1,38 @@
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type Host, threaded } from '../../src/base/threads.ts'
+
+type Echo = { echo: (input: unknown) => unknown; fall: (input: unknown) => unknown }
+
+const worker = `
+import { parentPort } from 'node:worker_threads'
+parentPort.on('message', call => {
+  if (call === 'close') parentPort.close()
+  else if (call.name === 'fall') throw new Error('it fell')
+  else parentPort.postMessage({ id: call.id, value: call.input })
+})
+`
+
+/** A worker that gives back what it is given, and breaks when it is told to. */
+function open(): Host<Echo> {
+  const folder = mkdtempSync(join(tmpdir(), 'wb-threads-'))
+  const entry = join(folder, 'worker.mjs')
+  writeFileSync(entry, worker)
+  const host = threaded<Echo>(entry, {})
+  onTestFinished(async () => {
+    await host.close()
+    rmSync(folder, { recursive: true })
+  })
+  return host
+}
+
+test('a worker that broke takes its own calls with it, and none of the one that takes its place', async () => {
+  const host = open()
+  const fallen = [host.run('fall', 1), host.run('echo', 2)]
+  const next = fallen[0]!.catch(() => host.run('echo', 3))
+  for (const call of fallen) await expect(call).rejects.toThrow('it fell')
+  expect(await next).toBe(3)
+  expect(await host.run('echo', 4)).toBe(4)
+})
