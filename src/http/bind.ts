@@ -41,6 +41,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
 
   return exchange(shared, route, async (incoming, trace) => {
     admit(shared, incoming, bodyLimitBytes)
+    if (hasEmptyEnd(incoming.path)) throw noRoute(incoming)
     const auth = route.access.kind === 'open' ? anonymous : await shared.authenticate(incoming.request)
     const rawParams = decodeParams(incoming.params)
     pass(route, rawParams.workspaceId, auth)
@@ -65,8 +66,20 @@ export function bindUnknown(shared: Shared): Serve {
   return exchange(shared, { path: '<unmatched>', errors: [] }, async incoming => {
     admit(shared, incoming, limits.jsonBodyBytes)
     checkPath(incoming.path)
-    throw new WbError('not_found', `no route answers ${incoming.method} ${incoming.path}`)
+    throw noRoute(incoming)
   })
+}
+
+function noRoute({ method, path }: Incoming): WbError {
+  return new WbError('not_found', `no route answers ${method} ${path}`)
+}
+
+/**
+ * The router reads `/a/` as `/a`, and every client makes `/a/` of `/a/b/..`: to delete the record `..` would be to
+ * delete its knowledge base.
+ */
+function hasEmptyEnd(path: string): boolean {
+  return path.length > 1 && path.endsWith('/')
 }
 
 /**

@@ -88,8 +88,8 @@ export class Incoming implements Arrival {
   /**
    * Refuse what two readers could read differently.
    *
-   * @throws validation_error the target is no path, `Host` is missing, or one of `Host`, `Authorization`,
-   *   `Content-Length` came twice
+   * @throws validation_error the target is no path or has a step (`..`) in it, `Host` is missing, or one of `Host`,
+   *   `Authorization`, `Content-Length` came twice
    */
   checkHead(): void {
     const message = this.#message
@@ -102,10 +102,15 @@ export class Incoming implements Arrival {
   }
 }
 
-/** A path, the whole server, or a whole URL as proxies send it. @see RFC 9112 3.2 */
+/** A path, the whole server, or a whole URL as proxies send it; without steps. @see RFC 9112 3.2 */
 function isTarget(target: string): boolean {
-  return target.startsWith('/') || target === '*' || (/^https?:/i.test(target) && URL.canParse(target))
+  const isForm =
+    target.startsWith('/') || target === '*' || (/^https?:/i.test(target) && URL.canParse(target))
+  return isForm && !step.test(target)
 }
+
+/** `.` or `..` as a part of the path, however spelt: a URL takes it for a step, so a record `..` would be its parent. */
+const step = /^[^?#]*[/\\](?:\.|%2e){1,2}(?:[/\\?#]|$)/i
 
 const singleHeaders: readonly string[] = ['host', 'authorization', 'content-length']
 const singleLengths = new Set(singleHeaders.map(name => name.length))
