@@ -99,6 +99,20 @@ test('S1-07: bulk delete and record delete in another workspace leave what has t
   expect(await shown()).toBe(before)
 })
 
+test('S1-07: the same text and file name under the same ids stay strangers', async () => {
+  const text = { text: 'Known to both: theodolite.', sourceFilename: 'known.txt' }
+  await ingest(wire, mine.kb, { ...text, metadata: { note: 'for us alone' } })
+  const body = { name: freshName('kb'), knowledgeBaseId: mine.knowledgeBaseId }
+  await wire.send(`POST ${theirs.workspace}/knowledge-bases`, { json: body })
+  const twin = `${theirs.workspace}/knowledge-bases/${mine.knowledgeBaseId}`
+  for (const json of [text, { ...text, text: 'Another text of that name.', overwriteOnNameConflict: true }]) {
+    const reply = await wire.send(`POST ${twin}/ingest`, { json })
+    expect(reply.status, reply.text).toBe(201)
+    expect(reply.text).not.toContain('for us alone')
+  }
+  await wire.exchange(`DELETE ${twin}`, undefined, 204, undefined)
+})
+
 test('S1-07: an id that is taken in one workspace says nothing in another', async () => {
   const body = { name: freshName('kb'), knowledgeBaseId: mine.knowledgeBaseId }
   const reply = await wire.send(`POST ${theirs.workspace}/knowledge-bases`, { json: body })
