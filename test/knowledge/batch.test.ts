@@ -1,0 +1,64 @@
+import { expect, test } from 'vitest'
+import { embeddingServices } from '../../src/contract/services.ts'
+import type { ContentStore } from '../../src/storage/content.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
+import { type Opened, open } from '../harness/runtime.ts'
+
+interface Outcome {
+  readonly line: number
+  readonly status: number
+  readonly error?: { code: string; message: string; requestId: string }
+}
+
+async function ingestBatch({ runtime }: Opened, { path }: Base, texts: string[]): Promise<Outcome[]> {
+  const response = await runtime.fetch(
+    new Request(`http://localhost${path}/ingest/batch`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/x-ndjson' },
+      body: texts.map(text => JSON.stringify({ text })).join('\n'),
+    }),
+  )
+  const lines = (await response.text()).trimEnd().split('\n')
+  return lines.map(line => JSON.parse(line) as Outcome)
+}
+
+/** A store that breaks when a text is written. */
+function breaking(store: ContentStore): ContentStore {
+  return {
+    ...store,
+    write(changes, rows) {
+      if (changes.some(({ op }) => op === 'upsert')) throw new Error('the disk melted')
+      return store.write(changes, rows)
+    },
+  }
+}
+
+test('S7.1: a defect in a line is told as one, and stands in the log under the id that the line names', async () => {
+  const wb = await open({ content: breaking })
+  const [outcome] = await ingestBatch(wb, await makeBase(wb), ['A text.'])
+  expect(outcome).toMatchObject({ line: 1, status: 500, error: { code: 'internal_error' } })
+  expect(JSON.stringify(outcome)).not.toContain('melted')
+  expect(wb.complaints).toHaveLength(1)
+  expect(wb.complaints[0]!.facts).toMatchObject({
+    requestId: outcome!.error!.requestId,
+    error: { message: 'the disk melted' },
+  })
+})
+
+test('S7.1: what looks like a secret leaves in the message of a line as little as in any other', async () => {
+  const wb = await open({ outbound: async () => new Response(null, { status: 401 }) })
+  const { workspaceId } = await makeWorkspace(wb)
+  const service = await wb.call(embeddingServices.create, {
+    params: { workspaceId },
+    body: {
+      name: 'sk-aaaabbbbccccdddd',
+      provider: 'ollama',
+      modelName: 'some-model',
+      embeddingDimension: 3,
+    },
+  })
+  const base = await makeBase(wb, { workspaceId, embeddingServiceId: service.embeddingServiceId })
+  const [outcome] = await ingestBatch(wb, base, ['A text.'])
+  expect(outcome).toMatchObject({ status: 503, error: { code: 'embedding_unavailable' } })
+  expect(outcome!.error!.message).toContain('[redacted]')
+})

@@ -1,0 +1,237 @@
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { records } from '../../src/contract/documents.ts'
+import { type Hit, kb } from '../../src/contract/knowledge.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { type Base, baseAt, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
+import { type Opened, open } from '../harness/runtime.ts'
+import { fill, sentence } from '../harness/spaces.ts'
+
+const question = 'why does the rotor flutter under resonance'
+const lexicalOnly = { lexicalWeight: 1 }
+const vectorOnly = { hybrid: false }
+
+/** A knowledge base whose vectors have no model behind them: nothing is fitted, nothing drawn closer. */
+async function mockBase(wb: Opened, count: number): Promise<Base> {
+  const { workspaceId } = await makeWorkspace(wb)
+  const { embeddingServiceId } = await makeMockService(wb, workspaceId, { embeddingDimension: 32 })
+  const base = await makeBase(wb, { workspaceId, embeddingServiceId })
+  await fill(base, 0, count)
+  return base
+}
+
+async function fittedBase(wb: Opened, count: number): Promise<Base> {
+  const base = await makeBase(wb)
+  await fill(base, 0, count)
+  await wb.settle()
+  return base
+}
+
+function scores(hits: readonly Hit[]): Map<string, number> {
+  return new Map(hits.map(({ id, score }) => [id, score]))
+}
+
+function stretched(hits: readonly Hit[]): Map<string, number> {
+  const all = hits.map(({ score }) => score)
+  const [least, most] = [Math.min(...all), Math.max(...all)]
+  return new Map(hits.map(({ id, score }) => [id, (score - least) / (most - least)]))
+}
+
+describe('modes', () => {
+  test.each([0, 0.25, 0.5, 0.9])(
+    'a hybrid score is (1-w) of the vector score and w of the lexical one, w = %d',
+    async weight => {
+      const base = await mockBase(await open(), 40)
+      const byVector = stretched(await base.search(question, vectorOnly))
+      const byWords = stretched(await base.search(question, lexicalOnly))
+      const hybrid = await base.search(question, { hybrid: true, lexicalWeight: weight })
+      if (weight > 0) expect(hybrid).toHaveLength(40)
+      for (const { id, score } of weight === 0 ? [] : hybrid)
+        expect(score).toBeCloseTo((1 - weight) * byVector.get(id)! + weight * (byWords.get(id) ?? 0), 10)
+      if (weight === 0) expect(hybrid).toEqual(await base.search(question, vectorOnly))
+    },
+  )
+
+  test('left out, it is hybrid at one half', async () => {
+    const base = await mockBase(await open(), 40)
+    const expected = await base.search(question, { hybrid: true, lexicalWeight: 0.5 })
+    expect(await base.search(question)).toEqual(expected)
+  })
+
+  test('while the built-in embedder is a placeholder words weigh 0.8, and one half when it is ready', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    await fill(base, 0, 30)
+    expect(await base.search(question)).toEqual(await base.search(question, { lexicalWeight: 0.8 }))
+    await wb.settle()
+    expect(await base.search(question)).toEqual(await base.search(question, { lexicalWeight: 0.5 }))
+    expect(await base.search(question)).not.toEqual(await base.search(question, { lexicalWeight: 0.8 }))
+  })
+
+  test('words alone find what shares a word, vectors alone everything; PATCH lexical changes the default', async () => {
+    const wb = await open()
+    const base = await mockBase(wb, 40)
+    const withRotor = Array.from({ length: 40 }, (_, n) => sentence(n)).filter(text => text.includes('rotor'))
+    const found = await base.search('rotor', lexicalOnly)
+    expect(found.map(({ payload }) => payload!.chunkText).sort()).toEqual(withRotor.sort())
+    expect(await base.search('rotor', vectorOnly)).toHaveLength(40)
+    const lexical = { enabled: false, analyzer: null, options: {} }
+    await wb.call(kb.update, { params: base.params, body: { lexical } })
+    expect(await base.search('rotor')).toEqual(await base.search('rotor', vectorOnly))
+  })
+})
+
+describe('filters', () => {
+  test.each([
+    ['a mock space', mockBase],
+    ['a fitted space', fittedBase],
+  ])('are applied before the cut: one of 500 is found, in %s', { timeout: 60_000 }, async (_, make) => {
+    const wb = await open()
+    const base = await make(wb, 500)
+    const { document } = await base.ingest('Soup of carrots.', { metadata: { only: true } })
+    for (const fields of [{}, vectorOnly, { lexicalWeight: 0.9 }]) {
+      const found = await base.search(question, { ...fields, topK: 1, filter: { only: true } })
+      expect(found.map(({ payload }) => payload!.documentId)).toEqual([document.documentId])
+    }
+    const found = await base.search('carrots rotor', { ...lexicalOnly, topK: 1, filter: { only: true } })
+    expect(found).toHaveLength(1)
+    expect(await base.search(question, { filter: { only: false } })).toEqual([])
+  })
+
+  test('feedback is taken only from passages that the filter lets through', async () => {
+    const seen: unknown[] = []
+    const wb = await open({
+      content: store => ({
+        ...store,
+        async read(key, numbers, options) {
+          const views = await store.read(key, numbers, options)
+          if (options.vectors) seen.push(...views.map(({ payload }) => payload.team))
+          return views
+        },
+      }),
+    })
+    const base = await makeBase(wb)
+    for (let n = 0; n < 40; n++)
+      await base.ingest(sentence(n), { metadata: { team: n % 8 === 0 ? 'few' : 'many' } })
+    await wb.settle()
+    const found = await base.search(question, { filter: { team: 'few' } })
+    expect(found.map(({ payload }) => payload!.team)).toEqual(Array(5).fill('few'))
+    expect(seen).toEqual(['few', 'few', 'few'])
+  })
+})
+
+describe('rerank', () => {
+  /** Bind a reranking service, for which there is no route yet. */
+  async function bindReranker(wb: Opened, base: Base): Promise<void> {
+    const { workspaceId } = base.params
+    const rerankingServiceId = '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
+    const store = await openEmbedded({ path: join(wb.dataDir, 'workbase.db') })
+    onTestFinished(() => store.close())
+    const row = { workspaceId, rerankingServiceId, name: 'reranker' }
+    await store.rows.atomic([{ op: 'insert', table: tables.rerankingServices, row }])
+    await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
+  }
+
+  test('that is asked for puts the lexical score in place of the score, over the hits alone', async () => {
+    const base = await mockBase(await open(), 40)
+    const nearest = await base.search(question, { ...vectorOnly, topK: 5 })
+    const reranked = await base.search(question, { ...vectorOnly, topK: 5, rerank: true })
+    expect(new Set(reranked.map(({ id }) => id))).toEqual(new Set(nearest.map(({ id }) => id)))
+    const lexical = scores(await base.search(question, lexicalOnly))
+    expect(reranked.map(({ score }) => score)).toEqual(reranked.map(({ id }) => lexical.get(id) ?? 0))
+    expect(reranked.map(({ score }) => score)).toEqual(
+      reranked.map(({ score }) => score).sort((a, b) => b - a),
+    )
+  })
+
+  test('that a bound service implies is skipped and named; false and vectors imply none', async () => {
+    const wb = await open()
+    const base = await mockBase(wb, 12)
+    const before = await base.search(question)
+    await bindReranker(wb, base)
+    const ask = (json: object) => wb.send(`POST ${base.path}/search`, { topK: 1_000, ...json })
+    const implied = await ask({ text: question })
+    expect(implied.headers.get('x-workbase-ignored')).toBe('rerank')
+    expect(implied.body).toEqual(before)
+    for (const json of [
+      { text: question, rerank: false },
+      { text: question, rerank: true },
+      { vector: Array(32).fill(1) },
+    ])
+      expect((await ask(json)).headers.get('x-workbase-ignored')).toBeNull()
+  })
+})
+
+describe('the space of the built-in embedder', () => {
+  test('S7.3-vector_collection_not_allowed: takes no vector in any state, and shows none', async () => {
+    const wb = await open()
+    const base = await makeBase(wb)
+    await fill(base, 0, 12)
+    const vector = Array(128).fill(0.1)
+    for (const state of ['placeholder', 'ready']) {
+      expect((await base.show()).embedder!.state).toBe(state)
+      const search = await wb.send(`POST ${base.path}/search`, { vector })
+      expect(search).toMatchObject({
+        status: 400,
+        body: { error: { code: 'vector_collection_not_allowed' } },
+      })
+      const upsert = await wb.send(`POST ${base.path}/records`, { records: [{ id: 'r', vector }] })
+      expect(upsert).toMatchObject({
+        status: 400,
+        body: { error: { code: 'vector_collection_not_allowed' } },
+      })
+      const shown = await wb.send(`POST ${base.path}/search`, { text: 'rotor', includeEmbeddings: true })
+      expect(shown.headers.get('x-workbase-ignored')).toBe('includeEmbeddings')
+      expect(shown.text).not.toContain('"vector"')
+      await wb.settle()
+    }
+  })
+
+  test('S7.3-dimension_mismatch: with another provider a vector has its length', async () => {
+    const wb = await open()
+    const base = await mockBase(wb, 3)
+    for (const length of [31, 33]) {
+      const vector = Array(length).fill(0.1)
+      await expect(wb.call(kb.search, { params: base.params, body: { vector } })).rejects.toMatchObject({
+        code: 'dimension_mismatch',
+      })
+    }
+    const [hit] = await base.search('rotor', { includeEmbeddings: true })
+    expect(hit!.vector).toHaveLength(32)
+  })
+})
+
+describe('scores', () => {
+  test('S1-07: do not change when another knowledge base grows, whatever its text', async () => {
+    const wb = await open()
+    const base = await fittedBase(wb, 30)
+    const ask = () => Promise.all([{}, vectorOnly, lexicalOnly].map(fields => base.search(question, fields)))
+    const before = await ask()
+    const beside = await makeBase(wb, { workspaceId: base.params.workspaceId })
+    await fill(beside, 0, 60)
+    for (let n = 0; n < 20; n++) await beside.ingest(`Rotor rotor rotor resonance ${n}.`)
+    expect(await ask()).toEqual(before)
+    await wb.settle()
+    expect(await ask()).toEqual(before)
+    await beside.delete()
+    expect(await ask()).toEqual(before)
+  })
+
+  test('that are equal keep the order of age, in every mode and process', async () => {
+    const wb = await open()
+    const base = await mockBase(wb, 5)
+    const ids = Array.from({ length: 30 }, (_, n) => `same-${(n * 7) % 30}`)
+    const body = { records: ids.map(id => ({ id, text: 'The kite is equal.' })) }
+    await wb.call(records.upsert, { params: base.params, body })
+    const other = await open({ dataDir: wb.dataDir })
+    const there = baseAt(other, { ...base.params, name: base.name })
+    for (const fields of [{}, vectorOnly, lexicalOnly, { rerank: true }]) {
+      const same = (await base.search('equal kite', { ...fields, topK: 30 })).map(({ id }) => id)
+      expect(same).toEqual(ids)
+      expect((await there.search('equal kite', { ...fields, topK: 30 })).map(({ id }) => id)).toEqual(same)
+      const cut = await base.search('equal kite', { ...fields, topK: 7 })
+      expect(cut.map(({ id }) => id)).toEqual(ids.slice(0, 7))
+    }
+  })
+})
