@@ -1,5 +1,6 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { everything } from './access/visibility.ts'
 import { withoutVerification } from './auth/authenticate.ts'
 import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
@@ -147,6 +148,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       records: recordHandlers(new Records(bases, space)),
     },
     authenticate: withoutVerification(config.auth.anonymousPolicy),
+    visibility: everything,
     log,
     clock,
     settings: appSettings(config, settings.loopback, seams.strictErrors ?? false),

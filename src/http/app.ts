@@ -1,6 +1,5 @@
 import { H3 } from 'h3'
 import type { AuthContext } from '../access/subject.ts'
-import { everything } from '../access/visibility.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Visibility } from '../storage/visibility.ts'
@@ -25,8 +24,8 @@ export interface AppParts<S extends Surface> {
   readonly api: S
   readonly handlers: SurfaceHandlers<S>
   readonly authenticate: (request: Request) => AuthContext | Promise<AuthContext>
-  /** Whose rows a caller sees; everyone's when left out. */
-  readonly visibility?: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
+  /** Whose rows a caller sees. */
+  readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   readonly log: Log
   readonly clock: Clock
   readonly settings: AppSettings
@@ -53,7 +52,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
   const { settings } = parts
   const shared: Shared = {
     authenticate: parts.authenticate,
-    visibility: parts.visibility ?? everything,
+    visibility: parts.visibility,
     log: parts.log,
     clock: parts.clock,
     originRule: originRule(settings.origin),

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { type AuthContext, anonymous } from '../../src/access/subject.ts'
+import { everything } from '../../src/access/visibility.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { anyCaller, member, needs, open } from '../../src/contract/access.ts'
 import { type ErrorEnvelope, WbError } from '../../src/contract/errors.ts'
@@ -159,6 +160,7 @@ export function stage(
       notes: { ...noteHandlers, ...changed.notes },
     },
     authenticate: () => changed.auth ?? anonymous,
+    visibility: everything,
     log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     clock,
     settings: { ...settings, ...changed.settings },
