@@ -13,7 +13,7 @@ import type { Config } from './config/schema.ts'
 import { WbError } from './contract/errors.ts'
 import { api } from './contract/index.ts'
 import { type App, type AppSettings, createApp } from './http/app.ts'
-import { asWbError } from './http/envelope.ts'
+import { failureTeller } from './http/exchange.ts'
 import { operationalHandlers } from './http/routes.ts'
 import { KnowledgeBases } from './knowledge/bases.ts'
 import { Documents } from './knowledge/documents.ts'
@@ -144,7 +144,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       chunkingServices: chunkingHandlers(chunking),
       embeddingServices: embeddingHandlers(embedding),
       kb: kbHandlers(bases, new Searcher(space)),
-      documents: documentHandlers({ bases, documents, ingestion }, asWbError),
+      documents: documentHandlers({ bases, documents, ingestion }, failureTeller(log)),
       records: recordHandlers(new Records(bases, space)),
     },
     authenticate: withoutVerification(config.auth.anonymousPolicy),

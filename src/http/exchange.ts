@@ -4,7 +4,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ErrorCode } from '../contract/errors.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import { asWbError, failureOf } from './envelope.ts'
+import { asWbError, type Failure, failureOf } from './envelope.ts'
 import { type HeaderPairs, withHeaders } from './headers.ts'
 import { Incoming } from './incoming.ts'
 import type { OriginRule } from './origin.ts'
@@ -81,6 +81,15 @@ function refusal(shared: Shared, trace: Trace, error: unknown): Reply {
   const { status, headers, envelope } = failureOf(error, trace.requestId)
   const pairs = withHeaders(headersOf(shared, trace, 'application/json'), headers)
   return new Reply(status, pairs, JSON.stringify(envelope))
+}
+
+/** What a client is told of a failure inside a response that has begun; what it did not cause is in the log too. */
+export function failureTeller(log: Log): (thrown: unknown, requestId: string) => Failure {
+  return (thrown, requestId) => {
+    const failure = failureOf(thrown, requestId)
+    if (failure.status >= 500) logFailure(log, thrown, { requestId, status: failure.status }, false)
+    return failure
+  }
 }
 
 /** What a client did wrong is information, what a dependency did a warning, and what we did an error. */

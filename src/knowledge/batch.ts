@@ -1,32 +1,32 @@
 import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../access/caller.ts'
 import type { Ingest } from '../contract/documents.ts'
-import { errorDocs, type WbError } from '../contract/errors.ts'
+import type { ErrorEnvelope } from '../contract/errors.ts'
 import type { Line } from '../contract/route.ts'
 import type { Ingestion, IngestResult } from './ingest.ts'
 
 /** Lines that are worked on at once; answers wait for their turn, so memory stays bounded. */
 const inFlightMax = 32
 
-type Settle = (error: unknown) => WbError
+/** What the wire may say of whatever was thrown; the log is told the rest. */
+export type TellFailure = (
+  thrown: unknown,
+  requestId: string,
+) => { readonly status: number; readonly envelope: ErrorEnvelope }
 
-/**
- * Ingest lines as they arrive; one outcome a line, in the order of the lines.
- *
- * @param settle  turns whatever was thrown into what the wire may say
- */
+/** Ingest lines as they arrive; one outcome a line, in the order of the lines. */
 export async function* ingestLines(
   ingestion: Ingestion,
   base: { workspaceId: string; knowledgeBaseId: string },
   lines: AsyncIterable<Line<Ingest>>,
   caller: Caller,
-  settle: Settle,
+  tellFailure: TellFailure,
 ): AsyncGenerator<object> {
   const waiting: { line: Line<Ingest>; outcome: Promise<object> }[] = []
   for await (const line of lines) {
     const before = waiting.findLast(earlier => areRivals(earlier.line, line))
     const outcome = Promise.resolve(before?.outcome).then(() =>
-      ingestLine(ingestion, base, line, caller, settle),
+      ingestLine(ingestion, base, line, caller, tellFailure),
     )
     waiting.push({ line, outcome })
     // Reads of the store end at once, so that without a turn between them a burst of lines would be one long one.
@@ -48,7 +48,7 @@ async function ingestLine(
   base: { workspaceId: string; knowledgeBaseId: string },
   line: Line<Ingest>,
   caller: Caller,
-  settle: Settle,
+  tellFailure: TellFailure,
 ): Promise<object> {
   try {
     if ('error' in line) throw line.error
@@ -56,12 +56,8 @@ async function ingestLine(
     const { status, body } = ingestReply(result)
     return { line: line.line, status, ...body }
   } catch (error) {
-    const { code, status, message, hint } = settle(error)
-    return {
-      line: line.line,
-      status,
-      error: { code, message, requestId: caller.requestId, hint, docs: errorDocs(code) },
-    }
+    const { status, envelope } = tellFailure(error, caller.requestId)
+    return { line: line.line, status, ...envelope }
   }
 }
 

@@ -1,10 +1,9 @@
 import type { Handlers } from '../access/caller.ts'
 import type { documents, records } from '../contract/documents.ts'
-import type { WbError } from '../contract/errors.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { chunkers } from '../contract/services.ts'
 import type { KnowledgeBases } from './bases.ts'
-import { ingestLines, ingestReply } from './batch.ts'
+import { ingestLines, ingestReply, type TellFailure } from './batch.ts'
 import { chunkers as registry } from './chunk/index.ts'
 import type { Documents } from './documents.ts'
 import type { Ingestion } from './ingest.ts'
@@ -44,7 +43,7 @@ export function kbHandlers(bases: KnowledgeBases, searcher: Searcher): Handlers<
 
 export function documentHandlers(
   rooms: { bases: KnowledgeBases; documents: Documents; ingestion: Ingestion },
-  settle: (error: unknown) => WbError,
+  tellFailure: TellFailure,
 ): Handlers<typeof documents> {
   const room = rooms.documents
   return {
@@ -84,7 +83,7 @@ export function documentHandlers(
       ingestReply(await rooms.ingestion.ingest(params.workspaceId, params.knowledgeBaseId, body, caller)),
     ingestBatch: async ({ params, body }, caller) => {
       await rooms.bases.context(params.workspaceId, params.knowledgeBaseId)
-      return { status: 200, body: ingestLines(rooms.ingestion, params, body, caller, settle) }
+      return { status: 200, body: ingestLines(rooms.ingestion, params, body, caller, tellFailure) }
     },
   }
 }
