@@ -12,7 +12,7 @@ import type {
   RecordView,
   Scored,
 } from '../content.ts'
-import { compareCodePoints, evaluate } from '../filter.ts'
+import { compareCodePoints, matcherOf } from '../filter.ts'
 import type { Outcome, Refusal, RowStore, Write } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 
@@ -189,8 +189,9 @@ class MemoryContent {
   }
 
   #reached(key: CollectionKey, { visibility, filter }: Reach): Kept[] {
+    const matches = matcherOf(filter)
     return [...this.#require(key).records.values()].filter(
-      ({ payload }) => isVisible(visibility, payload) && evaluate(filter, payload),
+      ({ payload }) => isVisible(visibility, payload) && matches(payload),
     )
   }
 }

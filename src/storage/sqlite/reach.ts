@@ -1,4 +1,5 @@
-import type { Reach } from '../content.ts'
+import type { Payload, Reach } from '../content.ts'
+import { type Filter, matcherOf } from '../filter.ts'
 import type { Visibility } from '../visibility.ts'
 import type { Connection } from './connection.ts'
 import { type SqlFragment, toSql } from './filter-sql.ts'
@@ -7,6 +8,8 @@ import { type SqlFragment, toSql } from './filter-sql.ts'
 const SETS_MAX = 8
 /** Larger sets are computed anew, about 40 bytes a record. */
 const SET_SIZE_MAX = 250_000
+/** SQL reads the payload anew for each condition of a filter; one of more conditions has it parsed, once. */
+const SQL_CONDITIONS_MAX = 4
 
 /** Condition on the payload of rows that a caller may see; undefined where that is every row. */
 export function visibilitySql({ principals }: Visibility, payloadColumn: string): SqlFragment | undefined {
@@ -39,21 +42,65 @@ export class Reaches {
     ])
     const known = this.#sets.get(name)
     if (known) return known
-    const set = this.#read(collection.id, [visibility, toSql(reach.filter, 'payload')])
+    const set = this.#read(collection.id, visibility, reach.filter)
     const [oldest] = this.#sets.keys()
     if (this.#sets.size >= SETS_MAX && oldest !== undefined) this.#sets.delete(oldest)
     if (set.size <= SET_SIZE_MAX) this.#sets.set(name, set)
     return set
   }
 
-  #read(collection: number, conditions: readonly (SqlFragment | undefined)[]): ReadonlySet<number> {
-    const given = conditions.filter(condition => condition !== undefined)
-    const where = given.map(condition => `(${condition.sql})`).join(' AND ')
+  #read(
+    collection: number,
+    visibility: SqlFragment | undefined,
+    filter: Filter | undefined,
+  ): ReadonlySet<number> {
+    const isShort = conditionsOf(filter) <= SQL_CONDITIONS_MAX
+    const given = [visibility, isShort ? toSql(filter, 'payload') : undefined].filter(
+      part => part !== undefined,
+    )
+    const where = ['collection = ?', ...given.map(part => `(${part.sql})`)].join(' AND ')
+    const parameters = [collection, ...given.flatMap(part => part.parameters)]
+    return isShort ? this.#selected(where, parameters) : this.#matching(where, parameters, filter)
+  }
+
+  #selected(where: string, parameters: readonly (string | number)[]): ReadonlySet<number> {
     const rows = this.#connection
-      .prepare<{ record: number }>(`SELECT record FROM record WHERE collection = ? AND ${where}`)
-      .iterate(collection, ...given.flatMap(condition => condition.parameters))
+      .prepare<{ record: number }>(`SELECT record FROM record WHERE ${where}`)
+      .iterate(...parameters)
     const set = new Set<number>()
     for (const { record } of rows) set.add(record)
     return set
+  }
+
+  #matching(
+    where: string,
+    parameters: readonly (string | number)[],
+    filter: Filter | undefined,
+  ): ReadonlySet<number> {
+    const rows = this.#connection
+      .prepare<{ record: number; payload: string }>(`SELECT record, payload FROM record WHERE ${where}`)
+      .iterate(...parameters)
+    const matches = matcherOf(filter)
+    const set = new Set<number>()
+    for (const { record, payload } of rows) if (matches(JSON.parse(payload) as Payload)) set.add(record)
+    return set
+  }
+}
+
+/** How often the SQL form of a filter reads a payload. */
+function conditionsOf(filter: Filter | undefined): number {
+  switch (filter?.kind) {
+    case undefined:
+      return 0
+    case 'and':
+    case 'or':
+      return filter.of.reduce((sum, part) => sum + conditionsOf(part), 0)
+    case 'not':
+      return conditionsOf(filter.of)
+    case 'all':
+      return filter.values.length
+    case 'in':
+    case 'range':
+      return 1
   }
 }

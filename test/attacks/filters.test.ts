@@ -1,0 +1,54 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { Filter } from '../../src/storage/filter.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { all, created, key, record } from '../storage/passages.ts'
+
+const rows = 2_000
+const payloadOf = (row: number) => ({
+  ...Object.fromEntries(Array.from({ length: 40 }, (_, at) => [`key${at}`, row + at])),
+  tags: ['odd', 'even'].filter((_, at) => row % 2 !== at),
+})
+const is = (name: string, value: number): Filter => ({ kind: 'in', key: name, values: [value] })
+const orOf = (conditions: number): Filter => ({
+  kind: 'or',
+  of: [is('key0', 7), ...Array.from({ length: conditions - 1 }, (_, at) => is(`absent${at}`, at))],
+})
+
+describe('filters that are made to cost', () => {
+  let found: (filter: Filter) => Promise<number[]>
+
+  beforeAll(async () => {
+    const { content, close } = await openEmbedded({ path: ':memory:' })
+    const records = Array.from({ length: rows }, (_, row) => ({
+      ...record(`r${row}`),
+      payload: payloadOf(row),
+    }))
+    await content.write([created(), { op: 'upsert', ...key, generation: 0, records }], [])
+    found = async filter => {
+      const query = { vector: Float32Array.of(1, 0), limit: rows, visibility: all, filter }
+      return (await content.nearest(key, query)).map(hit => hit.record).sort((a, b) => a - b)
+    }
+    return close
+  })
+
+  test('what a filter finds does not depend on how many conditions it has', async () => {
+    const [only] = await found(is('key0', 7))
+    for (const conditions of [1, 4, 5, 300]) expect(await found(orOf(conditions))).toEqual([only])
+    const tagged: Filter = { kind: 'all', key: 'tags', values: ['odd'] }
+    const odd = await found(tagged)
+    expect(odd).toHaveLength(rows / 2)
+    const none: Filter = { kind: 'not', of: orOf(300) }
+    expect(await found({ kind: 'and', of: [tagged, none] })).toEqual(odd.filter(one => one !== only))
+  })
+
+  test('a thousand conditions cost less than a hundred of one', async () => {
+    const msOf = async (filter: Filter) => {
+      const began = performance.now()
+      await found(filter)
+      return performance.now() - began
+    }
+    await found(is('key1', 1))
+    const one = Math.max(await msOf(is('key1', 2)), await msOf(is('key1', 3)))
+    expect(await msOf(orOf(900))).toBeLessThan(100 * one)
+  })
+})
