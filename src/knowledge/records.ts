@@ -2,6 +2,8 @@ import type { Caller } from '../access/caller.ts'
 import type { Upsert } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { ContentRecord, Payload } from '../storage/content.ts'
+import type { Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import { rejectRawVector, requireDimension } from './guards.ts'
 import type { Space } from './space.ts'
@@ -28,8 +30,10 @@ export class Records {
     for (let attempt = 0; attempt < spaceAttemptsMax; attempt++) {
       const context = await this.bases.context(workspaceId, knowledgeBaseId)
       const { records, generation } = await this.compose(context, body, caller)
-      const outcome = await context.store.write([{ op: 'upsert', ...context.key, generation, records }], [])
+      const upsert = { op: 'upsert' as const, ...context.key, generation, records }
+      const outcome = await context.store.write([upsert], [stillThere(context)])
       if (outcome.ok) return records.length
+      if (outcome.at === 0) await this.bases.get(workspaceId, knowledgeBaseId)
       if (outcome.reason === 'absent') throw collectionGone()
     }
     throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
@@ -37,8 +41,9 @@ export class Records {
 
   /** @returns whether there was such a record */
   async delete(workspaceId: string, knowledgeBaseId: string, recordId: string): Promise<boolean> {
-    const { store, key } = await this.bases.context(workspaceId, knowledgeBaseId)
-    const outcome = await store.write([{ op: 'deleteRecord', ...key, id: recordId }], [])
+    const context = await this.bases.context(workspaceId, knowledgeBaseId)
+    const { store, key } = context
+    const outcome = await store.write([{ op: 'deleteRecord', ...key, id: recordId }], [stillThere(context)])
     return outcome.ok
   }
 
@@ -68,6 +73,11 @@ export class Records {
     )
     return { records, generation }
   }
+}
+
+/** A collection is known by its name, which another knowledge base may have meanwhile. */
+function stillThere({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
+  return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
 }
 
 /** The title of a record or document: text under `title`. */
