@@ -25,7 +25,7 @@ import { chunkerHandlers, documentHandlers, kbHandlers, recordHandlers } from '.
 import { Searcher } from './knowledge/search.ts'
 import { Space } from './knowledge/space.ts'
 import { openEmbedder } from './models/open.ts'
-import { directOutbound, type Outbound } from './models/outbound.ts'
+import { type Outbound, openNetwork } from './models/outbound.ts'
 import type { ContentStore } from './storage/content.ts'
 import { Cursors, Pager } from './storage/cursor.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
@@ -90,6 +90,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const pager = new Pager(rows, cursors)
   const parts = { rows, pager, cursors, clock, log }
 
+  const network = openNetwork()
   const hosts = openHosts({ path, threads, content })
   const fitting = new Fitting({
     store: content,
@@ -114,7 +115,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       openEmbedder(service, workspaceId, {
         environment,
         policy: () => releasePolicy(config, dataDir, settings.loopback),
-        outbound: seams.outbound ?? directOutbound,
+        outbound: seams.outbound ?? network.send,
       }),
   })
   const documents = new Documents({ ...parts, bases, space })
@@ -168,6 +169,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       app.drain()
       await app.idle()
       await fitting.close()
+      await network.close()
       await hosts.close()
       await store.close()
     },

@@ -3,7 +3,7 @@ import type { EmbeddingService } from '../contract/services.ts'
 import { type Dialect, dialects } from './dialects.ts'
 import type { Embedder, Purpose } from './embedder.ts'
 import { credentialFor, type Dialling, endpointOf, unavailable } from './endpoint.ts'
-import { type Outbound, readWhole, retryAfterMs } from './outbound.ts'
+import { type Outbound, type OutboundAnswer, readWhole, retryAfterMs } from './outbound.ts'
 
 const batchSizeDefault = 64
 /** Keeps a request below the 300,000 tokens that providers take, whatever the script. */
@@ -72,7 +72,7 @@ function exchange(outbound: Outbound, endpoint: URL, credential: string | undefi
   return async (input, init) => {
     const url = new URL(String(input))
     if (url.origin !== endpoint.origin) throw new Error(`${url.origin} is not ${endpoint.origin}`)
-    const response = await outbound(url, {
+    const answer = await outbound(url, {
       method: 'POST',
       headers: {
         accept: 'application/json',
@@ -80,17 +80,17 @@ function exchange(outbound: Outbound, endpoint: URL, credential: string | undefi
         'user-agent': 'workbase',
         ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
       },
-      body: init?.body ?? null,
+      body: String(init?.body ?? ''),
       signal: init?.signal ?? null,
     })
-    const body = await readWhole(response, answerBytesMax)
-    const headers = { 'content-type': 'application/json', ...retryHeaders(response.headers) }
-    return new Response(body.length > 0 ? new Uint8Array(body) : null, { status: response.status, headers })
+    const body = await readWhole(answer, answerBytesMax)
+    const headers = { 'content-type': 'application/json', ...retryHeaders(answer.headers) }
+    return new Response(body.length > 0 ? new Uint8Array(body) : null, { status: answer.status, headers })
   }
 }
 
 /** The pause that a provider asks for, in the words that the SDK reads, within our bound. */
-function retryHeaders(headers: Headers): Record<string, string> {
+function retryHeaders(headers: OutboundAnswer['headers']): Record<string, string> {
   const waitMs = retryAfterMs(headers)
   if (waitMs === undefined) return {}
   return waitMs > retryAfterMsMax ? { 'x-should-retry': 'false' } : { 'retry-after-ms': String(waitMs) }

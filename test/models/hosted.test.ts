@@ -7,7 +7,7 @@ import type { ReleasePolicy } from '../../src/config/release.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { EmbeddingService } from '../../src/contract/services.ts'
 import { openEmbedder } from '../../src/models/open.ts'
-import { directOutbound, type Outbound } from '../../src/models/outbound.ts'
+import { type Network, type Outbound, openNetwork } from '../../src/models/outbound.ts'
 import { type EmbeddingServer, startEmbeddingServer, vectorFor } from '../fakes/embedding-server.ts'
 
 const workspaceId = '11111111-1111-4111-8111-111111111111'
@@ -15,11 +15,14 @@ const dimension = 4
 const forever = new AbortController().signal
 
 let provider: EmbeddingServer
+let network: Network
 beforeEach(async () => {
+  network = openNetwork()
   provider = await startEmbeddingServer(dimension)
 })
 afterEach(async () => {
   vi.unstubAllEnvs()
+  await network.close()
   await provider.close()
 })
 
@@ -31,7 +34,7 @@ interface Setting {
 }
 
 /** An embedder of a service at the fake, which a key is released for. */
-function open({ service, policy, variables, outbound = directOutbound }: Setting = {}) {
+function open({ service, policy, variables, outbound = network.send }: Setting = {}) {
   const whole: EmbeddingService = {
     embeddingServiceId: '33333333-3333-4333-8333-333333333333',
     workspaceId,

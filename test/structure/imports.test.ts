@@ -32,7 +32,7 @@ const owners: Record<string, readonly string[]> = {
   listhen: ['src/http/'],
   'better-sqlite3': ['src/storage/'],
   openai: ['src/models/'],
-  undici: ['src/models/', 'src/client/'],
+  undici: ['src/models/'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],
   zod: ['src/contract/', 'src/config/', 'src/http/', 'src/models/'],
