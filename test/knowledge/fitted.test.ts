@@ -28,6 +28,18 @@ async function fitted(wb: Opened, count = 20): Promise<Base> {
   return base
 }
 
+/** Records of their own, which are stored faster than documents. */
+async function fillRecords(wb: Opened, { params }: Base, count: number): Promise<void> {
+  const all = Array.from({ length: count }, (_, n) => ({ id: `${n}`, text: sentence(n) }))
+  for (let from = 0; from < count; from += 500)
+    await wb.call(records.upsert, { params, body: { records: all.slice(from, from + 500) } })
+}
+
+/** Let what is going on by itself go on for many turns of the event loop. */
+async function pause(wb: Opened): Promise<void> {
+  for (let turn = 0; turn < 200; turn++) await wb.send('GET /readyz')
+}
+
 const generationOf = (wb: Opened, base: Base) => spaceOf(wb.dataDir, base).generation
 const stateOf = async (base: Base) => (await base.show()).embedder!.state
 
@@ -90,15 +102,31 @@ describe('new documents', () => {
     expect(best!.payload!.documentId).toBe(document.documentId)
   })
 
+  /** Counts attempts at a fit, which need the lease. */
+  function counted() {
+    const count = { fits: 0 }
+    const content = withSpaces(spaces => ({
+      lease(...args) {
+        count.fits++
+        return spaces.lease(...args)
+      },
+    }))
+    return { count, content }
+  }
+
   test('lead to a refit when ingest has been quiet for two seconds', async () => {
     const clock = new TestClock()
-    const wb = await open({ server: true, clock })
+    const { count, content } = counted()
+    const wb = await open({ server: true, clock, content })
     const base = await fitted(wb, 40)
     const before = generationOf(wb, base)
+    count.fits = 0
     await base.ingest(sentence(100))
     clock.advance(quietMs - 1)
     await base.ingest(sentence(101))
     clock.advance(quietMs - 1)
+    await pause(wb)
+    expect(count.fits).toBe(0)
     expect(spaceOf(wb.dataDir, base)).toEqual({ generation: before, unfitted: 2, records: 42 })
     clock.advance(1)
     await until(() => generationOf(wb, base) === before + 1)
@@ -106,11 +134,14 @@ describe('new documents', () => {
   })
 
   test('lead to a refit at once when more than a fifth is unfitted', async () => {
-    const wb = await open({ server: true, clock: new TestClock() })
+    const { count, content } = counted()
+    const wb = await open({ server: true, clock: new TestClock(), content })
     const base = await fitted(wb, 40)
     const before = generationOf(wb, base)
+    count.fits = 0
     await fill(base, 100, 110)
-    await wb.send('GET /readyz')
+    await pause(wb)
+    expect(count.fits).toBe(0)
     expect(spaceOf(wb.dataDir, base)).toEqual({ generation: before, unfitted: 10, records: 50 })
     await base.ingest(sentence(110))
     await until(() => generationOf(wb, base) === before + 1)
@@ -334,6 +365,32 @@ describe('a fit that cannot go on', () => {
     expect(storeFile(wb.dataDir).collection(workspaceId, 'again')).toMatchObject({ lease_owner: null })
   })
 
+  test('puts nothing into it either when it renews its lease on it', async () => {
+    const stop = new Stop()
+    let leases = 0
+    const wb = await open({
+      content: withSpaces(spaces => ({
+        async lease(...args) {
+          if (++leases === 2) await stop.pass()
+          return spaces.lease(...args)
+        },
+      })),
+    })
+    const { workspaceId } = await makeWorkspace(wb)
+    const base = await makeBase(wb, { workspaceId, name: 'again' })
+    // The first step of embedding does not take them all.
+    await fillRecords(wb, base, 600)
+    stop.close()
+    const settling = wb.settle()
+    await until(() => stop.reached > 0)
+    await base.delete()
+    const second = await makeBase(wb, { workspaceId, name: 'again' })
+    await fill(second, 50, 80)
+    stop.open()
+    await settling
+    expect(spaceOf(wb.dataDir, second)).toEqual({ generation: 0, unfitted: 30, records: 30 })
+  })
+
   test('ends when every document is deleted meanwhile', async () => {
     const stop = new Stop()
     const wb = await open({ content: stoppable(stop) })
@@ -368,7 +425,7 @@ describe('a fit that cannot go on', () => {
     const server = await open({ clock, server: true, dataDir: busy.dataDir, content: counting })
     const there = baseAt(server, { ...base.params, name: base.name })
     await fill(there, 30, 50)
-    for (let turn = 0; turn < 200; turn++) await server.send('GET /readyz')
+    await pause(server)
     expect(asked).toBeLessThanOrEqual(3)
     stop.open()
     await settling
@@ -395,7 +452,7 @@ describe('a fit that cannot go on', () => {
     const base = await makeBase(wb)
     await fill(base, 0, 30)
     await until(() => wb.complaints.length > 0)
-    for (let turn = 0; turn < 200; turn++) await wb.send('GET /readyz')
+    await pause(wb)
     expect(wb.complaints).toMatchObject([{ message: 'fit failed' }])
     expect(await stateOf(base)).toBe('placeholder')
     clock.advance(60_000)
@@ -417,14 +474,8 @@ describe('ending and beginning', () => {
         })),
       })
       const base = await makeBase(wb)
-      // More than is embedded in one step.
-      for (const from of [0, 300])
-        await wb.call(records.upsert, {
-          params: base.params,
-          body: {
-            records: Array.from({ length: 300 }, (_, n) => ({ id: `${from + n}`, text: sentence(from + n) })),
-          },
-        })
+      // The first step of embedding does not take them all.
+      await fillRecords(wb, base, 600)
       const found = await base.search('panel heats', { hybrid: false })
       stop.close()
       void wb.settle()
