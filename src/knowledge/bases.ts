@@ -191,15 +191,14 @@ export class KnowledgeBases {
     const { embeddingServiceId } = base
     const embedding = await this.parts.rows.get(tables.embeddingServices, [workspaceId, embeddingServiceId])
     if (embedding?.row.provider !== builtInProvider) return base
-    const { store, key, collection } = await this.context(workspaceId, knowledgeBaseId)
-    const model = await store.fitted?.model(key)
+    const { key, collection } = await this.context(workspaceId, knowledgeBaseId)
     const state = this.parts.fitting(key) ? 'fitting' : collection.generation === 0 ? 'placeholder' : 'ready'
     return {
       ...base,
       embedder: {
         version: collection.generation === 0 ? 'placeholder' : `lsa-${collection.generation}`,
         state,
-        fittedChunks: model?.fittedRecords ?? 0,
+        fittedChunks: collection.fittedRecords,
         chunks: collection.records,
       },
     }

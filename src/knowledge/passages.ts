@@ -5,13 +5,7 @@ import { WbError } from '../contract/errors.ts'
 import type { ChunkingService } from '../contract/services.ts'
 import { fit, LsaModel } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder.ts'
-import type {
-  Collection,
-  CollectionKey,
-  ContentStore,
-  EncodedModel,
-  FittedSpaces,
-} from '../storage/content.ts'
+import type { Collection, CollectionKey, ContentStore, Fitted, FittedSpaces } from '../storage/content.ts'
 import { fittedOf } from '../storage/missing.ts'
 import { chunkerFor } from './chunk/index.ts'
 
@@ -88,11 +82,8 @@ interface Candidate {
   /** Collection that it was fitted on. */
   readonly collection: number
   readonly generation: number
-  readonly encoded: EncodedModel
   readonly model: LsaModel
-  readonly fittedRecords: number
-  /** Highest record that the fit read. */
-  readonly through: number
+  readonly fitted: Fitted
 }
 
 /** A model in force; undefined for a placeholder. */
@@ -128,9 +119,7 @@ class Spaces {
       collection: id,
       generation: generation + 1,
       model,
-      encoded: model.encode(),
-      fittedRecords: passages.length,
-      through,
+      fitted: { model: model.encode(), records: passages.length, through },
     }
     return { records: passages.length }
   }
@@ -143,15 +132,15 @@ class Spaces {
     const records = await spaces.unstaged(key, generation, limit)
     const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
     // Also of none, as it tells whether the lease is still held.
-    return (await spaces.stage(key, generation, vectors, owner)) && vectors.length
+    return (await spaces.stage(key, { generation, owner }, vectors)) && vectors.length
   }
 
   async swap({ key, owner }: Step): Promise<boolean> {
     const candidate = await this.candidateFor(key)
     if (!candidate) return false
-    const { generation, encoded, fittedRecords, through } = candidate
+    const { generation, fitted } = candidate
     const spaces = await this.spaces()
-    const swapped = await spaces.swap(key, generation, encoded, fittedRecords, { owner, through })
+    const swapped = await spaces.swap(key, { generation, owner }, fitted)
     if (swapped) this.candidate = undefined
     return swapped
   }

@@ -24,6 +24,8 @@ export interface Collection {
   /** Counts changes of the collection; what is derived from it compares this before it answers. */
   readonly version: number
   readonly records: number
+  /** Records that the model in force was fitted on; 0 for a placeholder. */
+  readonly fittedRecords: number
 }
 
 /** A record to keep: `vector` has the collection's dimension and finite entries. */
@@ -110,18 +112,40 @@ export interface RecordListing {
   ): Promise<RecordView[]>
 }
 
+/** Text of a record, to make a vector of. */
+export interface StoredPassage {
+  readonly record: number
+  readonly title: string | null
+  readonly text: string
+}
+
+/** A fitted model in the form that it is kept in. */
+export interface EncodedModel {
+  readonly terms: string
+  readonly weights: Uint8Array
+}
+
+/** A fit under way: the space that it makes, the one after that in force, and the holder of the lease on it. */
+export interface Fit {
+  readonly generation: number
+  readonly owner: string
+}
+
+/** What a fit came to. */
+export interface Fitted {
+  readonly model: EncodedModel
+  /** How many records the model was fitted on. */
+  readonly records: number
+  /** Highest record that the fit read; what is above counts as unfitted. */
+  readonly through: number
+}
+
 /** A vector space that the runtime fits on the collection's own passages. */
 export interface FittedSpaces {
-  /** Encoded model of a generation; undefined for a placeholder. */
-  model(
-    key: CollectionKey,
-  ): Promise<{ generation: number; model: EncodedModel | undefined; fittedRecords: number }>
+  /** The model in force; undefined for a placeholder. */
+  model(key: CollectionKey): Promise<{ generation: number; model: EncodedModel | undefined }>
   /** Passages with text, by ascending record number, after `after`. */
-  passages(
-    key: CollectionKey,
-    after: number,
-    limit: number,
-  ): Promise<{ record: number; title: string | null; text: string }[]>
+  passages(key: CollectionKey, after: number, limit: number): Promise<StoredPassage[]>
   /**
    * Take or renew the lease on fitting; false while another owner holds it. What was staged under a lease is thrown
    * away when another owner takes it, or when it is released, so that vectors of two fits never mix.
@@ -129,43 +153,23 @@ export interface FittedSpaces {
   lease(key: CollectionKey, owner: string, durationMs: number): Promise<boolean>
   release(key: CollectionKey, owner: string): Promise<void>
   /**
-   * Keep vectors of the next generation; records that are gone by now are passed over.
-   * False, and nothing kept, when the generation moved, or `owner` no longer holds the lease.
+   * Keep vectors of the space that a fit makes; records that are gone by now are passed over.
+   * False, and nothing kept, when another space came into force, or the owner no longer holds the lease.
    */
   stage(
     key: CollectionKey,
-    generation: number,
+    fit: Fit,
     vectors: readonly { record: number; vector: Float32Array }[],
-    owner?: string,
   ): Promise<boolean>
-  /** Records that have no staged vector in `generation`, at most `limit`. */
-  unstaged(
-    key: CollectionKey,
-    generation: number,
-    limit: number,
-  ): Promise<{ record: number; title: string | null; text: string }[]>
+  /** Records that have no staged vector in `generation`, by number, at most `limit`. */
+  unstaged(key: CollectionKey, generation: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Put a staged generation in force in one step and drop the old one.
-   * False, and nothing changed, while records lack a staged vector, the generation moved, or `owner` lost the lease.
-   *
-   * @param fit.through  highest record that the fit read; what is above counts as unfitted. Left out, it is the
-   *                     `fittedRecords`-th record
+   * Put what was staged in force in one step and drop the old space.
+   * False, and nothing changed, while records lack a staged vector, and as `stage`.
    */
-  swap(
-    key: CollectionKey,
-    generation: number,
-    model: EncodedModel,
-    fittedRecords: number,
-    fit?: { owner?: string; through?: number },
-  ): Promise<boolean>
+  swap(key: CollectionKey, fit: Fit, fitted: Fitted): Promise<boolean>
   /** Fitted collections with records that the model in force was not fitted on. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
-}
-
-/** A fitted model in the form that it is kept in. */
-export interface EncodedModel {
-  readonly terms: string
-  readonly weights: Uint8Array
 }
 
 /**

@@ -191,10 +191,11 @@ test('a dropped collection leaves no table behind', async () => {
   const [{ record } = { record: 0 }] = connection
     .prepare<{ record: number }>('SELECT record FROM record')
     .all()
+  const fit = { generation: 1, owner: 'one' }
+  await ops.lease({ key, owner: fit.owner, now: 0, until: 1 })
   await ops.stage({
     key,
-    generation: 1,
-    owner: undefined,
+    fit,
     vectors: [{ record, vector: Float32Array.of(1, 0) }],
   })
   expect(tablesNow().length).toBeGreaterThan(before.length)

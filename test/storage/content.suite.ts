@@ -47,6 +47,7 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
         generation: 0,
         version: 0,
         records: 0,
+        fittedRecords: 0,
       })
       expect(await write(created())).toEqual({ ok: false, at: 0, reason: 'exists' })
       expect(await content.collection({ ...key, name: 'C' })).toBeUndefined()

@@ -1,10 +1,11 @@
 import { expect, test } from 'vitest'
-import type { ContentWrite, EncodedModel, FittedSpaces } from '../../src/storage/content.ts'
+import type { ContentWrite, EncodedModel, Fit, Fitted, FittedSpaces } from '../../src/storage/content.ts'
 import type { Context } from './lexical.suite.ts'
 import { all, created, idsOf, key, record, upserted, worded } from './passages.ts'
 
 const lasting = 60_000
 const model: EncodedModel = { terms: 'apple\npear', weights: Uint8Array.of(1, 2, 255) }
+const fit: Fit = { generation: 1, owner: 'one' }
 const [north, east] = [Float32Array.of(0, 1), Float32Array.of(1, 0)]
 
 /** What fitted spaces do; a store without them passes. */
@@ -17,14 +18,20 @@ export function fittedSuite(context: () => Context): void {
     })
   }
 
+  /** A fit that read every passage that there is now. */
+  async function fittedOn(spaces: FittedSpaces, records: number): Promise<Fitted> {
+    return { model, records, through: (await spaces.passages(key, 0, 99)).at(-1)?.record ?? 0 }
+  }
+
   /** Stage the same vector for everything that lacks one. */
   async function stageAll(spaces: FittedSpaces, vector = north): Promise<void> {
+    await spaces.lease(key, fit.owner, lasting)
     for (;;) {
       const left = await spaces.unstaged(key, 1, 2)
       if (left.length === 0) return
       await spaces.stage(
         key,
-        1,
+        fit,
         left.map(({ record: number }) => ({ record: number, vector })),
       )
     }
@@ -33,7 +40,7 @@ export function fittedSuite(context: () => Context): void {
   fittedTest(
     'a new collection has a placeholder, and all its records are unfitted',
     async (spaces, { write }) => {
-      expect(await spaces.model(key)).toEqual({ generation: 0, model: undefined, fittedRecords: 0 })
+      expect(await spaces.model(key)).toEqual({ generation: 0, model: undefined })
       expect(await spaces.unfitted()).toEqual([])
       await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
       expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 2, records: 2 }])
@@ -86,11 +93,11 @@ export function fittedSuite(context: () => Context): void {
     expect((await near(east))[0]!.score).toBe(1)
     await stageAll(spaces)
     expect((await near(east))[0]!.score).toBe(1)
-    expect(await spaces.swap(key, 1, model, 2)).toBe(true)
+    expect(await spaces.swap(key, fit, await fittedOn(spaces, 2))).toBe(true)
     expect((await near(east, 1)).map(({ score }) => score)).toEqual([0, 0])
     expect((await near(north))[0]!.score).toBe(1)
-    expect(await content.collection(key)).toMatchObject({ generation: 1, records: 2 })
-    expect(await spaces.model(key)).toEqual({ generation: 1, model, fittedRecords: 2 })
+    expect(await content.collection(key)).toMatchObject({ generation: 1, records: 2, fittedRecords: 2 })
+    expect(await spaces.model(key)).toEqual({ generation: 1, model })
     expect(await spaces.unfitted()).toEqual([])
     await expect(near(east, 0)).rejects.toMatchObject({
       code: 'collection_unavailable',
@@ -115,18 +122,20 @@ export function fittedSuite(context: () => Context): void {
 
   fittedTest('no swap while a record lacks a vector of the new space', async (spaces, { write, content }) => {
     await write(upserted(worded('a', 'apple'), worded('b', 'pear'), record('no text')))
-    expect(await spaces.swap(key, 1, model, 0)).toBe(false)
+    await spaces.lease(key, fit.owner, lasting)
+    expect(await spaces.swap(key, fit, { model, records: 0, through: 0 })).toBe(false)
     const left = await spaces.unstaged(key, 1, 9)
     expect(left.map(({ text }) => text)).toEqual(['apple', 'pear', ''])
+    const read: Fitted = { model, records: 3, through: left.at(-1)!.record }
     await stageAll(spaces)
     await write(upserted(worded('late', 'plum'), worded('a', 'apple again')))
     expect((await spaces.unstaged(key, 1, 9)).map(({ text }) => text)).toEqual(['plum', 'apple again'])
-    expect(await spaces.swap(key, 1, model, 3)).toBe(false)
+    expect(await spaces.swap(key, fit, read)).toBe(false)
     expect(await content.collection(key)).toMatchObject({ generation: 0 })
     await write({ op: 'deleteRecord', ...key, id: 'late' })
     await stageAll(spaces)
-    expect(await spaces.swap(key, 1, model, 2)).toBe(true)
-    expect(await spaces.swap(key, 1, model, 2)).toBe(false)
+    expect(await spaces.swap(key, fit, read)).toBe(true)
+    expect(await spaces.swap(key, fit, read)).toBe(false)
     expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 3 }])
   })
 
@@ -139,7 +148,7 @@ export function fittedSuite(context: () => Context): void {
       )
       await stageAll(spaces)
       await write({ op: 'deleteDocument', ...key, documentId: 'd' }, { op: 'deleteRecord', ...key, id: 'b' })
-      expect(await spaces.swap(key, 1, model, 3)).toBe(true)
+      expect(await spaces.swap(key, fit, await fittedOn(spaces, 3))).toBe(true)
       const hits = await content.nearest(key, { vector: north, limit: 9, visibility: all })
       expect(hits).toHaveLength(1)
       expect(await idsOf(content, hits)).toEqual(['c'])
@@ -149,7 +158,8 @@ export function fittedSuite(context: () => Context): void {
   fittedTest('a gap among staged records is found', async (spaces, { write }) => {
     await write(upserted(worded('a', 'apple'), worded('b', 'pear'), worded('c', 'plum')))
     const [, second, third] = await spaces.passages(key, 0, 9)
-    await spaces.stage(key, 1, [
+    await spaces.lease(key, fit.owner, lasting)
+    await spaces.stage(key, fit, [
       { record: second!.record, vector: north },
       { record: third!.record, vector: north },
     ])
@@ -161,7 +171,7 @@ export function fittedSuite(context: () => Context): void {
     const through = (await spaces.passages(key, 0, 9)).at(-1)!.record
     await write({ op: 'deleteRecord', ...key, id: 'a' }, upserted(worded('c', 'plum')))
     await stageAll(spaces)
-    expect(await spaces.swap(key, 1, model, 2, { through })).toBe(true)
+    expect(await spaces.swap(key, fit, { model, records: 2, through })).toBe(true)
     expect(await spaces.unfitted()).toEqual([{ ...key, unfitted: 1, records: 2 }])
   })
 
@@ -171,18 +181,29 @@ export function fittedSuite(context: () => Context): void {
       await write(upserted(worded('a', 'apple'), worded('b', 'pear')))
       const [a, b] = await spaces.passages(key, 0, 9)
       const vectorFor = (passage: typeof a, vector: Float32Array) => [{ record: passage!.record, vector }]
+      const [slow, quick] = [
+        { generation: 1, owner: 'slow' },
+        { generation: 1, owner: 'quick' },
+      ]
       await spaces.lease(key, 'slow', -1)
-      expect(await spaces.stage(key, 1, vectorFor(a, east), 'slow')).toBe(true)
+      expect(await spaces.stage(key, slow, vectorFor(a, east))).toBe(true)
       expect(await spaces.lease(key, 'quick', lasting)).toBe(true)
       expect(await spaces.unstaged(key, 1, 9)).toHaveLength(2)
-      expect(await spaces.stage(key, 1, vectorFor(b, east), 'slow')).toBe(false)
-      expect(await spaces.stage(key, 1, [...vectorFor(a, north), ...vectorFor(b, north)], 'quick')).toBe(true)
-      expect(await spaces.swap(key, 1, model, 2, { owner: 'slow' })).toBe(false)
-      expect(await spaces.swap(key, 1, model, 2, { owner: 'quick' })).toBe(true)
+      expect(await spaces.stage(key, slow, vectorFor(b, east))).toBe(false)
+      expect(await spaces.stage(key, quick, [...vectorFor(a, north), ...vectorFor(b, north)])).toBe(true)
+      expect(await spaces.swap(key, slow, await fittedOn(spaces, 2))).toBe(false)
+      expect(await spaces.swap(key, quick, await fittedOn(spaces, 2))).toBe(true)
       const hits = await content.nearest(key, { vector: north, limit: 9, visibility: all })
       expect(hits.map(({ score }) => score)).toEqual([1, 1])
     },
   )
+
+  fittedTest('nothing is staged without a lease', async (spaces, { write }) => {
+    await write(upserted(worded('a', 'apple')))
+    const [passage] = await spaces.passages(key, 0, 1)
+    expect(await spaces.stage(key, fit, [{ record: passage!.record, vector: north }])).toBe(false)
+    expect(await spaces.unstaged(key, 1, 9)).toHaveLength(1)
+  })
 
   fittedTest('a released lease leaves nothing staged', async (spaces, { write }) => {
     await write(upserted(worded('a', 'apple')))
@@ -190,19 +211,21 @@ export function fittedSuite(context: () => Context): void {
     await stageAll(spaces)
     await spaces.release(key, 'one')
     expect(await spaces.unstaged(key, 1, 9)).toHaveLength(1)
-    expect(await spaces.swap(key, 1, model, 1)).toBe(false)
+    await spaces.lease(key, 'one', lasting)
+    expect(await spaces.swap(key, fit, await fittedOn(spaces, 1))).toBe(false)
   })
 
   fittedTest('vectors of another generation are not kept', async (spaces, { write }) => {
     await write(upserted(worded('a', 'apple')))
     const [passage] = await spaces.passages(key, 0, 1)
     const vectors = [{ record: passage!.record, vector: north }]
-    expect(await spaces.stage(key, 0, vectors)).toBe(false)
-    expect(await spaces.stage(key, 2, vectors)).toBe(false)
-    expect(await spaces.stage(key, 1, [{ record: 999_999, vector: north }])).toBe(true)
-    expect(await spaces.swap(key, 1, model, 1)).toBe(false)
+    await spaces.lease(key, fit.owner, lasting)
+    expect(await spaces.stage(key, { ...fit, generation: 0 }, vectors)).toBe(false)
+    expect(await spaces.stage(key, { ...fit, generation: 2 }, vectors)).toBe(false)
+    expect(await spaces.stage(key, fit, [{ record: 999_999, vector: north }])).toBe(true)
+    expect(await spaces.swap(key, fit, await fittedOn(spaces, 1))).toBe(false)
     await expect(
-      spaces.stage(key, 1, [{ ...vectors[0]!, vector: Float32Array.of(1) }]),
+      spaces.stage(key, fit, [{ ...vectors[0]!, vector: Float32Array.of(1) }]),
     ).rejects.toMatchObject({
       code: 'dimension_mismatch',
     })

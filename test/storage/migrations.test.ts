@@ -147,8 +147,8 @@ describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version
     expect(await content.fitted!.model(key)).toEqual({
       generation: 1,
       model: { terms: 'apple', weights: Uint8Array.of(1, 2, 3) },
-      fittedRecords: 2,
     })
+    expect(await content.collection(key)).toMatchObject({ fittedRecords: 2 })
     expect(await content.fitted!.unfitted()).toEqual([])
   })
 })

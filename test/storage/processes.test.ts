@@ -99,13 +99,15 @@ test('a new space that another process put in force is the one that is searched'
   expect(await score()).toBe(0)
   const fitted = mine.content.fitted!
   const left = await fitted.unstaged(key, 1, 9)
+  const fit = { generation: 1, owner: 'mine' }
+  await fitted.lease(key, fit.owner, 60_000)
   await fitted.stage(
     key,
-    1,
+    fit,
     left.map(({ record: number }) => ({ record: number, vector })),
   )
   expect(await score()).toBe(0)
-  await fitted.swap(key, 1, { terms: '', weights: Uint8Array.of() }, 2)
+  await fitted.swap(key, fit, { model: { terms: '', weights: Uint8Array.of() }, records: 2, through: 2 })
   expect(await score()).toBe(1)
 })
 

@@ -3,9 +3,9 @@ import { join } from 'node:path'
 import fc from 'fast-check'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { packageRoot } from '../../src/base/package.ts'
-import type { Metric } from '../../src/storage/content.ts'
+import type { Metric, Scored } from '../../src/storage/content.ts'
 import { loadScanModule, type ScanModule } from '../../src/storage/scan/module.ts'
-import { type Block, type Scored, Segment, scanBlocks } from '../../src/storage/scan/segment.ts'
+import { type Block, Segment, scanBlocks } from '../../src/storage/scan/segment.ts'
 
 const metrics: Metric[] = ['cosine', 'dot', 'euclidean']
 const greatest = 3.4028234663852886e38

@@ -96,7 +96,8 @@ class MemoryContent {
         if (shelf) return 'exists'
         const { op: _, ...described } = change
         const id = ++this.#lastCollection
-        return { collection: { id, ...described, generation: 0, version: 0, records: 0 }, records: new Map() }
+        const counts = { version: 0, records: 0, fittedRecords: 0 }
+        return { collection: { id, ...described, generation: 0, ...counts }, records: new Map() }
       }
       case 'dropCollection':
         return undefined

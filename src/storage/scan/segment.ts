@@ -1,5 +1,5 @@
 import { limits } from '../../contract/limits.ts'
-import type { Metric } from '../content.ts'
+import type { Metric, Scored } from '../content.ts'
 import {
   MAX_PAGES,
   openScan,
@@ -8,12 +8,6 @@ import {
   type ScanMemory,
   type ScanModule,
 } from './module.ts'
-
-/** One answer of a scan: the store's row id and its similarity, higher is nearer. */
-export interface Scored {
-  record: number
-  score: number
-}
 
 /** Consecutive rows read from disk: `vectors` holds `records.length` vectors, one after another. */
 export interface Block {

@@ -53,10 +53,11 @@ export function requireDimension(collection: CollectionRow, vector: Float32Array
 export function describeCollection(connection: Connection, key: CollectionKey): Collection | undefined {
   const found = findCollection(connection, key)
   if (!found) return undefined
-  const { id, dimension, metric, generation, version, records } = found
+  const { id, dimension, metric, generation, version, records, fittedRecords } = found
   const { workspaceId, name } = key
   const [lexical, fitted] = [found.lexical === 1, found.fitted === 1]
-  return { id, workspaceId, name, dimension, metric, lexical, fitted, generation, version, records }
+  const made = { id, workspaceId, name, dimension, metric, lexical, fitted }
+  return { ...made, generation, version, records, fittedRecords }
 }
 
 /** The table that holds the vectors of one generation. */

@@ -1,4 +1,4 @@
-import type { CollectionKey, EncodedModel } from '../content.ts'
+import type { CollectionKey, EncodedModel, Fit, Fitted, StoredPassage } from '../content.ts'
 import { createVectorTable } from './changes.ts'
 import {
   blobOf,
@@ -10,12 +10,6 @@ import {
 } from './collections.ts'
 import type { Connection } from './connection.ts'
 
-export interface StoredPassage {
-  readonly record: number
-  readonly title: string | null
-  readonly text: string
-}
-
 /** Vector spaces that are fitted on their collection: reading what a fit needs. */
 export class FittedReads {
   readonly #connection: Connection
@@ -25,16 +19,16 @@ export class FittedReads {
   }
 
   /** @throws collection_unavailable */
-  model(key: CollectionKey): { generation: number; model: EncodedModel | undefined; fittedRecords: number } {
+  model(key: CollectionKey): { generation: number; model: EncodedModel | undefined } {
     return this.#connection.snapshot(() => {
-      const { id, generation, fittedRecords } = requireCollection(this.#connection, key)
+      const { id, generation } = requireCollection(this.#connection, key)
       const found = this.#connection
         .prepare<{ terms: string; weights: Buffer }>(
           'SELECT terms, weights FROM embedder_model WHERE collection = ? AND generation = ?',
         )
         .get(id, generation)
       const model = found && { terms: found.terms, weights: Uint8Array.from(found.weights) }
-      return { generation, model, fittedRecords }
+      return { generation, model }
     })
   }
 
@@ -118,19 +112,15 @@ export class FittedWrites {
   }
 
   /** @throws dimension_mismatch */
-  stage(
-    key: CollectionKey,
-    { generation, owner }: { generation: number; owner: string | undefined },
-    vectors: readonly { record: number; vector: Float32Array }[],
-  ): boolean {
-    const collection = this.#fitting(key, generation, owner)
+  stage(key: CollectionKey, fit: Fit, vectors: readonly { record: number; vector: Float32Array }[]): boolean {
+    const collection = this.#fitting(key, fit)
     if (!collection) return false
     if (!collection.staging) {
-      createVectorTable(this.#connection, collection.id, generation)
+      createVectorTable(this.#connection, collection.id, fit.generation)
       this.#connection.prepare('UPDATE collection SET staging = 1 WHERE id = ?').run(collection.id)
     }
     const insert = this.#connection.prepare(
-      `INSERT OR REPLACE INTO ${vectorTable(collection.id, generation)} (record, data)
+      `INSERT OR REPLACE INTO ${vectorTable(collection.id, fit.generation)} (record, data)
         SELECT record, ? FROM record WHERE record = ? AND collection = ?`,
     )
     for (const { record, vector } of vectors) {
@@ -140,50 +130,35 @@ export class FittedWrites {
     return true
   }
 
-  swap(
-    key: CollectionKey,
-    { generation, owner }: { generation: number; owner: string | undefined },
-    fit: { model: EncodedModel; fittedRecords: number; fittedThrough: number | undefined },
-  ): boolean {
-    const collection = this.#fitting(key, generation, owner)
+  swap(key: CollectionKey, fit: Fit, { model, records, through }: Fitted): boolean {
+    const { generation } = fit
+    const collection = this.#fitting(key, fit)
     if (!collection?.staging || this.#lacks(collection)) return false
     const { id } = collection
     this.#connection.prepare('DELETE FROM embedder_model WHERE collection = ?').run(id)
     this.#connection
       .prepare('INSERT INTO embedder_model (collection, generation, terms, weights) VALUES (?, ?, ?, ?)')
-      .run(id, generation, fit.model.terms, fit.model.weights)
+      .run(id, generation, model.terms, model.weights)
     this.#connection.database.exec(`DROP TABLE ${vectorTable(id, collection.generation)}`)
-    const through = fit.fittedThrough ?? this.#recordAt(id, fit.fittedRecords)
     this.#connection
       .prepare(
         `UPDATE collection SET version = version + 1, generation = ?, staging = 0, fitted_records = ?, fitted_through = ?,
           unfitted = (SELECT count(*) FROM record WHERE collection = ? AND record > ?) WHERE id = ?`,
       )
-      .run(generation, fit.fittedRecords, through, id, through, id)
+      .run(generation, records, through, id, through, id)
     return true
   }
 
-  /** The collection, when `generation` is its next one and `owner`, if given, still holds the lease. */
-  #fitting(key: CollectionKey, generation: number, owner: string | undefined): CollectionRow | undefined {
+  /** The collection, when the fit makes its next space and still holds the lease. */
+  #fitting(key: CollectionKey, { generation, owner }: Fit): CollectionRow | undefined {
     const collection = findCollection(this.#connection, key)
-    if (!collection || collection.generation + 1 !== generation) return undefined
-    return owner === undefined || owner === collection.leaseOwner ? collection : undefined
+    const isNext = collection?.generation === generation - 1
+    return isNext && collection.leaseOwner === owner ? collection : undefined
   }
 
   #lacks(collection: CollectionRow): boolean {
     const sql = `SELECT 1 FROM record r WHERE collection = ? AND ${lacking(collection)} LIMIT 1`
     return this.#connection.prepare(sql).get(collection.id) !== undefined
-  }
-
-  /** The `count`-th record by number, or the last one. */
-  #recordAt(collection: number, count: number): number {
-    const found = this.#connection
-      .prepare<{ record: number | null }>(
-        `SELECT max(record) AS record FROM
-          (SELECT record FROM record WHERE collection = ? ORDER BY record LIMIT ?)`,
-      )
-      .get(collection, count)
-    return found?.record ?? 0
   }
 
   #dropStaging(collection: CollectionRow): void {

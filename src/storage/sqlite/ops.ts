@@ -1,5 +1,5 @@
 import type { Ops } from '../../base/threads.ts'
-import type { CollectionKey, ContentWrite, EncodedModel, RecordView, Scored } from '../content.ts'
+import type { CollectionKey, ContentWrite, Fit, Fitted, RecordView, Scored } from '../content.ts'
 import type { Outcome, Write } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 import { Changes } from './changes.ts'
@@ -15,10 +15,6 @@ import { type NearestQuery, Vectors } from './vectors.ts'
 
 interface In {
   readonly key: CollectionKey
-}
-interface Staging extends In {
-  readonly generation: number
-  readonly owner: string | undefined
 }
 
 /** Everything that writes, each call a unit of the group commit. */
@@ -44,12 +40,11 @@ export function writeOps(connection: Connection) {
     release: (input: In & { owner: string }): Promise<void> =>
       queue.run({ run: () => fitted.release(input.key, input.owner), keeps: always }),
     stage: (
-      input: Staging & { vectors: readonly { record: number; vector: Float32Array }[] },
+      input: In & { fit: Fit; vectors: readonly { record: number; vector: Float32Array }[] },
     ): Promise<boolean> =>
-      queue.run({ run: () => fitted.stage(input.key, input, input.vectors), keeps: always }),
-    swap: (
-      input: Staging & { model: EncodedModel; fittedRecords: number; fittedThrough: number | undefined },
-    ): Promise<boolean> => queue.run({ run: () => fitted.swap(input.key, input, input), keeps: always }),
+      queue.run({ run: () => fitted.stage(input.key, input.fit, input.vectors), keeps: always }),
+    swap: (input: In & { fit: Fit; fitted: Fitted }): Promise<boolean> =>
+      queue.run({ run: () => fitted.swap(input.key, input.fit, input.fitted), keeps: always }),
   } satisfies Ops)
 }
 

@@ -99,11 +99,7 @@ function fittedSpaces(
     lease: (key, owner, durationMs) =>
       gate.pass(() => writes.run('lease', { key, owner, now: clock.now(), until: clock.now() + durationMs })),
     release: (key, owner) => gate.pass(() => writes.run('release', { key, owner })),
-    stage: (key, generation, vectors, owner) =>
-      gate.pass(() => writes.run('stage', { key, generation, owner, vectors })),
-    swap: (key, generation, model, fittedRecords, { owner, through } = {}) =>
-      gate.pass(() =>
-        writes.run('swap', { key, generation, model, fittedRecords, owner, fittedThrough: through }),
-      ),
+    stage: (key, fit, vectors) => gate.pass(() => writes.run('stage', { key, fit, vectors })),
+    swap: (key, fit, fitted) => gate.pass(() => writes.run('swap', { key, fit, fitted })),
   }
 }
