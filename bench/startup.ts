@@ -4,7 +4,8 @@
  * npm run bench:startup
  */
 import { spawnSync } from 'node:child_process'
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { call, remove, type Server, startServer, temporaryFolder, wb } from './server.ts'
 import { median, table } from './statistics.ts'
 
@@ -12,6 +13,8 @@ const runs = 15
 const question =
   'what similarity laws must be obeyed when constructing aeroelastic models of heated high speed aircraft'
 const corpus = `${process.argv[2] ?? '../shared/data/cranfield'}/corpus.jsonl`
+/** Copies of the corpus, told apart by a word, that make a store of over 10,000 chunks. */
+const copies = 6
 
 interface Command {
   name: string
@@ -61,11 +64,26 @@ function residentMegabytes(pid: number): string {
   return (Number(kilobytes) / 1_024).toFixed(0)
 }
 
+/** A folder of BEIR files, one for each copy. */
+function multiplied(): string {
+  const folder = temporaryFolder()
+  const entries = readFileSync(corpus, 'utf8').trim().split('\n')
+  for (let copy = 0; copy < copies; copy++) {
+    const lines = entries.map(line => {
+      const entry = JSON.parse(line) as { _id: string; title: string; text: string }
+      return JSON.stringify({ ...entry, _id: `${entry._id}-${copy}`, text: `${entry.text} copy${copy}` })
+    })
+    writeFileSync(join(folder, `copy-${copy}.jsonl`), lines.join('\n'))
+  }
+  return folder
+}
+
 const local = temporaryFolder()
 const served = temporaryFolder()
+const many = multiplied()
 try {
-  for (const dataDir of [local, served])
-    run({ name: 'ingest', dataDir, args: ['kb', 'ingest', 'cran', corpus, '--create'] })
+  run({ name: 'ingest', dataDir: local, args: ['kb', 'ingest', 'cran', corpus, '--create'] })
+  run({ name: 'ingest', dataDir: served, args: ['kb', 'ingest', 'cran', many, '--create'] })
   const { server } = await untilReady(served)
   const search = ['kb', 'search', 'cran', question]
   const rows = compare([
@@ -92,4 +110,5 @@ try {
 } finally {
   remove(local)
   remove(served)
+  remove(many)
 }

@@ -30,8 +30,8 @@ interface Kind {
   list: string
   /** Lines that make the first one. */
   create: readonly string[]
-  /** How one of several is named on the command line. */
-  name: string
+  /** The line to type that names one of several. */
+  naming?: (name: string) => string
 }
 
 const workspaceKind: Kind = {
@@ -39,14 +39,12 @@ const workspaceKind: Kind = {
   code: 'workspace_not_found',
   list: 'wb workspaces list',
   create: ['wb kb create handbook     makes a workspace too', 'wb workspaces create demo'],
-  name: '--workspace',
 }
 const knowledgeBaseKind: Kind = {
   one: 'knowledge base',
   code: 'knowledge_base_not_found',
   list: 'wb kb list',
   create: ['wb kb create handbook'],
-  name: 'NAME',
 }
 
 /** Asks which of several is meant; absent where nobody can answer. */
@@ -56,6 +54,9 @@ export interface Resolving {
   client: Client
   profile: Profile
   choose?: Choose
+  /** The command line that was typed, with a knowledge base or a workspace named in it. */
+  withBase?: (name: string) => string
+  withWorkspace?: (name: string) => string
 }
 
 /**
@@ -75,7 +76,7 @@ export async function resolveWorkspace(resolving: Resolving, named?: string): Pr
   return pick(
     all.map(row => ({ row, id: row.workspaceId, name: row.name })),
     implied,
-    workspaceKind,
+    { ...workspaceKind, naming: resolving.withWorkspace },
     resolving.choose,
   )
 }
@@ -92,9 +93,15 @@ export async function workspaceOrDefault(
   const { client, profile } = resolving
   const first = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
   if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
-  const made = await client.call(workspaces.create, { body: { name: 'default' } })
-  onMade(made)
-  return made
+  try {
+    const made = await client.call(workspaces.create, { body: { name: 'default' } })
+    onMade(made)
+    return made
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'workspace_name_conflict')
+      return resolveWorkspace(resolving)
+    throw error
+  }
 }
 
 async function showWorkspace(
@@ -131,7 +138,7 @@ export async function resolveKnowledgeBase(resolving: Resolving, wanted?: string
   return pick(
     named,
     wanted,
-    { ...knowledgeBaseKind, one: `knowledge base in workspace ${name}` },
+    { ...knowledgeBaseKind, one: `knowledge base in workspace ${name}`, naming: resolving.withBase },
     resolving.choose,
   )
 }
@@ -170,7 +177,7 @@ async function only<T>(
   if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: kind.create })
   if (all.length === 1) return all[0]!.row
   if (!choose)
-    throw ambiguous(`there are ${counted(all.length, kind)}; name one with ${kind.name}`, all, kind, 'name')
+    throw ambiguous(`there are ${counted(all.length, kind)}; name the one that is meant`, all, kind, 'name')
   const id = await choose(`Which ${kind.one}?`, all)
   return all.find(candidate => candidate.id === id)!.row
 }
@@ -187,6 +194,6 @@ function ambiguous(
 ): UsageError {
   const shown = candidates
     .slice(0, candidatesShown)
-    .map(({ id, name }) => (tell === 'id' ? `${id}  ${name}` : name))
+    .map(({ id, name }) => (tell === 'id' ? `${id}  ${name}` : (kind.naming?.(name) ?? name)))
   return new UsageError(message, candidates.length > candidatesShown ? [...shown, kind.list] : shown)
 }

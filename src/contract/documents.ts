@@ -129,7 +129,15 @@ export const documents = {
     access: needs('write:ingest'),
     body: { ...json, schema: DocumentPatch },
     replies: { 200: Document },
-    errors: [...found, ...stored, 'document_not_found', 'invalid_metadata', 'invalid_visible_to'],
+    errors: [
+      ...found,
+      ...stored,
+      ...embedded,
+      'document_not_found',
+      'invalid_metadata',
+      'invalid_visible_to',
+      'list_records_not_supported',
+    ],
   }),
   delete: route({
     method: 'DELETE',

@@ -144,6 +144,7 @@ export const kb = {
       'collection_name_taken',
       'collection_not_found',
       'dimension_mismatch',
+      'vectorize_service_mismatch',
       'conflict',
       'driver_unavailable',
     ],

@@ -117,6 +117,11 @@ export class KnowledgeBases {
         'dimension_mismatch',
         `collection '${body.name}' has ${collection.dimension} dimensions, the embedding service ${embedding.embeddingDimension}`,
       )
+    if (collection.fitted !== (embedding.provider === builtInProvider))
+      throw new WbError(
+        'vectorize_service_mismatch',
+        `embeddingServiceId: the vectors of collection '${body.name}' are of another embedder`,
+      )
     const outcome = await this.parts.rows.atomic([
       ...checks,
       { op: 'insert', table: tables.knowledgeBases, row: base },

@@ -46,6 +46,18 @@ async function filled(): Promise<Place> {
   return here
 }
 
+test('eight first commands of a fresh directory share what the quickest one made', {
+  timeout: 120_000,
+}, async () => {
+  const here = place()
+  const first = Array.from({ length: 8 }, (_, n) =>
+    here.wb(['kb', 'ingest', 'notes', '-', '--name', `${n}.txt`, '--create'], { input: sentence(n) }),
+  )
+  await Promise.all(first.map(succeed))
+  const listed = await succeed(here.wb(['documents', 'list', '--kb', 'notes', '--json']))
+  expect((JSON.parse(listed) as unknown[]).length).toBe(8)
+})
+
 describe('twenty commands at once on one data directory', () => {
   test.each(['with no server', 'beside a server'])('%s', { timeout: 120_000 }, async way => {
     const here = await filled()

@@ -20,7 +20,7 @@ export interface BaseWanted {
  * @throws WbError knowledge_base_not_found, with `--create` as the next act
  */
 export async function findOrCreate(wanted: BaseWanted): Promise<{ base: KnowledgeBase; created: boolean }> {
-  const { client, name, signal } = wanted
+  const { name } = wanted
   try {
     return { base: await wanted.find(name), created: false }
   } catch (error) {
@@ -34,8 +34,19 @@ export async function findOrCreate(wanted: BaseWanted): Promise<{ base: Knowledg
         next: [...next, 'add --create to make it'],
       })
     const { workspaceId } = await wanted.workspace()
-    const made = await client.call(kb.create, { params: { workspaceId }, body: { name } }, { signal })
-    return { base: made, created: true }
+    return make(wanted, workspaceId)
+  }
+}
+
+/** A command beside this one may have made it meanwhile. */
+async function make({ client, name, signal, find }: BaseWanted, workspaceId: string) {
+  try {
+    const base = await client.call(kb.create, { params: { workspaceId }, body: { name } }, { signal })
+    return { base, created: true }
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'kb_name_taken')
+      return { base: await find(name), created: false }
+    throw error
   }
 }
 
