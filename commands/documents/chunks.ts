@@ -1,30 +1,36 @@
 import * as Args from '@oclif/core/args'
 import { chunksOf } from '../../src/cli/chunks.ts'
 import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
+import { findCited, kbFlag } from '../../src/cli/find-document.ts'
 import { documentName } from '../../src/cli/shown.ts'
 import { plain } from '../../src/cli/terminal-text.ts'
+import { wrapLine } from '../../src/cli/wrap.ts'
+
+const indent = '     '
 
 export default class DocumentsChunks extends WbCommand {
   static override summary = 'show the chunks of a document, in order'
-  static override examples = [
-    'wb documents chunks guide/keys.md',
-    'wb documents chunks guide/keys.md --json | jq length',
-  ]
+  static override examples = ['wb documents chunks 1', 'wb documents chunks guide/keys.md --json | jq length']
   static override args = {
-    document: Args.string({ required: true, description: 'id, file name or source id' }),
+    document: Args.string({
+      required: true,
+      description: 'id, file name, source id, or [n] of the last search',
+    }),
   }
   static override flags = { kb: kbFlag, limit: limitFlag }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsChunks)
-    const document = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
+    const document = await this.waitFor('looking', findCited(this.resolving, args.document, flags.kb))
     const { rows, total } = await this.take(chunksOf(this.client, document), flags.limit)
     const { output } = this
     if (output.interactive && rows.length > 0) {
       for (const { chunkIndex, text } of rows) {
         output.result(`  ${output.style.strong(String(chunkIndex))}`)
-        output.result(`${plain(text ?? '').replace(/^/gm, '     ')}\n`)
+        for (const line of plain(text ?? '').split('\n'))
+          for (const part of wrapLine(indent + line, output.width, indent.length))
+            output.result(part.trimEnd())
+        output.result('')
       }
       if (total) output.note(`  ${rows.length} of ${total}`)
       return

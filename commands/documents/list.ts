@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
 import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { documentName } from '../../src/cli/shown.ts'
+import { titleOf } from '../../src/cli/shown.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -10,17 +11,18 @@ export default class DocumentsList extends WbCommand {
   static override args = {
     kb: Args.string({ description: 'knowledge base, by name or id; the only one when left out' }),
   }
-  static override flags = { limit: limitFlag }
+  static override flags = { kb: Flags.string({ char: 'k', summary: 'the same as KB' }), limit: limitFlag }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsList)
-    const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb)
+    const { workspaceId, knowledgeBaseId, name } = await this.knowledgeBase(args.kb ?? flags.kb)
     const request = { params: { workspaceId, knowledgeBaseId }, query: { limit: limits.pageMax } }
     const { rows, total } = await this.take(this.client.items(documents.list, request), flags.limit)
     this.output.list(rows, {
       columns: {
-        id: { of: row => row.documentId },
-        document: { of: documentName, as: 'free' },
+        id: { of: row => row.documentId, piped: true },
+        title: { of: titleOf, as: 'free' },
+        file: { of: row => row.sourceFilename ?? row.sourceDocId ?? row.documentId, as: 'free' },
         status: { of: row => row.status },
         chunks: { of: row => row.chunkTotal, as: 'count' },
         updated: { of: row => row.updatedAt, as: 'time' },

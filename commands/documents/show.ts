@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
-import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
-import { citedDocument } from '../../src/cli/last-search.ts'
+import { findCited, kbFlag } from '../../src/cli/find-document.ts'
 import { documentFields } from '../../src/cli/shown.ts'
 
 export default class DocumentsShow extends WbCommand {
@@ -21,9 +20,7 @@ export default class DocumentsShow extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(DocumentsShow)
-    const cited = flags.kb === undefined ? await citedDocument(this.resolving, args.document) : undefined
-    const found = cited ?? findDocument(this.resolving, args.document, flags.kb)
-    const document = await this.waitFor('looking', Promise.resolve(found))
+    const document = await this.waitFor('looking', findCited(this.resolving, args.document, flags.kb))
     this.output.fields(document, documentFields(document))
     this.output.note(`  wb documents chunks ${document.documentId}`)
   }

@@ -16,6 +16,7 @@ export default class KbIngest extends WbCommand {
     'wb kb ingest papers corpus.jsonl "notes/**/*.md"',
     'curl -s https://example.com/a.md | wb kb ingest handbook - --name a.md',
   ]
+  static override usage = 'kb ingest NAME PATH…'
   static override strict = false
   static override args = {
     name: Args.string({ required: true, ignoreStdin: true, description: 'knowledge base, by name or id' }),

@@ -5,10 +5,11 @@ import type { Client } from '../client/client.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import * as person from './ask.ts'
-import { exitStatus, isParseError } from './exit.ts'
+import { exitStatus } from './exit.ts'
 import { Interrupted, UsageError } from './faults.ts'
 import { interruption } from './interrupt.ts'
 import { counted, Output } from './output.ts'
+import { flagsMeant, missingArguments } from './parse-fault.ts'
 import { isCi, type Profile, readProfile } from './profile.ts'
 import { type Progress, silent, terminalProgress } from './progress.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
@@ -16,11 +17,21 @@ import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefa
 import { Session } from './session.ts'
 import { take } from './take.ts'
 
+function everywhere(helpValue?: string) {
+  return { helpGroup: 'GLOBAL', ...(helpValue && { helpValue }) }
+}
+
 const globalFlags = {
-  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or id', helpGroup: 'GLOBAL' }),
-  url: Flags.string({ summary: 'address of a runtime', helpGroup: 'GLOBAL' }),
-  'data-dir': Flags.string({ summary: 'data directory of the runtime on this machine', helpGroup: 'GLOBAL' }),
-  config: Flags.string({ summary: 'configuration file of the runtime on this machine', helpGroup: 'GLOBAL' }),
+  workspace: Flags.string({ char: 'w', summary: 'workspace, by name or id', ...everywhere('NAME') }),
+  url: Flags.string({ summary: 'address of a runtime', ...everywhere() }),
+  'data-dir': Flags.string({
+    summary: 'data directory of the runtime on this machine',
+    ...everywhere('DIR'),
+  }),
+  config: Flags.string({
+    summary: 'configuration file of the runtime on this machine',
+    ...everywhere('FILE'),
+  }),
   json: Flags.boolean({ summary: "print the API's own object", helpGroup: 'GLOBAL' }),
   quiet: Flags.boolean({ char: 'q', summary: 'print the result alone', helpGroup: 'GLOBAL' }),
   debug: Flags.boolean({ summary: 'print the details of an error', helpGroup: 'GLOBAL' }),
@@ -90,7 +101,9 @@ export abstract class WbCommand extends Command {
       const missing = missingArguments(error)
       if (missing.length === 0 || !this.canAsk) throw error
       for (const { name, description } of missing)
-        this.argv.push(await person.ask(`${name}${description ? ` (${description})` : ''}:`, this.signal))
+        this.argv.push(
+          await person.ask(`${name.toUpperCase()}${description ? ` (${description})` : ''}:`, this.signal),
+        )
       return this.parse(command)
     }
   }
@@ -142,9 +155,26 @@ export abstract class WbCommand extends Command {
   }
 
   protected get resolving(): Resolving {
-    const { client, profile } = this
+    const { client, profile, argv } = this
     const choose: Resolving['choose'] = (question, choices) => person.choose(question, choices, this.signal)
-    return { client, profile, choose: this.canAsk ? choose : undefined }
+    const typed = (...words: string[]) => [this.#spoken, ...words.map(shellWord)].join(' ')
+    return {
+      client,
+      profile,
+      choose: this.canAsk ? choose : undefined,
+      withBase: name => typed(name, ...argv),
+      withWorkspace: name => typed(...argv, '--workspace', name),
+    }
+  }
+
+  /** The command as it is typed. */
+  get #spoken(): string {
+    return `wb ${this.id?.replaceAll(':', ' ')}`
+  }
+
+  get #flags() {
+    const { flags, baseFlags } = this.ctor
+    return { ...baseFlags, ...flags }
   }
 
   /** A line of text from the person, or a usage error that names what is missing. */
@@ -189,10 +219,10 @@ export abstract class WbCommand extends Command {
     if (report.code === 'internal_error' && (await this.session?.isOwn()))
       report.next = ['This is a defect of wb; run it again with --debug for the details.']
     if (report.kind === 'usage' && report.next.length === 0)
-      report.next.push(`wb ${this.id?.replaceAll(':', ' ')} --help`)
-    if (this.output.json) this.output.warn(reportJson(report))
+      report.next.push(...flagsMeant(error, Object.keys(this.#flags)), `${this.#spoken} --help`)
+    if (this.output.json) this.output.trace(reportJson(report))
     else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
-    if (this.#debug) this.output.warn(details(error))
+    if (this.#debug) this.output.trace(details(error))
   }
 
   override async finally(error: Error | undefined): Promise<void> {
@@ -208,9 +238,9 @@ export abstract class WbCommand extends Command {
   }
 }
 
-/** The arguments that oclif found missing. */
-function missingArguments(error: unknown): { name: string; description?: string }[] {
-  return isParseError(error) && 'args' in error && Array.isArray(error.args) ? error.args : []
+/** A word as a shell takes it. */
+function shellWord(word: string): string {
+  return /^[\w./:=@%+,-]+$/.test(word) ? word : `"${word.replace(/["\\$`]/g, '\\$&')}"`
 }
 
 function details(error: Error): string {

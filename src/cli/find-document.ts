@@ -4,6 +4,7 @@ import { WbError } from '../contract/errors.ts'
 import { type KnowledgeBase, kb } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 import { UsageError } from './faults.ts'
+import { citedDocument } from './last-search.ts'
 import { everything, isId, type Resolving, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
 import { documentName } from './shown.ts'
 
@@ -35,6 +36,12 @@ export async function findDocument(resolving: Resolving, wanted: string, base?: 
   throw new WbError('document_not_found', `no document "${wanted}" in ${names || 'any knowledge base'}`, {
     next: [`wb documents list${bases.length === 1 ? ` ${names}` : ' NAME'}`],
   })
+}
+
+/** The same, or by the number of a passage in the last search. */
+export async function findCited(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+  const cited = base === undefined ? await citedDocument(resolving, wanted) : undefined
+  return cited ?? findDocument(resolving, wanted, base)
 }
 
 async function allBases(resolving: Resolving): Promise<KnowledgeBase[]> {

@@ -1,6 +1,7 @@
 import type { Config } from '@oclif/core/config'
 import { type Style, styleFor } from './style.ts'
 import { displayWidth, pad } from './terminal-text.ts'
+import { wrapLine } from './wrap.ts'
 
 type Loadable = Config['commands'][number]
 
@@ -55,17 +56,17 @@ function page(lines: readonly string[]): string {
 function firstPage(commands: Loadable[], style: Style): string[] {
   const shown = dayOne.flatMap(name => commands.filter(({ id }) => spoken(id) === name))
   return [
-    opening,
+    ...wrapped(opening),
     '',
     '  wb quickstart ./my-folder',
-    '  wb kb search "how are api keys rotated"',
+    '  wb kb search "where is my data stored"',
     '',
     ...listing(
       shown.map(command => [spoken(command.id), summaryOf(command)]),
       style,
     ),
     '',
-    style.dim('  wb --help shows every command, wb COMMAND --help one of them.'),
+    ...wrapped('  wb --help shows every command, wb COMMAND --help one of them.').map(style.dim),
   ]
 }
 
@@ -80,19 +81,19 @@ function wholePage(commands: Loadable[], config: Config, style: Style): string[]
     )
   const topics = names.filter(name => !alone(name))
   const sections = topics.map(topic => [
-    style.strong(capital(topicSummary(config, topic))),
+    ...wrapped(capital(topicSummary(config, topic))).map(style.strong),
     ...rows(commands.filter(({ id }) => id.startsWith(`${topic}:`))),
   ])
   return [
-    opening,
+    ...wrapped(opening),
     '',
     '  wb quickstart ./my-folder',
-    '  wb kb search handbook "how are api keys rotated" --json',
+    '  wb kb search handbook "where is my data stored" --json',
     '',
     ...rows(names.flatMap(name => commands.filter(({ id }) => id === name))),
     ...sections.flatMap(lines => ['', ...lines]),
     '',
-    style.dim('  wb COMMAND --help shows arguments, flags and examples.'),
+    ...wrapped('  wb COMMAND --help shows arguments, flags and examples.').map(style.dim),
   ]
 }
 
@@ -113,7 +114,7 @@ function topicSummary(config: Config, topic: string): string {
 function topicPage(topic: string, commands: Loadable[], config: Config, style: Style): string[] {
   const examples = commands.flatMap(command => examplesOf(command).slice(0, 1)).slice(0, 2)
   return [
-    sentence(topicSummary(config, topic)),
+    ...wrapped(sentence(topicSummary(config, topic))),
     '',
     ...examples.map(example => `  ${example}`),
     '',
@@ -130,14 +131,15 @@ function commandPage(command: Loadable, style: Style): string[] {
   const usage = args
     .map(arg => (arg.required ? arg.name.toUpperCase() : `[${arg.name.toUpperCase()}]`))
     .join(' ')
+  const called = command.usage?.toString() ?? `${spoken(command.id)}${usage ? ` ${usage}` : ''}`
   const own = flags.filter(({ helpGroup }) => helpGroup !== 'GLOBAL')
   return [
-    sentence(summaryOf(command)),
+    ...wrapped(sentence(summaryOf(command))),
     '',
     ...examplesOf(command).map(example => `  ${example}`),
     '',
     ...(command.description ? [...wrapped(command.description), ''] : []),
-    `${style.strong('Usage')}  wb ${spoken(command.id)}${usage ? ` ${usage}` : ''}${own.length > 0 ? ' [flags]' : ''}`,
+    `${style.strong('Usage')}  wb ${called}${own.length > 0 ? ' [flags]' : ''}`,
     ...section(
       'Arguments',
       args.map(arg => [arg.name.toUpperCase(), arg.description ?? '']),
@@ -153,7 +155,11 @@ function flagRow(flag: Loadable['flags'][string]): readonly [string, string] {
   const short = flag.char ? `-${flag.char}, ` : '    '
   const options = flag.type === 'option' && flag.options ? ` (${flag.options.join(', ')})` : ''
   const standard = flag.type === 'option' && flag.default !== undefined ? ` [${flag.default}]` : ''
-  return [`${short}--${flag.name}${value}`, `${flag.summary ?? flag.description ?? ''}${options}${standard}`]
+  const both = flag.type === 'boolean' && flag.allowNo ? '[no-]' : ''
+  return [
+    `${short}--${both}${flag.name}${value}`,
+    `${flag.summary ?? flag.description ?? ''}${options}${standard}`,
+  ]
 }
 
 function section(title: string, rows: (readonly [string, string])[], style: Style): string[] {
@@ -162,7 +168,9 @@ function section(title: string, rows: (readonly [string, string])[], style: Styl
 
 function listing(rows: (readonly [string, string])[], style: Style, widthMin = 0): string[] {
   const width = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
-  return rows.map(([name, text]) => `  ${pad(name, width)}  ${style.dim(text)}`.trimEnd())
+  return rows.flatMap(([name, text]) =>
+    wrapLine(`  ${pad(name, width)}  ${style.dim(text)}`.trimEnd(), widthOf(process.stdout), width + 4),
+  )
 }
 
 function examplesOf(command: Loadable): string[] {
@@ -187,15 +195,9 @@ function sentence(text: string): string {
 
 /** Paragraphs of a text in lines that are comfortable to read. */
 function wrapped(text: string): string[] {
-  const width = Math.min(widthMax, process.stdout.columns ?? widthMax)
-  return text.split('\n').flatMap(paragraph => {
-    const lines = ['']
-    for (const word of paragraph.split(' ')) {
-      const last = lines.length - 1
-      const longer = lines[last] === '' ? word : `${lines[last]} ${word}`
-      if (longer.length <= width || lines[last] === '') lines[last] = longer
-      else lines.push(word)
-    }
-    return lines
-  })
+  return text.split('\n').flatMap(paragraph => wrapLine(paragraph, widthOf(process.stdout), 0))
+}
+
+function widthOf({ columns = widthMax }: { columns?: number }): number {
+  return Math.min(widthMax, columns)
 }

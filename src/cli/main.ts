@@ -68,15 +68,21 @@ function isTopic(config: Config, word: string): boolean {
 
 function unknown(config: Config, words: readonly string[]): UsageError {
   const typed = words.join(' ')
-  const close = nearest(typed, [
-    ...config.commandIDs.map(id => id.replaceAll(':', ' ')),
-    ...new Set(config.commandIDs.map(id => id.split(':')[0]!)),
-  ])
+  const commands = config.commandIDs.map(id => id.replaceAll(':', ' '))
+  const topics = [...new Set(config.commandIDs.map(id => id.split(':')[0]!))]
+  const close = nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands)
   const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
     `there is no command "wb ${typed}"`,
     close ? [`did you mean wb ${close}?`, topic] : [topic],
   )
+}
+
+/** The first command of a verb that was typed without its topic: `search` for `kb search`. */
+function byVerb(word: string, commands: readonly string[]): string | undefined {
+  const verbOf = (command: string) => command.split(' ')[1] ?? ''
+  const verb = nearest(word, [...new Set(commands.map(verbOf))])
+  return verb && commands.find(command => verbOf(command) === verb)
 }
 
 async function help(config: Config, scope: 'dayOne' | 'all', words: readonly string[]): Promise<void> {

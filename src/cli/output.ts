@@ -1,6 +1,7 @@
 import type { Style } from './style.ts'
 import { styleFor } from './style.ts'
 import { displayWidth, pad, plain, plainJson, plainLine, truncate } from './terminal-text.ts'
+import { wrapLine, wrapWords } from './wrap.ts'
 
 /** A stream of a terminal or a pipe. */
 export interface Sink {
@@ -41,6 +42,8 @@ export interface List<T> {
 
 const gap = '  '
 const freeMin = 12
+/** Cells that any other column keeps where the terminal is very narrow. */
+const cellsMin = 6
 const widthDefault = 80
 
 /** The one result on stdout, and everything else on stderr. */
@@ -83,15 +86,24 @@ export class Output {
 
   /** Say something beside the result; silent with `--quiet`. */
   note(text: string): void {
-    if (!this.options.quiet) this.options.stderr.write(`${text}\n`)
+    if (!this.options.quiet) this.warn(text)
   }
 
   /** Say what must be known; not silenced. */
   warn(text: string): void {
+    const { isTTY, columns = widthDefault } = this.options.stderr
+    this.trace(isTTY ? wrapWords(text, columns) : text)
+  }
+
+  /** Write to stderr, as it is. */
+  trace(text: string): void {
     this.options.stderr.write(`${text}\n`)
   }
 
-  /** A table in a terminal, tab-separated lines in a pipe, an array with `--json`. */
+  /**
+   * A table in a terminal, tab-separated lines in a pipe, an array with `--json`. A table leaves out columns that hold
+   * nothing; lines of a pipe have them all.
+   */
   list<T>(rows: readonly T[], list: List<T>): void {
     if (this.json) this.value(rows)
     else if (rows.length === 0) this.note(list.empty.map(line => `  ${line}`).join('\n'))
@@ -118,13 +130,19 @@ export class Output {
     const width = Math.max(...shown.map(([name]) => displayWidth(name)))
     for (const [name, cell] of shown) {
       const text = typeof cell === 'object' && cell ? this.#time(cell.time) : plain(String(cell))
-      if (this.interactive) this.result(`  ${this.style.dim(pad(name, width))}${gap}${text}`)
+      if (this.interactive) this.#field(pad(name, width), text)
       else this.result(`${name}\t${plainLine(typeof cell === 'object' && cell ? (cell.time ?? '') : text)}`)
     }
   }
 
+  #field(name: string, text: string): void {
+    const hang = gap.length + displayWidth(name) + gap.length
+    for (const line of wrapLine(`${gap}${this.style.dim(name)}${gap}${text}`, this.width, hang))
+      this.result(line)
+  }
+
   *#table<T>(rows: readonly T[], all: [string, Column<T>][]): Generator<string> {
-    const columns = all.filter(([, column]) => !column.piped)
+    const columns = all.filter(([, column]) => !column.piped && rows.some(row => !isEmpty(column.of(row))))
     const cells = rows.map(row => columns.map(([, column]) => this.#cell(column, row)))
     const widths = columns.map(([heading], index) =>
       Math.max(displayWidth(heading), ...cells.map(line => displayWidth(line[index]!))),
@@ -147,20 +165,24 @@ export class Output {
     const over = () =>
       gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
     const free = columns.flatMap(([, column], index) => (column.as === 'free' ? [index] : []))
-    for (const group of [free, columns.map((_, index) => index)])
+    const groups = [
+      { group: free, least: freeMin },
+      { group: columns.map((_, index) => index), least: cellsMin },
+    ]
+    for (const { group, least } of groups)
       for (let excess = over(); excess > 0; excess = over()) {
         const widest = group.reduce(
           (best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best),
           -1,
         )
-        if (widest < 0 || widths[widest]! <= freeMin) break
-        widths[widest] = Math.max(freeMin, widths[widest]! - excess)
+        if (widest < 0 || widths[widest]! <= least) break
+        widths[widest] = Math.max(least, widths[widest]! - excess)
       }
   }
 
   #cell<T>(column: Column<T>, row: T): string {
     const cell = column.of(row)
-    if (cell === null || cell === undefined || cell === '') return '–'
+    if (isEmpty(cell)) return '–'
     if (column.as === 'time') return this.#time(String(cell))
     return typeof cell === 'number' ? count(cell) : plainLine(String(cell))
   }
@@ -172,6 +194,10 @@ export class Output {
 
 function raw(cell: Cell): string {
   return cell === null || cell === undefined ? '' : plainLine(String(cell))
+}
+
+function isEmpty(cell: Cell): cell is null | undefined | '' {
+  return cell === null || cell === undefined || cell === ''
 }
 
 /** A whole number with separators: 1,204. */

@@ -2,6 +2,7 @@ import { Unreachable } from '../client/unreachable.ts'
 import { WbError } from '../contract/errors.ts'
 import { isParseError } from './exit.ts'
 import { Interrupted, PartlyFailed, UsageError } from './faults.ts'
+import { parseMessage } from './parse-fault.ts'
 import type { Style } from './style.ts'
 import { plain, plainJson, plainLine } from './terminal-text.ts'
 
@@ -35,14 +36,6 @@ function refusal(error: WbError): Report {
   return { kind: 'refused', message: error.message, code, requestId, next: lines }
 }
 
-/** oclif's message without its line on help, which is given in our own words. */
-function parseMessage(error: Error): string {
-  return error.message
-    .replace(/\n?See more help with --help\s*/g, '')
-    .replace(/^Parsing (--[\w-]+)\s+/, '$1: ')
-    .trim()
-}
-
 /** The lines of a report as a terminal shows them. */
 export function reportLines(report: Report, style: Style): string[] {
   const about = [report.code, report.requestId && `request ${report.requestId}`].filter(Boolean).join(', ')
@@ -57,7 +50,7 @@ export function reportLines(report: Report, style: Style): string[] {
 
 /** The same for a program: the envelope of the API. */
 export function reportJson({ kind, message, code = kind, requestId, next }: Report): string {
-  return plainJson({ error: { code, message, requestId, hint: next.join(' ') } })
+  return plainJson({ error: { code, message, requestId, hint: next.map(line => line.trim()).join('; ') } })
 }
 
 /** A word that is a name keeps its first letter: `workspaceId: …`. */

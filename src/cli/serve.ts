@@ -1,3 +1,4 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { systemClock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
@@ -50,8 +51,7 @@ export async function serve(
   refuseStranger(config)
   const { host, port } = { ...config.config.runtime, ...given(flags) }
   await refuseOpenBind(host, config, flags.allowOpenAccess)
-  const certificate = flags.https && readPem(flags.https.cert)
-  if (flags.https) readPem(flags.https.key)
+  const certificate = flags.https && readCertificate(flags.https)
   const taken = await lockDataDir(profile.dataDir)
   if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
   const { lock } = taken
@@ -106,8 +106,8 @@ async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolea
     throw new UsageError(
       `on ${host} other machines could read and change everything, as callers need no credential`,
       [
-        'ask for credentials, in workbase.yaml:  auth: { mode: apiKey, anonymousPolicy: reject }',
-        `or let everyone in:                     wb serve --host ${host} --allow-open-access`,
+        'wb serve    listens on this machine alone',
+        `wb serve --host ${host} --allow-open-access    lets everyone in`,
       ],
     )
 }
@@ -120,12 +120,28 @@ function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string 
   return new WbError('conflict', `${dataDir} is served already, by ${who}`, { next })
 }
 
-/** @throws UsageError the file cannot be read */
-function readPem(path: string): string {
+/** @throws UsageError a file cannot be read, holds something else, or the key belongs to another certificate */
+function readCertificate({ cert, key }: { cert: string; key: string }): string {
+  const certificate = readPem('--https-cert', cert, text => new X509Certificate(text))
+  const secret = readPem('--https-key', key, text => createPrivateKey(text))
+  if (!certificate.parsed.checkPrivateKey(secret.parsed))
+    throw new UsageError(`--https-key: ${key} is not the key of ${cert}`)
+  return certificate.text
+}
+
+function readPem<T>(flag: string, path: string, parse: (text: string) => T): { text: string; parsed: T } {
+  let text: string
   try {
-    return readFileSync(path, 'utf8')
+    text = readFileSync(path, 'utf8')
   } catch (error) {
-    throw new UsageError(`${path} cannot be read: ${error instanceof Error ? error.message : error}`)
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new UsageError(`${flag}: ${path} cannot be read${code}`)
+  }
+  try {
+    return { text, parsed: parse(text) }
+  } catch {
+    const wanted = flag === '--https-key' ? 'private key without a passphrase' : 'certificate'
+    throw new UsageError(`${flag}: ${path} holds no ${wanted} in PEM`)
   }
 }
 

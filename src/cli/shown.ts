@@ -44,9 +44,13 @@ function embedderState({ state, chunks, fittedChunks }: Embedder): string {
 }
 
 /** What a document is called: its title, its file, the name it had where it came from, or its id. */
-export function documentName({ metadata, sourceFilename, sourceDocId, documentId }: Document): string {
-  const title = typeof metadata.title === 'string' ? metadata.title.trim() : ''
-  return title || sourceFilename || sourceDocId || documentId
+export function documentName(document: Document): string {
+  return titleOf(document) || document.sourceFilename || document.sourceDocId || document.documentId
+}
+
+/** The title of a document; undefined where it has none. */
+export function titleOf({ metadata }: Document): string | undefined {
+  return (typeof metadata.title === 'string' && metadata.title.trim()) || undefined
 }
 
 /** The fields of a document that a person reads. */

@@ -109,7 +109,34 @@ describe('the command line', () => {
       '  ✗ --json comes after the command\n    wb kb list --json\n    wb --help\n',
     ],
     [['serv'], 2, '  ✗ There is no command "wb serv"\n    did you mean wb serve?\n    wb --help\n'],
-    [['kb', 'list', '--bogus'], 2, '  ✗ Nonexistent flag: --bogus\n    wb kb list --help\n'],
+    [['kb', 'list', '--bogus'], 2, '  ✗ There is no flag --bogus\n    wb kb list --help\n'],
+    [
+      ['kb', 'list', '--limt', '3'],
+      2,
+      '  ✗ There is no flag --limt\n    did you mean --limit?\n    wb kb list --help\n',
+    ],
+    [
+      ['serch', 'x'],
+      2,
+      '  ✗ There is no command "wb serch"\n    did you mean wb kb search?\n    wb --help\n',
+    ],
+    [['workspaces', 'use'], 2, '  ✗ NAME is missing: name or id\n    wb workspaces use --help\n'],
+    [['kb', 'list', 'a', 'b'], 2, '  ✗ Unexpected arguments: a, b\n    wb kb list --help\n'],
+    [
+      ['kb', 'search', 'where', 'is', 'it'],
+      2,
+      '  ✗ A question of several words stands in quotes\n    wb kb search "where is it"\n    wb kb search where "is it"\n',
+    ],
+    [
+      ['kb', 'search'],
+      2,
+      '  ✗ QUESTION is missing: what to ask, in words or a sentence\n    wb kb search --help\n',
+    ],
+    [
+      ['serve', '--https-cert', 'a', '--https-key', 'b'],
+      2,
+      '  ✗ --https-cert: a cannot be read (ENOENT)\n    wb serve --help\n',
+    ],
     [
       ['kb', 'list', '--limit', 'x'],
       2,

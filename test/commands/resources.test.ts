@@ -49,7 +49,7 @@ describe.each(ways)('S1-10: the same commands, %s', way => {
     }
     const { documentId, updatedAt } = document
     expect(await said(wb(['documents', 'list']))).toBe(
-      [documentId, 'Notes', 'ready', '1', updatedAt].join('\t'),
+      [documentId, 'Notes', 'notes.md', 'ready', '1', updatedAt].join('\t'),
     )
     for (const name of [documentId, 'notes.md', 'Notes'])
       expect(JSON.parse(await said(wb(['documents', 'show', name, '--json'])))).toMatchObject({ documentId })
@@ -93,7 +93,8 @@ describe('workspaces', () => {
     expect(await wb(['kb', 'list'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: '  ✗ There are 2 workspaces; name one with --workspace\n    one\n    two\n',
+      stderr:
+        '  ✗ There are 2 workspaces; name the one that is meant\n    wb kb list --workspace one\n    wb kb list --workspace two\n',
     })
     await said(wb(['workspaces', 'use', 'two']))
     expect(JSON.parse(await said(wb(['workspaces', 'show', '--json'])))).toMatchObject({ workspaceId: two })

@@ -82,7 +82,7 @@ describe('wb serve', () => {
     const here = place()
     const refused = await here.wb(['serve', '--host', '0.0.0.0', '--port', '0'])
     expect(refused).toMatchObject({ status: 2, stdout: '' })
-    expect(refused.stderr).toContain('auth: { mode: apiKey, anonymousPolicy: reject }')
+    expect(refused.stderr).toContain('wb serve    listens on this machine alone')
     expect(refused.stderr).toContain('wb serve --host 0.0.0.0 --allow-open-access')
     const allowed = await here.serve(['--host', '0.0.0.0', '--allow-open-access'])
     expect((await fetch(`${allowed.url}/healthz`)).status).toBe(200)

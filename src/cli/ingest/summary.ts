@@ -1,6 +1,7 @@
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { count, type Output } from '../output.ts'
 import { plainLine } from '../terminal-text.ts'
+import { wrapLine } from '../wrap.ts'
 import type { Tally } from './tally.ts'
 
 /** What an ingest did. */
@@ -39,7 +40,8 @@ export function showSummary(output: Output, summary: Summary): void {
     output.value(summaryObject(summary))
     return
   }
-  if (output.interactive) output.result(headline(output, summary))
+  if (output.interactive)
+    for (const line of wrapLine(headline(output, summary), output.width, 4)) output.result(line)
   else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
   for (const line of details(output, tally)) output.warn(line)
   if (summary.left) output.warn(`  ${unreached(summary.left.count)}; type the same line again to go on`)
@@ -89,7 +91,9 @@ function* rest(all: number): Generator<string> {
 /** What was skipped by reason, the most frequent first. */
 function skipped({ skippedAs }: Tally): string {
   const sorted = [...skippedAs].sort((a, b) => b[1] - a[1])
-  return sorted.map(([as, number]) => `${count(number)} ${plainLine(as)}`).join(', ')
+  const reason = (as: string, number: number) =>
+    number === 1 ? plainLine(as).replace(/\b(file|link|line)s\b/, '$1') : plainLine(as)
+  return sorted.map(([as, number]) => `${count(number)} ${reason(as, number)}`).join(', ')
 }
 
 function unreached(left: number | undefined): string {

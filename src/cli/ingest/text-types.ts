@@ -1,9 +1,10 @@
 import { extname } from 'node:path'
 
-/** Extensions of files that hold text. @see contract 11.3 */
+/** Extensions of files that hold text: those of contract 11.3, then the source code of more languages. */
 const textExtensions = new Set(
   `txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini
-  cfg conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1`.split(
+  cfg conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1
+  mjs cjs mts cts vue svelte c h cc cpp hpp cs php swift scala lua pl r dart ex exs erl hs clj proto tf tex org`.split(
     /\s+/,
   ),
 )

@@ -1,0 +1,43 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { displayWidth } from '../../src/cli/terminal-text.ts'
+import { wrapLine, wrapWords } from '../../src/cli/wrap.ts'
+
+test('a line breaks between words, and what follows hangs under its text', () => {
+  expect(wrapLine('  list   one two three four five', 28, 9)).toEqual([
+    '  list   one two three four',
+    '    five',
+  ])
+  expect(wrapLine('  list   one two three four five six', 30, 9)).toEqual([
+    '  list   one two three four',
+    '         five six',
+  ])
+})
+
+test('a word that is wider than a line stays whole, as somebody will copy it', () => {
+  const id = '3fa0ead7-3f49-40c4-b9f7-8ba6152608c7'
+  expect(wrapLine(`  id  ${id}`, 38, 6)).toEqual(['  id', `  ${id}`])
+  expect(wrapLine(`  id  ${id}`, 20, 6)).toEqual(['  id', id])
+})
+
+test('styles take no cells', () => {
+  expect(wrapLine('\x1b[2mone two\x1b[22m three', 13, 2)).toEqual(['\x1b[2mone two\x1b[22m three'])
+})
+
+test('no word is lost, changed or cut, whatever the width', () => {
+  const word = fc.stringMatching(/^[a-z日]{1,12}$/)
+  fc.assert(
+    fc.property(fc.array(word, { minLength: 1 }), fc.integer({ min: 24, max: 80 }), (words, width) => {
+      const lines = wrapLine(words.join(' '), width, 4)
+      expect(lines.flatMap(line => line.trim().split(' '))).toEqual(words)
+      for (const line of lines) expect(displayWidth(line)).toBeLessThanOrEqual(width)
+    }),
+  )
+})
+
+test('a line to type is left whole', () => {
+  const line = '    wb kb search handbook "a question that is rather long for such a terminal"'
+  expect(wrapWords(`  ✗ one two three four five six\n${line}`, 24)).toBe(
+    `  ✗ one two three four\n    five six\n${line}`,
+  )
+})
