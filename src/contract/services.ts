@@ -35,19 +35,20 @@ const shared = {
   authType: z.enum(['none', 'api_key', 'oauth2', 'mTLS']),
   credentialRef: secretRef.nullable(),
 }
-const sharedDefaults = {
-  description: null,
-  status: 'active',
-  endpointBaseUrl: null,
-  endpointPath: null,
-  requestTimeoutMs: null,
-  authType: 'none',
-  credentialRef: null,
-} as const
+const sharedCreate = {
+  ...shared,
+  description: text.default(null),
+  status: shared.status.default('active'),
+  endpointBaseUrl: endpointUrl.default(null),
+  endpointPath: endpointPath.default(null),
+  requestTimeoutMs: atLeastOne.default(null),
+  authType: shared.authType.default('none'),
+  credentialRef: shared.credentialRef.default(null),
+}
 
 const sortedSet = z.array(z.string()).transform(entries => [...new Set(entries)].sort())
 const content = { supportedLanguages: sortedSet, supportedContent: sortedSet }
-const contentDefaults = { supportedLanguages: [] as string[], supportedContent: [] as string[] }
+const contentCreate = { supportedLanguages: sortedSet.default([]), supportedContent: sortedSet.default([]) }
 
 const chunkingFields = {
   ...shared,
@@ -67,22 +68,23 @@ const chunkingFields = {
   extractTables: flag,
   extractFigures: flag,
 }
-const chunkingDefaults = {
-  ...sharedDefaults,
-  engineVersion: null,
-  strategy: null,
-  maxChunkSize: null,
-  minChunkSize: null,
-  chunkUnit: null,
-  overlapSize: null,
-  overlapUnit: null,
-  preserveStructure: null,
-  language: null,
-  readingOrder: null,
-  maxPayloadSizeKb: null,
-  enableOcr: null,
-  extractTables: null,
-  extractFigures: null,
+const chunkingCreate = {
+  ...chunkingFields,
+  ...sharedCreate,
+  engineVersion: text.default(null),
+  strategy: text.default(null),
+  maxChunkSize: atLeastOne.default(null),
+  minChunkSize: atLeastZero.default(null),
+  chunkUnit: text.default(null),
+  overlapSize: atLeastZero.default(null),
+  overlapUnit: text.default(null),
+  preserveStructure: flag.default(null),
+  language: text.default(null),
+  readingOrder: text.default(null),
+  maxPayloadSizeKb: atLeastOne.default(null),
+  enableOcr: flag.default(null),
+  extractTables: flag.default(null),
+  extractFigures: flag.default(null),
 }
 
 const embeddingFields = {
@@ -95,13 +97,14 @@ const embeddingFields = {
   maxInputTokens: atLeastOne,
   ...content,
 }
-const embeddingDefaults = {
-  ...sharedDefaults,
-  ...contentDefaults,
-  distanceMetric: 'cosine',
-  maxBatchSize: null,
-  maxInputTokens: null,
-} as const
+const embeddingCreate = {
+  ...embeddingFields,
+  ...sharedCreate,
+  ...contentCreate,
+  distanceMetric: embeddingFields.distanceMetric.default('cosine'),
+  maxBatchSize: atLeastOne.default(null),
+  maxInputTokens: atLeastOne.default(null),
+}
 
 const stored = { workspaceId: z.uuid(), createdAt: timestamp, updatedAt: timestamp }
 
@@ -119,31 +122,15 @@ export const Chunker = z
   .object({ id: z.string(), engine: z.string(), strategy: z.string(), description: z.string() })
   .meta({ id: 'Chunker' })
 
-type Shape = Record<string, z.ZodType>
-
-/** Every field optional, with its default where it has one. */
-function creatable<F extends Shape, D extends Partial<Record<keyof F, unknown>>>(fields: F, defaults: D) {
-  type Creatable = { [K in keyof F]: K extends keyof D ? z.ZodDefault<F[K]> : F[K] }
-  const shape = Object.fromEntries(
-    Object.entries(fields).map(([name, schema]) => [
-      name,
-      name in defaults ? schema.default(defaults[name as keyof D] as never) : schema,
-    ]),
-  )
-  return z.object(shape as Creatable)
-}
-
-const ChunkingCreate = creatable(chunkingFields, chunkingDefaults).extend({
-  chunkingServiceId: z.uuid().optional(),
-})
-const EmbeddingCreate = creatable(embeddingFields, embeddingDefaults).extend({
-  embeddingServiceId: z.uuid().optional(),
-})
+export const ChunkingCreate = z.object({ ...chunkingCreate, chunkingServiceId: z.uuid().optional() })
+export const EmbeddingCreate = z.object({ ...embeddingCreate, embeddingServiceId: z.uuid().optional() })
 const ChunkingPatch = z.object(chunkingFields).partial()
 const EmbeddingPatch = z.object(embeddingFields).partial()
 
 export type ChunkingCreate = z.output<typeof ChunkingCreate>
+export type ChunkingCreateInput = z.input<typeof ChunkingCreate>
 export type EmbeddingCreate = z.output<typeof EmbeddingCreate>
+export type EmbeddingCreateInput = z.input<typeof EmbeddingCreate>
 
 const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
 const chunkingErrors = ['workspace_not_found', 'chunking_service_not_found'] as const satisfies ErrorCode[]

@@ -1,12 +1,15 @@
 import type { Handlers } from '../access/caller.ts'
+import type { PageQuery } from '../contract/page.ts'
 import type {
+  ChunkingCreate,
   ChunkingService,
   chunkingServices,
+  EmbeddingCreate,
   EmbeddingService,
   embeddingServices,
 } from '../contract/services.ts'
 import type { workspaces } from '../contract/workspaces.ts'
-import type { Services } from './services.ts'
+import type { Services, Stamps } from './services.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export function workspaceHandlers(room: Workspaces): Handlers<typeof workspaces> {
@@ -22,40 +25,45 @@ export function workspaceHandlers(room: Workspaces): Handlers<typeof workspaces>
   }
 }
 
-export function chunkingHandlers(room: Services<ChunkingService>): Handlers<typeof chunkingServices> {
+type Place<Name extends string = never> = Record<'workspaceId' | Name, string>
+
+/** The five operations on services of one kind; `idOf` reads the id out of the path. */
+function serviceHandlers<Row extends Stamps, Create, Params extends Place>(
+  room: Services<Row, Create>,
+  idOf: (params: Params) => string,
+) {
   return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
-    create: async ({ params, body }) => ({ status: 201, body: await room.create(params.workspaceId, body) }),
-    show: async ({ params }) => ({
-      status: 200,
-      body: await room.get(params.workspaceId, params.chunkingServiceId),
+    list: async ({ params, query }: { params: Place; query: PageQuery }) => ({
+      status: 200 as const,
+      body: await room.list(params.workspaceId, query),
     }),
-    update: async ({ params, body }) => ({
-      status: 200,
-      body: await room.update(params.workspaceId, params.chunkingServiceId, body),
+    create: async ({ params, body }: { params: Place; body: Create }) => ({
+      status: 201 as const,
+      body: await room.create(params.workspaceId, body),
     }),
-    delete: async ({ params }) => {
-      await room.delete(params.workspaceId, params.chunkingServiceId)
-      return { status: 204, body: undefined }
+    show: async ({ params }: { params: Params }) => ({
+      status: 200 as const,
+      body: await room.get(params.workspaceId, idOf(params)),
+    }),
+    update: async ({ params, body }: { params: Params; body: Partial<Row> }) => ({
+      status: 200 as const,
+      body: await room.update(params.workspaceId, idOf(params), body),
+    }),
+    delete: async ({ params }: { params: Params }) => {
+      await room.delete(params.workspaceId, idOf(params))
+      return { status: 204 as const, body: undefined }
     },
   }
 }
 
-export function embeddingHandlers(room: Services<EmbeddingService>): Handlers<typeof embeddingServices> {
-  return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
-    create: async ({ params, body }) => ({ status: 201, body: await room.create(params.workspaceId, body) }),
-    show: async ({ params }) => ({
-      status: 200,
-      body: await room.get(params.workspaceId, params.embeddingServiceId),
-    }),
-    update: async ({ params, body }) => ({
-      status: 200,
-      body: await room.update(params.workspaceId, params.embeddingServiceId, body),
-    }),
-    delete: async ({ params }) => {
-      await room.delete(params.workspaceId, params.embeddingServiceId)
-      return { status: 204, body: undefined }
-    },
-  }
+export function chunkingHandlers(
+  room: Services<ChunkingService, ChunkingCreate>,
+): Handlers<typeof chunkingServices> {
+  return serviceHandlers(room, (params: Place<'chunkingServiceId'>) => params.chunkingServiceId)
+}
+
+export function embeddingHandlers(
+  room: Services<EmbeddingService, EmbeddingCreate>,
+): Handlers<typeof embeddingServices> {
+  return serviceHandlers(room, (params: Place<'embeddingServiceId'>) => params.embeddingServiceId)
 }

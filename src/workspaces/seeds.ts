@@ -1,29 +1,16 @@
 import { newId } from '../base/id.ts'
-import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import {
+  ChunkingCreate,
+  type ChunkingCreateInput,
+  EmbeddingCreate,
+  type EmbeddingCreateInput,
+} from '../contract/services.ts'
 import type { Workspace, WorkspaceKind } from '../contract/workspaces.ts'
+import { lsaDimension } from '../models/lsa.ts'
 import type { Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-type Seed<Row> = Partial<Row> & Pick<Row, keyof Row & 'name'>
-
-const chunkingDefaults = {
-  status: 'active',
-  endpointBaseUrl: null,
-  endpointPath: null,
-  requestTimeoutMs: null,
-  authType: 'none',
-  credentialRef: null,
-  engineVersion: null,
-  language: null,
-  readingOrder: null,
-  maxPayloadSizeKb: null,
-  enableOcr: null,
-  extractTables: null,
-  extractFigures: null,
-  preserveStructure: true,
-} as const
-
-const passages: Seed<ChunkingService> = {
+const passages: ChunkingCreateInput = {
   name: 'passages',
   description: 'Whole sentences, packed into passages; headings and blank lines are kept as breaks.',
   engine: 'workbase',
@@ -33,9 +20,10 @@ const passages: Seed<ChunkingService> = {
   minChunkSize: 200,
   overlapSize: 200,
   overlapUnit: 'characters',
+  preserveStructure: true,
 }
 
-const recursive: Seed<ChunkingService> = {
+const recursive: ChunkingCreateInput = {
   name: 'recursive-char-1000',
   description: 'Windows of up to 1,000 characters that overlap by 150, cut at the widest break.',
   engine: 'langchain_ts',
@@ -45,9 +33,10 @@ const recursive: Seed<ChunkingService> = {
   minChunkSize: 100,
   overlapSize: 150,
   overlapUnit: 'characters',
+  preserveStructure: true,
 }
 
-const lineRows: Seed<ChunkingService> = {
+const lineRows: ChunkingCreateInput = {
   name: 'line-rows-1',
   description: 'One chunk for each line, for tables and logs.',
   engine: 'langchain_ts',
@@ -57,34 +46,23 @@ const lineRows: Seed<ChunkingService> = {
   minChunkSize: 0,
   overlapSize: 0,
   overlapUnit: 'rows',
+  preserveStructure: true,
 }
-
-const embeddingDefaults = {
-  status: 'active',
-  endpointBaseUrl: null,
-  endpointPath: null,
-  requestTimeoutMs: null,
-  authType: 'none',
-  credentialRef: null,
-  distanceMetric: 'cosine',
-  supportedContent: ['text'],
-} as const
 
 /** The provider name of the embedder that the runtime fits on a knowledge base's own text. */
 export const builtInProvider = 'workbase'
 
-const builtIn: Seed<EmbeddingService> = {
+const builtIn: EmbeddingCreateInput = {
   name: 'workbase-lsa',
   description: 'Built-in embedder, fitted on the text of each knowledge base; works offline.',
   provider: builtInProvider,
   modelName: 'workbase-lsa',
-  embeddingDimension: 128,
-  maxBatchSize: null,
-  maxInputTokens: null,
+  embeddingDimension: lsaDimension,
   supportedLanguages: ['multi'],
+  supportedContent: ['text'],
 }
 
-const mockEmbedder: Seed<EmbeddingService> = {
+const mockEmbedder: EmbeddingCreateInput = {
   name: 'mock-embedder',
   description: 'Deterministic vectors without meaning, for tests.',
   provider: 'mock',
@@ -93,9 +71,10 @@ const mockEmbedder: Seed<EmbeddingService> = {
   maxBatchSize: 1_000,
   maxInputTokens: 8_192,
   supportedLanguages: ['en', 'multi'],
+  supportedContent: ['text'],
 }
 
-const nvidia: Seed<EmbeddingService> = {
+const nvidia: EmbeddingCreateInput = {
   name: 'nvidia-nv-embedqa-e5-v5',
   description: 'Embeds inside the remote database; the runtime itself cannot call it.',
   provider: 'nvidia',
@@ -104,6 +83,7 @@ const nvidia: Seed<EmbeddingService> = {
   maxBatchSize: 64,
   maxInputTokens: 512,
   supportedLanguages: ['multi'],
+  supportedContent: ['text'],
 }
 
 const openrouter = {
@@ -145,11 +125,11 @@ const agents = [
   },
 ]
 
-function chunkingSeeds(kind: WorkspaceKind): Seed<ChunkingService>[] {
+function chunkingSeeds(kind: WorkspaceKind): ChunkingCreateInput[] {
   return kind === 'local' ? [passages, recursive, lineRows] : [recursive, lineRows]
 }
 
-function embeddingSeeds(kind: WorkspaceKind): Seed<EmbeddingService>[] {
+function embeddingSeeds(kind: WorkspaceKind): EmbeddingCreateInput[] {
   if (kind === 'local') return [builtIn]
   return kind === 'mock' ? [mockEmbedder] : [nvidia]
 }
@@ -163,12 +143,12 @@ export function seedsOf(workspace: Workspace): Write[] {
     ...chunkingSeeds(workspace.kind).map(seed => ({
       op: 'insert' as const,
       table: tables.chunkingServices,
-      row: { ...stamps, chunkingServiceId: newId(), ...chunkingDefaults, ...seed },
+      row: { ...ChunkingCreate.parse(seed), ...stamps, chunkingServiceId: newId() },
     })),
     ...embeddingSeeds(workspace.kind).map(seed => ({
       op: 'insert' as const,
       table: tables.embeddingServices,
-      row: { ...stamps, embeddingServiceId: newId(), ...embeddingDefaults, ...seed },
+      row: { ...EmbeddingCreate.parse(seed), ...stamps, embeddingServiceId: newId() },
     })),
     { op: 'insert', table: tables.llmServices, row: { ...stamps, llmServiceId, ...openrouter } },
     ...agents.map(seed => ({

@@ -2,25 +2,32 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import type {
+  ChunkingCreate,
+  ChunkingService,
+  EmbeddingCreate,
+  EmbeddingService,
+} from '../contract/services.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { Column, RowStore, Table, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { workspaceNotFound } from './workspaces.ts'
 
-/** Fields that a service of any kind has. */
-interface ServiceLike {
-  workspaceId: string
-  createdAt: string
-  updatedAt: string
+/** What the runtime writes on a service of any kind. */
+export interface Stamps {
+  readonly workspaceId: string
+  readonly createdAt: string
+  readonly updatedAt: string
 }
 
-/** What tells one kind of service from another. */
-export interface ServiceKind<Row extends ServiceLike> {
+/** What tells one kind of service from another. `Create` is what a new one is made of. */
+export interface ServiceKind<Row extends Stamps, Create> {
   readonly noun: string
   readonly table: Table<Row>
-  readonly id: Column<Row>
+  /** A new service; an id that is left out is made. */
+  compose(fields: Create, stamps: Stamps): Row
+  idOf(row: Row): string
   /** Index of knowledge bases by the service that they bind. */
   readonly boundBy: string
   readonly notFound: ErrorCode
@@ -29,30 +36,40 @@ export interface ServiceKind<Row extends ServiceLike> {
   readonly fixedWhileBound: readonly Column<Row>[]
 }
 
-export const chunkingKind: ServiceKind<ChunkingService> = {
+export const chunkingKind: ServiceKind<ChunkingService, ChunkingCreate> = {
   noun: 'chunking service',
   table: tables.chunkingServices,
-  id: 'chunkingServiceId',
+  compose: ({ chunkingServiceId = newId(), ...fields }, stamps) => ({
+    ...fields,
+    ...stamps,
+    chunkingServiceId,
+  }),
+  idOf: row => row.chunkingServiceId,
   boundBy: 'byChunkingService',
   notFound: 'chunking_service_not_found',
   inUse: 'chunking_service_in_use',
   fixedWhileBound: [],
 }
 
-export const embeddingKind: ServiceKind<EmbeddingService> = {
+export const embeddingKind: ServiceKind<EmbeddingService, EmbeddingCreate> = {
   noun: 'embedding service',
   table: tables.embeddingServices,
-  id: 'embeddingServiceId',
+  compose: ({ embeddingServiceId = newId(), ...fields }, stamps) => ({
+    ...fields,
+    ...stamps,
+    embeddingServiceId,
+  }),
+  idOf: row => row.embeddingServiceId,
   boundBy: 'byEmbeddingService',
   notFound: 'embedding_service_not_found',
   inUse: 'embedding_service_in_use',
   fixedWhileBound: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
 }
 
-/** Services of one kind. */
-export class Services<Row extends ServiceLike> {
+/** Services of one kind. Who only reads them leaves `Create` out. */
+export class Services<Row extends Stamps, Create = never> {
   constructor(
-    private readonly kind: ServiceKind<Row>,
+    private readonly kind: ServiceKind<Row, Create>,
     private readonly parts: { rows: RowStore; pager: Pager; clock: Clock },
   ) {}
 
@@ -63,22 +80,19 @@ export class Services<Row extends ServiceLike> {
   }
 
   /**
-   * @param fields  every field of the record but its stamps; a missing id is generated
    * @throws workspace_not_found
    * @throws conflict  the id is taken
    */
-  async create(workspaceId: string, fields: Partial<Row>): Promise<Row> {
+  async create(workspaceId: string, fields: Create): Promise<Row> {
     const now = timestamp(this.parts.clock)
-    const id = fields[this.kind.id] ?? newId()
-    const stamps = { workspaceId, [this.kind.id]: id, createdAt: now, updatedAt: now }
-    const row = { ...fields, ...stamps } as unknown as Row
+    const row = this.kind.compose(fields, { workspaceId, createdAt: now, updatedAt: now })
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       { op: 'insert', table: this.kind.table, row },
     ])
     if (outcome.ok) return row
     if (outcome.at === 0) throw workspaceNotFound(workspaceId)
-    throw new WbError('conflict', `${this.kind.noun} with id '${id}' already exists`)
+    throw new WbError('conflict', `${this.kind.noun} with id '${this.kind.idOf(row)}' already exists`)
   }
 
   /** @throws workspace_not_found, or the kind's own not-found code */
