@@ -120,7 +120,7 @@ describe('Markdown', () => {
 
   test('reads without markup, and the heading that repeats the title is left out', () => {
     expect(readMarkdown(text, 'Keys').text.replace(/\s+/g, ' ').trim()).toBe(
-      'Text with bold and a link. # no heading Rotation: a b c d',
+      'Text with bold and a link. # no heading Rotation: c · d;',
     )
     expect(readMarkdown(text, 'Other').text).toMatch(/^Keys:/)
   })
@@ -128,7 +128,7 @@ describe('Markdown', () => {
   test('a place in it belongs to the last heading outside of code', () => {
     const readable = readMarkdown(text, 'Keys')
     const at = (word: string) => sectionAt(readable, readable.text.indexOf(word))
-    expect([at('bold'), at('no heading'), at('d\n')]).toEqual(['Keys', 'Keys', 'Rotation'])
+    expect([at('bold'), at('no heading'), at('d;')]).toEqual(['Keys', 'Keys', 'Rotation'])
     expect(sectionAt(readMarkdown('no heading', ''), 3)).toBeUndefined()
   })
 })

@@ -12,6 +12,7 @@ export interface Heading {
 
 const headingLine = /^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$/
 const fenceLine = /^ {0,3}(?:`{3,}|~{3,}).*$/
+const tableLine = /^[ \t]*\|(.*)\|[ \t]*$/
 const ruleLine = /^[ \t]*\|?(?:[ \t]*:?-{3,}:?[ \t]*\|?)+[ \t]*$/
 
 /**
@@ -22,10 +23,11 @@ export function readMarkdown(text: string, title: string): Readable {
   const headings: Heading[] = []
   let readable = ''
   let fenced = false
-  for (const line of text.split('\n')) {
+  const all = text.split('\n')
+  for (const [index, line] of all.entries()) {
     const isFence = fenceLine.test(line)
     if (isFence) fenced = !fenced
-    if (isFence || (!fenced && ruleLine.test(line))) continue
+    if (isFence || (!fenced && (ruleLine.test(line) || isTableHead(line, all[index + 1])))) continue
     const heading = fenced ? undefined : headingLine.exec(line)?.[1]
     if (heading) {
       const said = inline(heading)
@@ -36,12 +38,23 @@ export function readMarkdown(text: string, title: string): Readable {
   return { text: readable, headings }
 }
 
+/** What a table is headed with says little once its lines run together. */
+function isTableHead(line: string, next = ''): boolean {
+  return tableLine.test(line) && tableLine.test(next) && ruleLine.test(next)
+}
+
+/** A line without its markup; cells of a table with dots between them and an end that is heard. */
 function inline(line: string): string {
+  const cells = tableLine.exec(line)?.[1]
+  if (cells !== undefined)
+    return `${cells
+      .split(/(?<!\\)\|/)
+      .map(inline)
+      .join(' · ')};`
   return line
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\*\*|__|`/g, '')
     .replace(/\*(\S[^*]*)\*/g, '$1')
-    .replace(/[ \t]*\|[ \t]*/g, '  ')
     .replace(/^[ \t]*>/, '')
     .trim()
 }
