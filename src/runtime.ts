@@ -1,12 +1,12 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { everything } from './access/visibility.ts'
-import { withoutVerification } from './auth/authenticate.ts'
+import { authenticator } from './auth/authenticate.ts'
 import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
-import { packageRoot, packageVersion } from './base/package.ts'
-import { type Host, inline, threaded } from './base/threads.ts'
+import { packageVersion } from './base/package.ts'
+import { isOpen } from './config/checks.ts'
 import type { Environment } from './config/environment.ts'
 import { releasePolicy } from './config/release.ts'
 import type { Config } from './config/schema.ts'
@@ -18,8 +18,8 @@ import { operationalHandlers } from './http/routes.ts'
 import { KnowledgeBases } from './knowledge/bases.ts'
 import { Documents } from './knowledge/documents.ts'
 import { type FitProgress, Fitting } from './knowledge/fitting.ts'
+import { openHosts } from './knowledge/hosts.ts'
 import { Ingestion } from './knowledge/ingest.ts'
-import { type PassageOps, passageOps } from './knowledge/passages.ts'
 import { Records } from './knowledge/records.ts'
 import { chunkerHandlers, documentHandlers, kbHandlers, recordHandlers } from './knowledge/routes.ts'
 import { Searcher } from './knowledge/search.ts'
@@ -27,10 +27,9 @@ import { Space } from './knowledge/space.ts'
 import { openEmbedder } from './models/open.ts'
 import { type Outbound, openNetwork } from './models/outbound.ts'
 import type { ContentStore } from './storage/content.ts'
-import { Cursors, Pager } from './storage/cursor.ts'
+import { openCursors, Pager } from './storage/cursor.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
 import { openEmbedded } from './storage/open.ts'
-import type { RowStore } from './storage/rows.ts'
 import { tables } from './storage/tables.ts'
 import { chunkingHandlers, embeddingHandlers, workspaceHandlers } from './workspaces/routes.ts'
 import { chunkingKind, embeddingKind, Services } from './workspaces/services.ts'
@@ -74,19 +73,19 @@ export interface Runtime {
  * Build every room once, in order.
  *
  * @throws control_plane_unavailable  the store cannot be opened
- * @throws driver_unavailable         the configured control plane has no driver here
+ * @throws driver_unavailable         the control plane or the auth mode of the configuration is not in this version
  */
 export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
   const clock = seams.clock ?? systemClock
-  requireBuilt(config)
+  const authenticate = authenticator(config.auth)
   const path = storePath(config, dataDir)
   const threads = settings.threads && path !== ':memory:'
   const store = await openEmbedded({ path, threads, clock })
   const { rows } = store
   const before = seams.content ?? (content => content)
   const content = before(store.content)
-  const cursors = new Cursors(await cursorKey(rows))
+  const cursors = await openCursors(rows)
   const pager = new Pager(rows, cursors)
   const parts = { rows, pager, cursors, clock, log }
 
@@ -148,7 +147,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       documents: documentHandlers({ bases, documents, ingestion }, failureTeller(log)),
       records: recordHandlers(new Records(bases, space)),
     },
-    authenticate: withoutVerification(config.auth.anonymousPolicy),
+    authenticate,
     visibility: everything,
     log,
     clock,
@@ -156,7 +155,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   })
 
   if (settings.server) {
-    await purgeMocks(rows, workspaces)
+    await workspaces.deleteEphemeral()
     await fitting.resume()
   }
 
@@ -184,14 +183,15 @@ function buildOf({ app }: Environment, clock: Clock) {
   }
 }
 
-function appSettings({ runtime, auth }: Config, loopback: boolean, strictErrors: boolean): AppSettings {
+function appSettings(config: Config, loopback: boolean, strictErrors: boolean): AppSettings {
+  const { runtime } = config
   return {
     requestIdHeader: runtime.requestIdHeader,
     production: runtime.environment === 'production',
     strictErrors,
     origin: {
       loopback,
-      anonymousPasses: auth.mode === 'disabled' || auth.anonymousPolicy === 'allow',
+      anonymousPasses: isOpen(config),
       publicOrigin: runtime.publicOrigin,
       allowedHosts: runtime.allowedHosts,
       allowedOrigins: runtime.allowedOrigins,
@@ -200,64 +200,20 @@ function appSettings({ runtime, auth }: Config, loopback: boolean, strictErrors:
   }
 }
 
-/** @throws driver_unavailable, control_plane_unavailable  named in the configuration but not built */
-function requireBuilt(config: Config): void {
-  const { driver } = config.controlPlane
-  if (driver === 'postgres' || driver === 'astra')
-    throw new WbError(
-      'driver_unavailable',
-      `controlPlane.driver: '${driver}' has no driver in this version`,
-      {
-        hint: 'Use sqlite, file or memory.',
-      },
-    )
-  if (config.auth.mode !== 'disabled')
-    throw new WbError(
-      'driver_unavailable',
-      `auth.mode: '${config.auth.mode}' has no verifier in this version`,
-      {
-        hint: 'Use disabled, behind an access boundary of your own.',
-      },
-    )
-}
-
-function storePath(config: Config, dataDir: string): string {
-  const plane = config.controlPlane
-  if (plane.driver === 'memory') return ':memory:'
-  if (plane.driver === 'file') return join(plane.root, 'workbase.db')
-  return (plane.driver === 'sqlite' && plane.path) || join(dataDir, 'workbase.db')
-}
-
-/** Threads for work on text by who waits for it, so that a long text holds up no query. */
-function openHosts(parts: { path: string; threads: boolean; content: ContentStore }) {
-  const entry = join(packageRoot(), 'dist/src/knowledge/worker.js')
-  const open = (): Host<PassageOps> =>
-    parts.threads
-      ? threaded<PassageOps>(entry, { path: parts.path })
-      : inline(passageOps(Promise.resolve(parts.content)))
-  const [query, index, fit] = [open(), open(), open()]
-  return {
-    query,
-    index,
-    fit,
-    close: async () => {
-      await Promise.all([query.close(), index.close(), fit.close()])
-    },
+/** @throws driver_unavailable  the control plane has no driver in this version */
+function storePath({ controlPlane }: Config, dataDir: string): string {
+  switch (controlPlane.driver) {
+    case 'memory':
+      return ':memory:'
+    case 'file':
+      return join(controlPlane.root, 'workbase.db')
+    case 'sqlite':
+      return controlPlane.path ?? join(dataDir, 'workbase.db')
+    default:
+      throw new WbError(
+        'driver_unavailable',
+        `controlPlane.driver: '${controlPlane.driver}' has no driver in this version`,
+        { hint: 'Use sqlite, file or memory.' },
+      )
   }
-}
-
-/** The secret that seals cursors, made by whichever process comes first. */
-async function cursorKey(rows: RowStore): Promise<string> {
-  const name = 'cursor-key'
-  const stored = await rows.get(tables.settings, [name])
-  if (stored) return stored.row.value
-  const made = { name, value: randomHex(32) }
-  const outcome = await rows.atomic([{ op: 'insert', table: tables.settings, row: made }])
-  return outcome.ok ? made.value : cursorKey(rows)
-}
-
-/** Workspaces of kind `mock` last as long as the server that they were made in. */
-async function purgeMocks(rows: RowStore, workspaces: Workspaces): Promise<void> {
-  const mocks = await rows.list(tables.workspaces, { index: 'byKind', prefix: ['mock'], limit: 10_000 })
-  for (const { row } of mocks) await workspaces.delete(row.workspaceId)
 }

@@ -16,6 +16,7 @@ export type PurgeStep = (workspace: Workspace) => Promise<void>
 
 /** Each purge but the last was overtaken by somebody who went on making things. */
 const purgesMax = 8
+const ephemeralSlice = 200
 
 /** Tables whose rows go with their workspace; its knowledge bases go before, with their collections. */
 const owned = [
@@ -136,6 +137,16 @@ export class Workspaces {
     ])
     const isGone = !outcome.ok && outcome.reason === 'absent'
     return outcome.ok || isGone
+  }
+
+  /** Delete the workspaces of kind `mock`, which last as long as the server that they were made in. */
+  async deleteEphemeral(): Promise<void> {
+    const ofKind = { index: 'byKind', prefix: ['mock'], limit: ephemeralSlice }
+    for (;;) {
+      const found = await this.parts.rows.list(tables.workspaces, ofKind)
+      for (const { row } of found) await this.delete(row.workspaceId)
+      if (found.length < ephemeralSlice) return
+    }
   }
 
   private async isNameFree(workspace: Workspace): Promise<boolean> {

@@ -1,0 +1,35 @@
+import { existsSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { environmentOf } from '../../src/config/environment.ts'
+import { loadConfig } from '../../src/config/load.ts'
+import type { Config } from '../../src/config/schema.ts'
+import { openRuntime } from '../../src/runtime.ts'
+import { scratchDir } from '../harness/runtime.ts'
+
+const environment = environmentOf({})
+const { config } = loadConfig({ path: null }, environment)
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
+const resume = { jobsResume: { enabled: false, graceMs: 1_000, intervalMs: 1_000 } }
+
+const asked: [string, Partial<Config>][] = [
+  ['auth.mode', { auth: { ...config.auth, mode: 'apiKey' } }],
+  ['auth.mode', { auth: { ...config.auth, mode: 'any' } }],
+  [
+    'controlPlane.driver',
+    { controlPlane: { driver: 'postgres', urlRef: 'env:DATABASE_URL', schema: 'workbase', ...resume } },
+  ],
+]
+
+test.each(asked)(
+  'a configuration that this version cannot serve is refused by its key, %s, before anything is made',
+  async (key, part) => {
+    const dataDir = join(scratchDir(), 'data')
+    const settings = { environment, dataDir, threads: false, loopback: true, server: true, log: silent }
+    await expect(openRuntime({ config: { ...config, ...part }, ...settings })).rejects.toMatchObject({
+      code: 'driver_unavailable',
+      message: expect.stringContaining(key),
+    })
+    expect(existsSync(dataDir)).toBe(false)
+  },
+)
