@@ -10,6 +10,7 @@ import type {
 import type { PageQuery } from '../contract/page.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
+import { lsaDimension } from '../models/lsa.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
@@ -20,7 +21,7 @@ import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
 import { builtInProvider } from '../workspaces/seeds.ts'
 import type { Services } from '../workspaces/services.ts'
 import { workspaceNotFound } from '../workspaces/workspaces.ts'
-import { modelDimension } from './passages.ts'
+import { collectionGone } from './guards.ts'
 
 /** A knowledge base with all that work on its content needs. */
 export interface BaseContext {
@@ -227,8 +228,7 @@ export class KnowledgeBases {
       store.collection(key),
       this.parts.embedding.get(workspaceId, base.row.embeddingServiceId),
     ])
-    if (!collection)
-      throw new WbError('collection_unavailable', `the collection of '${base.row.name}' is gone`)
+    if (!collection) throw collectionGone(base.row)
     return {
       base: base.row,
       store,
@@ -321,10 +321,10 @@ function unlessGone(error: unknown): void {
 function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
   if (provider !== builtInProvider) return
   fittedOf(store)
-  if (embeddingDimension !== modelDimension)
+  if (embeddingDimension !== lsaDimension)
     throw new WbError(
       'dimension_mismatch',
-      `the built-in embedder has ${modelDimension} dimensions, the embedding service ${embeddingDimension}`,
+      `the built-in embedder has ${lsaDimension} dimensions, the embedding service ${embeddingDimension}`,
     )
 }
 

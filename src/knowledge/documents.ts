@@ -1,6 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
 import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
@@ -11,15 +12,15 @@ import { listingOf } from '../storage/missing.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
-import { spaceAttemptsMax, titleOf } from './records.ts'
-import { shownPayload } from './search.ts'
-import type { Space } from './space.ts'
+import { documentPayload, shownPayload, stampedPayload, titleOf } from './payload.ts'
+import { inOneSpace, type Space } from './space.ts'
 
 interface Parts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly cursors: Cursors
   readonly clock: Clock
+  readonly log: Log
   readonly bases: KnowledgeBases
   readonly space: Space
 }
@@ -129,7 +130,10 @@ export class Documents {
         await this.delete({ workspaceId, knowledgeBaseId, documentId })
         deleted.push(documentId)
       } catch (error) {
-        failed.push({ documentId, ...whyNotDeleted(error) })
+        const why = whyNotDeleted(error)
+        if (why.code !== 'not_found')
+          this.parts.log.error({ documentId, error }, 'a document was not deleted')
+        failed.push({ documentId, ...why })
       }
     }
     return { deleted, failed }
@@ -192,33 +196,27 @@ export class Documents {
     document: { before: DocumentRow; after: DocumentRow },
     caller: Caller,
   ): Promise<void> {
-    for (let attempt = 0; attempt < spaceAttemptsMax; attempt++) {
-      const views = await context.store.read(
-        context.key,
-        listed.map(view => view.record),
-        {
-          vectors: true,
-          visibility: caller.visibility,
-        },
-      )
-      const title = titleOf(document.after.metadata)
+    const { visibility, signal } = caller
+    const numbers = listed.map(view => view.record)
+    const title = titleOf(document.after.metadata)
+    const isThere = { op: 'require' as const, table: tables.documents, key: keyOf(document.after) }
+    await inOneSpace(async () => {
+      const views = await context.store.read(context.key, numbers, { vectors: !context.fitted, visibility })
       const passages = views.map(view => ({ title, text: view.text ?? '' }))
-      const embedded = context.fitted
-        ? await this.parts.space.embed(context, passages, 'document', caller.signal)
+      const { generation, vectors } = context.fitted
+        ? await this.parts.space.embed(context, passages, 'document', signal)
         : { generation: context.collection.generation, vectors: views.map(view => view.vector!) }
       const records = views.map((view, at) => ({
         ...view,
         title,
         payload: stampedPayload(view.payload, document),
-        vector: embedded.vectors[at]!,
+        vector: vectors[at]!,
       }))
-      const change = { op: 'upsert' as const, ...context.key, generation: embedded.generation, records }
-      const isThere = { op: 'require' as const, table: tables.documents, key: keyOf(document.after) }
+      const change = { op: 'upsert' as const, ...context.key, generation, records }
       const outcome = await context.store.write([change], [isThere])
-      if (outcome.ok) return
-      if (outcome.at === 0) throw documentNotFound(document.after.documentId)
-    }
-    throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+      if (!outcome.ok && outcome.at === 0) throw documentNotFound(document.after.documentId)
+      return outcome.ok || undefined
+    })
   }
 }
 
@@ -226,22 +224,6 @@ export interface DocumentKey {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
   readonly documentId: string
-}
-
-/** Payload of a document's chunk beside its own place: metadata, and who may see it. */
-export function documentPayload(document: Pick<Document, 'metadata' | 'visibleTo'>): Record<string, unknown> {
-  return document.visibleTo
-    ? { ...document.metadata, visible_to: document.visibleTo }
-    : { ...document.metadata }
-}
-
-function stampedPayload(
-  payload: Record<string, unknown>,
-  document: { before: DocumentRow; after: DocumentRow },
-) {
-  const dropped = documentPayload(document.before)
-  const kept = Object.fromEntries(Object.entries(payload).filter(([key]) => !Object.hasOwn(dropped, key)))
-  return { ...documentPayload(document.after), ...kept }
 }
 
 /** A document that is renamed, failed or given another hash by hand is no longer the one that ingest made. */

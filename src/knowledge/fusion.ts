@@ -1,6 +1,7 @@
 import { unitVector } from '../base/unit-vector.ts'
 
-const feedbackPassages = 3
+/** Best passages that a query is drawn towards. */
+export const feedbackPassages = 3
 const feedbackWeight = 0.5
 
 /** A record and how well it suits a query; finite, and compared within one list only. */

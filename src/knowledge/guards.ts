@@ -1,4 +1,5 @@
 import { WbError } from '../contract/errors.ts'
+import type { KnowledgeBase } from '../contract/knowledge.ts'
 
 /** @throws dimension_mismatch */
 export function requireDimension(field: string, found: number, dimension: number): void {
@@ -22,4 +23,9 @@ export function rejectRawVector(field: string): never {
       hint: 'Send text instead, or bind an embedding service of your own in a new knowledge base.',
     },
   )
+}
+
+/** The knowledge base is there, and what held its content is not. */
+export function collectionGone({ name }: KnowledgeBase): WbError {
+  return new WbError('collection_unavailable', `the collection of '${name}' is gone`)
 }

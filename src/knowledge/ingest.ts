@@ -10,9 +10,9 @@ import type { Outcome, RowStore, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
-import { documentPayload } from './documents.ts'
-import type { PassageOps, Prepared } from './passages.ts'
-import { collectionGone, titleOf } from './records.ts'
+import { collectionGone } from './guards.ts'
+import type { Embedded, PassageOps, Prepared } from './passages.ts'
+import { documentPayload, titleOf } from './payload.ts'
 import type { Space } from './space.ts'
 
 /** Texts up to this length are hashed on the spot; it takes under a millisecond. */
@@ -54,6 +54,9 @@ interface Intake {
   readonly replaced: readonly DocumentRow[]
 }
 
+/** The chunks of a text with a vector each. */
+type Embeddings = Omit<Prepared, 'embedded'> & Embedded
+
 /** Turns texts into documents: chunk, embed, and write document, chunks and index in one transaction. */
 export class Ingestion {
   constructor(private readonly parts: Parts) {}
@@ -72,10 +75,12 @@ export class Ingestion {
     body: Ingest,
     caller: Caller,
   ): Promise<IngestResult> {
-    let prepared: Prepared | undefined
+    const contentHash =
+      body.text.length <= hashHereChars ? sha256(body.text) : await this.parts.index.run('hash', body.text)
+    let prepared: Embeddings | undefined
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
-      const intake = await this.accept(context, body)
+      const intake = await this.accept(context, body, contentHash)
       if ('kind' in intake) return intake
       prepared ??= await this.prepare(intake, caller)
       const written = await this.write(intake, prepared)
@@ -89,10 +94,12 @@ export class Ingestion {
   }
 
   /** Compare with what is there; ends here when the text or its name is known. @see contract 11.4 */
-  private async accept(context: BaseContext, body: Ingest): Promise<Intake | IngestResult> {
+  private async accept(
+    context: BaseContext,
+    body: Ingest,
+    contentHash: string,
+  ): Promise<Intake | IngestResult> {
     const { workspaceId, knowledgeBaseId } = context.base
-    const contentHash =
-      body.text.length <= hashHereChars ? sha256(body.text) : await this.parts.index.run('hash', body.text)
     // Ids of knowledge bases may repeat in another workspace.
     const domain = `${workspaceId}:${knowledgeBaseId}:`
     const ingestKey = `${domain}:${contentHash}`
@@ -111,22 +118,21 @@ export class Ingestion {
     return { context, body, documentId, contentHash, ingestKey, nameKey, replaced }
   }
 
-  private async prepare(intake: Intake, caller: Caller): Promise<Prepared> {
+  private async prepare(intake: Intake, caller: Caller): Promise<Embeddings> {
     const { context, body } = intake
     try {
       const service = await this.parts.chunking.get(context.base.workspaceId, context.base.chunkingServiceId)
       const title = titleOf(body.metadata)
-      const prepared = await this.parts.index.run('prepare', {
+      const { embedded, ...cut } = await this.parts.index.run('prepare', {
         text: body.text,
         title,
         service,
         override: body.chunker,
         fittedIn: context.fitted ? context.key : undefined,
       })
-      if (context.fitted || prepared.chunks.length === 0)
-        return { ...prepared, generation: prepared.generation }
-      const passages = prepared.chunks.map(text => ({ title, text }))
-      return { ...prepared, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
+      if (embedded) return { ...cut, ...embedded }
+      const passages = cut.chunks.map(text => ({ title, text }))
+      return { ...cut, ...(await this.parts.space.embed(context, passages, 'document', caller.signal)) }
     } catch (error) {
       await this.keepFailed(intake, error)
       throw error
@@ -136,7 +142,7 @@ export class Ingestion {
   /** A word in place of a result: another write came first, begin again. */
   private async write(
     intake: Intake,
-    prepared: Prepared,
+    prepared: Embeddings,
   ): Promise<IngestResult | 'space moved' | 'rival came first'> {
     const { context } = intake
     const now = timestamp(this.parts.clock)
@@ -160,7 +166,7 @@ export class Ingestion {
     const { workspaceId, knowledgeBaseId } = intake.context.base
     if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
     if (outcome.reason === 'exists') throw idTaken(intake.documentId)
-    if (outcome.reason === 'absent' && outcome.at >= rows) throw collectionGone()
+    if (outcome.reason === 'absent' && outcome.at >= rows) throw collectionGone(intake.context.base)
   }
 
   /** Keep a trace of what could not be ingested; it stands in nobody's way when it is sent again. */
@@ -239,7 +245,7 @@ function replacing(
   }
 }
 
-function recordsOf(document: Document, prepared: Prepared): ContentRecord[] {
+function recordsOf(document: Document, prepared: Embeddings): ContentRecord[] {
   const { knowledgeBaseId, documentId } = document
   const title = titleOf(document.metadata)
   return prepared.chunks.map((text, chunkIndex) => ({

@@ -3,17 +3,11 @@ import type { Ops } from '../base/threads.ts'
 import type { Ingest } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { ChunkingService } from '../contract/services.ts'
-import { fit, LsaModel } from '../models/lsa.ts'
+import { fit, LsaModel, lsaDimension, type Passage } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder.ts'
 import type { Collection, CollectionKey, ContentStore, Fitted, FittedSpaces } from '../storage/content.ts'
 import { fittedOf } from '../storage/missing.ts'
 import { chunkerFor } from './chunk/index.ts'
-
-/** Text to embed, with the title that weighs in it. */
-export interface Passage {
-  readonly title: string | null
-  readonly text: string
-}
 
 /** Vectors, and the generation of the space that they stand in. */
 export interface Embedded {
@@ -21,9 +15,11 @@ export interface Embedded {
   readonly vectors: Float32Array[]
 }
 
-export interface Prepared extends Embedded {
+/** Chunks of a text, and their vectors where the runtime makes those itself. */
+export interface Prepared {
   readonly chunkerId: string
   readonly chunks: string[]
+  readonly embedded: Embedded | undefined
 }
 
 /** Passages that are read at once while a model is fitted. */
@@ -49,10 +45,8 @@ export function passageOps(opening: Promise<ContentStore>) {
       const chunker = chunkerFor(input.service, input.override)
       const chunks = chunker.chunk(input.text)
       const passages = chunks.map(text => ({ title: input.title, text }))
-      const embedded = input.fittedIn
-        ? await spaces.embed(input.fittedIn, passages)
-        : { generation: 0, vectors: [] }
-      return { chunkerId: chunker.id, chunks, ...embedded }
+      const embedded = input.fittedIn && (await spaces.embed(input.fittedIn, passages))
+      return { chunkerId: chunker.id, chunks, embedded }
     },
 
     embed: (input: { key: CollectionKey; passages: readonly Passage[] }) =>
@@ -168,9 +162,6 @@ class Spaces {
   }
 }
 
-/** Every fitted space has this dimension, also its placeholder. */
-export const modelDimension = 128
-
 async function requireCollection(store: ContentStore, key: CollectionKey): Promise<Collection> {
   const collection = await store.collection(key)
   if (!collection) throw new WbError('collection_unavailable', `collection '${key.name}' does not exist`)
@@ -179,7 +170,7 @@ async function requireCollection(store: ContentStore, key: CollectionKey): Promi
 
 async function load(store: ContentStore, key: CollectionKey): Promise<InForce> {
   const { generation, model } = await fittedOf(store).model(key)
-  return { generation, model: model && LsaModel.decode({ dimension: modelDimension, ...model }) }
+  return { generation, model: model && LsaModel.decode({ dimension: lsaDimension, ...model }) }
 }
 
 async function allPassages(spaces: FittedSpaces, key: CollectionKey) {

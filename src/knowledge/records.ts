@@ -1,15 +1,13 @@
 import type { Caller } from '../access/caller.ts'
 import type { Upsert } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
-import type { ContentRecord, Payload } from '../storage/content.ts'
+import type { ContentRecord } from '../storage/content.ts'
 import type { Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
-import { rejectRawVector, requireDimension } from './guards.ts'
-import type { Space } from './space.ts'
-
-/** A refit that goes on meanwhile moves the space; each attempt embeds anew. */
-export const spaceAttemptsMax = 5
+import { collectionGone, rejectRawVector, requireDimension } from './guards.ts'
+import { titleOf } from './payload.ts'
+import { inOneSpace, type Space } from './space.ts'
 
 /** Records that clients store directly. */
 export class Records {
@@ -27,16 +25,16 @@ export class Records {
    */
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     refuseRepeats(body.records)
-    for (let attempt = 0; attempt < spaceAttemptsMax; attempt++) {
+    return inOneSpace(async () => {
       const context = await this.bases.context(workspaceId, knowledgeBaseId)
       const { records, generation } = await this.compose(context, body, caller)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
       const outcome = await context.store.write([upsert], [stillThere(context)])
       if (outcome.ok) return records.length
       if (outcome.at === 0) await this.bases.get(workspaceId, knowledgeBaseId)
-      if (outcome.reason === 'absent') throw collectionGone()
-    }
-    throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+      if (outcome.reason === 'absent') throw collectionGone(context.base)
+      return undefined
+    })
   }
 
   /** @returns whether there was such a record */
@@ -55,10 +53,7 @@ export class Records {
     })
     const texts = body.records.filter(record => record.text !== undefined)
     const passages = texts.map(record => ({ title: titleOf(record.payload), text: record.text! }))
-    const { generation, vectors } =
-      passages.length > 0
-        ? await this.space.embed(context, passages, 'document', caller.signal)
-        : { generation: context.collection.generation, vectors: [] }
+    const { generation, vectors } = await this.space.embed(context, passages, 'document', caller.signal)
     const embedded = vectors.values()
     const records = body.records.map(
       (record): ContentRecord => ({
@@ -78,15 +73,6 @@ export class Records {
 /** A collection is known by its name, which another knowledge base may have meanwhile. */
 function stillThere({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
-}
-
-/** The title of a record or document: text under `title`. */
-export function titleOf(payload: Payload | undefined): string | null {
-  return typeof payload?.title === 'string' ? payload.title : null
-}
-
-export function collectionGone(): WbError {
-  return new WbError('collection_unavailable', 'the collection of this knowledge base is gone')
 }
 
 function refuseRepeats(records: Upsert['records']): void {

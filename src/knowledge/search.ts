@@ -7,15 +7,13 @@ import { parseFilter } from '../storage/filter.ts'
 import { lexicalOf } from '../storage/missing.ts'
 import { statisticsFor } from '../storage/visibility.ts'
 import type { BaseContext } from './bases.ts'
-import { feedbackQuery, fuse } from './fusion.ts'
+import { feedbackPassages, feedbackQuery, fuse } from './fusion.ts'
 import { rejectRawVector, requireDimension } from './guards.ts'
-import { spaceAttemptsMax } from './records.ts'
-import type { Space } from './space.ts'
+import { shownPayload } from './payload.ts'
+import { inOneSpace, type Space } from './space.ts'
 
 /** Candidates that each ranking contributes to a fused one. */
 const poolMin = 100
-/** Best passages that a fitted query vector is drawn towards. */
-const feedbackPassages = 3
 
 export interface Found {
   readonly hits: Hit[]
@@ -37,6 +35,7 @@ interface Plan {
   /** 0 is vector alone, 1 words alone; left out, it depends on the space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
+  readonly showVectors: boolean
   readonly reach: Reach
   readonly ignored: string[]
 }
@@ -62,29 +61,15 @@ export class Searcher {
     const plan = planOf(context, body, caller)
     const ranked = (await this.rankInForce(context, plan, caller.signal)).slice(0, plan.topK)
     const ordered = plan.rerank ? await rerank(context, plan, ranked) : ranked
-    const showVectors = body.includeEmbeddings && !context.fitted
-    if (body.includeEmbeddings && context.fitted) plan.ignored.push('includeEmbeddings')
-    const views = await context.store.read(
-      context.key,
-      ordered.map(hit => hit.record),
-      {
-        vectors: showVectors,
-        visibility: caller.visibility,
-      },
-    )
+    const numbers = ordered.map(hit => hit.record)
+    const { visibility } = caller
+    const views = await context.store.read(context.key, numbers, { vectors: plan.showVectors, visibility })
     return { hits: toHits(ordered, views), ignored: plan.ignored }
   }
 
   /** A swap of the space between embedding the query and comparing it makes the ranking begin again. */
   private async rankInForce(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Scored[]> {
-    for (let attempt = 1; ; attempt++) {
-      try {
-        return await this.rank(context, plan, signal)
-      } catch (error) {
-        if (attempt === spaceAttemptsMax || !(error instanceof WbError) || error.facts.stale !== true)
-          throw error
-      }
-    }
+    return inOneSpace(() => this.rank(context, plan, signal).catch(unlessMoved))
   }
 
   private async rank(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Scored[]> {
@@ -122,6 +107,10 @@ export class Searcher {
   }
 }
 
+function unlessMoved(error: unknown): undefined {
+  if (!(error instanceof WbError) || error.facts.stale !== true) throw error
+}
+
 function planOf(context: BaseContext, body: Search, caller: Caller): Plan {
   const { base, fitted, collection } = context
   const filter = parseFilter(body.filter)
@@ -132,6 +121,7 @@ function planOf(context: BaseContext, body: Search, caller: Caller): Plan {
   const hybrid = body.hybrid ?? (body.text !== undefined && base.lexical.enabled)
   const ignored: string[] = []
   if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined) ignored.push('rerank')
+  if (body.includeEmbeddings && fitted) ignored.push('includeEmbeddings')
   return {
     text: body.text,
     vector: body.vector && Float32Array.from(body.vector),
@@ -139,6 +129,7 @@ function planOf(context: BaseContext, body: Search, caller: Caller): Plan {
     pool: Math.min(limits.topKMax, hybrid ? Math.max(poolMin, body.topK) : body.topK),
     lexicalWeight: hybrid ? body.lexicalWeight : 0,
     rerank: body.rerank ?? false,
+    showVectors: body.includeEmbeddings && !fitted,
     reach: { visibility: caller.visibility, filter },
     ignored,
   }
@@ -177,9 +168,4 @@ function toHits(ranked: readonly Scored[], views: readonly RecordView[]): Hit[] 
 function toHit(view: RecordView, score: number): Hit {
   const hit: Hit = { id: view.id, score, payload: shownPayload(view) }
   return view.vector ? { ...hit, vector: Array.from(view.vector) } : hit
-}
-
-/** The payload as the wire shows it: the text stands in it under its reserved key. */
-export function shownPayload(view: RecordView): Record<string, unknown> {
-  return view.text === null ? view.payload : { ...view.payload, chunkText: view.text }
 }

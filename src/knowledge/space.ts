@@ -1,8 +1,27 @@
 import type { Host } from '../base/threads.ts'
+import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import type { Embedder, Purpose } from '../models/embedder.ts'
+import type { Passage } from '../models/lsa.ts'
 import type { BaseContext } from './bases.ts'
-import type { Embedded, Passage, PassageOps } from './passages.ts'
+import type { Embedded, PassageOps } from './passages.ts'
+
+/** A fit that ends meanwhile moves the space; each attempt begins with the one in force. */
+const attemptsMax = 5
+
+/**
+ * Do what stands in one space, and again from the start when another one came into force meanwhile.
+ *
+ * @param work  undefined when the space moved
+ * @throws collection_unavailable  it keeps moving
+ */
+export async function inOneSpace<T>(work: () => Promise<T | undefined>): Promise<T> {
+  for (let attempt = 0; attempt < attemptsMax; attempt++) {
+    const done = await work()
+    if (done !== undefined) return done
+  }
+  throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
+}
 
 interface Parts {
   /** Work that a caller waits for, such as the vector of a query. */
@@ -15,7 +34,7 @@ export class Space {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * Embed passages in the space that is in force.
+   * Embed passages in the space that is in force; for none, nobody is asked.
    *
    * @returns vectors of the collection's dimension, and the generation that they stand in
    * @throws embedding_unavailable, embedding_dimension_mismatch
@@ -26,6 +45,7 @@ export class Space {
     purpose: Purpose,
     signal: AbortSignal,
   ): Promise<Embedded> {
+    if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
     if (context.fitted) return this.parts.query.run('embed', { key: context.key, passages })
     const embedder = this.parts.openEmbedder(context.embedding, context.base.workspaceId)
     const vectors = await embedder.embed(passages.map(asText), signal, purpose)

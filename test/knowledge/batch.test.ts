@@ -1,6 +1,7 @@
 import { expect, test } from 'vitest'
+import { documents } from '../../src/contract/documents.ts'
 import { embeddingServices } from '../../src/contract/services.ts'
-import type { ContentStore } from '../../src/storage/content.ts'
+import type { ContentStore, ContentWrite } from '../../src/storage/content.ts'
 import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
@@ -22,19 +23,19 @@ async function ingestBatch({ runtime }: Opened, { path }: Base, texts: string[])
   return lines.map(line => JSON.parse(line) as Outcome)
 }
 
-/** A store that breaks when a text is written. */
-function breaking(store: ContentStore): ContentStore {
-  return {
+/** A store that breaks at changes of one kind. */
+function breakingAt(kind: ContentWrite['op']) {
+  return (store: ContentStore): ContentStore => ({
     ...store,
     write(changes, rows) {
-      if (changes.some(({ op }) => op === 'upsert')) throw new Error('the disk melted')
+      if (changes.some(({ op }) => op === kind)) throw new Error('the disk melted')
       return store.write(changes, rows)
     },
-  }
+  })
 }
 
 test('S7.1: a defect in a line is told as one, and stands in the log under the id that the line names', async () => {
-  const wb = await open({ content: breaking })
+  const wb = await open({ content: breakingAt('upsert') })
   const [outcome] = await ingestBatch(wb, await makeBase(wb), ['A text.'])
   expect(outcome).toMatchObject({ line: 1, status: 500, error: { code: 'internal_error' } })
   expect(JSON.stringify(outcome)).not.toContain('melted')
@@ -61,4 +62,16 @@ test('S7.1: what looks like a secret leaves in the message of a line as little a
   const [outcome] = await ingestBatch(wb, base, ['A text.'])
   expect(outcome).toMatchObject({ status: 503, error: { code: 'embedding_unavailable' } })
   expect(outcome!.error!.message).toContain('[redacted]')
+})
+
+test('a document that could not be deleted is told as such, and why stands in the log', async () => {
+  const wb = await open({ content: breakingAt('deleteDocument') })
+  const base = await makeBase(wb)
+  const { documentId } = (await base.ingest('A text.')).document
+  const body = { documentIds: [documentId] }
+  const { deleted, failed } = await wb.call(documents.bulkDelete, { params: base.params, body })
+  expect(deleted).toEqual([])
+  expect(failed).toMatchObject([{ documentId, code: 'delete_failed' }])
+  expect(JSON.stringify(failed)).not.toContain('melted')
+  expect(wb.complaints[0]!.facts).toMatchObject({ documentId, error: { message: 'the disk melted' } })
 })
