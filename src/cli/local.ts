@@ -5,7 +5,7 @@ import type { Found } from '../config/find.ts'
 import type { Config } from '../config/schema.ts'
 import type { Listening, ListenOptions } from '../http/listen.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Announcement, Taken } from '../storage/server-lock.ts'
+import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
 import type { Profile } from './profile.ts'
 
 /*
@@ -85,13 +85,13 @@ export async function openLocal(
 
 /** The `wb serve` of a data directory. */
 export async function findLocalServer(dataDir: string): Promise<Announcement | undefined> {
-  const { findServer } = await import('../storage/server-lock.ts')
+  const { findServer } = await import('../storage/sqlite/server-lock.ts')
   return findServer(dataDir)
 }
 
 /** Become the server of a data directory. */
 export async function lockDataDir(dataDir: string): Promise<Taken> {
-  const { takeServerLock } = await import('../storage/server-lock.ts')
+  const { takeServerLock } = await import('../storage/sqlite/server-lock.ts')
   return takeServerLock(dataDir)
 }
 

@@ -1,9 +1,8 @@
 import { fnv1a } from '../base/fnv.ts'
 import { unitVector } from '../base/unit-vector.ts'
 import { countTerms, frequencyWeight, type Passage } from './lsa/weigh.ts'
+import { lsaDimension } from './lsa.ts'
 
-/** Length of the vectors, the same as that of the fitted model that takes their place. */
-export const placeholderDimension = 128
 /** Each feature moves so many numbers of the vector, so that two features rarely coincide. */
 const placesPerFeature = 4
 /** All character grams of a term together weigh as much as this share of the term itself, squared lengths compared. */
@@ -23,7 +22,7 @@ function addFeature(sum: Float64Array, feature: number, weight: number): void {
   let state = feature
   for (let place = 0; place < placesPerFeature; place++) {
     state = mix(state + 0x9e3779b9)
-    sum[(state >>> 1) % placeholderDimension]! += state & 1 ? weight : -weight
+    sum[(state >>> 1) % lsaDimension]! += state & 1 ? weight : -weight
   }
 }
 
@@ -38,14 +37,14 @@ function gramsOf(term: string): string[] {
 
 /**
  * A vector of a passage or a query that needs no model: its terms and their runs of 3 and 4 characters, hashed with
- * signs into 128 numbers. Length 1, or all zero for a text without terms; the same text gives the same vector in
+ * signs into as many numbers as the fitted model has that takes its place. Length 1, or all zero for a text without terms; the same text gives the same vector in
  * every process. It finds shared words and spellings, not meaning, and on Cranfield it drags a hybrid ranking below the
  * lexical one unless lexical weighs .8 or more.
  *
  * @see Weinberger et al., "Feature hashing for large scale multitask learning", ICML 2009
  */
 export function placeholderEmbed(passage: Passage | string): Float32Array {
-  const sum = new Float64Array(placeholderDimension)
+  const sum = new Float64Array(lsaDimension)
   for (const [term, count] of countTerms(
     typeof passage === 'string' ? { title: null, text: passage } : passage,
   )) {

@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { findServer, takeServerLock } from '../../src/storage/server-lock.ts'
+import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
 import { place } from './wb.ts'
 
 describe('wb serve', () => {

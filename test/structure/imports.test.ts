@@ -30,7 +30,7 @@ const bridged = ['runtime', 'storage', 'config', 'http', 'base']
 const owners: Record<string, readonly string[]> = {
   h3: ['src/http/'],
   listhen: ['src/http/'],
-  'better-sqlite3': ['src/storage/'],
+  'better-sqlite3': ['src/storage/sqlite/'],
   openai: ['src/models/'],
   undici: ['src/models/'],
   pino: ['src/base/log.ts'],
@@ -40,9 +40,10 @@ const owners: Record<string, readonly string[]> = {
   '@inquirer/prompts': ['src/cli/ask.ts'],
 }
 
-/** What reads the world, and where it may stand. */
+/** What reads the world or makes a capability, and where it may stand. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/process\.env\b/, ['src/config/', 'src/cli/profile.ts']],
+  [/\bas Visibility\b/, ['src/access/visibility.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
 ]
 
@@ -108,6 +109,22 @@ describe('who may import whom', () => {
     )
     expect([...new Set(crossings.map(one => one.file))]).toEqual([bridge])
     expect(crossings.filter(one => !one.isType && !one.isDynamic)).toEqual([])
+  })
+
+  test('no file needs itself by way of others', () => {
+    const needs = new Map(files.map(file => [file, [] as string[]]))
+    for (const { file, target } of imports)
+      if (target.startsWith('.')) needs.get(file)!.push(relative('.', resolve(dirname(file), target)))
+    const done = new Set<string>()
+    const circles: string[] = []
+    const visit = (file: string, way: readonly string[]) => {
+      if (way.includes(file)) circles.push([...way.slice(way.indexOf(file)), file].join(' → '))
+      if (way.includes(file) || done.has(file)) return
+      for (const next of needs.get(file) ?? []) visit(next, [...way, file])
+      done.add(file)
+    }
+    for (const file of files) visit(file, [])
+    expect(circles).toEqual([])
   })
 
   test('every room is in the table', () => {

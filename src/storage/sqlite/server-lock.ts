@@ -11,6 +11,7 @@ import {
 } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { isBusy } from './connection.ts'
 
 /** Where the `wb serve` of a data directory answers. */
 export interface Announcement {
@@ -101,10 +102,6 @@ function openForReading(path: string): Database.Database | undefined {
   } catch {
     return undefined
   }
-}
-
-function isBusy(error: unknown): boolean {
-  return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }
 
 function writeAnnouncement(dataDir: string, announcement: Announcement): void {
