@@ -2,7 +2,8 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { allPages, namedHeaders } from '../src/cli/raw-call.ts'
+import { refuseClearText } from '../src/cli/profile.ts'
+import { allPages, jsonOf, namedHeaders } from '../src/cli/raw-call.ts'
 import { requestBody } from '../src/cli/request-body.ts'
 import { plain, plainJson } from '../src/cli/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
@@ -42,6 +43,9 @@ export default class Api extends WbCommand {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...namedHeaders(flags.header ?? []),
     }
+    const { url } = this.profile
+    const isSecret = 'authorization' in headers || 'cookie' in headers
+    if (isSecret && url && !flags['insecure-http']) refuseClearText('the credential', url)
     const call = { method, path, headers, body }
     if (flags.pages) this.output.value(await allPages(this.client, call))
     else await this.print(await this.client.raw(call))
@@ -49,9 +53,10 @@ export default class Api extends WbCommand {
 
   private async print(answer: Incoming) {
     const text = await answer.text()
-    const isJson = answer.headers.get('content-type')?.startsWith('application/json') && text !== ''
+    const isJson = answer.headers.get('content-type')?.startsWith('application/json')
+    const value = isJson ? jsonOf(text) : undefined
     const terminal = process.stdout.isTTY
-    if (isJson) this.output.result(plainJson(JSON.parse(text), terminal ? 2 : undefined))
+    if (value !== undefined) this.output.result(plainJson(value, terminal ? 2 : undefined))
     else if (text !== '') this.output.result(terminal ? plain(text) : text)
     if (answer.status >= 300)
       throw await failure({ ...answer, headers: answer.headers, text: async () => text })

@@ -42,7 +42,7 @@ export function readProfile(flags: ProfileFlags, environment: Environment = proc
   const set = nonEmpty(environment)
   const url = namedUrl(flags, set)
   const apiKey = keyFor(url, flags, set)
-  if (apiKey && url && !flags.insecureHttp) refuseClearText(url)
+  if (apiKey && url && !flags.insecureHttp) refuseClearText('WB_API_KEY', url)
   return {
     url,
     apiKey,
@@ -93,11 +93,15 @@ function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment):
   return elsewhere ? undefined : set.WB_API_KEY
 }
 
-/** @see design/security 15 */
-function refuseClearText(url: string): void {
+/**
+ * @param what  a credential, in words
+ * @throws UsageError  it would leave the machine unencrypted
+ * @see design/security 15
+ */
+export function refuseClearText(what: string, url: string): void {
   const { protocol, hostname, origin } = new URL(url)
   if (protocol === 'https:' || isLoopback(hostname)) return
-  throw new UsageError(`WB_API_KEY would travel unencrypted to ${origin}`, [
+  throw new UsageError(`${what} would travel unencrypted to ${origin}`, [
     `use https://, or add --insecure-http if you trust every network on the way`,
   ])
 }

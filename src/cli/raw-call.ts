@@ -1,7 +1,8 @@
-import type { Client } from '../client/client.ts'
+import { type Client, pages } from '../client/client.ts'
 import { failure } from '../client/failure.ts'
 import type { Incoming } from '../client/transport.ts'
 import { UsageError } from './faults.ts'
+import { everything } from './resolve.ts'
 
 /** A route of any runtime, as a person types it. */
 export interface TypedCall {
@@ -31,22 +32,32 @@ export function namedHeaders(headers: readonly string[]): Record<string, string>
  * @throws UsageError the route does not answer in pages
  */
 export async function allPages(client: Client, { method, path, headers }: TypedCall): Promise<unknown[]> {
-  const items: unknown[] = []
-  let cursor: string | null = null
-  do {
+  const all = pages(async cursor => {
     const answer: Incoming = await client.raw({
       method,
-      path: cursor ? withCursor(path, cursor) : path,
+      path: cursor === null ? path : withCursor(path, cursor),
       headers,
     })
     if (answer.status >= 300) throw await failure(answer)
-    const page = JSON.parse(await answer.text()) as { items?: unknown[]; nextCursor?: string | null }
-    if (!Array.isArray(page.items))
-      throw new UsageError(`${path} does not answer in pages`, ['leave --pages out'])
-    items.push(...page.items)
-    cursor = page.nextCursor ?? null
-  } while (cursor)
-  return items
+    return pageOf(path, await answer.text())
+  })
+  return everything(all)
+}
+
+function pageOf(path: string, text: string): { items: unknown[]; nextCursor: string | null } {
+  const value: unknown = jsonOf(text)
+  if (typeof value === 'object' && value !== null && 'items' in value && Array.isArray(value.items))
+    return { nextCursor: null, ...value, items: value.items }
+  throw new UsageError(`${path} does not answer in pages`, ['leave --pages out'])
+}
+
+/** The value of a JSON text; undefined when it is none. */
+export function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 function withCursor(path: string, cursor: string): string {

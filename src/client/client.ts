@@ -1,8 +1,8 @@
 import { WbError } from '../contract/errors.ts'
 import type { Reply, Request, Route } from '../contract/route.ts'
-import { failure, where } from './failure.ts'
+import { failure, stranger, where } from './failure.ts'
 import type { Fetch, Incoming, Outgoing } from './transport.ts'
-import { Unreachable } from './unreachable.ts'
+import { notOurs, Unreachable } from './unreachable.ts'
 
 /** Where a runtime is, and how to reach it. */
 export interface Connection {
@@ -58,6 +58,8 @@ interface Parts {
 }
 
 const ignoredHeader = 'x-workbase-ignored'
+/** A line tells of one document. */
+const lineCharsMax = 64_000_000
 
 /** A client of one runtime. It reads nothing but its arguments, and loads no schema. */
 export function connect(connection: Connection): Client {
@@ -73,34 +75,43 @@ export function connect(connection: Connection): Client {
     const answer = await send(path, { method: route.method, ...encoded(route, parts.body), ...options })
     if (answer.status >= 300) throw await failure(answer)
     const ignored = answer.headers.get(ignoredHeader)
-    if (ignored) connection.onIgnored?.(ignored.split(',').map(name => decodeURIComponent(name.trim())))
+    if (ignored) connection.onIgnored?.(namesIn(ignored))
     return answer
   }
 
   async function call(route: Route, parts: Parts, options: CallOptions = {}): Promise<unknown> {
-    return decoded(await answered(route, parts, options))
+    const answer = await answered(route, parts, options)
+    const value = await decoded(answer)
+    const isEmpty = answer.status === 204
+    if (!isEmpty && (typeof value !== 'object' || value === null)) throw stranger(answer)
+    return value
   }
 
   async function* items(route: Route, parts: Parts, options?: CallOptions): AsyncGenerator<unknown> {
-    let cursor: string | null = null
-    do {
-      const query: Record<string, unknown> = cursor ? { ...parts.query, cursor } : { ...parts.query }
-      const page = (await call(route, { ...parts, query }, options)) as {
-        items: unknown[]
-        nextCursor: string | null
-      }
-      yield* page.items
-      cursor = page.nextCursor
-    } while (cursor)
+    yield* pages(async cursor => {
+      const query: Record<string, unknown> = cursor === null ? { ...parts.query } : { ...parts.query, cursor }
+      return (await call(route, { ...parts, query }, options)) as Page
+    })
   }
 
   async function* stream(route: Route, parts: Parts, options: CallOptions = {}): AsyncGenerator<unknown> {
     const answer = await answered(route, parts, options)
-    if (answer.body) for await (const line of lines(answer.body)) yield JSON.parse(line)
+    if (answer.body) for await (const line of lines(answer.body)) yield parsed(answer, line)
   }
 
   const raw = ({ path, headers = {}, ...call }: RawCall) => send(path, { ...call, headers })
   return { call, items, stream, raw } as Client
+}
+
+/** The names in a list of ours; one that is not encoded as we do is taken as it stands. */
+function namesIn(list: string): string[] {
+  return list.split(',').map(name => {
+    try {
+      return decodeURIComponent(name.trim())
+    } catch {
+      return name.trim()
+    }
+  })
 }
 
 /**
@@ -137,7 +148,10 @@ async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8A
 async function decoded(answer: Incoming): Promise<unknown> {
   const text = await answer.text()
   if (answer.status === 204 || text === '') return undefined
-  if (!answer.headers.get('content-type')?.includes('json')) return text
+  return answer.headers.get('content-type')?.includes('json') ? parsed(answer, text) : text
+}
+
+function parsed(answer: Incoming, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch (cause) {
@@ -146,6 +160,33 @@ async function decoded(answer: Incoming): Promise<unknown> {
       'Send the same request again.',
       { cause },
     )
+  }
+}
+
+/** One page of a list. */
+interface Page {
+  readonly items: readonly unknown[]
+  readonly nextCursor: string | null
+}
+
+/**
+ * The items of all pages, from the first on.
+ *
+ * @param read  a page by its cursor, null for the first
+ * @throws Unreachable  an answer is no page, or the cursors lead back to where they were
+ */
+export async function* pages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
+  let cursor: string | null = null
+  let mark: string | null = null
+  for (let count = 1; ; count++) {
+    const page: Page = await read(cursor)
+    if (!Array.isArray(page.items)) throw notOurs('a list was answered without its items')
+    yield* page.items
+    cursor = page.nextCursor ?? null
+    if (cursor === null) return
+    if (cursor === mark) throw notOurs('the pages of a list begin anew')
+    // Moved at powers of two, so that a circle of any length is noticed.
+    if ((count & (count - 1)) === 0) mark = cursor
   }
 }
 
@@ -160,6 +201,8 @@ async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
       if (rest !== '') yield rest
       rest = next
     }
+    if (rest.length > lineCharsMax)
+      throw notOurs(`a line of the answer has more than ${lineCharsMax} characters`)
   }
   rest += decoder.decode()
   if (rest !== '') yield rest

@@ -36,14 +36,19 @@ export async function failure(answer: Incoming): Promise<WbError | Unreachable> 
   return new WbError(codeOfStatus[answer.status] ?? 'internal_error', message, facts)
 }
 
-function envelope(text: string): Said | undefined {
+function envelope(body: string): Said | undefined {
   try {
-    const { error } = JSON.parse(text) as { error?: Partial<Said> }
+    const { error } = JSON.parse(body) as { error?: Partial<Said> }
     if (typeof error?.code !== 'string' || typeof error.message !== 'string') return undefined
-    return error as Said
+    return { ...error, requestId: text(error.requestId), hint: text(error.hint) } as Said
   } catch {
     return undefined
   }
+}
+
+/** An answer may hold anything. */
+function text(value: unknown): string | undefined {
+  return typeof value === 'string' ? value : undefined
 }
 
 function redirected(answer: Incoming): Unreachable {
@@ -54,7 +59,8 @@ function redirected(answer: Incoming): Unreachable {
   )
 }
 
-function stranger(answer: Incoming): Unreachable {
+/** Something answers, but it is no runtime. */
+export function stranger(answer: Incoming): Unreachable {
   return new Unreachable(
     `${where(answer)} answered ${answer.status}, but not as a Workbase runtime does`,
     'Check the address (--url, WB_URL) and what stands between here and the runtime.',

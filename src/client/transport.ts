@@ -1,7 +1,7 @@
 import http from 'node:http'
 import type https from 'node:https'
 import { Readable } from 'node:stream'
-import { Unreachable } from './unreachable.ts'
+import { notOurs, Unreachable } from './unreachable.ts'
 
 /** What a client sends: the part of `RequestInit` that it uses. */
 export interface Outgoing {
@@ -26,6 +26,8 @@ export type Fetch = (url: string, request: Outgoing) => Promise<Incoming>
 
 /** A connection that says nothing for this long is given up; a synchronous ingest may take minutes. */
 const idleTimeoutMs = 300_000
+/** More than any route answers: a thousand hits with vectors of 16,384 numbers are 200 MB. */
+const answerBytesMax = 256_000_000
 const pool = { keepAlive: true, maxSockets: 16 }
 
 /**
@@ -70,7 +72,7 @@ function send({ request, agent }: Protocol, url: URL, outgoing: Outgoing): Promi
   const { method, headers, signal, body } = outgoing
   return new Promise((resolve, reject) => {
     const sent = request(url, { method, headers, signal, agent, timeout: idleTimeoutMs }, message =>
-      resolve(incoming(url.href, message)),
+      resolve(incoming(url, message, signal)),
     )
     sent.on('timeout', () => sent.destroy(new Error(`silent for ${idleTimeoutMs / 1000} s`)))
     sent.on('error', error => reject(signal?.aborted ? signal.reason : unreachable(url, error)))
@@ -82,18 +84,33 @@ function send({ request, agent }: Protocol, url: URL, outgoing: Outgoing): Promi
   })
 }
 
-function incoming(url: string, message: http.IncomingMessage): Incoming {
+function incoming(url: URL, message: http.IncomingMessage, signal: AbortSignal | undefined): Incoming {
   return {
-    url,
+    url: url.href,
     status: message.statusCode ?? 0,
     headers: { get: name => header(message.headers[name.toLowerCase()]) },
     body: message,
-    async text() {
-      const parts: Buffer[] = []
-      for await (const part of message) parts.push(part as Buffer)
-      return Buffer.concat(parts).toString('utf8')
-    },
+    text: () =>
+      wholeText(url, message).catch(error => Promise.reject(signal?.aborted ? signal.reason : error)),
   }
+}
+
+/** @throws Unreachable  the answer breaks off, or never ends */
+async function wholeText(url: URL, message: http.IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  let size = 0
+  const rest = message.on('error', () => {}).iterator()
+  try {
+    for await (const part of rest) {
+      size += (part as Buffer).length
+      if (size > answerBytesMax) break
+      parts.push(part as Buffer)
+    }
+  } catch (error) {
+    throw unreachable(url, error as Error)
+  }
+  if (size > answerBytesMax) throw notOurs(`${url.origin} sent more than ${answerBytesMax} bytes`)
+  return Buffer.concat(parts).toString('utf8')
 }
 
 function header(value: string | string[] | undefined): string | null {

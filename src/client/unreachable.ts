@@ -14,3 +14,8 @@ export class Unreachable extends Error {
     super(message, options)
   }
 }
+
+/** Something answers, and does what no runtime does. */
+export function notOurs(fact: string): Unreachable {
+  return new Unreachable(`${fact}, which no Workbase runtime does`, 'Check the address (--url, WB_URL).')
+}

@@ -86,8 +86,10 @@ export function batchSend({ client, base, signal }: Target): Send {
       )) {
         const { line: number, status, ...rest } = line as { line: number; status: number } & Answer
         const answer = 'error' in rest ? { error: { ...rest.error, status } } : rest
+        const source = batch[number - 1]
+        if (!source) throw cutShort()
         answered++
-        yield [batch[number - 1]!, answer]
+        yield [source, answer]
       }
     } catch (error) {
       if (isBroken(error)) throw cutShort(error)

@@ -1,0 +1,143 @@
+import { createServer, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { connect } from '../../src/client/client.ts'
+import { network } from '../../src/client/transport.ts'
+import { Unreachable } from '../../src/client/unreachable.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+import { inTerminal } from '../commands/terminal.ts'
+import { place } from '../commands/wb.ts'
+
+const csi = '\x1b]0;owned\x07\x1b[2J\x9b31mred\u202e'
+const page = (items: unknown[], nextCursor: string | null = null) => ({ items, nextCursor })
+const uuid = (digit: string) => `${digit.repeat(8)}-1111-4111-8111-111111111111`
+const workspace = { workspaceId: uuid('1'), name: 'w', kind: csi, url: csi, credentials: { [csi]: csi } }
+const base = { workspaceId: uuid('1'), knowledgeBaseId: `2${csi}`, name: 'k', description: csi, status: csi }
+const document = {
+  workspaceId: uuid('1'),
+  knowledgeBaseId: uuid('2'),
+  documentId: `3${csi}`,
+  sourceDocId: 'd',
+  sourceFilename: `${csi}.md`,
+  status: csi,
+  metadata: { title: `title${csi}`, [csi]: csi },
+  updatedAt: csi,
+}
+const hit = {
+  id: `h${csi}`,
+  score: 1,
+  payload: { chunkText: `passage ${csi}`, documentId: document.documentId },
+}
+
+/** What a server answers that plants sequences in everything that a screen shows. */
+function planted(path: string): unknown {
+  if (path.endsWith('/search')) return [hit, { ...hit, payload: { chunkText: csi } }]
+  if (path.includes('/chunks')) return [{ id: csi, chunkIndex: 0, text: csi, payload: {} }]
+  if (/\/documents(\?|$)/.test(path)) return page([document])
+  if (path.includes('/documents/')) return document
+  if (/\/knowledge-bases(\?|$)/.test(path)) return page([base])
+  if (path.includes('/knowledge-bases/')) return { ...base, lexical: {} }
+  return path.startsWith('/api/v1/workspaces/') ? workspace : page([workspace])
+}
+
+/** Address of a server that answers as it is told. */
+async function hostile(answer: (path: string, response: ServerResponse) => void): Promise<string> {
+  const server = createServer((request, response) => answer(request.url!, response))
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+}
+
+const saying = (type: string, body: string) => (_path: string, response: ServerResponse) =>
+  void response.writeHead(200, { 'content-type': type }).end(body)
+
+describe('a client of a server that means harm', () => {
+  const listOf = async (url: string) => {
+    const names: string[] = []
+    const client = connect({ baseUrl: url, fetch: network() })
+    for await (const { name } of client.items(workspaces.list, { query: {} })) names.push(name)
+    return names
+  }
+
+  test('gives up an answer that never ends', async () => {
+    const part = Buffer.alloc(1 << 20, 0x20)
+    const url = await hostile((_path, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const more = () => {
+        while (!response.destroyed && response.write(part));
+      }
+      response.on('drain', more)
+      more()
+    })
+    await expect(listOf(url)).rejects.toThrow(/sent more than/)
+  })
+
+  test.each([1, 7])('gives up pages that go round in a circle of %i', async length => {
+    let asked = 0
+    const url = await hostile((_path, response) => {
+      const body = JSON.stringify(page([{ name: 'again' }], `c${asked++ % length}`))
+      response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+    })
+    await expect(listOf(url)).rejects.toThrow(/begin anew/)
+    expect(asked).toBeLessThan(8 * length + 8)
+  })
+
+  test.each([
+    ['null', 'application/json', 'null'],
+    ['a number', 'application/json', '7'],
+    ['no list', 'application/json', '{"items":{}}'],
+    ['half of it', 'application/json', '{"items":[{'],
+    ['brackets', 'application/json', '['.repeat(200_000)],
+    ['a page for people', 'text/html', '<html>'],
+    ['nothing', 'application/json', ''],
+  ])('says that %s is not what a runtime answers', async (_what, type, body) => {
+    const url = await hostile(saying(type, body))
+    await expect(listOf(url)).rejects.toBeInstanceOf(Unreachable)
+  })
+
+  test('takes an envelope of other types apart', async () => {
+    const error = { code: 'conflict', message: 'no', hint: { a: 1 }, requestId: ['x'] }
+    const url = await hostile(
+      (_path, response) => void response.writeHead(409).end(JSON.stringify({ error })),
+    )
+    await expect(listOf(url)).rejects.toMatchObject({ code: 'conflict', hint: expect.any(String) })
+  })
+})
+
+describe('what a server plants in a screen', () => {
+  test.each([
+    'workspaces list',
+    'workspaces show',
+    'kb list',
+    'kb show',
+    'kb update --description x',
+    'kb search k passage',
+    'documents list k',
+    'documents show d',
+    'documents chunks d',
+    'documents delete d --yes',
+    'api GET /api/v1/workspaces',
+  ])('is gone from `wb %s`', async line => {
+    const names = { 'x-workbase-ignored': encodeURIComponent(csi), 'content-type': 'application/json' }
+    const url = await hostile(
+      (path, response) => void response.writeHead(200, names).end(JSON.stringify(planted(path))),
+    )
+    const args = [...line.split(' '), '--url', url]
+    const here = place()
+    const piped = await here.wb(args)
+    const seen = await inTerminal(here, args)
+    expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
+    for (const text of [piped.stdout, piped.stderr, seen.text])
+      for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(text).not.toContain(sign)
+  })
+})
+
+test('a credential typed by hand stays on this machine as the one of the environment does', async () => {
+  const line = ['api', 'GET', '/version', '-H', 'Authorization: Bearer k', '--url', 'http://192.0.2.1']
+  const { status, stderr } = await place().wb(line)
+  expect(status).toBe(2)
+  expect(stderr).toContain('would travel unencrypted')
+})
