@@ -3,6 +3,7 @@ import { WbCommand, yesFlag } from '../../src/cli/command.ts'
 import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
 import { counted } from '../../src/cli/output.ts'
 import { documentName } from '../../src/cli/shown.ts'
+import { plainLine } from '../../src/cli/terminal-text.ts'
 import { documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsDelete extends WbCommand {
@@ -20,7 +21,7 @@ export default class DocumentsDelete extends WbCommand {
     const { args, flags } = await this.parse(DocumentsDelete)
     const document = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = document
-    const name = documentName(document)
+    const name = plainLine(documentName(document))
     const what = `document ${name} with ${counted(document.chunkTotal ?? 0, 'chunk')}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.client.call(documents.delete, { params: { workspaceId, knowledgeBaseId, documentId } })

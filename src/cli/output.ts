@@ -1,6 +1,6 @@
 import type { Style } from './style.ts'
 import { styleFor } from './style.ts'
-import { displayWidth, pad, plain, plainJson, plainLine, truncate } from './terminal-text.ts'
+import { displayWidth, harmless, pad, plain, plainJson, plainLine, truncate } from './terminal-text.ts'
 import { wrapLine, wrapWords } from './wrap.ts'
 
 /** A stream of a terminal or a pipe. */
@@ -68,9 +68,10 @@ export class Output {
       : Number.POSITIVE_INFINITY
   }
 
-  /** Write to stdout, as it is. */
+  /** Write to stdout; a pipe gets it as it is. */
   result(text: string): void {
-    this.options.stdout.write(text.endsWith('\n') ? text : `${text}\n`)
+    const shown = this.options.stdout.isTTY ? harmless(text) : text
+    this.options.stdout.write(shown.endsWith('\n') ? shown : `${shown}\n`)
   }
 
   /** The API's own object. */
@@ -81,7 +82,7 @@ export class Output {
   /** What was made or changed: a line in a terminal, the id alone in a pipe, the object with `--json`. */
   made(value: unknown, id: string, line: string): void {
     if (this.json) this.value(value)
-    else this.result(this.interactive ? `  ${this.style.good('✓')} ${plainLine(line)}` : id)
+    else this.result(this.interactive ? `  ${this.style.good('✓')} ${plainLine(line)}` : plainLine(id))
   }
 
   /** Say something beside the result; silent with `--quiet`. */
@@ -95,9 +96,9 @@ export class Output {
     this.trace(isTTY ? wrapWords(text, columns) : text)
   }
 
-  /** Write to stderr, as it is. */
+  /** Write to stderr, with its lines as they are. */
   trace(text: string): void {
-    this.options.stderr.write(`${text}\n`)
+    this.options.stderr.write(`${harmless(text)}\n`)
   }
 
   /**

@@ -44,7 +44,7 @@ export function reportLines(report: Report, style: Style): string[] {
   return [
     `  ${style.bad('✗')} ${first}${about ? style.dim(` (${plainLine(about)})`) : ''}`,
     ...more.map(line => `    ${line}`),
-    ...report.next.map(line => `    ${plain(line)}`),
+    ...report.next.map(line => `    ${plain(line).replaceAll('\n', ' ')}`),
   ]
 }
 

@@ -3,6 +3,7 @@ import type { Output } from './output.ts'
 import type { Profile } from './profile.ts'
 import type { Progress } from './progress.ts'
 import { type ResolvedRuntime, resolveRuntime } from './resolve-runtime.ts'
+import { plainLine } from './terminal-text.ts'
 
 /** One command's connection to its runtime, made at the first call. */
 export class Session {
@@ -23,7 +24,7 @@ export class Session {
         const { baseUrl, fetch } = await this.runtime()
         return fetch(baseUrl + path, request)
       },
-      onIgnored: names => output.warn(`  the runtime ignored: ${names.join(', ')}`),
+      onIgnored: names => output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`),
     })
   }
 

@@ -93,10 +93,11 @@ function sourceLines({ document, documentId, chunkIndex, id }: Passage, width: n
   const source = sourceOf(document)
   const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
   const words = place.filter(Boolean).join(' · ')
-  const whole = [words, documentId ?? id].filter(Boolean).join(' · ')
+  const known = plainLine(documentId ?? id)
+  const whole = [words, known].filter(Boolean).join(' · ')
   if (displayWidth(indent + whole) <= width) return [indent + whole]
-  const beside = Math.min(indent.length, Math.max(0, width - (documentId ?? id).length))
-  return [indent + truncate(words, width - indent.length), ' '.repeat(beside) + (documentId ?? id)]
+  const beside = Math.min(indent.length, Math.max(0, width - known.length))
+  return [indent + truncate(words, width - indent.length), ' '.repeat(beside) + known]
 }
 
 function sourceOf(document: Passage['document']): string | undefined {
