@@ -23,7 +23,7 @@ export interface OperationalParts {
   readonly api: Surface
   readonly clock: Clock
   /** How many workspaces there are; proves that the control plane answers. */
-  countWorkspaces(signal: AbortSignal): Promise<number>
+  countWorkspaces(): Promise<number>
 }
 
 /** Handlers of the routes that tell what runs here, and how it is spoken to. */
@@ -42,8 +42,8 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
       body: { name: 'workbase', version: build.version, commit: build.commit, docs: '/docs' },
     }),
     health: () => ({ status: 200, body: { status: 'ok' } }),
-    async ready(_input, caller) {
-      const workspaces = await within(parts.clock, readyTimeoutMs, parts.countWorkspaces(caller.signal))
+    async ready() {
+      const workspaces = await within(parts.clock, readyTimeoutMs, parts.countWorkspaces())
       return { status: 200, body: { status: 'ready', workspaces } }
     },
     version: () => ({ status: 200, body: { ...build, node: process.version } }),

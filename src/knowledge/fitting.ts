@@ -2,7 +2,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Host } from '../base/threads.ts'
 import { WbError } from '../contract/errors.ts'
-import type { CollectionKey, ContentStore } from '../storage/content.ts'
+import { type CollectionKey, type ContentStore, keyText } from '../storage/content.ts'
 import type { PassageOps } from './passages.ts'
 
 /** Below this many chunks a fitted space brings nothing over the placeholder. */
@@ -50,7 +50,7 @@ export class Fitting {
   constructor(private readonly parts: Parts) {}
 
   isRunning(key: CollectionKey): boolean {
-    return this.running.has(nameOf(key))
+    return this.running.has(keyText(key))
   }
 
   /** Note that a collection grew: fit at once when much is unfitted, else when ingest has been quiet. */
@@ -89,7 +89,7 @@ export class Fitting {
   /** Look once more after a pause, which begins anew each time. */
   private later(key: CollectionKey, pauseMs: number): void {
     if (this.closed) return
-    const name = nameOf(key)
+    const name = keyText(key)
     this.timers.get(name)?.()
     const cancel = this.parts.clock.after(pauseMs, () => {
       this.timers.delete(name)
@@ -100,7 +100,7 @@ export class Fitting {
 
   /** Fit when more than a share of the collection is unfitted, and look again after it. */
   private catchUp(key: CollectionKey, share: number): void {
-    const name = nameOf(key)
+    const name = keyText(key)
     if (this.closed || this.isRunning(key) || this.checking.has(name)) return
     this.checking.add(name)
     this.isDue(key, share)
@@ -114,7 +114,7 @@ export class Fitting {
   }
 
   private async isDue(key: CollectionKey, share: number): Promise<boolean> {
-    const entry = (await this.due()).find(other => nameOf(other) === nameOf(key))
+    const entry = (await this.due()).find(other => keyText(other) === keyText(key))
     return entry !== undefined && entry.unfitted > entry.records * share
   }
 
@@ -126,7 +126,7 @@ export class Fitting {
   }
 
   private run(key: CollectionKey, onProgress: OnProgress, signal?: AbortSignal): Promise<Ending> {
-    const name = nameOf(key)
+    const name = keyText(key)
     const running = this.last
       .then(() => this.fit(key, onProgress, signal))
       .catch(error => this.failed(key, error))
@@ -162,8 +162,4 @@ export class Fitting {
       await spaces.release(key, owner)
     }
   }
-}
-
-function nameOf(key: CollectionKey): string {
-  return `${key.workspaceId}/${key.name}`
 }

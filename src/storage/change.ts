@@ -3,7 +3,7 @@ import type { Outcome, RowStore, Table, Value, Write } from './rows.ts'
 
 const attemptsMax = 8
 
-/** How a change ended: the row as it now stands, `undefined` when there was none, or what else refused it. */
+/** How a change ended: the row as it now stands, that there is none, or which check refused it. */
 export type Changed<Row> = { row: Row } | { absent: true } | { refused: Outcome & { ok: false } }
 
 /**

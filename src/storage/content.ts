@@ -47,6 +47,11 @@ export interface CollectionKey {
   readonly name: string
 }
 
+/** A key as one text, for a map in memory. */
+export function keyText({ workspaceId, name }: CollectionKey): string {
+  return JSON.stringify([workspaceId, name])
+}
+
 export type ContentWrite =
   | ({
       readonly op: 'createCollection'

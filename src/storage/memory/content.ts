@@ -1,16 +1,17 @@
 import { words } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
-import type {
-  Collection,
-  CollectionKey,
-  ContentRecord,
-  ContentStore,
-  ContentWrite,
-  Metric,
-  Payload,
-  Reach,
-  RecordView,
-  Scored,
+import {
+  type Collection,
+  type CollectionKey,
+  type ContentRecord,
+  type ContentStore,
+  type ContentWrite,
+  keyText,
+  type Metric,
+  type Payload,
+  type Reach,
+  type RecordView,
+  type Scored,
 } from '../content.ts'
 import { compareCodePoints, matcherOf } from '../filter.ts'
 import type { Outcome, Refusal, RowStore, Write } from '../rows.ts'
@@ -56,7 +57,7 @@ class MemoryContent {
   }
 
   find(key: CollectionKey): Shelf | undefined {
-    return this.#shelves.get(nameOf(key))
+    return this.#shelves.get(keyText(key))
   }
 
   /** Units wait for each other, as the rows are written in between. */
@@ -81,7 +82,7 @@ class MemoryContent {
 
   #draft(changes: readonly ContentWrite[], draft: Map<string, Shelf | undefined>) {
     for (const [at, change] of changes.entries()) {
-      const name = nameOf(change)
+      const name = keyText(change)
       const before = draft.has(name) ? draft.get(name) : this.#shelves.get(name)
       const after = this.#changed(before, change)
       if (typeof after === 'string') return { ok: false as const, at, reason: after }
@@ -195,10 +196,6 @@ class MemoryContent {
       ({ payload }) => isVisible(visibility, payload) && matches(payload),
     )
   }
-}
-
-function nameOf({ workspaceId, name }: CollectionKey): string {
-  return JSON.stringify([workspaceId, name])
 }
 
 function changedTo({ collection }: Shelf, records: ReadonlyMap<string, Kept>): Shelf {
