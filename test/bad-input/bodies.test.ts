@@ -77,7 +77,7 @@ describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
     })
   })
 
-  test('S7.3-payload_too_large: a body over its limit, with and without a declared length', async () => {
+  test('S8-02 S7.3-payload_too_large: a body over its limit, with and without a declared length', async () => {
     const size = route.endsWith('/ingest') ? 51_000_000 : 11_000_000
     const raw = Buffer.alloc(size, ' ')
     raw.write(JSON.stringify(valid))
@@ -106,8 +106,9 @@ test('S7.3-dimension_mismatch S8-05: vectors of a wrong length, or with what is 
   const kb = placed('/api/v1/workspaces/{workspaceId}/knowledge-bases/{knowledgeBaseId}', refusals.stage.own)
   await refusals.all(async findings => {
     for (const value of vectors.wrong) {
-      const { codes } = vectors
-      const field = Array.isArray(value) && (value.length === 2 || value.length === 4) ? undefined : 'vector'
+      const isOfAnotherLength = Array.isArray(value) && (value.length === 2 || value.length === 4)
+      const codes = isOfAnotherLength ? ['dimension_mismatch'] : ['validation_error']
+      const field = 'vector'
       await refusals.spoil(findings, `POST ${kb}/search`, { vector: value }, { field, codes })
       const records = [
         { id: 'before', vector: [0, 1, 0] },
