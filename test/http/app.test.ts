@@ -1,6 +1,6 @@
 import { describe, expect, test, vi } from 'vitest'
 import type { Subject } from '../../src/access/subject.ts'
-import { errorDocs, errorRegistry, WbError } from '../../src/contract/errors.ts'
+import { errorCodes, errorDocs, errorRegistry, WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { errorOf, refusal, stage } from './stage.ts'
 
@@ -20,6 +20,18 @@ describe('the envelope', () => {
         hint: errorRegistry.conflict.hint,
         docs: errorDocs('conflict'),
       },
+    })
+  })
+
+  test.each(errorCodes)('S7.1-02 S7.1-03: %s leaves with its status, its hint and its anchor', async code => {
+    const { post } = stage({ notes: { create: () => refusal(code) }, settings: { strictErrors: false } })
+    const response = await post({ name: 'x' })
+    const { status, hint } = errorRegistry[code]
+    expect(response.status).toBe(status)
+    expect(await errorOf(response)).toMatchObject({
+      code,
+      hint,
+      docs: `docs/errors.md#${code.replaceAll('_', '-')}`,
     })
   })
 
