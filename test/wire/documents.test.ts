@@ -193,7 +193,10 @@ describe('show and delete', () => {
     await wire.refused(`GET ${other}/documents/${documentId}/chunks`, {}, 404, 'document_not_found')
     await wire.exchange(`POST ${other}/documents`, { documentId }, 201, document({ documentId }))
     await wire.exchange(`DELETE ${other}/documents/${documentId}`, undefined, 204, undefined)
+    expect(await ingest(wire, other, { text: 'Mine alone.', documentId })).toBe(documentId)
+    await wire.exchange(`DELETE ${other}/documents/${documentId}`, undefined, 204, undefined)
     await wire.get(`${kb}/documents/${documentId}`)
+    expect(await chunks(`${kb}/documents/${documentId}`)).toMatchObject([{ text: 'Mine alone.' }])
   })
 
   test('ids are UUIDs', async () => {

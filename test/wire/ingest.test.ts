@@ -198,7 +198,7 @@ describe('duplicates and names (contract 11.4)', () => {
 describe('many texts: POST ingest/batch', () => {
   const headers = { 'content-type': 'application/x-ndjson' }
 
-  test('one outcome for each line, in order, as a single ingest gives it', async () => {
+  test('S7.1-02: one outcome for each line, in order, as a single ingest gives it', async () => {
     const { kb, workspaceId, knowledgeBaseId } = await makePlace(wire, { kind: 'mock' })
     const lines = [
       JSON.stringify({ text: 'hello world', sourceFilename: 'a.txt' }),

@@ -1,5 +1,7 @@
-import { readFileSync } from 'node:fs'
-import { describe, expect, test } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, describe, expect, test } from 'vitest'
 import { anyText, arrayOf, count, exactly, isoMs, matching, optional } from './exactly.ts'
 import { useServer } from './harness.ts'
 
@@ -142,5 +144,21 @@ describe('operational routes need no credentials', () => {
       const reply = await wire.send(`GET ${path}`, { headers: { authorization: 'Basic bm90OmFueXRoaW5n' } })
       expect(reply.status, path).toBe(200)
     }
+  })
+})
+
+describe('where requests without credentials are refused (auth.anonymousPolicy: reject)', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'wb-reject-'))
+  const config = join(folder, 'workbase.yaml')
+  writeFileSync(config, 'version: 1\nauth: { anonymousPolicy: reject }\n')
+  const strict = useServer({ args: ['--config', config] })
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+
+  test('S4.1-01 S4.1-02 S4.1-03 S4.1-04 S4.1-05 S4.1-06: the operational routes answer, others do not', async () => {
+    for (const path of ['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json']) {
+      const reply = await strict.send(`GET ${path}`)
+      expect(reply.status, `${path} ${reply.text.slice(0, 200)}`).toBe(200)
+    }
+    await strict.refused('GET /api/v1/workspaces', {}, 401, 'unauthorized')
   })
 })

@@ -94,12 +94,18 @@ describe('an OpenAI-compatible provider', () => {
 })
 
 describe('S7.3-embedding_unavailable', () => {
-  test.each(['ollama', 'openai'])('an address where nothing listens: %s', async name => {
-    const kb = await makeRemotePlace({ provider: name, endpointBaseUrl: await deadUrl() })
-    await wire.refused(`POST ${kb}/ingest`, { json: { text: 'Lost.' } }, 503, 'embedding_unavailable')
-    await wire.refused(`POST ${kb}/search`, { json: { text: 'lost' } }, 503, 'embedding_unavailable')
-    const records = [{ id: 'a', text: 'lost' }]
-    await wire.refused(`POST ${kb}/records`, { json: { records } }, 503, 'embedding_unavailable')
+  /** A service that needs a key, and one that needs none, each in a state where nothing can be embedded. */
+  test.each([
+    ['an address where nothing listens', 'ollama', deadUrl, /could not be reached/],
+    ['a service that names no credential', 'openai', async () => provider.url, /names no credential/],
+  ])('%s', async (_, name, url, words) => {
+    const kb = await makeRemotePlace({ provider: name, endpointBaseUrl: await url() })
+    const refused = (line: string, json: unknown) =>
+      wire.refused(line, { json }, 503, 'embedding_unavailable', words)
+    await refused(`POST ${kb}/ingest`, { text: 'Lost.' })
+    await refused(`POST ${kb}/search`, { text: 'lost' })
+    await refused(`POST ${kb}/records`, { records: [{ id: 'a', text: 'lost' }] })
+    expect(provider.received).toEqual([])
   })
 
   test('the document stays as failed, and the same text may be sent again', async () => {
@@ -167,12 +173,12 @@ describe('S7.3-embedding_unavailable', () => {
 })
 
 describe('S7.3-embedding_dimension_mismatch', () => {
-  test('vectors of another length than the service says', async () => {
+  test.each([dimension - 1, dimension + 1])('%i numbers from a model of 8', async length => {
     const kb = await makeRemotePlace()
-    provider.dimension = dimension + 1
+    provider.dimension = length
     await wire.refused(
       `POST ${kb}/ingest`,
-      { json: { text: 'Too long.' } },
+      { json: { text: 'Ill fitting.' } },
       400,
       'embedding_dimension_mismatch',
     )

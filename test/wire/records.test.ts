@@ -80,7 +80,8 @@ describe('upsert', () => {
         { id: 'fine', vector: [1, 0, 0] },
         { id: 'off', vector },
       ]
-      await wire.refused(`POST ${kb}/records`, { json: { records } }, 400, 'dimension_mismatch')
+      const words = /^records\.1\.vector: /
+      await wire.refused(`POST ${kb}/records`, { json: { records } }, 400, 'dimension_mismatch', words)
     }
     expect(await storedIds(kb)).toEqual([])
   })

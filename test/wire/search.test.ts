@@ -80,7 +80,7 @@ describe('vector search', () => {
       [1, 0],
       [1, 0, 0, 0],
     ])
-      await wire.refused(`POST ${kb}/search`, { json: { vector } }, 400, 'dimension_mismatch')
+      await wire.refused(`POST ${kb}/search`, { json: { vector } }, 400, 'dimension_mismatch', /^vector: /)
   })
 
   test('a lexical base answers a vector query too: its default holds where text is there', async () => {

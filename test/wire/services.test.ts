@@ -1,6 +1,6 @@
 import { describe, expect, test } from 'vitest'
 import { anyText, arrayOf, exactly } from './exactly.ts'
-import { freshName, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
+import { freshName, ingest, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
 import { past, type Row, useServer } from './harness.ts'
 import {
   chunkingService,
@@ -20,12 +20,24 @@ test('S4.2-32: GET /api/v1/chunkers lists the registered chunkers', async () => 
     items: arrayOf({ id: anyText, engine: anyText, strategy: anyText, description: anyText }),
   })
   const items = listed.items as Row[]
-  expect(items.map(item => item.id)).toEqual(expect.arrayContaining(['recursive-char:1', 'line:1']))
-  expect(items.find(item => item.id === 'recursive-char:1')).toMatchObject({
-    engine: 'langchain_ts',
-    strategy: 'recursive',
-  })
-  expect(items.find(item => item.id === 'line:1')).toMatchObject({ engine: 'langchain_ts', strategy: 'line' })
+  const named = items.map(({ id, engine, strategy }) => `${id} is ${engine}/${strategy}`)
+  expect(named.sort()).toEqual([
+    'line:1 is langchain_ts/line',
+    'recursive-char:1 is langchain_ts/recursive',
+    'sentence:1 is workbase/sentence',
+  ])
+})
+
+test('S4.2-32: each of the listed chunkers cuts, by its engine and strategy', async () => {
+  const workspace = await makeWorkspace(wire, { kind: 'mock' })
+  for (const { id, engine, strategy } of await wire.items('/api/v1/chunkers')) {
+    const service = { name: String(id), engine, strategy }
+    const chunkingServiceId = await wire.make(`${workspace}/chunking-services`, service, 'chunkingServiceId')
+    const kb = await makeKnowledgeBase(wire, workspace, { chunkingServiceId })
+    const documentId = await ingest(wire, kb, { text: 'One sentence. And another.' })
+    const chunks = (await wire.send(`GET ${kb}/documents/${documentId}/chunks`)).body as { payload: Row }[]
+    expect(chunks.map(chunk => chunk.payload['chunker.id'])).toContain(id)
+  }
 })
 
 describe('seeds (contract 4.7)', () => {

@@ -35,7 +35,7 @@ async function shown(): Promise<string> {
   return replies.map(reply => reply.text).join('\n')
 }
 
-test('S1-07: nothing of a workspace is read or changed through a path of another', async () => {
+test('S1-07 S7.3-knowledge_base_not_found: nothing of a workspace is read or changed through a path of another', async () => {
   const before = await shown()
   const kb = `${theirs.workspace}/knowledge-bases/${mine.knowledgeBaseId}`
   const embedding = `${theirs.workspace}/embedding-services/${mine.embeddingServiceId}`
@@ -68,6 +68,8 @@ test('S1-07: nothing of a workspace is read or changed through a path of another
   ]
   for (const [line, json, code] of attempts)
     await wire.refused(line, json === undefined ? {} : { json }, 404, code)
+  const lines = { raw: '{"text":"planted"}\n', headers: { 'content-type': 'application/x-ndjson' } }
+  await wire.refused(`POST ${kb}/ingest/batch`, lines, 404, 'knowledge_base_not_found')
   expect(await shown()).toBe(before)
 })
 
