@@ -77,7 +77,7 @@ describe('the package', () => {
     }).toString()
   }
 
-  test('ships what runs and what is read, and no source, test or tool', () => {
+  test('S7.1-03: ships what runs and what is read, the page of error codes too, and no source, test or tool', () => {
     for (const path of [
       'bin/run.js',
       'dist/src/cli/main.js',
@@ -85,6 +85,7 @@ describe('the package', () => {
       'oclif.manifest.json',
       'LICENSE',
       'docs/cli.md',
+      'docs/errors.md',
     ])
       expect(files).toContain(path)
     expect(
