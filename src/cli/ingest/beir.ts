@@ -93,10 +93,11 @@ function isObject(value: unknown): value is Record<string, unknown> {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
-/** Whether the first lines of a file look like documents: one has a title or a text. */
+/** Whether the first lines of a file look like documents: one has a title or a text, and none is too long. */
 export async function isBeir(stream: AsyncIterable<Uint8Array>): Promise<boolean> {
   for await (const { number, bytes } of linesOf(stream, lineBytesMax)) {
-    const fields = bytes && parsed(bytes)
+    if (!bytes) return false
+    const fields = parsed(bytes)
     if (isObject(fields) && (typeof fields.text === 'string' || typeof fields.title === 'string')) return true
     if (number >= linesLookedAt) return false
   }

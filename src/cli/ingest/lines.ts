@@ -6,7 +6,7 @@ export interface NumberedLine {
 
 const newline = 0x0a
 
-/** The lines of a stream of bytes. A line over `bytesMax` is told and let go. */
+/** The lines of a stream of bytes. A line over `bytesMax` is told as soon as it is, and let go. */
 export async function* linesOf(
   stream: AsyncIterable<Uint8Array>,
   bytesMax: number,
@@ -14,27 +14,24 @@ export async function* linesOf(
   let held: Uint8Array[] = []
   let size = 0
   let number = 1
-  const take = (part: Uint8Array) => {
-    size += part.length
-    if (size > bytesMax) held = []
-    else held.push(part)
-  }
-  const finished = (): NumberedLine => {
-    const line = { number: number++, bytes: size > bytesMax ? undefined : joined(held) }
-    held = []
-    size = 0
-    return line
-  }
   for await (const bytes of stream) {
-    let from = 0
-    for (let end = bytes.indexOf(newline); end >= 0; end = bytes.indexOf(newline, from)) {
-      take(bytes.subarray(from, end))
-      yield finished()
+    for (let from = 0; from < bytes.length; ) {
+      const end = bytes.indexOf(newline, from)
+      const part = bytes.subarray(from, end < 0 ? bytes.length : end)
+      const wasTold = size > bytesMax
+      size += part.length
+      if (size <= bytesMax) held.push(part)
+      else held = []
+      if (size > bytesMax && !wasTold) yield { number, bytes: undefined }
+      if (end < 0) break
+      if (size <= bytesMax) yield { number, bytes: joined(held) }
+      held = []
+      size = 0
+      number++
       from = end + 1
     }
-    if (from < bytes.length) take(bytes.subarray(from))
   }
-  if (size > 0) yield finished()
+  if (size > 0 && size <= bytesMax) yield { number, bytes: joined(held) }
 }
 
 function joined(parts: readonly Uint8Array[]): Uint8Array {

@@ -20,17 +20,17 @@ export async function sizeOf(
   for await (const met of walk(paths, { all })) {
     if (signal.aborted) return undefined
     if ('kind' in met) size += met.kind === 'failed' ? 1 : 0
-    else if (holdsLines(met.name)) size += await lineCount(met.file)
+    else if (holdsLines(met.name)) size += await lineCount(met.file, signal)
     else size += mayBeText(met.name) || met.named ? 1 : 0
   }
   return size
 }
 
-async function lineCount(file: string): Promise<number> {
+async function lineCount(file: string, signal: AbortSignal): Promise<number> {
   let lines = 0
   try {
-    for await (const { bytes } of linesOf(createReadStream(file, { highWaterMark: pieceBytes }), 0))
-      lines += bytes ? 0 : 1
+    const stream = createReadStream(file, { highWaterMark: pieceBytes, signal })
+    for await (const { bytes } of linesOf(stream, 0)) lines += bytes ? 0 : 1
   } catch {
     return 1
   }

@@ -1,0 +1,46 @@
+import { truncateSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { linesOf } from '../../src/cli/ingest/lines.ts'
+import { type Intake, sources } from '../../src/cli/ingest/sources.ts'
+import { scratchTree } from '../cli/scratch-tree.ts'
+
+async function foundIn(folder: string) {
+  const intake: Intake = { paths: [folder], stdin: undefined, all: false }
+  const found = []
+  for await (const one of sources(intake)) found.push(one)
+  return found
+}
+
+test.each(['hole.txt', 'hole.jsonl', 'hole'])(
+  'the file %s of 200 GB is told, and not read to its end',
+  async name => {
+    const root = scratchTree({ [name]: '', 'ok.txt': 'fine' })
+    truncateSync(join(root, name), 200e9)
+    const problem = { path: join(root, name), code: 'payload_too_large', message: expect.any(String) }
+    expect(await foundIn(root)).toEqual([
+      { kind: 'failed', problem },
+      { kind: 'source', source: expect.objectContaining({ path: join(root, 'ok.txt') }) },
+    ])
+  },
+)
+
+test('a line without end is told while it still comes, once, and the lines after it go on', async () => {
+  let sent = 0
+  async function* parts() {
+    yield Buffer.from('a\n')
+    for (; sent < 100; sent++) yield Buffer.from('long')
+    yield Buffer.from('\nb\n\nlonger\nc')
+  }
+  const seen: [number, string | undefined, number][] = []
+  for await (const { number, bytes } of linesOf(parts(), 5))
+    seen.push([number, bytes && Buffer.from(bytes).toString(), sent])
+  expect(seen).toEqual([
+    [1, 'a', 0],
+    [2, undefined, 1],
+    [3, 'b', 100],
+    [4, '', 100],
+    [5, undefined, 100],
+    [6, 'c', 100],
+  ])
+})
