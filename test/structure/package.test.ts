@@ -102,6 +102,12 @@ describe('the package', () => {
     expect(wb('kb', 'list', '--json')).toContain('"name":"notes"')
   })
 
+  test('answers its first question from the documents that it ships', () => {
+    wb('quickstart', '--quiet')
+    const [first] = wb('kb', 'search', 'handbook', 'where is my data stored', '-w', 'demo').split('\n')
+    expect(first).toContain('\tdocs/storage.md\t')
+  })
+
   test('has both executables', () => {
     const { bin } = JSON.parse(readFileSync(join(installed, 'package.json'), 'utf8')) as {
       bin: Record<string, string>

@@ -1,0 +1,52 @@
+import { spawnSync } from 'node:child_process'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { committedManifest } from '../../scripts/manifest.mjs'
+import { endServers, reader } from './place.ts'
+
+const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, { examples: string[] }> }
+
+/** What an example of a help text needs besides the knowledge bases, or takes away from the next. */
+const before: Record<string, string> = {
+  'documents show': 'wb kb search papers flow',
+  'documents chunks': 'wb kb search papers flow',
+  'documents delete': 'wb kb ingest handbook docs --no-wait',
+  'kb create': 'wb kb delete handbook --yes; wb kb delete papers --yes',
+  'workspaces update': 'wb workspaces update handbooks --name demo',
+  'workspaces create': 'wb workspaces delete demo --yes',
+  'workspaces delete': 'wb workspaces create scratch',
+  'kb search': 'wb kb delete papers --yes',
+  api: 'wb workspaces delete demo --yes',
+}
+
+/** Elsewhere than here: another runtime, the network. */
+const elsewhere = /https:\/\//
+/** Asks first, and here is nobody to answer. */
+const asks = /^wb \w+ delete (?!.*--yes)/
+
+/** Commands that leave everything as it is, and so may follow each other. */
+const reads = /(?:list|show|chunks|search|path|validate|explain|version)$/
+
+const all = Object.entries(commands)
+const groups: [name: string, ids: string[]][] = [
+  ['commands that change nothing', all.map(([id]) => id).filter(id => reads.test(id))],
+  ...all.filter(([id]) => !reads.test(id)).map(([id]): [string, string[]] => [`wb ${id}`, [id]]),
+]
+
+test.each(groups)('%s: the examples of the help work as typed', { timeout: 120_000 }, async (_name, ids) => {
+  const { env, folder, home } = await reader()
+  onTestFinished(() => endServers(home))
+  if (ids.some(id => id.startsWith('config:'))) writeFileSync(join(folder, 'workbase.yaml'), 'version: 1\n')
+  mkdirSync(join(folder, 'notes'))
+  writeFileSync(join(folder, 'notes', 'day.md'), 'Today.\n')
+  writeFileSync(join(folder, 'corpus.jsonl'), '{"_id": "1", "title": "Wings", "text": "of aircraft"}\n')
+  const run = (line: string) => spawnSync('bash', ['-c', line], { cwd: folder, env, encoding: 'utf8' })
+  for (const id of ids)
+    for (const example of commands[id]!.examples.filter(line => !elsewhere.test(line))) {
+      const preparation = before[id.replaceAll(':', ' ')]
+      if (preparation) run(preparation)
+      const { status, stderr } = run(example.replace(/^wb serve --port 0/, 'wb serve --data-dir other'))
+      expect(status, `${example}\n${stderr}`).toBe(asks.test(example) ? 2 : 0)
+    }
+})

@@ -1,0 +1,82 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { type Place, place } from '../commands/wb.ts'
+
+const bin = resolve('bin/run.js')
+
+/** `wb serve` of a page is started on a free port, and waited for until it is ready; everything else is run as typed. */
+const wbScript = `#!/bin/sh
+if [ "$1" = serve ]; then
+  shift
+  "${process.execPath}" "${bin}" serve --port 0 --json "$@" >"$HOME/serving" 2>&1 &
+  echo $! >>"$HOME/pids"
+  until grep -q '"event":"ready"' "$HOME/serving"; do kill -0 $! || exit 1; sleep 0.1; done
+  exit 0
+fi
+exec "${process.execPath}" "${bin}" "$@"
+`
+/** Where jq is not installed: what it is given must be JSON all the same. */
+const jqScript = `#!/bin/sh
+exec "${process.execPath}" -e 'JSON.parse(require("fs").readFileSync(0, "utf8"))'
+`
+const npxScript = '#!/bin/sh\nshift\nexec wb "$@"\n'
+
+const papers: Record<string, string> = {
+  'flow.md': '# Flow past a plate\n\nThe boundary layer on a flat plate, and heat transfer through it.\n',
+  'flutter.md': '---\ntitle: Flutter\n---\n\nFlutter of a wing at supersonic speed.\n',
+}
+
+/**
+ * A machine on which somebody follows a page: `wb` and `npx` on the path, a folder of papers, one of documents, and
+ * what the pages take for granted: the knowledge bases `handbook` and `papers`.
+ */
+export async function reader(): Promise<Place & { folder: string }> {
+  const here = place()
+  const tools = join(here.home, 'tools')
+  const folder = join(here.home, 'work')
+  mkdirSync(tools)
+  for (const [name, text] of [
+    ['wb', wbScript],
+    ['npx', npxScript],
+    ...(isInstalled('jq') ? [] : [['jq', jqScript] as const]),
+  ] as const) {
+    writeFileSync(join(tools, name), text)
+    chmodSync(join(tools, name), 0o755)
+  }
+  mkdirSync(join(folder, 'papers'), { recursive: true })
+  for (const [name, text] of Object.entries(papers)) writeFileSync(join(folder, 'papers', name), text)
+  mkdirSync(join(folder, 'docs/guide'), { recursive: true })
+  writeFileSync(join(folder, 'docs/guide/keys.md'), '# Keys\n\nKeys are rotated by replacement.\n')
+  here.env.PATH = `${tools}:${here.env.PATH}`
+  for (const line of [
+    ['quickstart', '-q'],
+    ['kb', 'ingest', 'handbook', 'docs'],
+    ['kb', 'ingest', 'papers', 'papers', '--create'],
+  ]) {
+    const { status, stderr } = await here.wb(line, { cwd: folder })
+    if (status !== 0) throw new Error(`wb ${line.join(' ')}: ${stderr}`)
+  }
+  return { ...here, folder }
+}
+
+function isInstalled(program: string): boolean {
+  return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
+}
+
+/** End the servers that a page started. */
+export function endServers(home: string): void {
+  let pids: string
+  try {
+    pids = readFileSync(join(home, 'pids'), 'utf8')
+  } catch {
+    return
+  }
+  for (const pid of pids.trim().split('\n')) {
+    try {
+      process.kill(Number(pid), 'SIGKILL')
+    } catch {
+      // It ended by itself.
+    }
+  }
+}
