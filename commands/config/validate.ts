@@ -28,9 +28,9 @@ export default class ConfigValidate extends WbCommand {
 
   private async problems(): Promise<Problem[]> {
     try {
-      const { warnings } = await readConfig(this.profile)
+      const { warnings, notBuilt } = await readConfig(this.profile)
       for (const warning of warnings) this.output.note(`  ! ${warning}`)
-      return []
+      return [...notBuilt]
     } catch (error) {
       if (!(error instanceof WbError) || error.code !== 'validation_error') throw error
       const { problems } = error.facts

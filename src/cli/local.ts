@@ -22,6 +22,8 @@ export interface LocalConfig {
   readonly environment: Environment
   readonly described: readonly Described[]
   readonly warnings: readonly string[]
+  /** Keys that are right, and that no runtime of this version starts with. */
+  readonly notBuilt: readonly { readonly key: string; readonly message: string }[]
 }
 
 /** Which configuration file is in force for a profile. */
@@ -40,15 +42,17 @@ export async function readConfig(
   profile: Profile,
   flags: { host?: string; port?: number } = {},
 ): Promise<LocalConfig> {
-  const [{ processEnvironment }, { loadConfig }, { describe }] = await Promise.all([
+  const [{ processEnvironment }, { loadConfig }, { describe }, { notBuilt }] = await Promise.all([
     import('../config/environment.ts'),
     import('../config/load.ts'),
     import('../config/describe.ts'),
+    import('../config/checks.ts'),
   ])
   const found = await locateConfig(profile)
   const environment = processEnvironment(profile.dataDir)
   const { config, sources, warnings } = loadConfig(found, environment, flags)
-  return { found, config, environment, described: describe(config, sources), warnings }
+  const described = describe(config, sources)
+  return { found, config, environment, described, warnings, notBuilt: notBuilt(config) }
 }
 
 /** How a runtime in this process says what happens. */

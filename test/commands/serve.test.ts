@@ -104,6 +104,23 @@ describe('wb serve', () => {
     await here.serve(['--config', config])
   })
 
+  test.each([
+    ['auth.mode', 'auth: { mode: apiKey }'],
+    ['controlPlane.driver', 'controlPlane: { driver: postgres, urlRef: "env:PG" }'],
+  ])('what is not built yet stops the start, and validate says so: %s', async (key, line) => {
+    const here = place()
+    const file = join(here.home, 'wb.yaml')
+    writeFileSync(file, `version: 1\n${line}\n`)
+    const validated = await here.wb(['config', 'validate', '--config', file])
+    expect(validated).toMatchObject({
+      status: 1,
+      stdout: `${key}\tis not built yet; no runtime starts with it\n`,
+    })
+    const served = await here.wb(['serve', '--port', '0', '--config', file])
+    expect(served.status).toBe(6)
+    expect(served.stderr).toContain('driver_unavailable')
+  })
+
   test('finishes what is in flight, refuses the rest, and a second signal ends it at once', async () => {
     const here = place()
     const server = await here.serve()
