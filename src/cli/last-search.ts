@@ -1,8 +1,9 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { writePrivately } from '../base/private-file.ts'
 import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
-import type { Profile } from './profile.ts'
+import { type Profile, runtimeKey } from './profile.ts'
 import type { Resolving } from './resolve.ts'
 
 /** A passage that a search showed: ids only, no words of the question or of a document. */
@@ -24,11 +25,6 @@ function storedPath(profile: Profile): string {
   return join(profile.settingsDir, 'last-search.json')
 }
 
-/** A last search belongs to one runtime: its address, or its data directory. */
-function runtimeKey(profile: Profile): string {
-  return profile.url ?? profile.dataDir
-}
-
 function remembered(profile: Profile): Remembered {
   try {
     const stored: unknown = JSON.parse(readFileSync(storedPath(profile), 'utf8'))
@@ -47,13 +43,8 @@ export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boo
   const key = runtimeKey(profile)
   const { [key]: _replaced, ...others } = remembered(profile)
   const kept = Object.fromEntries([...Object.entries(others), [key, hits]].slice(-runtimesMax))
-  const path = storedPath(profile)
-  const draft = `${path}.${process.pid}`
   try {
-    mkdirSync(profile.settingsDir, { recursive: true, mode: 0o700 })
-    writeFileSync(draft, `${JSON.stringify(kept)}\n`, { mode: 0o600 })
-    chmodSync(draft, 0o600)
-    renameSync(draft, path)
+    writePrivately(storedPath(profile), `${JSON.stringify(kept)}\n`)
     return true
   } catch {
     return false

@@ -1,6 +1,7 @@
-import { chmodSync, mkdirSync, readFileSync, renameSync, writeFileSync } from 'node:fs'
+import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { dirname, join, resolve } from 'node:path'
+import { join, resolve } from 'node:path'
+import { writePrivately } from '../base/private-file.ts'
 import { UsageError } from './faults.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
@@ -143,8 +144,8 @@ function stored(profile: Profile): Stored {
   }
 }
 
-/** A default workspace belongs to one runtime: its address, or its data directory. */
-function runtimeKey(profile: Profile): string {
+/** What is remembered belongs to one runtime: its address, or its data directory. */
+export function runtimeKey(profile: Profile): string {
   return profile.url ?? profile.dataDir
 }
 
@@ -159,10 +160,5 @@ export function useWorkspace(profile: Profile, workspaceId: string | undefined):
   const { workspaces } = content.profiles.default
   if (workspaceId === undefined) delete workspaces[runtimeKey(profile)]
   else workspaces[runtimeKey(profile)] = workspaceId
-  const path = storedPath(profile)
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-  const draft = `${path}.${process.pid}`
-  writeFileSync(draft, `${JSON.stringify(content, null, 2)}\n`, { mode: 0o600 })
-  chmodSync(draft, 0o600)
-  renameSync(draft, path)
+  writePrivately(storedPath(profile), `${JSON.stringify(content, null, 2)}\n`)
 }

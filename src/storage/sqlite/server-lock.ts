@@ -1,16 +1,7 @@
-import {
-  chmodSync,
-  lstatSync,
-  mkdirSync,
-  readFileSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  statSync,
-  writeFileSync,
-} from 'node:fs'
+import { lstatSync, mkdirSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { writePrivately } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
 
 /** Where the `wb serve` of a data directory answers. */
@@ -60,7 +51,8 @@ export function takeServerLock(dataDir: string): Taken {
   rmSync(join(dataDir, announcementName), { force: true })
   return {
     lock: {
-      announce: announcement => writeAnnouncement(dataDir, announcement),
+      announce: announcement =>
+        writePrivately(join(dataDir, announcementName), `${JSON.stringify(announcement)}\n`),
       release() {
         rmSync(join(dataDir, announcementName), { force: true })
         if (database.open) database.close()
@@ -102,14 +94,6 @@ function openForReading(path: string): Database.Database | undefined {
   } catch {
     return undefined
   }
-}
-
-function writeAnnouncement(dataDir: string, announcement: Announcement): void {
-  const path = join(dataDir, announcementName)
-  const draft = `${path}.${process.pid}`
-  writeFileSync(draft, `${JSON.stringify(announcement)}\n`, { mode: 0o600 })
-  chmodSync(draft, 0o600)
-  renameSync(draft, path)
 }
 
 function readAnnouncement(dataDir: string): Announcement | undefined {
