@@ -1,0 +1,15 @@
+import { expect, test } from 'vitest'
+import { makeBase, makeWorkspace } from '../harness/place.ts'
+import { open } from '../harness/runtime.ts'
+
+test('S7.3-kb_name_taken S7.3-05: who loses the race for a name in the store is told so like who came late', async () => {
+  const wb = await open()
+  const { workspaceId } = await makeWorkspace(wb)
+  // Within one turn of the event loop all of them find the name free, and the store decides.
+  const outcomes = await Promise.allSettled(
+    Array.from({ length: 6 }, () => makeBase(wb, { workspaceId, name: 'raced' })),
+  )
+  const lost = outcomes.filter(outcome => outcome.status === 'rejected')
+  expect(lost.map(({ reason }) => reason.code)).toEqual(Array(5).fill('kb_name_taken'))
+  await makeBase(wb, { name: 'raced' })
+})
