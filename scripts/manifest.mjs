@@ -20,7 +20,10 @@ export async function manifestText() {
     errorOnManifestCreate: true,
   })
   await plugin.load()
-  return `${JSON.stringify(plugin.manifest, null, 2)}\n`
+  const { commands, ...rest } = plugin.manifest
+  // The order in which folders are read is nobody's promise.
+  const sorted = Object.fromEntries(Object.entries(commands).sort(([a], [b]) => (a < b ? -1 : 1)))
+  return `${JSON.stringify({ commands: sorted, ...rest }, null, 2)}\n`
 }
 
 /** The manifest that is committed; empty when there is none. */
