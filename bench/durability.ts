@@ -94,12 +94,18 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
   try {
     return database.transaction(() => {
       const count = (sql: string) => database.prepare(`SELECT count(*) FROM ${sql}`).pluck().get() as number
-      const whole = database
-        .prepare(
-          `SELECT 1 FROM documents d WHERE documentId = ? AND body ->> '$.status' = 'ready' AND body ->> '$.chunkTotal' =
-            (SELECT count(*) FROM record WHERE document_id = d.documentId)`,
-        )
-        .pluck()
+      const chunks = new Map(
+        database.prepare('SELECT document_id, count(*) FROM record GROUP BY document_id').raw().all() as [
+          string,
+          number,
+        ][],
+      )
+      const documents = database
+        .prepare("SELECT documentId, body ->> '$.status', body ->> '$.chunkTotal' FROM documents")
+        .raw()
+        .all() as [string, string, number | null][]
+      const ready = new Set(documents.flatMap(([id, status]) => (status === 'ready' ? [id] : [])))
+      const known = new Set(documents.map(([id]) => id))
       const collection = database.prepare('SELECT id, generation, records FROM collection').get() as {
         id: number
         generation: number
@@ -112,13 +118,11 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
         count(`record r JOIN ${vectors} USING (record)`) !== collection.records,
         count(vectors) !== collection.records,
         count(`fts_${collection.id} WHERE fts_${collection.id} MATCH 'document'`) !== collection.records,
-        count('record WHERE document_id NOT IN (SELECT documentId FROM documents)') > 0,
-        count(
-          `documents d WHERE body ->> '$.chunkTotal' <> (SELECT count(*) FROM record WHERE document_id = d.documentId)`,
-        ) > 0,
+        [...chunks.keys()].some(id => !known.has(id)),
+        documents.some(([id, , total]) => (chunks.get(id) ?? 0) !== total),
       ]
       return {
-        lost: acknowledged.filter(id => whole.get(id) === undefined).length,
+        lost: acknowledged.filter(id => !ready.has(id)).length,
         isSound: !faults.includes(true),
         generation: collection.generation,
       }

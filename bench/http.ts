@@ -9,7 +9,7 @@ import { throughput } from './load.ts'
 import { call, remove, startServer } from './server.ts'
 import { median, table } from './statistics.ts'
 
-const rounds = 5
+const rounds = 9
 const load = { seconds: 2, connections: 20 }
 const bareServer = `
 import { createServer } from 'node:http'

@@ -45,10 +45,14 @@ export async function planOf(
   return { intake, name: nameAfter(folder), question }
 }
 
+/** Figures, which are for who compares. */
+const figures = 'benchmarks.md'
+
 /** The pages for users that come with the package; what lies in folders beside them is for who works on it. */
 async function shipped(question = shippedQuestion): Promise<Plan> {
   const folder = join(packageRoot(), 'docs')
-  const paths = (await readdir(folder)).filter(isMarkdown).map(name => join(folder, name))
+  const pages = (await readdir(folder)).filter(name => isMarkdown(name) && name !== figures)
+  const paths = pages.map(name => join(folder, name))
   return { intake: { paths, all: true, stdin: undefined, prefix: 'docs/' }, name: shippedName, question }
 }
 

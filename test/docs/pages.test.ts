@@ -39,11 +39,8 @@ test.each(followed)('%s: every line can be typed, from top to bottom', { timeout
   }
 })
 
-/** Written when its figures are measured. */
-const awaited = ['docs/benchmarks.md']
-
 test.each(pages)('%s: what it links to is there', page => {
   const targets = [...readFileSync(page, 'utf8').matchAll(/\]\((?!https?:|#)([^)#]+)/g)].map(([, to]) => to!)
   const missing = targets.map(to => join(dirname(page), to)).filter(path => !existsSync(path))
-  expect(missing.filter(path => !awaited.includes(path))).toEqual([])
+  expect(missing).toEqual([])
 })

@@ -7,7 +7,7 @@ import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '.
 import type { RowStore } from '../rows.ts'
 import { describeCollection } from './collections.ts'
 import type { Connection } from './connection.ts'
-import { guard } from './faults.ts'
+import { faultOf, guard } from './faults.ts'
 import { FittedReads } from './fitted.ts'
 import { type ReadOps, readOps, type WriteOps, writeOps } from './ops.ts'
 import { Rows } from './rows.ts'
@@ -48,6 +48,20 @@ export class Gate {
     }
   }
 
+  /**
+   * Work that ends at once needs no waiting for.
+   *
+   * @throws control_plane_unavailable  the store is closed, or cannot be read
+   */
+  read<T>(work: () => T): T {
+    if (this.#isClosed) throw new WbError('control_plane_unavailable', 'the store is closed')
+    try {
+      return work()
+    } catch (error) {
+      throw faultOf(error) ?? error
+    }
+  }
+
   async close(): Promise<void> {
     this.#isClosed = true
     await Promise.allSettled(this.#running)
@@ -58,9 +72,9 @@ export class Gate {
 export function rowStore(connection: Connection, { writes }: Hosts, gate: Gate): RowStore {
   const rows = new Rows(connection)
   return {
-    get: (table, key) => gate.pass(() => rows.get(table, key)),
-    list: (table, query) => gate.pass(() => rows.list(table, query)),
-    count: (table, index, prefix) => gate.pass(() => rows.count(table, index, prefix)),
+    get: async (table, key) => gate.read(() => rows.get(table, key)),
+    list: async (table, query) => gate.read(() => rows.list(table, query)),
+    count: async (table, index, prefix) => gate.read(() => rows.count(table, index, prefix)),
     atomic: units => gate.pass(() => writes.run('write', { changes: [], rows: units })),
   }
 }
@@ -70,7 +84,7 @@ export function contentStore(connection: Connection, hosts: Hosts, gate: Gate, c
   const { reads, writes } = hosts
   return {
     name: 'embedded',
-    collection: key => gate.pass(() => describeCollection(connection, key)),
+    collection: async key => gate.read(() => describeCollection(connection, key)),
     write: (changes, rows) => gate.pass(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => gate.pass(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => gate.pass(() => reads.run('read', { key, records, options })),
