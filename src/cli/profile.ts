@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { isLoopback } from '../base/loopback.ts'
 import { writePrivately } from '../base/private-file.ts'
 import { UsageError } from './faults.ts'
 
@@ -105,11 +106,6 @@ export function refuseClearText(what: string, url: string): void {
   throw new UsageError(`${what} would travel unencrypted to ${origin}`, [
     `use https://, or add --insecure-http if you trust every network on the way`,
   ])
-}
-
-/** True of a host name or address that never leaves the machine. */
-export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/.test(hostname)
 }
 
 function dataFolder(set: Environment): string {

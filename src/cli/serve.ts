@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
 import { systemClock, timestamp } from '../base/clock.ts'
+import { isLoopback } from '../base/loopback.ts'
 import { WbError } from '../contract/errors.ts'
 import { UsageError } from './faults.ts'
 import {
@@ -15,7 +16,7 @@ import {
   type Voice,
 } from './local.ts'
 import { portHolder } from './port-holder.ts'
-import { isLoopback, type Profile } from './profile.ts'
+import type { Profile } from './profile.ts'
 
 /** Requests in flight are given this long to finish. */
 const drainMs = 10_000

@@ -1,5 +1,5 @@
+import { isLoopback } from '../base/loopback.ts'
 import { counted } from './output.ts'
-import { isLoopback } from './profile.ts'
 import type { Serving } from './serve.ts'
 import type { Style } from './style.ts'
 

@@ -3,6 +3,7 @@ import { createServer, isIP } from 'node:net'
 import { toNodeHandler } from 'h3'
 import { type Listener, listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { isLoopback } from '../base/loopback.ts'
 import type { App } from './app.ts'
 import { installWireErrors } from './wire-errors.ts'
 
@@ -67,11 +68,6 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     port: bound,
     close: graceMs => close(app, listener, graceMs, options.clock ?? systemClock),
   }
-}
-
-/** Whether only this machine can connect to the address. */
-export function isLoopback(host: string): boolean {
-  return host === 'localhost' || host === '::1' || (isIP(host) === 4 && host.startsWith('127.'))
 }
 
 function reachable(host: string): string {

@@ -1,3 +1,4 @@
+import { isLoopback } from '../base/loopback.ts'
 import type { Environment } from '../config/environment.ts'
 import { type ProviderName, providers } from '../config/providers.ts'
 import { type ReleasePolicy, released } from '../config/release.ts'
@@ -5,7 +6,6 @@ import { resolveSecret } from '../config/secret-ref.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
-import { isLoopback } from './outbound.ts'
 
 /** What decides where a service is dialled, and with what. */
 export interface Dialling {

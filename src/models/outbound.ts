@@ -92,8 +92,3 @@ export function retryAfterMs(headers: OutboundAnswer['headers']): number | undef
     : Date.parse(text) - Date.parse(headers.get('date') ?? '')
   return Number.isNaN(waitMs) ? undefined : Math.max(0, waitMs)
 }
-
-/** Whether a host of a URL is this machine, so that what is sent there crosses no network. */
-export function isLoopback(hostname: string): boolean {
-  return /^(?:localhost|.+\.localhost|127\.\d+\.\d+\.\d+|\[::1\])$/.test(hostname)
-}

@@ -36,12 +36,17 @@ export function faultOf(error: unknown): WbError | undefined {
   return new WbError('control_plane_unavailable', fact, { hint, sqlite: error.code }, { cause: error })
 }
 
-/** Run a piece of storage work; failures of the store become `control_plane_unavailable`. */
+/** What a failure of storage work leaves as: those of the store become `control_plane_unavailable`. */
+export function asFault(error: unknown): unknown {
+  return faultOf(error) ?? error
+}
+
+/** Run a piece of storage work; see `asFault`. */
 export async function guard<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
   } catch (error) {
-    throw faultOf(error) ?? error
+    throw asFault(error)
   }
 }
 

@@ -7,7 +7,7 @@ import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '.
 import type { RowStore } from '../rows.ts'
 import { describeCollection } from './collections.ts'
 import type { Connection } from './connection.ts'
-import { faultOf, guard } from './faults.ts'
+import { asFault, guard } from './faults.ts'
 import { FittedReads } from './fitted.ts'
 import { type ReadOps, readOps, type WriteOps, writeOps } from './ops.ts'
 import { Rows } from './rows.ts'
@@ -58,7 +58,7 @@ export class Gate {
     try {
       return work()
     } catch (error) {
-      throw faultOf(error) ?? error
+      throw asFault(error)
     }
   }
 

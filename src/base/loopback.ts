@@ -1,0 +1,10 @@
+/**
+ * Whether a host is this machine, so that what is sent there crosses no network, and nobody else reaches what listens
+ * there.
+ *
+ * @param host  name or address, of a URL (IPv6 in brackets) or of a bind
+ * @see RFC 6761 section 6.3
+ */
+export function isLoopback(host: string): boolean {
+  return /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/.test(host)
+}
