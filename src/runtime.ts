@@ -1,11 +1,17 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
+import { AuditTrail } from './access/audit.ts'
+import { inWorkspace, noPrincipals } from './access/principals.ts'
+import { auditHandlers } from './access/routes.ts'
+import { anonymousIn, operatorOf } from './access/subject.ts'
 import { everything } from './access/visibility.ts'
-import { authenticator } from './auth/authenticate.ts'
+import { openAuth } from './auth/open.ts'
+import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
 import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
 import { packageVersion } from './base/package.ts'
+import { authSecrets } from './config/auth-secrets.ts'
 import { isOpen } from './config/checks.ts'
 import type { Environment } from './config/environment.ts'
 import { releasePolicy } from './config/release.ts'
@@ -53,6 +59,8 @@ export interface RuntimeSettings {
 export interface Seams {
   readonly clock?: Clock
   readonly outbound?: Outbound
+  /** How the identity provider is reached. */
+  readonly fetch?: typeof fetch
   /** Stands before the store of content, to make it slow, failing or less able. */
   readonly content?: (store: ContentStore) => ContentStore
   /** A code that a route answers without declaring it becomes an internal error. */
@@ -61,7 +69,8 @@ export interface Seams {
 
 export interface Runtime {
   readonly app: App
-  fetch(request: Request): Promise<Response>
+  /** @param as  `operator` is whoever owns the data directory; else the request says who it is from */
+  fetch(request: Request, as?: 'operator'): Promise<Response>
   /** How many collections have a fit due. */
   pending(): Promise<number>
   /** Finish the work that is due. */
@@ -73,12 +82,13 @@ export interface Runtime {
  * Build every room once, in order.
  *
  * @throws control_plane_unavailable  the store cannot be opened
- * @throws driver_unavailable         the control plane or the auth mode of the configuration is not in this version
+ * @throws driver_unavailable         the control plane of the configuration is not in this version
+ * @throws validation_error           a secret of the configuration leads to nothing, or the identity provider cannot be found
  */
 export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
   const clock = seams.clock ?? systemClock
-  const authenticate = authenticator(config.auth)
+  const secrets = authSecrets(config, environment)
   const path = storePath(config, dataDir)
   const threads = settings.threads && path !== ':memory:'
   const store = await openEmbedded({ path, threads, clock })
@@ -89,7 +99,17 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const pager = new Pager(rows, cursors)
   const parts = { rows, pager, cursors, clock, log }
 
+  const replicaId = config.runtime.replicaId ?? `${hostname() || 'wb'}-${randomHex(4)}`
+  const audit = new AuditTrail({ ...parts, replicaId })
   const network = openNetwork()
+  const auth = openAuth({
+    ...parts,
+    config: config.auth,
+    secrets,
+    audit,
+    fetch: seams.fetch ?? network.fetch,
+  })
+  if (settings.server) await auth.discover()
   const hosts = openHosts({ path, threads, content })
   const fitting = new Fitting({
     store: content,
@@ -139,7 +159,10 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
         clock,
         countWorkspaces: () => rows.count(tables.workspaces, 'byCreation', []),
       }),
+      auth: authHandlers(auth.signIn),
       workspaces: workspaceHandlers(workspaces),
+      apiKeys: apiKeyHandlers(auth.keys),
+      audit: auditHandlers(audit),
       chunkers: chunkerHandlers(),
       chunkingServices: chunkingHandlers(chunking),
       embeddingServices: embeddingHandlers(embedding),
@@ -147,13 +170,17 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       documents: documentHandlers({ bases, documents, ingestion }, failureTeller(log)),
       records: recordHandlers(new Records(bases, space)),
     },
-    authenticate,
+    authenticate: auth.authenticate,
+    stranger: anonymousIn(config.auth.mode),
+    inWorkspace: (caller, workspaceId) => inWorkspace(caller, workspaceId, noPrincipals),
+    audit,
     visibility: everything,
     log,
     clock,
     settings: appSettings(config, settings.loopback, seams.strictErrors ?? false),
   })
 
+  const operator = operatorOf(config.auth.mode, replicaId)
   if (settings.server) {
     await workspaces.deleteEphemeral()
     await fitting.resume()
@@ -161,13 +188,14 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
 
   return {
     app,
-    fetch: request => app.fetch(request),
+    fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),
     pending: async () => (await fitting.due()).length,
     settle: ({ signal, onProgress }) => fitting.settle(signal, onProgress),
     async close() {
       app.drain()
       await app.idle()
       await fitting.close()
+      await auth.close()
       await network.close()
       await hosts.close()
       await store.close()

@@ -1,6 +1,16 @@
+import type { AuditDetails } from '../contract/audit-record.ts'
 import type { Answer, Input, Topic } from '../contract/route.ts'
+import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { AuthContext } from './subject.ts'
+
+/** Where a browser sees the runtime, and what it brought along. */
+export interface Site {
+  /** Scheme, host and port, as seen from outside the trusted proxies. */
+  readonly origin: string
+  /** The `Cookie` header. */
+  readonly cookies: string | null
+}
 
 /** On whose behalf a handler runs, and until when. */
 export interface Caller {
@@ -9,6 +19,20 @@ export interface Caller {
   /** Aborts when the client goes away or the runtime gives up waiting. */
   readonly signal: AbortSignal
   readonly requestId: string
+  readonly site: Site
+  /** An event stream was asked for, of what comes after an event's id, or from now on. */
+  readonly follows: { readonly after: string | null } | null
+  /**
+   * Check what the rule of the route demands for fields that it names; a route whose rule is raised must call it.
+   *
+   * @throws forbidden  such a field differs, and the caller lacks the scope for that
+   */
+  checkChange(before: object, after: object): void
+  /**
+   * The audit record of this request, to be part of the unit that changes something: the one is not kept without the
+   * other. Where a handler does not ask for it, it is written afterwards.
+   */
+  record(details: AuditDetails, workspaceId?: string): Write
 }
 
 /** The handlers of a topic: a missing or misspelt operation does not compile. */

@@ -1,4 +1,4 @@
-import type { Scope } from '../contract/scopes.ts'
+import type { Role, Scope } from '../contract/scopes.ts'
 
 /** A verified caller. Null scopes mean every scope, null workspace scopes every workspace. @see specification 2.1 */
 export interface Subject {
@@ -7,20 +7,72 @@ export interface Subject {
   readonly type: 'apiKey' | 'oidc' | 'bootstrap' | 'system'
   readonly workspaceScopes: readonly string[] | null
   readonly scopes: readonly Scope[] | null
+  /** The role that a claim of an OIDC token was mapped to; null when roles are not mapped. */
+  readonly role: Role | null
+  /** Who it is under row-level access. */
+  readonly principalId: string | null
+  /** Keys that it mints last at most this long, in milliseconds; null is for ever. @see security decision 7 */
+  readonly grantSpanMs: number | null
 }
 
-/** What the auth step says of a request. @see specification 2.1 */
+/** What the auth step knows of a token beside its subject. */
+export interface Session {
+  /** End of a JWT, in seconds since 1970; null for opaque tokens. */
+  readonly expiresAtSeconds: number | null
+  /** The token came in a cookie that holds a refresh token too. */
+  readonly canRefresh: boolean
+}
+
+declare const brand: unique symbol
+
+/** What the auth step says of a request; made in this file only. @see specification 2.1 */
 export interface AuthContext {
   readonly mode: 'disabled' | 'apiKey' | 'oidc' | 'any'
+  /** A verifier matched the presented token. */
   readonly authenticated: boolean
+  /** No token was presented, or nothing is verified, and that was allowed. */
   readonly anonymous: boolean
   readonly subject: Subject | null
+  readonly session: Session
+  readonly [brand]: true
 }
 
-/** A request of mode `disabled`: nothing is verified, everyone is anonymous. */
-export const anonymous: AuthContext = {
-  mode: 'disabled',
-  authenticated: false,
-  anonymous: true,
-  subject: null,
+const noSession: Session = { expiresAtSeconds: null, canRefresh: false }
+
+/** A caller that nobody asked who it is. */
+export function anonymousIn(mode: AuthContext['mode']): AuthContext {
+  return { mode, authenticated: false, anonymous: true, subject: null, session: noSession } as AuthContext
+}
+
+/** A caller that a verifier vouches for. */
+export function verifiedAs(
+  mode: AuthContext['mode'],
+  subject: Subject,
+  session: Session = noSession,
+): AuthContext {
+  return { mode, authenticated: true, anonymous: false, subject, session } as AuthContext
+}
+
+/** The same caller with another role: what it may do in one workspace. */
+export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
+  return auth.subject ? { ...auth, subject: { ...auth.subject, role, scopes } } : auth
+}
+
+/**
+ * Who owns the data directory, in the process that opened it. No request over a connection becomes this.
+ *
+ * @param id  names the process in the audit trail
+ * @see security decision 8
+ */
+export function operatorOf(mode: AuthContext['mode'], id: string): AuthContext {
+  return verifiedAs(mode, {
+    id,
+    label: 'operator',
+    type: 'system',
+    workspaceScopes: null,
+    scopes: null,
+    role: null,
+    principalId: null,
+    grantSpanMs: null,
+  })
 }

@@ -1,34 +1,75 @@
-import { type AuthContext, anonymous } from '../access/subject.ts'
+import { type AuthContext, anonymousIn, type Subject, verifiedAs } from '../access/subject.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
+import { bearerToken } from './bearer.ts'
+import type { SessionCookies } from './session/cookie.ts'
 
-/** How requests prove who they are. */
-export type Authenticate = (request: Request) => Promise<AuthContext> | AuthContext
-
-/**
- * How requests prove who they are by this configuration.
- *
- * @throws driver_unavailable  the mode has no verifier here
- */
-export function authenticator({ mode, anonymousPolicy }: AuthSettings): Authenticate {
-  if (mode === 'disabled') return withoutVerification(anonymousPolicy)
-  throw new WbError('driver_unavailable', `auth.mode: '${mode}' has no verifier in this version`, {
-    hint: 'Use disabled, behind an access boundary of your own.',
-  })
+/** What a request shows of who it is from. */
+export interface Presented {
+  readonly authorization: string | null
+  readonly cookie: string | null
+  /** IP address of the client; empty within this process. */
+  readonly address: string
+  readonly requestId: string
 }
 
-type AuthSettings = Pick<Config['auth'], 'mode' | 'anonymousPolicy'>
+/** How requests prove who they are. */
+export type Authenticate = (presented: Presented) => Promise<AuthContext> | AuthContext
+
+/** What a verifier found out about a token. */
+export interface Verified {
+  readonly subject: Subject
+  /** End of a JWT; null for opaque tokens. */
+  readonly expiresAtSeconds: number | null
+}
+
+/** Verifies tokens of one kind. */
+export interface Verifier {
+  /**
+   * @returns undefined for a token that has the shape of another kind
+   * @throws unauthorized  the token does not hold
+   * @throws rate_limited  too many unproven tokens of this address wait
+   */
+  verify(token: string, presented: Presented): Promise<Verified> | undefined
+}
+
+export interface AuthenticatorParts extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {
+  /** In the order in which they look at a token. */
+  readonly verifiers: readonly Verifier[]
+  /** Where browsers can sign in. */
+  readonly sessions: SessionCookies | undefined
+}
 
 /**
- * Mode `disabled`: nothing is verified, and everyone is anonymous.
+ * How requests prove who they are by this configuration: by the `Authorization` header, else by a session cookie,
+ * which stands for a bearer token.
  *
- * @param policy  `reject` refuses requests without an `Authorization` header, in this mode too
- * @see specification 2.2, 5.2
+ * @see specification 5.1, 5.2
  */
-function withoutVerification(policy: AuthSettings['anonymousPolicy']): Authenticate {
-  return request => {
-    if (policy === 'reject' && !request.headers.has('authorization'))
-      throw new WbError('unauthorized', 'this runtime refuses requests without credentials')
-    return anonymous
+export function authenticator(parts: AuthenticatorParts): Authenticate {
+  const { mode, verifiers, sessions } = parts
+  const stranger = anonymousIn(mode)
+
+  function withoutToken(): AuthContext {
+    if (parts.anonymousPolicy === 'allow') return stranger
+    throw new WbError('unauthorized', 'this runtime refuses requests without credentials')
+  }
+
+  async function verified(token: string, presented: Presented, canRefresh: boolean): Promise<AuthContext> {
+    for (const verifier of verifiers) {
+      const found = await verifier.verify(token, presented)
+      if (found)
+        return verifiedAs(mode, found.subject, { expiresAtSeconds: found.expiresAtSeconds, canRefresh })
+    }
+    throw new WbError('unauthorized', 'the token matches no configured scheme')
+  }
+
+  if (mode === 'disabled') return ({ authorization }) => (authorization === null ? withoutToken() : stranger)
+  return presented => {
+    const { authorization, cookie } = presented
+    if (authorization !== null) return verified(bearerToken(authorization), presented, false)
+    const session = cookie === null ? undefined : sessions?.read(cookie)
+    if (!session) return withoutToken()
+    return verified(session.accessToken, presented, session.refreshToken !== undefined)
   }
 }

@@ -17,12 +17,9 @@ export function crossCheck(config: Config): Problem[] {
 }
 
 /** What the specification has and this version has not: a runtime does not start with it (`driver_unavailable`). */
-export function notBuilt({ auth, controlPlane: { driver } }: Config): Problem[] {
+export function notBuilt({ controlPlane: { driver } }: Config): Problem[] {
   const message = 'is not built yet; no runtime starts with it'
-  return [
-    ...when(auth.mode !== 'disabled', 'auth.mode', message),
-    ...when(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message),
-  ]
+  return when(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)
 }
 
 function when(condition: boolean, key: string, message: string): Problem[] {

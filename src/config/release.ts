@@ -28,7 +28,7 @@ export function releasePolicy(config: Config, dataDir: string, loopback: boolean
 /** A provider's usual key may serve a tool server too: as it goes to its provider's host alone, it stays released. */
 function ownRefs({ auth, controlPlane, chat, mcp }: Config): string[] {
   const client = auth.oidc?.client
-  const identity = [auth.bootstrapTokenRef, client?.clientSecretRef, client?.sessionSecretRef]
+  const identity = [auth.bootstrapTokenRef, client?.clientSecretRef, client?.sessionSecretRef].flat()
   const store = [
     controlPlane.driver === 'astra' ? controlPlane.tokenRef : undefined,
     controlPlane.driver === 'postgres' ? controlPlane.urlRef : undefined,

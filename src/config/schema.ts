@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { secretRef } from '../contract/fields.ts'
+import { roles } from '../contract/scopes.ts'
 import {
   block,
   endpoint,
@@ -15,7 +16,7 @@ import {
 } from './values.ts'
 
 export const logLevels = ['trace', 'debug', 'info', 'warn', 'error'] as const
-const role = z.enum(['viewer', 'editor', 'admin'])
+const role = z.enum(roles)
 
 const release = z
   .strictObject({
@@ -60,6 +61,7 @@ const runtime = block({
     authCapacity: integer(1, 1_000_000).default(120),
     windowMs: integer(1_000, 3_600_000).default(60_000),
   }),
+  audit: block({ retentionDays: integer(1, 3_650).default(90) }),
   blockPrivateNetworkEndpoints: flag.default(false),
   maxConcurrentIngestJobs: integer(1, 1_000).default(4),
   secretRefs: block({ allow: z.array(release).default([]) }),
@@ -136,7 +138,10 @@ const oidc = z.strictObject({
       scopes: z.array(filled).min(1).default(['openid', 'profile', 'email']),
       resource: filled.nullable().default(null),
       sessionCookieName: headerName.default('wb_session'),
-      sessionSecretRef: secretRef.nullable().default(null),
+      sessionSecretRef: z
+        .union([secretRef, z.array(secretRef).min(1)], 'must be a secret reference, or a list of them')
+        .nullable()
+        .default(null),
     })
     .nullable()
     .default(null),

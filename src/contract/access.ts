@@ -10,6 +10,8 @@ export type RootAccess =
   | { readonly kind: 'signedIn' }
   /** An unscoped subject, or an anonymous one where those pass. */
   | { readonly kind: 'platform' }
+  /** An unscoped subject that was verified, or anyone while nothing is verified. @see security decision 17 */
+  | { readonly kind: 'operator' }
 
 /** A further demand that depends on the validated body; in addition to the rule, never instead of it. */
 export interface Raise {
@@ -27,23 +29,44 @@ export interface BodyTest {
 export type WorkspaceAccess =
   /** Reach of the workspace: reads, and POSTs shaped as queries. */
   | { readonly kind: 'member'; readonly covers: Scope | null }
-  | { readonly kind: 'needs'; readonly covers: Scope; readonly scope: Scope; readonly raise?: Raise }
+  | {
+      readonly kind: 'needs'
+      readonly covers: Scope
+      readonly scope: Scope
+      /** Holding this one instead is enough. */
+      readonly or?: Scope
+      readonly raise?: Raise
+    }
 
 export type Access = RootAccess | WorkspaceAccess
 
 export const open = { kind: 'open' } as const satisfies RootAccess
 export const anyCaller = { kind: 'anyCaller' } as const satisfies RootAccess
+export const signedIn = { kind: 'signedIn' } as const satisfies RootAccess
 export const platform = { kind: 'platform' } as const satisfies RootAccess
+export const operator = { kind: 'operator' } as const satisfies RootAccess
 
 /** Membership is enough; `covers` names the fine scope that a reader of the route is spoken of with. */
 export function member(covers: Scope | null): WorkspaceAccess {
   return { kind: 'member', covers }
 }
 
-/** The scope is required; `.and(changes('field'), scope)` adds a demand for bodies that change a field. */
-export function needs(scope: Scope): WorkspaceAccess & { and(when: BodyTest, more: Scope): WorkspaceAccess } {
+/** A rule that asks for a scope, and how to widen or raise it. */
+interface Needs extends Extract<WorkspaceAccess, { kind: 'needs' }> {
+  /** In addition, `more` for bodies that change a field. */
+  and(when: BodyTest, more: Scope): WorkspaceAccess
+  /** Holding `other` instead is enough. */
+  orElse(other: Scope): WorkspaceAccess
+}
+
+/** The scope is required. */
+export function needs(scope: Scope): Needs {
   const rule = { kind: 'needs', covers: scope, scope } as const
-  return { ...rule, and: (when, more) => ({ ...rule, raise: { when, scope: more } }) }
+  return {
+    ...rule,
+    and: (when, more) => ({ ...rule, raise: { when, scope: more } }),
+    orElse: other => ({ ...rule, or: other }),
+  }
 }
 
 /** True of a body whose field differs from what is stored. */

@@ -17,6 +17,10 @@ export const errorRegistry = {
     status: 422,
     hint: 'Use tool ids from the available tools of the workspace, or leave the entry out.',
   },
+  account_selection_required: {
+    status: 400,
+    hint: 'The identity provider asks for an account to be chosen; start the sign-in again.',
+  },
   api_key_not_found: {
     status: 404,
     hint: 'List the keys of the workspace; a revoked key cannot be revoked again.',
@@ -53,6 +57,10 @@ export const errorRegistry = {
   control_plane_dns_unresolvable: {
     status: 503,
     hint: 'Check the host name of the control plane in the configuration.',
+  },
+  consent_required: {
+    status: 400,
+    hint: 'The identity provider asks for consent; start the sign-in again and give it.',
   },
   control_plane_forbidden: { status: 503, hint: 'Give the control plane credential the rights it lacks.' },
   control_plane_unauthorized: {
@@ -128,6 +136,14 @@ export const errorRegistry = {
     status: 400,
     hint: 'Start again without a cursor; use nextCursor only for the same list.',
   },
+  interaction_required: {
+    status: 400,
+    hint: 'The identity provider needs an answer from you; start the sign-in again.',
+  },
+  invalid_grant: {
+    status: 400,
+    hint: 'The code or token is not known to the identity provider any more; start the sign-in again.',
+  },
   invalid_metadata: {
     status: 400,
     hint: 'Send flat metadata: text keys with text, number, boolean or null values.',
@@ -143,6 +159,10 @@ export const errorRegistry = {
   invalid_visible_to: {
     status: 400,
     hint: 'Send a non-empty array of principal ids, or ["*"] for everyone.',
+  },
+  invalid_scope: {
+    status: 400,
+    hint: 'Have auth.oidc.client.scopes name only what the identity provider offers.',
   },
   job_not_found: { status: 404, hint: 'The job does not exist or is past its retention.' },
   kb_name_must_match_collection: {
@@ -171,6 +191,7 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the LLM services of the workspace and use one of their ids.',
   },
+  login_required: { status: 400, hint: 'Sign in at the identity provider; start the sign-in again.' },
   mcp_server_not_found: {
     status: 404,
     hint: 'List the MCP servers of the workspace and use one of their ids.',
@@ -200,6 +221,7 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the reranking services of the workspace and use one of their ids.',
   },
+  server_error: { status: 400, hint: 'The identity provider failed; start the sign-in again in a moment.' },
   session_too_large: {
     status: 502,
     hint: 'Have the identity provider issue smaller tokens (fewer claims or groups).',
@@ -210,11 +232,20 @@ export const errorRegistry = {
     status: 502,
     hint: 'Start the sign-in again; if it stays, check the client registration.',
   },
+  temporarily_unavailable: {
+    status: 400,
+    hint: 'The identity provider is busy; start the sign-in again in a moment.',
+  },
   token_validation_failed: { status: 401, hint: 'Sign in again; if it stays, check issuer and audience.' },
   unauthorized: { status: 401, hint: 'Sign in with `wb login`, or send a valid API key as a bearer token.' },
   unsupported_file_type: {
     status: 415,
     hint: 'Send text, or one of the formats that the documentation lists.',
+  },
+  unauthorized_client: { status: 400, hint: 'Check the client registration at the identity provider.' },
+  unsupported_response_type: {
+    status: 400,
+    hint: 'Check the client registration at the identity provider: it needs the code flow.',
   },
   unsupported_workspace_kind: {
     status: 422,
@@ -280,21 +311,22 @@ export class WbError extends Error {
   /**
    * @param code     registered code; decides status and hint
    * @param message  states the fact; safe to show, holds no secret
-   * @param facts    `hint` replaces the registered hint; the rest goes to the log only
+   * @param facts    `hint` and `status` replace the registered ones; the rest goes to the log only
    */
   constructor(
     readonly code: ErrorCode,
     message: string,
     readonly facts: {
       hint?: string
+      status?: number
       requestId?: string
-      headers?: Record<string, string>
+      headers?: Record<string, string | readonly string[]>
       [fact: string]: unknown
     } = {},
     options?: ErrorOptions,
   ) {
     super(message, options)
-    this.status = errorRegistry[code].status
+    this.status = facts.status ?? errorRegistry[code].status
     this.hint = facts.hint ?? errorRegistry[code].hint
   }
 }

@@ -7,6 +7,7 @@ export const params = {
   documentId: z.uuid(),
   chunkingServiceId: z.uuid(),
   embeddingServiceId: z.uuid(),
+  keyId: z.uuid(),
   recordId: z.string().min(1),
 } as const
 

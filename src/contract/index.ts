@@ -1,4 +1,7 @@
+import { audit } from './audit.ts'
+import { auth } from './auth.ts'
 import { documents, records } from './documents.ts'
+import { apiKeys } from './keys.ts'
 import { kb } from './knowledge.ts'
 import { operational } from './operational.ts'
 import type { Topic } from './route.ts'
@@ -8,7 +11,10 @@ import { workspaces } from './workspaces.ts'
 /** The whole surface, by topic. */
 export const api = {
   operational,
+  auth,
   workspaces,
+  apiKeys,
+  audit,
   chunkers,
   chunkingServices,
   embeddingServices,

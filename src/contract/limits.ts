@@ -22,6 +22,11 @@ export const limits = {
   filterDepth: 32,
   filterNodes: 1_000,
 
+  keyLabelChars: 120,
+  keyGraceSeconds: 2_592_000,
+  keyGraceSecondsDefault: 86_400,
+  principalIdChars: 128,
+
   chatMessageChars: 32_000,
   agentNameChars: 200,
   agentDescriptionChars: 2_000,

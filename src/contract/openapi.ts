@@ -44,7 +44,7 @@ export interface Operation {
     description?: string
     schema: Schema
   }[]
-  requestBody?: { required: true; content: MediaTypes }
+  requestBody?: { required: boolean; content: MediaTypes }
   responses: Record<string, Response | { $ref: string }>
   security?: Record<string, string[]>[]
   /** The access rule in words, and the scopes that it asks for. */
@@ -136,18 +136,20 @@ export function accessInWords(access: Access): string {
       return 'a signed-in caller'
     case 'platform':
       return 'a caller of the whole runtime, not of single workspaces'
+    case 'operator':
+      return 'a verified caller of the whole runtime; anyone while nothing is verified'
     case 'member':
       return 'a caller with access to the workspace'
     case 'needs':
       return `a caller with access to the workspace and the scope ${access.scope}${
-        access.raise ? `; a body that ${access.raise.when.describes} also needs ${access.raise.scope}` : ''
-      }`
+        access.or ? ` or ${access.or}` : ''
+      }${access.raise ? `; a body that ${access.raise.when.describes} also needs ${access.raise.scope}` : ''}`
   }
 }
 
 function scopesOf(access: Access): Scope[] {
   if (access.kind !== 'needs') return []
-  return access.raise ? [access.scope, access.raise.scope] : [access.scope]
+  return [access.scope, access.or, access.raise?.scope].filter(scope => scope !== undefined)
 }
 
 function operationOf(topic: string, name: string, route: Route, schemas: Record<string, Schema>): Operation {
@@ -158,7 +160,7 @@ function operationOf(topic: string, name: string, route: Route, schemas: Record<
     tags: [topic],
     parameters: [...pathParameters(route), ...queryParameters(route, schemas)],
     ...(route.body ? { requestBody: requestBodyOf(route.body, schemas) } : undefined),
-    responses: { ...repliesOf(route.replies, schemas), ...failuresOf(route) },
+    responses: { ...repliesOf(route, schemas), ...failuresOf(route) },
     security: route.access.kind === 'open' ? [] : [{ WorkbaseApiKey: [] }, { OidcBearer: [] }, {}],
     'x-access': { rule: accessInWords(route.access), scopes: scopesOf(route.access) },
     'x-error-codes': [...new Set(route.errors)].sort(),
@@ -188,18 +190,30 @@ function queryParameters({ query }: Route, schemas: Record<string, Schema>): Ope
 
 function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['requestBody'] {
   const mediaType = body.kind === 'json' ? 'application/json' : 'application/x-ndjson'
-  return { required: true, content: { [mediaType]: { schema: schemaOf(body.schema, 'input', schemas) } } }
+  const required = body.kind !== 'json' || !body.optional
+  return { required, content: { [mediaType]: { schema: schemaOf(body.schema, 'input', schemas) } } }
 }
 
-function repliesOf(replies: Replies, schemas: Record<string, Schema>): Record<string, Response> {
-  return Object.fromEntries(
+function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>): Record<string, Response> {
+  const responses = Object.fromEntries(
     Object.entries(replies).map(([status, reply]) => [status, replyOf(Number(status), reply, schemas)]),
   )
+  const { content } = responses[200] ?? {}
+  if (events && content) content['text/event-stream'] = { schema: schemaOf(events, 'output', schemas) }
+  return responses
 }
 
 function replyOf(status: number, reply: Replies[number], schemas: Record<string, Schema>): Response {
   const description =
-    status === 201 ? 'Created' : status === 202 ? 'Accepted' : reply === null ? 'Done' : 'OK'
+    status === 302
+      ? 'Elsewhere'
+      : status === 201
+        ? 'Created'
+        : status === 202
+          ? 'Accepted'
+          : reply === null
+            ? 'Done'
+            : 'OK'
   if (reply === null) return { description }
   if (typeof reply !== 'string')
     return { description, content: { 'application/json': { schema: schemaOf(reply, 'output', schemas) } } }

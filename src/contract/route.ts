@@ -1,5 +1,6 @@
 import type { z } from 'zod'
 import type { Access, RootAccess, WorkspaceAccess } from './access.ts'
+import type { AuditAction, AuditDetails } from './audit-record.ts'
 import type { ErrorCode, WbError } from './errors.ts'
 import type { ParamName } from './ids.ts'
 
@@ -23,6 +24,10 @@ export interface JsonBody<S extends z.ZodType = z.ZodType> {
   readonly schema: S
   readonly mode: 'strict' | 'lenient'
   readonly limitBytes: number
+  /** A request without a body is read as one with an empty object. */
+  readonly optional?: true
+  /** Stands instead of `validation_error` for a body that does not fit. */
+  readonly refusal?: ErrorCode
 }
 
 /** One JSON value per line, streamed both ways; each line is validated on its own. */
@@ -43,14 +48,6 @@ export type Line<T> =
 export type Replies = { readonly [status: number]: z.ZodType | null | MediaType }
 export type MediaType = 'text/html' | 'application/x-ndjson' | 'application/json'
 
-/** What the audit trail records when the route succeeds. @see contract 4 */
-export type AuditAction =
-  | 'workspace.create'
-  | 'workspace.delete'
-  | 'kb.create'
-  | 'kb.delete'
-  | 'document.delete'
-
 export interface Route<
   P extends string = string,
   Q extends z.ZodType | undefined = z.ZodType | undefined,
@@ -66,7 +63,10 @@ export interface Route<
   readonly body?: B
   readonly replies: R
   readonly errors: readonly ErrorCode[]
+  /** What the audit trail records when the route succeeds; its handler gives the details. */
   readonly audit?: AuditAction
+  /** Items of the event stream that the route answers instead, to `Accept: text/event-stream`. */
+  readonly events?: z.ZodType
 }
 
 /**
@@ -114,7 +114,11 @@ export type Request<T> =
   T extends Route<infer P, infer Q, infer B, Replies>
     ? ([ParamNames<P>] extends [never] ? object : { params: Record<ParamNames<P>, string> }) &
         (undefined extends QueryIn<Q> ? object : { query?: QueryIn<Q> }) &
-        (B extends undefined ? object : { body: BodyIn<B> })
+        (B extends undefined
+          ? object
+          : B extends { optional: true }
+            ? { body?: BodyIn<B> }
+            : { body: BodyIn<B> })
     : never
 
 /** What a free body is made of: objects that leave one per line, text as it is, or a document that is encoded. */
@@ -124,20 +128,31 @@ type Free<M> = M extends 'application/x-ndjson'
     ? string
     : object
 
+/** One event of a stream. Its id is what a client sends back as `Last-Event-ID` to go on from there. */
+export interface ServerEvent {
+  readonly id: string
+  readonly event: string
+  readonly data: object
+}
+
 type Encoded<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : Free<S>
 type Decoded<S> = S extends z.ZodType ? z.output<S> : S extends null ? undefined : unknown
 
 /** One reply of a handler: its status, its body, and what else the response carries. */
 export type Answer<T> =
   T extends Route<string, infer _Q, infer _B, infer R>
-    ? {
-        [S in keyof R]: {
-          status: S
-          body: Encoded<R[S]>
-          headers?: Record<string, string>
-          ignored?: string[]
-        }
-      }[keyof R]
+    ?
+        | {
+            [S in keyof R]: {
+              status: S
+              body: Encoded<R[S]>
+              headers?: Record<string, string | readonly string[]>
+              ignored?: string[]
+              /** For the audit trail, beside the ids of the path. */
+              audit?: AuditDetails
+            }
+          }[keyof R]
+        | { status: 200; events: AsyncIterable<ServerEvent> }
     : never
 
 /** What a client gets back: the body of whichever success status came. */

@@ -17,3 +17,25 @@ export const scopes = [
 ] as const
 
 export type Scope = (typeof scopes)[number]
+
+/** Roles, each a whole set of scopes, from the least privileged on. */
+export const roles = ['viewer', 'editor', 'admin'] as const
+export type Role = (typeof roles)[number]
+
+/** What a role holds. @see specification 2.4 */
+export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
+  viewer: ['read'],
+  editor: ['read', 'write'],
+  admin: ['read', 'write', 'manage'],
+}
+
+/** The role whose scopes are exactly these, else null. */
+export function roleOf(held: readonly Scope[]): Role | null {
+  const set = inOrder(held).join()
+  return roles.find(role => scopesOfRole[role].join() === set) ?? null
+}
+
+/** Scopes without repetition, in canonical order; nothing is folded or expanded. */
+export function inOrder(held: readonly Scope[]): Scope[] {
+  return scopes.filter(scope => held.includes(scope))
+}

@@ -1,12 +1,14 @@
 import { H3 } from 'h3'
+import type { AuditTrail } from '../access/audit.ts'
 import type { AuthContext } from '../access/subject.ts'
+import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type AnyHandler, bind, bindUnknown } from './bind.ts'
 import type { Shared } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
-import type { Peer } from './incoming.ts'
+import type { Within } from './incoming.ts'
 import { type OriginRules, originRule } from './origin.ts'
 import type { Surface, SurfaceHandlers } from './surface.ts'
 
@@ -23,7 +25,12 @@ export interface AppSettings {
 export interface AppParts<S extends Surface> {
   readonly api: S
   readonly handlers: SurfaceHandlers<S>
-  readonly authenticate: (request: Request) => AuthContext | Promise<AuthContext>
+  readonly authenticate: Authenticate
+  /** Who asks where nobody is asked who they are. */
+  readonly stranger: AuthContext
+  /** A caller as one workspace sees it. */
+  readonly inWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
+  readonly audit: Pick<AuditTrail, 'draft' | 'note'>
   /** Whose rows a caller sees. */
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   readonly log: Log
@@ -33,8 +40,8 @@ export interface AppParts<S extends Surface> {
 
 /** The surface as one function from request to response. */
 export interface App {
-  /** @param peer  left out for requests of this process, which no web page can make */
-  fetch(request: Request, peer?: Peer): Promise<Response>
+  /** A request of this process, which no web page can make. */
+  fetch(request: Request, within?: Within): Promise<Response>
   /** For `toNodeHandler`. */
   readonly h3: H3
   readonly settings: AppSettings
@@ -52,10 +59,15 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
   const { settings } = parts
   const shared: Shared = {
     authenticate: parts.authenticate,
+    stranger: parts.stranger,
+    inWorkspace: parts.inWorkspace,
     visibility: parts.visibility,
+    audit: parts.audit,
     log: parts.log,
     clock: parts.clock,
     originRule: originRule(settings.origin),
+    siteOrigin: ({ encrypted, host }) =>
+      settings.origin.publicOrigin ?? `${encrypted ? 'https' : 'http'}://${host ?? 'localhost'}`,
     headers: securityHeaders(settings.production),
     requestIdHeader: settings.requestIdHeader.toLowerCase(),
     strictErrors: settings.strictErrors,
@@ -74,8 +86,8 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
   return {
     h3,
     settings,
-    async fetch(request, peer) {
-      return h3.request(request, undefined, peer && { peer })
+    async fetch(request, within) {
+      return h3.request(request, undefined, within && { ...within })
     },
     drain() {
       draining = true

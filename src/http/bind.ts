@@ -1,13 +1,16 @@
 import type { Caller } from '../access/caller.ts'
-import { decide } from '../access/gate.ts'
-import { type AuthContext, anonymous } from '../access/subject.ts'
+import { pass } from '../access/gate.ts'
+import type { AuthContext } from '../access/subject.ts'
+import type { Presented } from '../auth/authenticate.ts'
+import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Route } from '../contract/route.ts'
-import type { Visibility } from '../storage/visibility.ts'
+import type { Route, ServerEvent } from '../contract/route.ts'
 import { tooLarge } from './body.ts'
+import { RequestCaller } from './caller.ts'
 import { failureOf } from './envelope.ts'
-import { exchange, headersOf, type Serve, type Shared } from './exchange.ts'
+import { eventStream } from './events.ts'
+import { type Exchange, exchange, headersOf, type Serve, type Shared } from './exchange.ts'
 import { withHeaders } from './headers.ts'
 import { ignoredHeader } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
@@ -21,8 +24,10 @@ import type { Trace } from './trace.ts'
 interface Answered {
   readonly status: number
   readonly body: unknown
-  readonly headers?: Readonly<Record<string, string>>
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
   readonly ignored?: readonly string[]
+  readonly audit?: AuditDetails
+  readonly events?: AsyncIterable<ServerEvent>
 }
 
 export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<Answered>
@@ -39,33 +44,68 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
   const encode = replyEncoder(route.replies)
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
-  return exchange(shared, route, async (incoming, trace) => {
-    admit(shared, incoming, bodyLimitBytes)
+  const { access, audit } = route
+  const raisedBy = access.kind === 'needs' ? access.raise?.when.field : undefined
+
+  return exchange(shared, route, async current => {
+    const { incoming } = current
+    admit(shared, current, bodyLimitBytes)
     if (hasEmptyEnd(incoming.path)) throw noRoute(incoming)
-    const auth = route.access.kind === 'open' ? anonymous : await shared.authenticate(incoming.request)
     const rawParams = decodeParams(incoming.params)
-    pass(route, rawParams.workspaceId, auth)
+    const auth = await identify(shared, current, route, rawParams.workspaceId)
+    pass({ rule: access, workspaceId: rawParams.workspaceId }, { auth })
     const { input, ignored } = await readInput(incoming, rawParams)
     const visibility = await shared.visibility(auth, incoming.request)
-    const caller = new RequestCaller(incoming, auth, visibility, trace.requestId)
+    const caller = new RequestCaller(shared, route, current, auth, visibility)
     const answered = await handler(input as never, caller)
+    if (raisedBy !== undefined && has(input.body, raisedBy) && !caller.isChangeChecked)
+      throw new Error(`the handler did not check a change of ${raisedBy}`)
+    if (audit) caller.recorded(answered.audit)
 
+    if (answered.events) return eventStream(shared, current, answered.events)
     const { mediaType, text } = encode(answered.status, answered.body)
-    let pairs = headersOf(shared, trace, mediaType)
+    let pairs = headersOf(shared, current, mediaType)
     const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
     if (unread.length > 0) pairs.push(['x-workbase-ignored', ignoredHeader(unread)])
     if (answered.headers) pairs = withHeaders(pairs, answered.headers)
     if (mediaType === 'application/x-ndjson')
-      return new Reply(answered.status, pairs, await streamOf(shared, trace, answered.body))
+      return new Reply(answered.status, pairs, await streamOf(shared, current.trace, answered.body))
     return new Reply(answered.status, pairs, text)
   })
 }
 
+/** Who asks, as the workspace sees them that the path names. */
+async function identify(
+  shared: Shared,
+  current: Exchange,
+  { access }: Route,
+  workspaceId: string | undefined,
+): Promise<AuthContext> {
+  const { incoming, trace } = current
+  current.workspaceId = workspaceId
+  if (access.kind === 'open') return shared.stranger
+  const auth = incoming.operator ?? (await shared.authenticate(presented(incoming, trace)))
+  current.auth = workspaceId === undefined ? auth : await shared.inWorkspace(auth, workspaceId)
+  return current.auth
+}
+
+function presented(incoming: Incoming, { requestId }: Trace): Presented {
+  const { authorization, cookie, address } = incoming
+  return { authorization, cookie, address, requestId }
+}
+
+function has(body: unknown, field: string): boolean {
+  return typeof body === 'object' && body !== null && (body as Record<string, unknown>)[field] !== undefined
+}
+
 /** The answer to a path and method that no route has: `not_found`, after what holds for every request. */
 export function bindUnknown(shared: Shared): Serve {
-  return exchange(shared, { path: '<unmatched>', errors: [] }, async incoming => {
-    admit(shared, incoming, limits.jsonBodyBytes)
+  return exchange(shared, { path: '<unmatched>', errors: [] }, async current => {
+    const { incoming, trace } = current
+    admit(shared, current, limits.jsonBodyBytes)
     checkPath(incoming.path)
+    if (incoming.path.startsWith('/api/v1/'))
+      current.auth = incoming.operator ?? (await shared.authenticate(presented(incoming, trace)))
     throw noRoute(incoming)
   })
 }
@@ -87,38 +127,13 @@ function hasEmptyEnd(path: string): boolean {
  *
  * @throws draining, validation_error, forbidden_origin, payload_too_large
  */
-function admit(shared: Shared, incoming: Incoming, bodyLimitBytes: number): void {
+function admit(shared: Shared, { incoming }: Exchange, bodyLimitBytes: number): void {
   if (shared.isDraining() && incoming.path !== livenessPath)
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
   incoming.checkHead()
   const refused = incoming.isFromOutside ? shared.originRule(incoming) : undefined
   if (refused) throw refused
   if (Number(incoming.header('content-length')) > bodyLimitBytes) throw tooLarge(bodyLimitBytes)
-}
-
-/** @throws unauthorized, forbidden the route's rule does not let the caller in */
-function pass(route: Route, workspaceId: string | undefined, auth: AuthContext): void {
-  const decision = decide({ rule: route.access, workspaceId }, auth)
-  if (decision.allow) return
-  throw new WbError(decision.code, decision.message, { requiredScope: decision.requiredScope })
-}
-
-/** The signal is made when a handler asks for it, as most never do. */
-class RequestCaller implements Caller {
-  readonly #incoming: Incoming
-
-  constructor(
-    incoming: Incoming,
-    readonly auth: AuthContext,
-    readonly visibility: Visibility,
-    readonly requestId: string,
-  ) {
-    this.#incoming = incoming
-  }
-
-  get signal(): AbortSignal {
-    return this.#incoming.signal
-  }
 }
 
 /** The first line is waited for, so that what fails before it has a status of its own; what fails later is a line. */

@@ -4,7 +4,7 @@ import { type ErrorEnvelope, errorDocs, WbError } from '../contract/errors.ts'
 /** What a client is told of a failure. */
 export interface Failure {
   readonly status: number
-  readonly headers: Readonly<Record<string, string>>
+  readonly headers: Readonly<Record<string, string | readonly string[]>>
   readonly envelope: ErrorEnvelope
 }
 

@@ -1,5 +1,7 @@
 import type { H3Event } from 'h3'
+import type { AuditTrail } from '../access/audit.ts'
 import type { AuthContext } from '../access/subject.ts'
+import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { ErrorCode } from '../contract/errors.ts'
@@ -13,11 +15,17 @@ import { type Trace, traceOf } from './trace.ts'
 
 /** What all routes of an application share. */
 export interface Shared {
-  readonly authenticate: (request: Request) => AuthContext | Promise<AuthContext>
+  readonly authenticate: Authenticate
+  /** Who asks where nobody is asked who they are. */
+  readonly stranger: AuthContext
+  readonly inWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
+  readonly audit: Pick<AuditTrail, 'draft' | 'note'>
   readonly log: Log
   readonly clock: Clock
   readonly originRule: OriginRule
+  /** Scheme, host and port under which a browser sees the runtime. */
+  readonly siteOrigin: (incoming: Incoming) => string
   /** Headers of every response. */
   readonly headers: HeaderPairs
   /** In lower case. */
@@ -37,15 +45,27 @@ export interface Matched {
 
 export type Serve = (event: H3Event) => Promise<Reply>
 
+/** One request on its way to a response, and what becomes known of it. */
+export interface Exchange {
+  readonly incoming: Incoming
+  readonly trace: Trace
+  /** Headers that its response carries beside those of every response. */
+  readonly headers: HeaderPairs
+  /** Who asks, once that is known. */
+  auth?: AuthContext
+  workspaceId?: string | undefined
+}
+
 /** One request and its response: the trace, the envelope of whatever is thrown, the log, and the count of the work. */
 export function exchange(
   shared: Shared,
   route: Matched,
-  answer: (incoming: Incoming, trace: Trace) => Promise<Reply>,
+  answer: (current: Exchange) => Promise<Reply>,
 ): Serve {
   return async event => {
     const incoming = new Incoming(event)
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
+    const current: Exchange = { incoming, trace, headers: [] }
     const startedAt = shared.clock.now()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,
@@ -56,13 +76,14 @@ export function exchange(
     })
     shared.began()
     try {
-      const reply = await answer(incoming, trace)
+      const reply = await answer(current)
       shared.log.debug(factsOf(reply.status), 'request')
       return reply
     } catch (thrown) {
       const error = shared.strictErrors ? checkDeclared(thrown, route.errors) : thrown
       logFailure(shared.log, error, factsOf(asWbError(error).status), incoming.isAbandoned)
-      return refusal(shared, trace, error)
+      auditDenial(shared, current, error)
+      return refusal(shared, current, error)
     } finally {
       shared.ended()
     }
@@ -70,16 +91,20 @@ export function exchange(
 }
 
 /** Headers of a response with a body of this media type. */
-export function headersOf(shared: Shared, trace: Trace, mediaType: string | null): HeaderPairs {
-  const pairs: HeaderPairs = [...shared.headers]
+export function headersOf(
+  shared: Shared,
+  { trace, headers }: Exchange,
+  mediaType: string | null,
+): HeaderPairs {
+  const pairs: HeaderPairs = [...shared.headers, ...headers]
   pairs.push([shared.requestIdHeader, trace.requestId], ['traceparent', trace.traceparent])
   if (mediaType) pairs.push(['content-type', mediaType])
   return pairs
 }
 
-function refusal(shared: Shared, trace: Trace, error: unknown): Reply {
-  const { status, headers, envelope } = failureOf(error, trace.requestId)
-  const pairs = withHeaders(headersOf(shared, trace, 'application/json'), headers)
+function refusal(shared: Shared, current: Exchange, error: unknown): Reply {
+  const { status, headers, envelope } = failureOf(error, current.trace.requestId)
+  const pairs = withHeaders(headersOf(shared, current, 'application/json'), headers)
   return new Reply(status, pairs, JSON.stringify(envelope))
 }
 
@@ -101,4 +126,34 @@ function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boole
   else if (error.status < 500) log.info(failure, 'request')
   else if (error.code === 'internal_error') log.error({ ...failure, error: error.cause ?? error }, 'request')
   else log.warn({ ...failure, reason: error.message, error: error.cause }, 'request')
+}
+
+/** Where a refusal for lack of a credential or of a right is recorded. */
+const auditedPaths = '/api/v1/'
+
+/** Record that somebody was not let in. @see specification 6, contract: auth.api_denied */
+function auditDenial(shared: Shared, current: Exchange, thrown: unknown): void {
+  const { code, message, facts } = asWbError(thrown)
+  const { incoming, trace, auth = shared.stranger, workspaceId } = current
+  if ((code !== 'unauthorized' && code !== 'forbidden') || !incoming.path.startsWith(auditedPaths)) return
+  const scope = facts.requiredScope
+  shared.audit.note(
+    { auth, requestId: trace.requestId },
+    {
+      action: 'auth.api_denied',
+      outcome: 'denied',
+      workspaceId,
+      details: {
+        ...(typeof scope === 'string' && { requiredScope: scope }),
+        ...(code === 'unauthorized' && { scheme: schemeOf(incoming.authorization, incoming.cookie) }),
+        reason: message,
+      },
+    },
+  )
+}
+
+/** How a credential was presented, without a letter of it. */
+function schemeOf(authorization: string | null, cookie: string | null): string {
+  if (authorization !== null) return /^bearer(?:\s|$)/i.test(authorization) ? 'bearer' : 'other'
+  return cookie === null ? 'none' : 'session'
 }

@@ -20,9 +20,14 @@ export function securityHeaders(production: boolean): HeaderPairs {
     : always
 }
 
-/** Pairs with more of them, a later one replacing an earlier of its name. */
-export function withHeaders(pairs: HeaderPairs, more: Readonly<Record<string, string>>): HeaderPairs {
-  const named = Object.entries(more).map(([name, value]): [string, string] => [name.toLowerCase(), value])
+/** Pairs with more of them, a later one replacing the earlier ones of its name; a list is sent as one header each. */
+export function withHeaders(
+  pairs: HeaderPairs,
+  more: Readonly<Record<string, string | readonly string[]>>,
+): HeaderPairs {
+  const named = Object.entries(more).flatMap(([name, value]) =>
+    [value].flat().map((one): [string, string] => [name.toLowerCase(), one]),
+  )
   const replaced = new Set(named.map(([name]) => name))
   return [...pairs.filter(([name]) => !replaced.has(name)), ...named]
 }

@@ -1,5 +1,6 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { H3Event } from 'h3'
+import type { AuthContext } from '../access/subject.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Source } from './body.ts'
 import type { Arrival } from './origin.ts'
@@ -7,6 +8,16 @@ import type { Arrival } from './origin.ts'
 /** The other end of a connection. A request of this process has none. */
 export interface Peer {
   readonly encrypted: boolean
+  /** IP address. */
+  readonly address?: string
+}
+
+/** What only this process can say of a request: no header and no connection becomes part of it. */
+export interface Within {
+  /** Stands for a connection, in tests. */
+  readonly peer?: Peer
+  /** Who asks, where it is the owner of the data directory. @see security decision 8 */
+  readonly operator?: AuthContext
 }
 
 /**
@@ -56,11 +67,21 @@ export class Incoming implements Arrival {
 
   /** It came from outside this process. */
   get isFromOutside(): boolean {
-    return this.#message !== undefined || this.#event.context.peer !== undefined
+    return this.#message !== undefined || this.#within.peer !== undefined
   }
   get encrypted(): boolean {
     if (this.#message) return 'encrypted' in this.#message.socket
-    return (this.#event.context.peer as Peer | undefined)?.encrypted ?? false
+    return this.#within.peer?.encrypted ?? false
+  }
+  /** IP address of the other end of the connection; empty within this process. */
+  get address(): string {
+    return this.#message?.socket.remoteAddress ?? this.#within.peer?.address ?? ''
+  }
+  get operator(): AuthContext | undefined {
+    return this.#message ? undefined : this.#within.operator
+  }
+  get #within(): Within {
+    return this.#event.context as Within
   }
   get host(): string | null {
     return this.header('host')

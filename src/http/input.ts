@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { type ErrorCode, WbError } from '../contract/errors.ts'
 import { type ParamName, params as paramSchemas } from '../contract/ids.ts'
 import type { Body, Route } from '../contract/route.ts'
 import { checkContentType, readJson } from './body.ts'
@@ -48,9 +49,24 @@ function bodyReader(body: Body | undefined): ReadBody | undefined {
       return { body: readLines(incoming.source, schema, limitBytes), ignored: [] }
     }
   const findIgnored = ignoredFields(schema)
-  return async incoming => {
+  const read: ReadBody = async incoming => {
+    if (body.optional && hasNoBody(incoming)) return { body: validate(schema, {}), ignored: [] }
     checkContentType(incoming.headers, 'application/json')
     const sent = await readJson(incoming.source, limitBytes)
     return { body: validate(schema, sent), ignored: findIgnored(sent) }
   }
+  const { refusal } = body
+  return refusal ? incoming => read(incoming).catch(error => throwAs(refusal, error)) : read
+}
+
+/** Neither of the headers that announce one came. @see RFC 9112 6.3 */
+function hasNoBody(incoming: Incoming): boolean {
+  return incoming.header('transfer-encoding') === null && Number(incoming.header('content-length')) === 0
+}
+
+/** A body that does not fit, under the code that its protocol has for that. */
+function throwAs(code: ErrorCode, error: unknown): never {
+  if (error instanceof WbError && error.code === 'validation_error')
+    throw new WbError(code, error.message, { hint: error.hint })
+  throw error
 }

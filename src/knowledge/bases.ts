@@ -267,7 +267,7 @@ export class KnowledgeBases {
    *
    * @throws knowledge_base_not_found, driver_unavailable
    */
-  async delete(workspaceId: string, knowledgeBaseId: string): Promise<void> {
+  async delete(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
     const base = await this.get(workspaceId, knowledgeBaseId)
     const store = storeOf(this.parts.stores, await this.workspace(workspaceId))
     const name = base.vectorCollection ?? base.name
@@ -277,6 +277,7 @@ export class KnowledgeBases {
       { op: 'deleteAll', table: tables.documents, index: 'byKnowledgeBase', prefix },
     ])
     if (!outcome.ok) throw baseNotFound(knowledgeBaseId)
+    return base
   }
 
   /** Purge step of a workspace: the collections that its knowledge bases made. */

@@ -19,7 +19,8 @@ export function kbHandlers(bases: KnowledgeBases, searcher: Searcher): Handlers<
     list: async ({ params, query }) => ({ status: 200, body: await bases.list(params.workspaceId, query) }),
     create: async ({ params, body }) => {
       const base = await bases.create(params.workspaceId, body)
-      return { status: 201, body: { ...base, astraQueries: [] } }
+      const audit = { knowledgeBaseId: base.knowledgeBaseId, label: base.name }
+      return { status: 201, body: { ...base, astraQueries: [] }, audit }
     },
     show: async ({ params }) => ({
       status: 200,
@@ -30,8 +31,8 @@ export function kbHandlers(bases: KnowledgeBases, searcher: Searcher): Handlers<
       body: await bases.update(params.workspaceId, params.knowledgeBaseId, body),
     }),
     delete: async ({ params }) => {
-      await bases.delete(params.workspaceId, params.knowledgeBaseId)
-      return { status: 204, body: undefined }
+      const { name } = await bases.delete(params.workspaceId, params.knowledgeBaseId)
+      return { status: 204, body: undefined, audit: { label: name } }
     },
     search: async ({ params, body }, caller) => {
       const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
@@ -65,12 +66,12 @@ export function documentHandlers(
     }),
     delete: async ({ params }) => {
       await room.delete(params)
-      return { status: 204, body: undefined }
+      return { status: 204, body: undefined, audit: { count: 1 } }
     },
-    bulkDelete: async ({ params, body }) => ({
-      status: 200,
-      body: await room.deleteEach(params.workspaceId, params.knowledgeBaseId, body.documentIds),
-    }),
+    bulkDelete: async ({ params, body }) => {
+      const outcome = await room.deleteEach(params.workspaceId, params.knowledgeBaseId, body.documentIds)
+      return { status: 200, body: outcome, audit: { count: outcome.deleted.length } }
+    },
     chunks: async ({ params, query }, caller) => {
       const { items, nextCursor } = await room.chunks(params, query, caller)
       return {

@@ -20,6 +20,8 @@ export type Outbound = (url: URL, request: OutboundRequest) => Promise<OutboundA
 /** Connections that are kept between requests. */
 export interface Network {
   readonly send: Outbound
+  /** The same for libraries that want a `fetch`; it follows no redirect either. */
+  readonly fetch: typeof fetch
   /** Let go of them; what is under way fails. */
   close(): Promise<void>
 }
@@ -52,6 +54,12 @@ export function openNetwork(): Network {
     return { agent, fetch }
   }
   return {
+    fetch: (async (input: string | URL, init?: RequestInit) => {
+      opening ??= open()
+      const { agent, fetch } = await opening
+      const options = { ...init, redirect: 'manual', dispatcher: agent } as Parameters<typeof fetch>[1]
+      return fetch(input, options)
+    }) as unknown as typeof globalThis.fetch,
     async send(url, request) {
       opening ??= open()
       const { agent, fetch } = await opening

@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { randomHex } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Column, RowStore, Stored, Table, Value } from './rows.ts'
+import type { AnyTable, Column, RowStore, Stored, Table, Value } from './rows.ts'
 import { tables } from './tables.ts'
 
 const sealBytes = 12
@@ -90,14 +90,62 @@ export class Pager {
     list: { index: string; prefix: readonly Value[] },
     query: { limit: number; cursor?: string },
   ): Promise<Page<Row>> {
-    const identity = [table.name, list.index, ...list.prefix].join('/')
-    const after = query.cursor === undefined ? undefined : this.cursors.open(identity, query.cursor)
+    const after =
+      query.cursor === undefined ? undefined : this.cursors.open(identityOf(table, list), query.cursor)
     const found = await this.rows.list(table, { ...list, after, limit: query.limit + 1 })
-    const shown = found.slice(0, query.limit)
-    const last = found.length > query.limit ? shown.at(-1) : undefined
-    const nextCursor = last ? this.cursors.seal(identity, position(table, list, last)) : null
+    return this.cut(table, list, found, query.limit)
+  }
+
+  /**
+   * One page of rows that were found otherwise, in the order of an index.
+   *
+   * @throws invalid_cursor  the cursor is not of this list
+   */
+  async pageOf<Row extends object>(
+    table: Table<Row>,
+    list: { index: string; prefix: readonly Value[] },
+    found: readonly Stored<Row>[],
+    query: { limit: number; cursor?: string },
+  ): Promise<Page<Row>> {
+    const after =
+      query.cursor === undefined ? undefined : this.cursors.open(identityOf(table, list), query.cursor)
+    const placed = found
+      .map(stored => ({ stored, at: position(table, list, stored) }))
+      .filter(({ at }) => after === undefined || order(at, after) > 0)
+      .sort((a, b) => order(a.at, b.at))
+    return this.cut(
+      table,
+      list,
+      placed.map(({ stored }) => stored),
+      query.limit,
+    )
+  }
+
+  /** @param found  the rows of the page, and more if there are any */
+  private cut<Row extends object>(
+    table: Table<Row>,
+    list: { index: string; prefix: readonly Value[] },
+    found: readonly Stored<Row>[],
+    limit: number,
+  ): Page<Row> {
+    const shown = found.slice(0, limit)
+    const last = found.length > limit ? shown.at(-1) : undefined
+    const nextCursor = last ? this.cursors.seal(identityOf(table, list), position(table, list, last)) : null
     return { items: shown.map(stored => stored.row), nextCursor }
   }
+}
+
+function identityOf(table: AnyTable, list: { index: string; prefix: readonly Value[] }): string {
+  return [table.name, list.index, ...list.prefix].join('/')
+}
+
+/** Texts by code points, as the store compares them; nulls first. */
+function order(left: readonly Value[], right: readonly Value[]): number {
+  for (const [at, value] of left.entries()) {
+    const other = right[at] ?? null
+    if (value !== other) return value === null || (other !== null && value < other) ? -1 : 1
+  }
+  return 0
 }
 
 function position<Row extends object>(

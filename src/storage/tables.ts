@@ -1,5 +1,8 @@
+import type { AuditRecord } from '../contract/audit-record.ts'
 import type { Document } from '../contract/documents.ts'
+import type { ApiKey } from '../contract/keys.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
+import type { Scope } from '../contract/scopes.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import type { Table } from './rows.ts'
@@ -29,6 +32,14 @@ export interface AgentRow {
   createdAt: string
   llmServiceId: string | null
   [field: string]: unknown
+}
+
+/** A key, with what only the runtime sees of it. */
+export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes'> {
+  /** Absent from keys that were made before there were scopes. */
+  scopes?: Scope[]
+  /** `scrypt$<salt>$<digest>` of the whole token. */
+  digest: string
 }
 
 /** A value of the store itself, such as the key that seals cursors. */
@@ -110,6 +121,27 @@ export const tables = {
     indexes: {
       byWorkspace: ['workspaceId', 'createdAt', 'agentId'],
       byLlmService: ['workspaceId', 'llmServiceId', 'ordinal'],
+    },
+  }),
+  apiKeys: table<ApiKeyRow>({
+    name: 'api_keys',
+    key: ['workspaceId', 'keyId'],
+    unique: { prefix: ['prefix'] },
+    indexes: {
+      byWorkspace: ['workspaceId', 'createdAt', 'keyId'],
+      byPrefix: ['prefix'],
+    },
+  }),
+  audit: table<AuditRecord>({
+    name: 'audit',
+    key: ['auditId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byTime: ['at', 'ordinal'],
+      byActionTime: ['action', 'at', 'ordinal'],
+      byWorkspaceTime: ['workspaceId', 'at', 'ordinal'],
+      byWorkspaceActionTime: ['workspaceId', 'action', 'at', 'ordinal'],
     },
   }),
 } as const

@@ -1,3 +1,4 @@
+import type { Caller } from '../access/caller.ts'
 import type { Subject } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
@@ -20,6 +21,7 @@ const ephemeralSlice = 200
 
 /** Tables whose rows go with their workspace; its knowledge bases go before, with their collections. */
 const owned = [
+  tables.apiKeys,
   tables.documents,
   tables.agents,
   tables.chunkingServices,
@@ -40,14 +42,23 @@ export class Workspaces {
     },
   ) {}
 
-  /** Workspaces in the caller's reach, by creation. */
+  /**
+   * Workspaces in the caller's reach, by creation.
+   *
+   * @throws invalid_cursor
+   */
   async list(query: PageQuery, subject: Subject | null): Promise<Page<Workspace>> {
+    const { rows, pager } = this.parts
+    const list = { index: 'byCreation', prefix: [] }
     const reach = subject?.workspaceScopes
-    if (!reach) return this.parts.pager.page(tables.workspaces, { index: 'byCreation', prefix: [] }, query)
-    const found = await Promise.all(reach.map(id => this.parts.rows.get(tables.workspaces, [id])))
-    const items = found.flatMap(stored => (stored ? [stored.row] : []))
-    items.sort((a, b) => (a.createdAt + a.workspaceId < b.createdAt + b.workspaceId ? -1 : 1))
-    return { items, nextCursor: null }
+    if (!reach) return pager.page(tables.workspaces, list, query)
+    const found = await Promise.all([...new Set(reach)].map(id => rows.get(tables.workspaces, [id])))
+    return pager.pageOf(
+      tables.workspaces,
+      list,
+      found.filter(stored => stored !== undefined),
+      query,
+    )
   }
 
   /**
@@ -57,7 +68,7 @@ export class Workspaces {
    * @throws workspace_name_conflict      the name is taken
    * @throws workspace_database_conflict  another workspace is bound to the same url and keyspace
    */
-  async create(body: WorkspaceCreate): Promise<Workspace> {
+  async create(body: WorkspaceCreate, caller: Pick<Caller, 'record'>): Promise<Workspace> {
     const { rows, clock } = this.parts
     const now = timestamp(clock)
     const workspace: Workspace = {
@@ -70,6 +81,7 @@ export class Workspaces {
     const outcome = await rows.atomic([
       { op: 'insert', table: tables.workspaces, row: workspace },
       ...seedsOf(workspace),
+      caller.record({ label: workspace.name }, workspace.workspaceId),
     ])
     if (!outcome.ok) throw nameOrIdTaken(outcome, workspace)
     return workspace
@@ -84,19 +96,24 @@ export class Workspaces {
 
   /**
    * @throws workspace_not_found
+   * @throws forbidden                    a field needs more than the caller holds
    * @throws workspace_name_conflict
    * @throws workspace_database_conflict
    */
-  async update(workspaceId: string, patch: WorkspacePatch): Promise<Workspace> {
+  async update(
+    workspaceId: string,
+    patch: WorkspacePatch,
+    caller: Pick<Caller, 'checkChange'>,
+  ): Promise<Workspace> {
     const before = await this.get(workspaceId)
+    caller.checkChange(before, patch)
     const after = { ...before, ...patch }
     if (await this.isNameFree(after)) await this.refuseSharedDatabase(after)
     const now = timestamp(this.parts.clock)
-    const changed = await changeRow(this.parts.rows, tables.workspaces, [workspaceId], row => ({
-      ...row,
-      ...patch,
-      updatedAt: now,
-    }))
+    const changed = await changeRow(this.parts.rows, tables.workspaces, [workspaceId], row => {
+      caller.checkChange(row, patch)
+      return { ...row, ...patch, updatedAt: now }
+    })
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
     if ('refused' in changed) throw nameOrIdTaken(changed.refused, after)
     return changed.row
@@ -108,12 +125,13 @@ export class Workspaces {
    * @throws workspace_not_found
    * @throws cascade_incomplete  something is left; the workspace stays
    */
-  async delete(workspaceId: string): Promise<void> {
+  async delete(workspaceId: string, caller?: Pick<Caller, 'record'>): Promise<void> {
     const workspace = await this.get(workspaceId)
+    const record = caller ? [caller.record({ label: workspace.name })] : []
     try {
       for (let attempt = 0; attempt < purgesMax; attempt++) {
         for (const step of this.parts.purge) await step(workspace)
-        if (await this.remove(workspaceId)) return
+        if (await this.remove(workspaceId, record)) return
       }
       throw new Error(`knowledge bases were made during each of ${purgesMax} purges`)
     } catch (error) {
@@ -128,12 +146,13 @@ export class Workspaces {
   }
 
   /** Delete the rows, the workspace's own last; false when a knowledge base was made since the purge. */
-  private async remove(workspaceId: string): Promise<boolean> {
+  private async remove(workspaceId: string, record: readonly Write[]): Promise<boolean> {
     const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
     const outcome = await this.parts.rows.atomic([
       { op: 'requireNone', table: tables.knowledgeBases, ...byWorkspace },
       ...owned.map((table): Write => ({ op: 'deleteAll', table, ...byWorkspace })),
       { op: 'delete', table: tables.workspaces, key: [workspaceId] },
+      ...record,
     ])
     const isGone = !outcome.ok && outcome.reason === 'absent'
     return outcome.ok || isGone

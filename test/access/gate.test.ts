@@ -1,7 +1,8 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
+import type { Caller } from '../../src/access/caller.ts'
 import { type Demand, decide, holds } from '../../src/access/gate.ts'
-import { type AuthContext, anonymous, type Subject } from '../../src/access/subject.ts'
+import { anonymousIn, type Subject, verifiedAs } from '../../src/access/subject.ts'
 import { type Access, anyCaller, member, needs, open, platform } from '../../src/contract/access.ts'
 import { type Scope, scopes } from '../../src/contract/scopes.ts'
 
@@ -52,21 +53,24 @@ describe('holds', () => {
 
 const [here, elsewhere] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
 
-function as(fields: Partial<Subject>): AuthContext {
-  const subject = {
+function as(fields: Partial<Subject>): Pick<Caller, 'auth'> {
+  const subject: Subject = {
     id: 's',
     label: null,
     type: 'apiKey',
     workspaceScopes: [here],
     scopes: [],
+    role: null,
+    principalId: 's',
+    grantSpanMs: null,
     ...fields,
-  } as const
-  return { mode: 'apiKey', authenticated: true, anonymous: false, subject }
+  }
+  return { auth: verifiedAs('apiKey', subject) }
 }
 
 const signedIn: Access = { kind: 'signedIn' }
 const callers = {
-  anonymous,
+  anonymous: { auth: anonymousIn('apiKey') },
   unscoped: as({ workspaceScopes: null, scopes: null }),
   reader: as({ scopes: ['read'] }),
   writer: as({ scopes: ['write'] }),

@@ -1,4 +1,4 @@
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { onTestFinished, vi } from 'vitest'
@@ -14,6 +14,12 @@ export interface Options extends Seams {
   readonly dataDir?: string
   readonly server?: boolean
   readonly threads?: boolean
+  /** Configuration, as `workbase.yaml` would hold it without `version`. */
+  readonly config?: object
+  /** Variables of the environment. */
+  readonly environment?: Readonly<Record<string, string>>
+  /** Headers of every request. */
+  readonly headers?: Readonly<Record<string, string>>
 }
 
 /** A runtime in this process. */
@@ -23,7 +29,9 @@ export interface Opened {
   /** Typed calls; a refusal is thrown as its `WbError`. */
   readonly call: Client['call']
   /** Any request: `POST /api/v1/workspaces`. */
-  send(line: string, json?: unknown): Promise<Sent>
+  send(line: string, json?: unknown, headers?: Readonly<Record<string, string>>): Promise<Sent>
+  /** The same as the owner of the data directory. */
+  sendAsOperator(line: string, json?: unknown): Promise<Sent>
   /** What the runtime wrote to its log as a warning or an error. */
   readonly complaints: Complaint[]
   /** Finish the fits that are due. */
@@ -55,12 +63,12 @@ export function scratchDir(): string {
 
 /** Open a runtime as a command does, or with `server` and `threads` as `wb serve` does; it is closed with the test. */
 export async function open(options: Options = {}): Promise<Opened> {
-  const { dataDir = join(scratchDir(), 'data'), server = false, threads = false, ...seams } = options
+  const { dataDir = join(scratchDir(), 'data'), server = false, threads = false, headers = {} } = options
   const complaints: Complaint[] = []
-  const environment = environmentOf({})
+  const environment = environmentOf(options.environment ?? {})
   const runtime = await openRuntime(
     {
-      config: loadConfig({ path: null }, environment).config,
+      config: loadConfig({ path: written(options.config) }, environment).config,
       environment,
       dataDir,
       threads,
@@ -68,7 +76,7 @@ export async function open(options: Options = {}): Promise<Opened> {
       server,
       log: logInto(complaints),
     },
-    { strictErrors: true, ...seams },
+    { strictErrors: true, ...options },
   )
   let closing: Promise<void> | undefined
   const close = () => {
@@ -76,11 +84,27 @@ export async function open(options: Options = {}): Promise<Opened> {
     return closing
   }
   onTestFinished(close)
-  const fetch = (path: string, request: RequestInit) => runtime.fetch(new Request(origin + path, request))
+  const fetch = (path: string, request: RequestInit, as?: 'operator') => {
+    const own = { ...headers, ...(request.headers as Record<string, string>) }
+    return runtime.fetch(new Request(origin + path, { ...request, headers: own }), as)
+  }
   const { call } = connect({
     baseUrl: '',
     fetch: (path, request) => fetch(path, { ...request, duplex: 'half' } as RequestInit),
   })
+  async function send(line: string, json?: unknown, more = {}, as?: 'operator'): Promise<Sent> {
+    const [method, path] = line.split(' ') as [string, string]
+    const body = json === undefined ? {} : { body: JSON.stringify(json) }
+    const answer = await fetch(
+      path,
+      { method, ...body, headers: { ...(json !== undefined && jsonHeaders), ...more } },
+      as,
+    )
+    const text = await answer.text()
+    const isJson = answer.headers.get('content-type')?.startsWith('application/json')
+    const parsed = isJson ? (JSON.parse(text) as Record<string, unknown>) : {}
+    return { status: answer.status, text, body: parsed, headers: answer.headers }
+  }
   return {
     runtime,
     dataDir,
@@ -88,16 +112,17 @@ export async function open(options: Options = {}): Promise<Opened> {
     complaints,
     close,
     settle: () => runtime.settle({ signal: new AbortController().signal, onProgress: () => {} }),
-    async send(line, json) {
-      const [method, path] = line.split(' ') as [string, string]
-      const body = json === undefined ? {} : { body: JSON.stringify(json), headers: jsonHeaders }
-      const answer = await fetch(path, { method, ...body })
-      const text = await answer.text()
-      const isJson = answer.headers.get('content-type')?.startsWith('application/json')
-      const parsed = isJson ? (JSON.parse(text) as Record<string, unknown>) : {}
-      return { status: answer.status, text, body: parsed, headers: answer.headers }
-    },
+    send: (line, json, more) => send(line, json, more),
+    sendAsOperator: (line, json) => send(line, json, {}, 'operator'),
   }
+}
+
+/** A configuration as a file; JSON is YAML. */
+function written(config: object | undefined): string | null {
+  if (!config) return null
+  const path = join(scratchDir(), 'workbase.yaml')
+  writeFileSync(path, JSON.stringify({ version: 1, ...config }))
+  return path
 }
 
 const jsonHeaders = { 'content-type': 'application/json' }

@@ -1,5 +1,5 @@
 import { describe, expect, test, vi } from 'vitest'
-import type { Subject } from '../../src/access/subject.ts'
+import { type Subject, verifiedAs } from '../../src/access/subject.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { errorOf, refusal, stage } from './stage.ts'
@@ -176,8 +176,11 @@ describe('access', () => {
     type: 'apiKey',
     workspaceScopes: ['8f2d3d8e-6f0e-4c0e-9d53-2f3a4b5c6d7e'],
     scopes: ['read'],
+    role: 'viewer',
+    principalId: 'key',
+    grantSpanMs: null,
   }
-  const auth = { mode: 'apiKey', authenticated: true, anonymous: false, subject } as const
+  const auth = verifiedAs('apiKey', subject)
 
   test('the gate stands before the handler, and names the missing scope in the log', async () => {
     const run = vi.fn()

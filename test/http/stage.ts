@@ -1,5 +1,6 @@
 import { z } from 'zod'
-import { type AuthContext, anonymous } from '../../src/access/subject.ts'
+import type { Event } from '../../src/access/audit.ts'
+import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
 import { everything } from '../../src/access/visibility.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { anyCaller, member, needs, open } from '../../src/contract/access.ts'
@@ -129,6 +130,8 @@ export interface Logged {
 export interface Stage {
   readonly app: App
   readonly logged: Logged[]
+  /** What was noted for the audit trail. */
+  readonly audited: Event[]
   send(line: string, init?: RequestInit & { peer?: { encrypted: boolean } }): Promise<Response>
   post(body: unknown, init?: RequestInit): Promise<Response>
 }
@@ -148,6 +151,13 @@ export function stage(
     logged.push({ level, facts: { ...facts }, message })
   }
   const clock = changed.clock ?? systemClock
+  const audited: Event[] = []
+  const audit: AppParts<typeof api>['audit'] = {
+    note: (_actor, event) => void audited.push(event),
+    draft: () => {
+      throw new Error('no route of this surface keeps a record of its own')
+    },
+  }
   const app = createApp({
     api,
     handlers: {
@@ -159,7 +169,10 @@ export function stage(
       }),
       notes: { ...noteHandlers, ...changed.notes },
     },
-    authenticate: () => changed.auth ?? anonymous,
+    authenticate: () => changed.auth ?? anonymousIn('disabled'),
+    stranger: anonymousIn('disabled'),
+    inWorkspace: auth => auth,
+    audit,
     visibility: everything,
     log: { debug: note('debug'), info: note('info'), warn: note('warn'), error: note('error') },
     clock,
@@ -168,11 +181,12 @@ export function stage(
   async function send(line: string, init: RequestInit & { peer?: { encrypted: boolean } } = {}) {
     const [method, path] = line.split(' ')
     const { peer, ...rest } = init
-    return app.fetch(new Request(`http://localhost:8787${path}`, { method, ...rest }), peer)
+    return app.fetch(new Request(`http://localhost:8787${path}`, { method, ...rest }), peer && { peer })
   }
   return {
     app,
     logged,
+    audited,
     send,
     post: (body, init) =>
       send('POST /api/v1/notes', {

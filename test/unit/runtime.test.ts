@@ -13,8 +13,6 @@ const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const resume = { jobsResume: { enabled: false, graceMs: 1_000, intervalMs: 1_000 } }
 
 const asked: [string, Partial<Config>][] = [
-  ['auth.mode', { auth: { ...config.auth, mode: 'apiKey' } }],
-  ['auth.mode', { auth: { ...config.auth, mode: 'any' } }],
   [
     'controlPlane.driver',
     { controlPlane: { driver: 'postgres', urlRef: 'env:DATABASE_URL', schema: 'workbase', ...resume } },

@@ -100,15 +100,9 @@ describe('deleting a workspace', () => {
       if (purges === 2) await rows.atomic([{ op: 'delete', table, key: Object.values(key) }])
     }
     const room = new Workspaces({ ...parts, purge: [purge] })
-    await room.create({
-      ...key,
-      name: 'w',
-      kind: 'local',
-      url: null,
-      keyspace: null,
-      credentials: {},
-      rlacEnabled: false,
-    })
+    const record = () => ({ op: 'requireNone', table, index: 'byName', prefix: ['none'] }) as const
+    const body = { name: 'w', kind: 'local', url: null, keyspace: null, credentials: {}, rlacEnabled: false }
+    await room.create({ ...key, ...body, kind: 'local' }, { record })
     await room.delete(key.workspaceId)
     expect(purges).toBe(2)
     await expect(room.get(key.workspaceId)).rejects.toMatchObject({ code: 'workspace_not_found' })

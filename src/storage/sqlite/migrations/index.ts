@@ -1,4 +1,5 @@
 import { first } from './first.ts'
+import { second } from './second.ts'
 
 /** The SQL that leads from each schema version to the next, from 0 on. Only ever appended to. */
-export const migrations: readonly string[] = [first]
+export const migrations: readonly string[] = [first, second]

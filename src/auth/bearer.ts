@@ -1,0 +1,13 @@
+import { WbError } from '../contract/errors.ts'
+
+/**
+ * The token of an `Authorization` header.
+ *
+ * @throws unauthorized  another scheme, no token, or something beside it
+ * @see RFC 6750 2.1
+ */
+export function bearerToken(authorization: string): string {
+  const match = /^bearer +([^\s,]+) *$/i.exec(authorization)
+  if (!match) throw new WbError('unauthorized', 'the Authorization header must be: Bearer <token>')
+  return match[1]!
+}

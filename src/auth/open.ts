@@ -1,0 +1,84 @@
+import type { AuditTrail } from '../access/audit.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { AuthSecrets } from '../config/auth-secrets.ts'
+import type { Config } from '../config/schema.ts'
+import type { Pager } from '../storage/cursor.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { type Authenticate, authenticator, type Verifier } from './authenticate.ts'
+import { BootstrapVerifier } from './bootstrap.ts'
+import { ApiKeys } from './keys/keys.ts'
+import { ApiKeyVerifier } from './keys/verifier.ts'
+import { JwtVerifier } from './oidc/jwt.ts'
+import { type IdentityProvider, openProvider } from './oidc/provider.ts'
+import { SessionCookies } from './session/cookie.ts'
+import { Seal } from './session/seal.ts'
+import { SignIn, type SignInParts } from './session/sign-in.ts'
+
+export interface AuthParts {
+  readonly config: Config['auth']
+  readonly secrets: AuthSecrets
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly audit: AuditTrail
+  readonly clock: Clock
+  readonly log: Log
+  readonly fetch: typeof fetch
+}
+
+/** How callers prove who they are, and the rooms behind the routes for that. */
+export interface Auth {
+  readonly authenticate: Authenticate
+  readonly keys: ApiKeys
+  readonly signIn: SignIn
+  /**
+   * Find the identity provider, if there is one.
+   *
+   * @throws validation_error  it cannot be found; the message says what was tried
+   */
+  discover(): Promise<void>
+  close(): Promise<void>
+}
+
+export function openAuth(parts: AuthParts): Auth {
+  const { config, secrets, audit } = parts
+  const { mode } = config
+  const keyVerifier = mode === 'apiKey' || mode === 'any' ? new ApiKeyVerifier(parts) : undefined
+  const oidc = openOidc(parts)
+  const verifiers: (Verifier | undefined)[] = [
+    mode !== 'disabled' && secrets.bootstrapToken !== undefined
+      ? new BootstrapVerifier({ token: secrets.bootstrapToken, mode, audit })
+      : undefined,
+    keyVerifier,
+    oidc?.verifier,
+  ]
+  return {
+    authenticate: authenticator({
+      ...config,
+      verifiers: verifiers.filter(verifier => verifier !== undefined),
+      sessions: oidc?.signIn?.cookies,
+    }),
+    keys: new ApiKeys(parts),
+    signIn: new SignIn(mode, oidc?.signIn),
+    discover: async () => oidc?.provider.discover(),
+    close: async () => keyVerifier?.close(),
+  }
+}
+
+interface Oidc {
+  readonly provider: IdentityProvider
+  readonly verifier: JwtVerifier
+  readonly signIn: SignInParts | undefined
+}
+
+function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): Oidc | undefined {
+  const { mode, oidc } = config
+  if ((mode !== 'oidc' && mode !== 'any') || !oidc) return undefined
+  const provider = openProvider({ oidc, clientSecret: secrets.clientSecret, fetch, clock })
+  const verifier = new JwtVerifier({ oidc, provider, fetch, clock, log })
+  const { client } = oidc
+  if (!client) return { provider, verifier, signIn: undefined }
+  const seal = new Seal(secrets.sessionSecrets)
+  const cookies = new SessionCookies({ seal, name: client.sessionCookieName })
+  return { provider, verifier, signIn: { client, provider, verifier, cookies, seal, audit, clock, log } }
+}

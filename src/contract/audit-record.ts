@@ -1,0 +1,78 @@
+import { z } from 'zod'
+import { timestamp } from './fields.ts'
+
+/** What the audit trail speaks of. Names never change. @see contract: audit events */
+export const auditActions = [
+  'api_key.create',
+  'api_key.revoke',
+  'api_key.rotate',
+  'workspace.create',
+  'workspace.delete',
+  'kb.create',
+  'kb.delete',
+  'document.delete',
+  'agent.create',
+  'agent.delete',
+  'job.claim',
+  'mcp.invoke',
+  'tool.invoke',
+  'auth.api_denied',
+  'auth.bootstrap_use',
+  'auth.csrf_rejected',
+  'auth.login',
+  'auth.logout',
+  'auth.refresh',
+  'auth.device.authorize',
+  'auth.device.token',
+  'auth.device.refresh',
+  'principal.create',
+  'principal.update',
+  'principal.delete',
+] as const
+export type AuditAction = (typeof auditActions)[number]
+
+/** The closed set of what a record may tell beside its action. */
+const auditDetails = z
+  .strictObject({
+    keyId: z.string(),
+    knowledgeBaseId: z.string(),
+    documentId: z.string(),
+    agentId: z.string(),
+    templateId: z.string(),
+    jobId: z.string(),
+    jobKind: z.string(),
+    toolName: z.string(),
+    source: z.string(),
+    mcpServerId: z.string(),
+    scheme: z.string(),
+    reason: z.string(),
+    requiredScope: z.string(),
+    label: z.string(),
+    scopes: z.string().meta({ description: 'joined by commas' }),
+    principalId: z.string(),
+    user_code: z.string(),
+    count: z.int(),
+  })
+  .partial()
+export type AuditDetails = z.output<typeof auditDetails>
+
+/** One line of the audit trail. */
+export const AuditRecord = z
+  .object({
+    auditId: z.uuid(),
+    at: timestamp,
+    action: z.enum(auditActions),
+    outcome: z.enum(['success', 'failure', 'denied']),
+    requestId: z.string().nullable(),
+    subject: z
+      .object({
+        type: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),
+        id: z.string().nullable(),
+        label: z.string().nullable(),
+      })
+      .nullable(),
+    workspaceId: z.string().nullable(),
+    details: auditDetails.nullable(),
+  })
+  .meta({ id: 'AuditRecord' })
+export type AuditRecord = z.output<typeof AuditRecord>

@@ -1,0 +1,194 @@
+import { z } from 'zod'
+import { open, signedIn } from './access.ts'
+import { limits } from './limits.ts'
+import { route } from './route.ts'
+import { roles, scopes } from './scopes.ts'
+
+const path = z.string().nullable()
+
+const AuthConfig = z.object({
+  modes: z.object({ apiKey: z.boolean(), oidc: z.boolean(), login: z.boolean(), device: z.boolean() }),
+  loginPath: path,
+  refreshPath: path,
+  deviceAuthorizePath: path,
+  deviceTokenPath: path,
+  deviceRefreshPath: path,
+})
+
+const Me = z.object({
+  id: z.string(),
+  label: z.string().nullable(),
+  type: z.enum(['apiKey', 'oidc', 'bootstrap', 'system']),
+  workspaceScopes: z.array(z.string()).nullable(),
+  role: z.enum(roles).nullable(),
+  scopes: z.array(z.enum(scopes)).nullable(),
+  expiresAt: z.int().nullable().meta({ description: 'seconds since 1970' }),
+  canRefresh: z.boolean(),
+})
+
+/** RFC 8628 section 3.2, as the provider sends it. */
+const DeviceAuthorization = z.looseObject({
+  device_code: z.string(),
+  user_code: z.string(),
+  verification_uri: z.string(),
+  verification_uri_complete: z.string().optional(),
+  expires_in: z.number(),
+  interval: z.number(),
+})
+
+/** RFC 6749 section 5.1. The refresh token is sealed by the runtime and good for `/auth/device/refresh` alone. */
+const DeviceTokens = z.object({
+  access_token: z.string(),
+  token_type: z.string(),
+  expires_in: z.number().optional(),
+  refresh_token: z.string().optional(),
+  scope: z.string().optional(),
+})
+export type DeviceTokens = z.output<typeof DeviceTokens>
+
+function oauthBody<S extends z.ZodType>(schema: S) {
+  return {
+    kind: 'json',
+    schema,
+    mode: 'lenient',
+    limitBytes: limits.jsonBodyBytes,
+    refusal: 'invalid_request',
+  } as const
+}
+
+/** Codes that a provider may send a browser back with. @see RFC 6749 4.1.2.1, OpenID Connect Core 3.1.2.6 */
+export const authorizationErrors = [
+  'access_denied',
+  'account_selection_required',
+  'consent_required',
+  'interaction_required',
+  'invalid_request',
+  'invalid_scope',
+  'login_required',
+  'server_error',
+  'temporarily_unavailable',
+  'unauthorized_client',
+  'unsupported_response_type',
+] as const
+
+/** Codes that a device is told as the provider says them. @see RFC 8628 3.5, RFC 6749 5.2 */
+export const deviceTokenErrors = [
+  'authorization_pending',
+  'slow_down',
+  'access_denied',
+  'expired_token',
+  'invalid_grant',
+] as const
+
+const noSignIn = ['not_configured', 'identity_provider_unavailable'] as const
+
+export const auth = {
+  config: route({
+    method: 'GET',
+    path: '/auth/config',
+    summary: 'Which ways of signing in exist here',
+    access: open,
+    replies: { 200: AuthConfig },
+    errors: [],
+  }),
+  login: route({
+    method: 'GET',
+    path: '/auth/login',
+    summary: 'Send a browser to the identity provider',
+    access: open,
+    query: z.object({ redirect_after: z.string().optional() }),
+    replies: { 302: null },
+    errors: [...noSignIn],
+  }),
+  callback: route({
+    method: 'GET',
+    path: '/auth/callback',
+    summary: 'Take a browser back from the identity provider, and sign it in',
+    access: open,
+    query: z.object({
+      code: z.string().optional(),
+      state: z.string().optional(),
+      error: z.string().optional(),
+      iss: z.string().optional(),
+    }),
+    replies: { 302: null },
+    errors: [
+      ...noSignIn,
+      ...authorizationErrors,
+      'invalid_callback',
+      'invalid_state',
+      'token_exchange_failed',
+      'token_validation_failed',
+      'session_too_large',
+    ],
+  }),
+  me: route({
+    method: 'GET',
+    path: '/auth/me',
+    summary: 'Who the caller is, and what it may do',
+    access: signedIn,
+    replies: { 200: Me },
+    errors: [],
+  }),
+  refresh: route({
+    method: 'POST',
+    path: '/auth/refresh',
+    summary: 'Renew the session of a browser',
+    access: open,
+    replies: { 200: z.object({ ok: z.literal(true), expiresAt: z.int().nullable() }) },
+    errors: [
+      ...noSignIn,
+      'no_refresh_token',
+      'refresh_failed',
+      'token_validation_failed',
+      'session_too_large',
+    ],
+  }),
+  logout: route({
+    method: 'POST',
+    path: '/auth/logout',
+    summary: 'End the session of a browser here; the session at the identity provider goes on',
+    access: open,
+    replies: { 200: z.object({ postLogoutPath: z.string() }) },
+    errors: ['not_configured'],
+  }),
+  deviceAuthorize: route({
+    method: 'POST',
+    path: '/auth/device/authorize',
+    summary: 'Start a sign-in for a device that has no browser',
+    access: open,
+    replies: { 200: DeviceAuthorization },
+    errors: [...noSignIn, 'device_flow_not_supported', 'device_authorize_failed'],
+  }),
+  deviceToken: route({
+    method: 'POST',
+    path: '/auth/device/token',
+    summary: 'Ask whether the sign-in of a device was approved',
+    access: open,
+    body: oauthBody(z.object({ device_code: z.string().min(1) })),
+    replies: { 200: DeviceTokens },
+    errors: [
+      ...noSignIn,
+      ...deviceTokenErrors,
+      'invalid_request',
+      'device_flow_not_supported',
+      'device_token_failed',
+    ],
+  }),
+  deviceRefresh: route({
+    method: 'POST',
+    path: '/auth/device/refresh',
+    summary: 'Renew the tokens of a device',
+    access: open,
+    body: oauthBody(z.object({ refresh_token: z.string().min(1) })),
+    replies: { 200: DeviceTokens },
+    errors: [
+      ...noSignIn,
+      'invalid_request',
+      'invalid_grant',
+      'device_flow_not_supported',
+      'refresh_failed',
+      'token_validation_failed',
+    ],
+  }),
+}

@@ -1,0 +1,122 @@
+import { z } from 'zod'
+import { needs } from './access.ts'
+import { boundedText, timestamp, timestampInput } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
+import { inOrder, roles, scopes, scopesOfRole } from './scopes.ts'
+
+export const ApiKey = z
+  .object({
+    workspaceId: z.uuid(),
+    keyId: z.uuid(),
+    prefix: z.string().meta({ description: 'the public part of the token, 12 characters' }),
+    label: z.string(),
+    role: z.enum(roles).nullable().meta({ description: 'set when the scopes are exactly those of a role' }),
+    scopes: z.array(z.enum(scopes)).min(1),
+    principalId: z.string().nullable(),
+    createdAt: timestamp,
+    lastUsedAt: timestamp.nullable(),
+    revokedAt: timestamp.nullable(),
+    expiresAt: timestamp.nullable(),
+  })
+  .meta({ id: 'ApiKey' })
+export type ApiKey = z.output<typeof ApiKey>
+
+/** Id of a principal, chosen by its workspace. @see contract 6.1 */
+export const principalId = z
+  .string()
+  .regex(/^[A-Za-z0-9._@:+-]{1,128}$/, `must be 1 to ${limits.principalIdChars} of A-Z a-z 0-9 . _ @ : + -`)
+
+const legacyScopes = ['read', 'write'] as const
+
+/** Scopes come from `scopes` or from `role`; a key that names neither can read and write. */
+const ApiKeyCreate = z
+  .object({
+    label: boundedText(limits.keyLabelChars),
+    role: z.enum(roles).optional(),
+    scopes: z.array(z.enum(scopes)).min(1).optional(),
+    expiresAt: timestampInput.nullable().optional(),
+    principalId: principalId.nullable().optional(),
+  })
+  .superRefine(({ role, scopes: named }, context) => {
+    if (role && named && inOrder(named).join() !== scopesOfRole[role].join())
+      context.addIssue({
+        code: 'custom',
+        path: ['scopes'],
+        message: `are not those of the role ${role}; leave one of the two out`,
+      })
+  })
+  .transform(({ role, scopes: named, ...rest }) => ({
+    ...rest,
+    scopes: inOrder(named ?? (role ? scopesOfRole[role] : legacyScopes)),
+  }))
+export type ApiKeyCreate = z.output<typeof ApiKeyCreate>
+
+const ApiKeyRotate = z.object({
+  graceSeconds: z
+    .int()
+    .min(0)
+    .max(limits.keyGraceSeconds)
+    .default(limits.keyGraceSecondsDefault)
+    .meta({ description: 'for how long the old token still works' }),
+})
+export type ApiKeyRotate = z.output<typeof ApiKeyRotate>
+
+/** A key and its token, which is shown this once. */
+const Minted = { plaintext: z.string(), key: ApiKey }
+
+export const apiKeys = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/api-keys',
+    summary: 'List the keys of a workspace, revoked ones included',
+    access: needs('manage:keys'),
+    query: pageQuery,
+    replies: { 200: page(ApiKey) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/api-keys',
+    summary: 'Mint a key; its token is in this answer and in no other',
+    access: needs('manage:keys'),
+    body: { kind: 'json', schema: ApiKeyCreate, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
+    replies: { 201: z.object(Minted) },
+    errors: ['workspace_not_found'],
+    audit: 'api_key.create',
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/api-keys/:keyId',
+    summary: 'Show a key',
+    access: needs('manage:keys'),
+    replies: { 200: ApiKey },
+    errors: ['workspace_not_found', 'api_key_not_found'],
+  }),
+  rotate: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/api-keys/:keyId/rotate',
+    summary: 'Mint a successor with the same scopes; the old token works for a grace time',
+    access: needs('manage:keys'),
+    body: {
+      kind: 'json',
+      schema: ApiKeyRotate,
+      mode: 'lenient',
+      limitBytes: limits.jsonBodyBytes,
+      optional: true,
+    },
+    replies: { 201: z.object({ ...Minted, previous: ApiKey }) },
+    errors: ['workspace_not_found', 'api_key_not_found'],
+    audit: 'api_key.rotate',
+  }),
+  revoke: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/api-keys/:keyId',
+    summary: 'Revoke a key; it stays in the list',
+    access: needs('manage:keys'),
+    replies: { 204: null },
+    errors: ['workspace_not_found', 'api_key_not_found'],
+    audit: 'api_key.revoke',
+  }),
+}

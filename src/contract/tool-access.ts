@@ -1,0 +1,21 @@
+import { member, needs, type WorkspaceAccess } from './access.ts'
+
+/** What a caller of the runtime's own MCP tools needs, beside reach of the workspace. @see specification 5.5.3 */
+export const mcpToolAccess = {
+  list_knowledge_bases: member('read:content'),
+  list_agents: member(null),
+  get_agent: member(null),
+  list_documents: member('read:content'),
+  search_kb: member('read:content'),
+  list_chats: member('read:chat'),
+  list_chat_messages: member('read:chat'),
+  chat_send: member('read:chat'),
+  run_agent: member('read:chat'),
+  ingest_text: needs('write:ingest'),
+  delete_document: needs('write:ingest'),
+  create_knowledge_base: needs('write:kb'),
+  delete_knowledge_base: needs('write:kb'),
+} as const satisfies Record<string, WorkspaceAccess>
+
+/** What a caller needs for an agent to use external tools on its behalf. @see specification 5.5.4 */
+export const externalToolAccess: WorkspaceAccess = needs('tools:invoke').orElse('write')

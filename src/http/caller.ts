@@ -1,0 +1,76 @@
+import type { Draft, Event } from '../access/audit.ts'
+import type { Caller, Site } from '../access/caller.ts'
+import { pass } from '../access/gate.ts'
+import type { AuthContext } from '../access/subject.ts'
+import type { AuditDetails } from '../contract/audit-record.ts'
+import type { Route } from '../contract/route.ts'
+import type { Write } from '../storage/rows.ts'
+import type { Visibility } from '../storage/visibility.ts'
+import type { Exchange, Shared } from './exchange.ts'
+
+/** The caller of one request. What most handlers never ask for is made when they do. */
+export class RequestCaller implements Caller {
+  readonly #shared: Shared
+  readonly #route: Route
+  readonly #current: Exchange
+  #draft: Draft | undefined
+  isChangeChecked = false
+
+  constructor(
+    shared: Shared,
+    route: Route,
+    current: Exchange,
+    readonly auth: AuthContext,
+    readonly visibility: Visibility,
+  ) {
+    this.#shared = shared
+    this.#route = route
+    this.#current = current
+  }
+
+  get signal(): AbortSignal {
+    return this.#current.incoming.signal
+  }
+  get requestId(): string {
+    return this.#current.trace.requestId
+  }
+  get site(): Site {
+    const { incoming } = this.#current
+    return { origin: this.#shared.siteOrigin(incoming), cookies: incoming.cookie }
+  }
+  get follows(): Caller['follows'] {
+    const { incoming } = this.#current
+    const isAsked = this.#route.events && incoming.header('accept')?.includes('text/event-stream')
+    return isAsked ? { after: incoming.header('last-event-id') } : null
+  }
+
+  checkChange(before: object, after: object): void {
+    this.isChangeChecked = true
+    const rule = this.#route.access
+    const field = rule.kind === 'needs' ? rule.raise?.when.field : undefined
+    if (field === undefined || fieldOf(after, field) === undefined) return
+    if (fieldOf(before, field) === fieldOf(after, field)) return
+    pass({ rule, workspaceId: this.#current.workspaceId, changed: [field] }, this)
+  }
+
+  record(details: AuditDetails, workspaceId?: string): Write {
+    // A unit that is tried again has a new record; the last one is the one that was kept.
+    this.#draft = this.#shared.audit.draft(this, this.#event(details, workspaceId))
+    return this.#draft.write
+  }
+
+  /** The route succeeded: say the record that its handler made part of its unit, or write one now. */
+  recorded(details: AuditDetails | undefined): void {
+    if (this.#draft) this.#draft.announce()
+    else this.#shared.audit.note(this, this.#event(details ?? {}))
+  }
+
+  #event(details: AuditDetails, workspaceId = this.#current.workspaceId): Event {
+    const { workspaceId: _, ...ids } = this.#current.incoming.params ?? {}
+    return { action: this.#route.audit!, workspaceId, details: { ...ids, ...details } }
+  }
+}
+
+function fieldOf(body: object, field: string): unknown {
+  return (body as Record<string, unknown>)[field]
+}

@@ -1,0 +1,11 @@
+/** Order and search of the audit trail; the look-up of keys by the public part of their token. */
+export const second = `
+DROP INDEX audit_byAction;
+ALTER TABLE audit ADD COLUMN at GENERATED ALWAYS AS (body ->> '$.at') VIRTUAL;
+CREATE INDEX audit_byTime ON audit (at);
+CREATE INDEX audit_byActionTime ON audit (action, at);
+CREATE INDEX audit_byWorkspaceTime ON audit (workspaceId, at);
+CREATE INDEX audit_byWorkspaceActionTime ON audit (workspaceId, action, at);
+
+CREATE INDEX api_keys_byPrefix ON api_keys (prefix);
+`
