@@ -1,0 +1,404 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { exportJWK, generateKeyPair, importJWK, type JWK, type JWTPayload, SignJWT } from 'jose'
+import type { AdapterFactory, AdapterPayload, ClientMetadata, Configuration, Provider } from 'oidc-provider'
+import { onTestFinished } from 'vitest'
+
+/** Names the API in the access tokens of a provider. */
+export const audience = 'https://workbase.example/api'
+
+/** Those that every provider knows. */
+export const clients = {
+  /** Without a secret: PKCE alone. */
+  public: { id: 'wb-public' },
+  confidential: { id: 'wb-confidential', secret: 'confidential-client-secret-of-a-test' },
+} as const
+
+export interface ProviderOptions {
+  /** Not gone with the test, as when it is started before all tests. */
+  untilClosed?: boolean
+  /** A free one when left out. */
+  port?: number
+  /** Of its signatures; ES256 when left out. */
+  algorithm?: 'ES256' | 'RS256' | 'PS256' | 'EdDSA'
+  /** 300 when left out. */
+  accessTokenSeconds?: number
+  /** Has a device endpoint; true when left out. */
+  device?: boolean
+  /** 600 when left out. */
+  deviceCodeSeconds?: number
+  /** Issues refresh tokens, each good once; true when left out. */
+  refresh?: boolean
+  /** Lists the scope `offline_access`; true when left out. */
+  offline?: boolean
+  /** Issues JWTs only to who names the resource, else opaque tokens. */
+  resourceRequired?: boolean
+  /** Claims of access tokens, by account; may be changed while it runs. Else all accounts reach every workspace. */
+  claims?: Record<string, object>
+  /** Length of a claim that makes access tokens long. */
+  paddingChars?: number
+  /** Where browsers may be sent back to; `<origin>/auth/callback` of the runtime. */
+  redirectUris?: readonly string[]
+  /** How confidential clients may show their secret; basic and post when left out. */
+  clientAuth?: 'client_secret_basic' | 'client_secret_post'
+}
+
+/** A request that came in. */
+export interface Asked {
+  readonly method: string
+  readonly path: string
+  readonly authorization: string | undefined
+  readonly form: URLSearchParams
+}
+
+/** What is answered instead of what the provider would. */
+export type Instead = 'hang' | 'reset' | { status: number; body?: string; headers?: Record<string, string> }
+
+export interface RunningProvider {
+  readonly issuer: string
+  readonly port: number
+  readonly keySetUrl: URL
+  /** All that was asked so far. */
+  readonly asked: Asked[]
+  /** How often a path was asked for. */
+  count(path: string): number
+  /** Stands before the provider; undefined lets a request through. */
+  front: (asked: Asked) => Instead | undefined
+  /** A JWT under its present key: an access token for `alice`, but for what is given; undefined takes a claim out. */
+  sign(
+    claims?: Record<string, unknown>,
+    header?: Record<string, unknown>,
+    keyId?: 'present' | 'stolen',
+  ): Promise<string>
+  /** The public half of its present key. */
+  publicKey(): JWK
+  /** Sign with a new key from now on; the old one is withdrawn, or still published. */
+  rotateKeys(old?: 'withdrawn' | 'kept'): Promise<void>
+  /** Refuse connections. */
+  down(): Promise<void>
+  /** The same provider again, on the same port. */
+  up(): Promise<void>
+  close(): Promise<void>
+}
+
+/* It says at each start, and at each form that was read before, that it is not set up as in production. */
+const { info, warn } = console
+const isChatter = (said: unknown) => typeof said === 'string' && said.startsWith('oidc-provider ')
+console.info = (...said) => isChatter(said[0]) || info(...said)
+console.warn = (...said) => isChatter(said[0]) || warn(...said)
+const library = await import('oidc-provider')
+
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** A real OpenID provider on loopback, gone with the test. Any login name is an account, with any password. */
+export async function startProvider(options: ProviderOptions = {}): Promise<RunningProvider> {
+  const algorithm = options.algorithm ?? 'ES256'
+  const asked: Asked[] = []
+  const keys: JWK[] = [await newKey(algorithm)]
+  const adapter = memory()
+  let provider: Provider
+  const server = createServer((request, response) => void answer(request, response))
+  const listen = async (port: number) => {
+    server.listen(port, '127.0.0.1')
+    await once(server, 'listening')
+  }
+  const down = async () => {
+    if (!server.listening) return
+    const closed = once(server, 'close')
+    server.close()
+    server.closeAllConnections()
+    await closed
+  }
+  await listen(options.port ?? 0)
+  const { port } = server.address() as AddressInfo
+  const issuer = `http://127.0.0.1:${port}`
+  const make = () => {
+    provider = new library.Provider(issuer, { ...configuration(options, algorithm, keys), adapter })
+  }
+  make()
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const body = await textOf(request)
+    const seen: Asked = {
+      method: request.method!,
+      path: new URL(request.url!, issuer).pathname,
+      authorization: request.headers.authorization,
+      form: new URLSearchParams(body),
+    }
+    asked.push(seen)
+    const instead = running.front(seen)
+    if (instead === 'hang') return
+    if (instead === 'reset') return void request.socket.destroy()
+    if (instead)
+      return void response
+        .writeHead(instead.status, { 'content-type': 'application/json', ...instead.headers })
+        .end(instead.body ?? '{}')
+    // The body was read here, so the provider finds it where frameworks leave it.
+    Object.assign(request, { body })
+    await provider.callback()(request, response)
+  }
+
+  const running: RunningProvider = {
+    issuer,
+    port,
+    keySetUrl: new URL('/jwks', issuer),
+    asked,
+    count: path => asked.filter(one => one.path === path).length,
+    front: () => undefined,
+    async sign(claims = {}, header = {}, keyId = 'present') {
+      const key = keyId === 'present' ? keys[0]! : await newKey(algorithm)
+      const nowSeconds = Math.floor(Date.now() / 1000)
+      const payload = {
+        iss: issuer,
+        aud: audience,
+        sub: 'alice',
+        iat: nowSeconds,
+        exp: nowSeconds + (options.accessTokenSeconds ?? 300),
+        email: 'alice@example.test',
+        wb_workspace_scopes: null,
+        ...claims,
+      }
+      return new SignJWT(payload as JWTPayload)
+        .setProtectedHeader({ alg: algorithm, kid: keys[0]!.kid!, typ: 'at+jwt', ...header })
+        .sign(await importJWK(key, algorithm))
+    },
+    publicKey() {
+      const { d: _d, p: _p, q: _q, dp: _dp, dq: _dq, qi: _qi, ...open } = keys[0]!
+      return open
+    },
+    async rotateKeys(old = 'withdrawn') {
+      const next = await newKey(algorithm)
+      keys.splice(0, old === 'kept' ? 0 : keys.length, next)
+      make()
+    },
+    down,
+    up: () => listen(port),
+    close: down,
+  }
+  if (!options.untilClosed) onTestFinished(down)
+  return running
+}
+
+async function newKey(alg: string): Promise<JWK> {
+  const { privateKey } = await generateKeyPair(alg, { extractable: true })
+  return { ...(await exportJWK(privateKey)), kid: crypto.randomUUID(), alg, use: 'sig' }
+}
+
+async function textOf(request: IncomingMessage): Promise<string> {
+  let text = ''
+  for await (const chunk of request.setEncoding('utf8')) text += chunk
+  return text
+}
+
+/** What a provider issued, so that it outlives a change of its keys. */
+function memory(): AdapterFactory {
+  const all = new Map<string, AdapterPayload>()
+  const one = (model: string, matches: (row: AdapterPayload) => boolean) =>
+    [...all].find(([key, row]) => key.startsWith(`${model}:`) && matches(row))?.[1]
+  return model => ({
+    upsert: async (id, row) => void all.set(`${model}:${id}`, row),
+    find: async id => all.get(`${model}:${id}`),
+    findByUid: async uid => one(model, row => row.uid === uid),
+    findByUserCode: async userCode => one(model, row => row.userCode === userCode),
+    consume: async id => void Object.assign(all.get(`${model}:${id}`)!, { consumed: 1 }),
+    destroy: async id => void all.delete(`${model}:${id}`),
+    async revokeByGrantId(grantId) {
+      for (const [key, row] of all) if (row.grantId === grantId) all.delete(key)
+    },
+  })
+}
+
+function clientsOf(options: ProviderOptions): ClientMetadata[] {
+  const { redirectUris = ['http://localhost/auth/callback'], clientAuth } = options
+  const common: Omit<ClientMetadata, 'client_id'> = {
+    redirect_uris: [...redirectUris],
+    // Of a native client any port of a loopback address will do.
+    application_type: redirectUris.every(uri => uri.startsWith('http:')) ? 'native' : 'web',
+    response_types: ['code'],
+    grant_types: [
+      'authorization_code',
+      ...(options.refresh === false ? [] : ['refresh_token']),
+      ...(options.device === false ? [] : [deviceGrant]),
+    ],
+    id_token_signed_response_alg: options.algorithm ?? 'ES256',
+  }
+  const { confidential } = clients
+  return [
+    { ...common, client_id: clients.public.id, token_endpoint_auth_method: 'none' },
+    {
+      ...common,
+      client_id: confidential.id,
+      client_secret: confidential.secret,
+      token_endpoint_auth_method: clientAuth ?? 'client_secret_basic',
+    },
+  ]
+}
+
+function configuration(options: ProviderOptions, algorithm: string, keys: readonly JWK[]): Configuration {
+  const accessTokenSeconds = options.accessTokenSeconds ?? 300
+  const claimsOf = (account: string) => ({
+    email: `${account}@example.test`,
+    wb_workspace_scopes: null,
+    ...options.claims?.[account],
+  })
+  const resource = {
+    scope: 'api',
+    audience,
+    accessTokenFormat: 'jwt' as const,
+    accessTokenTTL: accessTokenSeconds,
+    jwt: { sign: { alg: algorithm as 'ES256' } },
+  }
+  return {
+    jwks: { keys: [...keys] } as Configuration['jwks'],
+    clients: clientsOf(options),
+    clientAuthMethods: options.clientAuth
+      ? ['none', options.clientAuth]
+      : ['none', 'client_secret_basic', 'client_secret_post'],
+    enabledJWA: {
+      idTokenSigningAlgValues: ['ES256', 'RS256', 'PS256', 'EdDSA'],
+    } as Configuration['enabledJWA'],
+    cookies: { keys: ['cookie-key-of-a-test'] },
+    pkce: { required: () => true },
+    scopes: ['openid', ...(options.offline === false ? [] : ['offline_access']), 'profile', 'email'],
+    claims: { openid: ['sub'], email: ['email'], profile: ['name'] },
+    features: {
+      devInteractions: { enabled: true },
+      deviceFlow: { enabled: options.device !== false },
+      resourceIndicators: {
+        enabled: true,
+        defaultResource: () => (options.resourceRequired ? [] : audience),
+        // Else a grant with the scope `openid` yields an opaque token unless the resource is named again.
+        useGrantedResource: () => true,
+        getResourceServerInfo: () => resource,
+      },
+    },
+    // Whether `offline_access` was asked for does not matter here, as it is dropped without a page that asks for consent.
+    issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
+    rotateRefreshToken: true,
+    findAccount: async (_ctx, id) => ({
+      accountId: id,
+      claims: async () => ({ sub: id, email: `${id}@example.test`, name: id }),
+    }),
+    extraTokenClaims: async (_ctx, token) => ({
+      ...claimsOf((token as { accountId?: string }).accountId ?? ''),
+      ...(options.paddingChars && { padding: 'x'.repeat(options.paddingChars) }),
+    }),
+    async loadExistingGrant({ oidc }) {
+      const grant = new oidc.provider.Grant({
+        clientId: oidc.client!.clientId,
+        accountId: oidc.session!.accountId!,
+      })
+      grant.addOIDCScope('openid email profile offline_access')
+      grant.addResourceScope(audience, 'api')
+      await grant.save()
+      return grant
+    },
+    ttl: {
+      AccessToken: accessTokenSeconds,
+      IdToken: 300,
+      RefreshToken: 86_400,
+      DeviceCode: options.deviceCodeSeconds ?? 600,
+      Session: 3_600,
+      Grant: 86_400,
+      Interaction: 600,
+    },
+  }
+}
+
+/** Cookies of one browser, by origin. */
+export class CookieJar {
+  readonly #cookies = new Map<string, { origin: string; path: string; pair: string }>()
+
+  /** The header for a request; empty when there are none. */
+  header(url: URL): string {
+    return [...this.#cookies.values()]
+      .filter(({ origin, path }) => origin === url.origin && url.pathname.startsWith(path))
+      .map(({ pair }) => pair)
+      .join('; ')
+  }
+
+  /** Keep what an answer sets, and drop what it clears. */
+  take(url: URL, headers: Headers): void {
+    for (const line of headers.getSetCookie()) {
+      const [pair, ...attributes] = line.split(';').map(part => part.trim())
+      const found = (name: string) =>
+        attributes.find(one => one.toLowerCase().startsWith(`${name}=`))?.slice(name.length + 1)
+      const path = found('path') ?? '/'
+      const name = pair!.slice(0, pair!.indexOf('='))
+      const expires = found('expires')
+      const gone = found('max-age') === '0' || (expires !== undefined && Date.parse(expires) < Date.now())
+      const key = [url.origin, path, name].join('\n')
+      if (gone) this.#cookies.delete(key)
+      else this.#cookies.set(key, { origin: url.origin, path, pair: pair! })
+    }
+  }
+}
+
+export interface Drive {
+  /** Who signs in; `alice` when left out. */
+  login?: string
+  /** The browser; a new one when left out. */
+  jar?: CookieJar
+  /** Where to stop before asking: the start of an address. */
+  stopAt?: string
+  /** Refuse where the person is asked. */
+  deny?: boolean
+}
+
+/** Where a browser ended. */
+export interface Arrived {
+  readonly url: string
+  /** 0 where it stopped before asking. */
+  readonly status: number
+  readonly text: string
+}
+
+/** A tiny browser: follows redirects, keeps cookies, fills in and sends forms. */
+export async function drive(start: string | URL, options: Drive = {}): Promise<Arrived> {
+  const { jar = new CookieJar(), stopAt } = options
+  let url = new URL(start)
+  let form: URLSearchParams | undefined
+  for (let step = 0; step < 25; step++) {
+    if (stopAt !== undefined && url.href.startsWith(stopAt)) return { url: url.href, status: 0, text: '' }
+    const answer = await fetch(url, {
+      redirect: 'manual',
+      headers: { cookie: jar.header(url), connection: 'close' },
+      ...(form && { method: 'POST', body: form }),
+    })
+    jar.take(url, answer.headers)
+    const text = await answer.text()
+    const location = answer.headers.get('location')
+    const next = location ? { action: location } : nextPage(text, options)
+    if (!next) return { url: url.href, status: answer.status, text }
+    url = new URL(next.action, url)
+    form = 'fields' in next ? next.fields : undefined
+  }
+  throw new Error(`no end of pages at ${url.href}`)
+}
+
+/** What the person at the browser does with a page; undefined when there is nothing to do. */
+function nextPage(
+  page: string,
+  { login = 'alice', deny = false }: Drive,
+): { action: string; fields?: URLSearchParams } | undefined {
+  const form = /<form[^>]*action="([^"]*)"[\s\S]*?<\/form>/.exec(page)
+  if (!form) return undefined
+  const [html, action] = form as unknown as [string, string]
+  const fields = new URLSearchParams()
+  for (const [input] of html.matchAll(/<input[^>]*>/g)) {
+    const name = /name="([^"]*)"/.exec(input)?.[1]
+    if (name) fields.set(name, unescaped(/value="([^"]*)"/.exec(input)?.[1] ?? ''))
+  }
+  const cancel = /href="([^"]*\/abort)"/.exec(page)?.[1]
+  if (deny && cancel) return { action: unescaped(cancel) }
+  if (fields.has('login')) fields.set('login', login)
+  if (fields.has('password')) fields.set('password', 'any')
+  if (deny && fields.has('confirm')) fields.set('abort', 'yes')
+  // A form that asks for what this person does not know, as for a user code, is an end.
+  return fields.get('user_code') === '' ? undefined : { action: unescaped(action), fields }
+}
+
+function unescaped(text: string): string {
+  return text.replaceAll('&amp;', '&').replaceAll('&quot;', '"')
+}
