@@ -11,6 +11,8 @@ export interface Presented {
   /** IP address of the client; empty within this process. */
   readonly address: string
   readonly requestId: string
+  /** Scheme, host and port under which a browser sees the runtime; asked for only where a cookie is read. */
+  siteOrigin(): string
 }
 
 /** How requests prove who they are. */
@@ -68,7 +70,8 @@ export function authenticator(parts: AuthenticatorParts): Authenticate {
   return presented => {
     const { authorization, cookie } = presented
     if (authorization !== null) return verified(bearerToken(authorization), presented, false)
-    const session = cookie === null ? undefined : sessions?.read(cookie)
+    const session =
+      cookie === null ? undefined : sessions?.read({ origin: presented.siteOrigin(), cookies: cookie })
     if (!session) return withoutToken()
     return verified(session.accessToken, presented, session.refreshToken !== undefined)
   }

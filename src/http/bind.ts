@@ -81,17 +81,17 @@ async function identify(
   { access }: Route,
   workspaceId: string | undefined,
 ): Promise<AuthContext> {
-  const { incoming, trace } = current
+  const { incoming } = current
   current.workspaceId = workspaceId
   if (access.kind === 'open') return shared.stranger
-  const auth = incoming.operator ?? (await shared.authenticate(presented(incoming, trace)))
+  const auth = incoming.operator ?? (await shared.authenticate(presented(shared, current)))
   current.auth = workspaceId === undefined ? auth : await shared.inWorkspace(auth, workspaceId)
   return current.auth
 }
 
-function presented(incoming: Incoming, { requestId }: Trace): Presented {
+function presented(shared: Shared, { incoming, trace: { requestId } }: Exchange): Presented {
   const { authorization, cookie, address } = incoming
-  return { authorization, cookie, address, requestId }
+  return { authorization, cookie, address, requestId, siteOrigin: () => shared.siteOrigin(incoming) }
 }
 
 function has(body: unknown, field: string): boolean {
@@ -101,11 +101,11 @@ function has(body: unknown, field: string): boolean {
 /** The answer to a path and method that no route has: `not_found`, after what holds for every request. */
 export function bindUnknown(shared: Shared): Serve {
   return exchange(shared, { path: '<unmatched>', errors: [] }, async current => {
-    const { incoming, trace } = current
+    const { incoming } = current
     admit(shared, current, limits.jsonBodyBytes)
     checkPath(incoming.path)
     if (incoming.path.startsWith('/api/v1/'))
-      current.auth = incoming.operator ?? (await shared.authenticate(presented(incoming, trace)))
+      current.auth = incoming.operator ?? (await shared.authenticate(presented(shared, current)))
     throw noRoute(incoming)
   })
 }

@@ -66,6 +66,7 @@ export function exchange(
     const incoming = new Incoming(event)
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
+    if (incoming.path.startsWith(uncachedPaths)) current.headers.push(['cache-control', 'no-store'])
     const startedAt = shared.clock.now()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,
@@ -127,6 +128,9 @@ function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boole
   else if (error.code === 'internal_error') log.error({ ...failure, error: error.cause ?? error }, 'request')
   else log.warn({ ...failure, reason: error.message, error: error.cause }, 'request')
 }
+
+/** Where answers hold what no cache may keep. */
+const uncachedPaths = '/auth/'
 
 /** Where a refusal for lack of a credential or of a right is recorded. */
 const auditedPaths = '/api/v1/'

@@ -1,3 +1,4 @@
+import type { Site } from '../../access/caller.ts'
 import type { Seal } from './seal.ts'
 
 /** What a browser's session is made of. */
@@ -12,11 +13,8 @@ export interface StoredSession {
 export class SessionCookies {
   constructor(readonly parts: { seal: Seal; name: string }) {}
 
-  /**
-   * @param cookies  the `Cookie` header
-   * @returns undefined when there is none that holds
-   */
-  read(_cookies: string): StoredSession | undefined {
+  /** @returns undefined when there is none that holds */
+  read(_site: Site): StoredSession | undefined {
     throw new Error('not written')
   }
 }
