@@ -32,13 +32,16 @@ export interface Auth {
   readonly keys: ApiKeys
   readonly signIn: SignIn
   /**
-   * Find the identity provider, if there is one.
+   * Find the identity provider, if there is one, and say what a server should not be without.
    *
    * @throws validation_error  it cannot be found; the message says what was tried
    */
   discover(): Promise<void>
   close(): Promise<void>
 }
+
+const sessionKey = 'auth.oidc.client.sessionSecretRef'
+const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices end with this process`
 
 export function openAuth(parts: AuthParts): Auth {
   const { config, secrets, audit } = parts
@@ -60,7 +63,11 @@ export function openAuth(parts: AuthParts): Auth {
     }),
     keys: new ApiKeys(parts),
     signIn: new SignIn(mode, oidc?.signIn),
-    discover: async () => oidc?.provider.discover(),
+    async discover() {
+      await oidc?.provider.discover()
+      if (oidc?.signIn && secrets.sessionSecrets.length === 0)
+        parts.log.warn({ key: sessionKey }, sessionsEnd)
+    },
     close: async () => keyVerifier?.close(),
   }
 }
@@ -80,5 +87,5 @@ function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): Oid
   if (!client) return { provider, verifier, signIn: undefined }
   const seal = new Seal(secrets.sessionSecrets)
   const cookies = new SessionCookies({ seal, name: client.sessionCookieName })
-  return { provider, verifier, signIn: { client, provider, verifier, cookies, seal, audit, clock, log } }
+  return { provider, verifier, signIn: { client, provider, verifier, cookies, seal, audit, clock } }
 }

@@ -2,7 +2,8 @@ import type { Handlers } from '../access/caller.ts'
 import type { auth } from '../contract/auth.ts'
 import type { apiKeys } from '../contract/keys.ts'
 import type { ApiKeys } from './keys/keys.ts'
-import type { SignIn } from './session/sign-in.ts'
+import type { Redirection } from './session/login.ts'
+import { describeSelf, type SignIn } from './session/sign-in.ts'
 
 export function apiKeyHandlers(room: ApiKeys): Handlers<typeof apiKeys> {
   return {
@@ -23,19 +24,36 @@ export function apiKeyHandlers(room: ApiKeys): Handlers<typeof apiKeys> {
   }
 }
 
-export function authHandlers(_room: SignIn): Handlers<typeof auth> {
-  const unwritten = () => {
-    throw new Error('not written')
-  }
+export function authHandlers(room: SignIn): Handlers<typeof auth> {
   return {
-    config: unwritten,
-    login: unwritten,
-    callback: unwritten,
-    me: unwritten,
-    refresh: unwritten,
-    logout: unwritten,
-    deviceAuthorize: unwritten,
-    deviceToken: unwritten,
-    deviceRefresh: unwritten,
+    config: async () => ({ status: 200, body: await room.config() }),
+    login: async ({ query }, caller) => redirect(await room.flows.login.begin(query.redirect_after, caller)),
+    callback: async ({ query }, caller) => redirect(await room.flows.login.finish(query, caller)),
+    me: async (_, caller) => ({ status: 200, body: describeSelf(caller.auth) }),
+    refresh: async (_, caller) => {
+      const { expiresAtSeconds, cookies } = await room.flows.session.refresh(caller)
+      return {
+        status: 200,
+        body: { ok: true, expiresAt: expiresAtSeconds },
+        headers: { 'set-cookie': cookies },
+      }
+    },
+    logout: async (_, caller) => {
+      const { session, postLogoutPath } = room.flows
+      return { status: 200, body: { postLogoutPath }, headers: { 'set-cookie': session.end(caller) } }
+    },
+    deviceAuthorize: async (_, caller) => ({ status: 200, body: await room.flows.device.authorize(caller) }),
+    deviceToken: async ({ body }, caller) => ({
+      status: 200,
+      body: await room.flows.device.token(body.device_code, caller),
+    }),
+    deviceRefresh: async ({ body }, caller) => ({
+      status: 200,
+      body: await room.flows.device.refresh(body.refresh_token, caller),
+    }),
   }
+}
+
+function redirect({ location, cookies }: Redirection) {
+  return { status: 302, body: undefined, headers: { location, 'set-cookie': cookies } } as const
 }

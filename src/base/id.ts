@@ -41,3 +41,8 @@ export function randomHex(sizeBytes: number): string {
 export function sha256(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex')
 }
+
+/** Random bytes that keys, initialisation vectors and one-time secrets are made of. */
+export function randomOctets(sizeBytes: number): Buffer {
+  return randomBytes(sizeBytes)
+}

@@ -1,11 +1,20 @@
 import type { AuditTrail } from '../../access/audit.ts'
+import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
-import type { Log } from '../../base/log.ts'
 import type { Config } from '../../config/schema.ts'
+import { auth } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import { roleOf, scopesOfRole } from '../../contract/scopes.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
 import type { SessionCookies } from './cookie.ts'
+import { DeviceLogin } from './device.ts'
+import { Renewer } from './issued.ts'
+import { BrowserLogin } from './login.ts'
+import { pendingLogins } from './pending-logins.ts'
+import { BrowserSession } from './refresh.ts'
 import type { Seal } from './seal.ts'
+import { SignInTrail } from './trail.ts'
 
 /** What signing in with an identity provider takes. */
 export interface SignInParts {
@@ -16,13 +25,106 @@ export interface SignInParts {
   readonly seal: Seal
   readonly audit: AuditTrail
   readonly clock: Clock
-  readonly log: Log
 }
+
+/** The ways of signing in. */
+export interface Flows {
+  readonly login: BrowserLogin
+  readonly session: BrowserSession
+  readonly device: DeviceLogin
+  readonly postLogoutPath: string
+}
+
+/** How long `/auth/config` waits for what the provider can do. */
+const providerWaitMs = 1_000
 
 /** Signing in: by a browser and by a device. Without `parts` only keys are known here. */
 export class SignIn {
+  readonly #flows: Flows | undefined
+  /** Whether the provider had a device endpoint when it was last heard. */
+  #device = false
+
   constructor(
     readonly mode: Config['auth']['mode'],
     readonly parts: SignInParts | undefined,
-  ) {}
+  ) {
+    this.#flows = parts && openFlows(mode, parts)
+  }
+
+  /** @throws not_configured  nobody can sign in with an identity provider here */
+  get flows(): Flows {
+    if (this.#flows) return this.#flows
+    throw new WbError('not_configured', 'signing in with an identity provider is not configured')
+  }
+
+  /** Which ways of signing in exist, whatever the provider does at the moment. @see contract 3.1 */
+  async config() {
+    const { mode } = this
+    const login = this.parts !== undefined
+    const path = (at: string) => (login ? at : null)
+    return {
+      modes: {
+        apiKey: mode === 'apiKey' || mode === 'any',
+        oidc: mode === 'oidc' || mode === 'any',
+        login,
+        device: await this.#hasDevice(),
+      },
+      loginPath: path(auth.login.path),
+      refreshPath: path(auth.refresh.path),
+      deviceAuthorizePath: path(auth.deviceAuthorize.path),
+      deviceTokenPath: path(auth.deviceToken.path),
+      deviceRefreshPath: path(auth.deviceRefresh.path),
+    }
+  }
+
+  /** What the provider says now, else what it said last. */
+  async #hasDevice(): Promise<boolean> {
+    if (!this.parts) return false
+    const { provider, clock } = this.parts
+    let giveUp = () => {}
+    const late = new Promise<void>(resolve => {
+      giveUp = clock.after(providerWaitMs, resolve)
+    })
+    const heard = provider.hasDeviceEndpoint().then(
+      has => {
+        this.#device = has
+      },
+      () => {},
+    )
+    await Promise.race([heard, late])
+    giveUp()
+    return this.#device
+  }
+}
+
+function openFlows(mode: Config['auth']['mode'], parts: SignInParts): Flows {
+  const trail = new SignInTrail(parts.audit, mode)
+  const renewer = new Renewer(parts)
+  return {
+    login: new BrowserLogin({ ...parts, trail, pending: pendingLogins(parts.clock) }),
+    session: new BrowserSession({ ...parts, trail, renewer }),
+    device: new DeviceLogin({ ...parts, trail, renewer }),
+    postLogoutPath: parts.client.postLogoutPath,
+  }
+}
+
+/**
+ * A caller, as it is told about itself: for what a client shows, as each route checks for itself.
+ *
+ * @throws unauthorized  nobody is signed in
+ * @see specification 2.6
+ */
+export function describeSelf({ subject, session }: AuthContext) {
+  if (!subject) throw new WbError('unauthorized', 'nobody is signed in')
+  const { id, label, type, workspaceScopes, role, scopes } = subject
+  return {
+    id,
+    label,
+    type,
+    workspaceScopes: workspaceScopes && [...workspaceScopes],
+    role: role ?? (scopes && roleOf(scopes)),
+    scopes: scopes ? [...scopes] : role && [...scopesOfRole[role]],
+    expiresAt: session.expiresAtSeconds,
+    canRefresh: session.canRefresh,
+  }
 }

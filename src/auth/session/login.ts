@@ -1,0 +1,175 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
+import type { Caller, Site } from '../../access/caller.ts'
+import type { Clock } from '../../base/clock.ts'
+import { randomOctets } from '../../base/id.ts'
+import { authorizationErrors } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { Verified } from '../authenticate.ts'
+import type { JwtVerifier } from '../oidc/jwt.ts'
+import type { IdentityProvider, OidcConfig, Tokens } from '../oidc/provider.ts'
+import type { SessionCookies, StoredSession } from './cookie.ts'
+import { clearingLine, cookieLine, cookieValues, isSecure } from './cookie-header.ts'
+import { checkIssued } from './issued.ts'
+import { type PendingLogin, type PendingLogins, pendingLoginSeconds } from './pending-logins.ts'
+import { redirectTarget } from './redirect.ts'
+import type { SignInTrail } from './trail.ts'
+
+/** Where a browser is sent, and what it is to remember. */
+export interface Redirection {
+  readonly location: string
+  /** Lines of `Set-Cookie`. */
+  readonly cookies: readonly string[]
+}
+
+/** What an identity provider put into the query. @see RFC 6749 4.1.2, RFC 9207 */
+export interface SentBack {
+  readonly code?: string | undefined
+  readonly state?: string | undefined
+  readonly error?: string | undefined
+  readonly iss?: string | undefined
+}
+
+export interface BrowserLoginParts {
+  readonly client: Pick<NonNullable<OidcConfig['client']>, 'redirectPath' | 'sessionCookieName'>
+  readonly provider: Pick<IdentityProvider, 'authorizationUrl' | 'exchangeCode'>
+  readonly verifier: Pick<JwtVerifier, 'check'>
+  readonly cookies: SessionCookies
+  readonly pending: PendingLogins
+  readonly trail: SignInTrail
+  readonly clock: Clock
+}
+
+const secretBytes = 32
+
+/** Where a provider names no end. @see contract 3.4 */
+const sessionSecondsDefault = 3_600
+
+/** The authorization code flow of a browser. @see specification 5.7, security decision 12, RFC 7636 */
+export class BrowserLogin {
+  constructor(private readonly parts: BrowserLoginParts) {}
+
+  /**
+   * Send a browser to the identity provider.
+   *
+   * @throws identity_provider_unavailable
+   */
+  async begin(redirectAfter: string | undefined, { site }: Caller): Promise<Redirection> {
+    const { client, provider, pending } = this.parts
+    const redirectUri = redirectUriOf(client.redirectPath, site)
+    const [state, nonce, codeVerifier, browser] = [secret(), secret(), secret(), secret()]
+    const codeChallenge = sha256(codeVerifier).toString('base64url')
+    const address = await provider.authorizationUrl({ redirectUri, state, nonce, codeChallenge })
+    await pending.put(state, {
+      codeVerifier,
+      nonce,
+      redirectUri,
+      redirectAfter: redirectTarget(redirectAfter),
+      browserHash: sha256(browser),
+    })
+    const { name, ...scope } = this.#binding(state, redirectUri, site)
+    const line = cookieLine(name, browser, { ...scope, maxAgeSeconds: pendingLoginSeconds })
+    return { location: address.href, cookies: [line] }
+  }
+
+  /**
+   * Take a browser back, and sign it in.
+   *
+   * @throws invalid_callback, invalid_state, token_exchange_failed, token_validation_failed, session_too_large
+   * @throws identity_provider_unavailable
+   * @throws control_plane_unavailable  the login cannot be recorded
+   */
+  finish(sent: SentBack, caller: Caller): Promise<Redirection> {
+    return this.parts.trail.watch(caller, { action: 'auth.login' }, () => this.#finish(sent, caller))
+  }
+
+  async #finish(sent: SentBack, caller: Caller): Promise<Redirection> {
+    const { provider, verifier, cookies, trail, clock } = this.parts
+    const state = stateOf(sent)
+    const login = await this.#take(state, caller.site)
+    const { redirectUri, nonce, codeVerifier } = login
+    const callbackUrl = callbackOf(redirectUri, sent)
+    const tokens = await provider.exchangeCode({ callbackUrl, redirectUri, state, nonce, codeVerifier })
+    if ('refused' in tokens)
+      throw new WbError('token_exchange_failed', 'the identity provider does not accept this sign-in', {
+        ...tokens,
+      })
+    const refusal = { code: 'token_validation_failed', status: 502 } as const
+    const { verified } = await checkIssued(verifier, tokens, refusal)
+    const session = cookies.write(caller.site, sessionOf(tokens, verified, clock), lifetimeSeconds(tokens))
+    await trail.require(caller, 'auth.login', verified.subject)
+    const { name, ...scope } = this.#binding(state, redirectUri, caller.site)
+    return { location: login.redirectAfter, cookies: [...session, clearingLine(name, scope)] }
+  }
+
+  /** @throws invalid_state  no login waits under the state, or it is another browser's */
+  async #take(state: string, site: Site): Promise<PendingLogin> {
+    const login = await this.parts.pending.take(state)
+    if (!login) throw new WbError('invalid_state', 'no sign-in waits for this answer')
+    const { name } = this.#binding(state, login.redirectUri, site)
+    const [shown, ...others] = cookieValues(site.cookies, name)
+    if (shown === undefined || others.length > 0 || !timingSafeEqual(sha256(shown), login.browserHash))
+      throw new WbError('invalid_state', 'the sign-in was begun by another browser')
+    return login
+  }
+
+  /** The cookie that ties a login to its browser; one for each, so that two tabs can sign in at once. */
+  #binding(state: string, redirectUri: string, { origin }: Site) {
+    const { sessionCookieName } = this.parts.client
+    // A name that begins so is kept for the whole site only.
+    const path = sessionCookieName.startsWith('__Host-') ? '/' : new URL(redirectUri).pathname
+    return { name: `${sessionCookieName}_login_${state.slice(0, 12)}`, path, secure: isSecure(origin) }
+  }
+}
+
+/** What is kept of the provider's answer. */
+export function sessionOf(tokens: Tokens, verified: Verified, clock: Clock): StoredSession {
+  const { accessToken, refreshToken } = tokens
+  return {
+    accessToken,
+    subject: verified.subject.id,
+    issuedAt: Math.floor(clock.now() / 1000),
+    ...(refreshToken !== undefined && { refreshToken }),
+  }
+}
+
+/** How long a browser keeps a session. */
+export function lifetimeSeconds({ expiresInSeconds = sessionSecondsDefault }: Tokens): number {
+  return Math.max(0, Math.floor(expiresInSeconds))
+}
+
+/** @throws validation_error  the `Host` header names no host */
+function redirectUriOf(redirectPath: string, { origin }: Site): string {
+  if (!URL.canParse(redirectPath, origin))
+    throw new WbError('validation_error', 'the Host header does not name a host to come back to')
+  return new URL(redirectPath, origin).href
+}
+
+/**
+ * @throws access_denied  or another code that the provider sent
+ * @throws invalid_callback  it sent one that is none, or not what it has to send
+ */
+function stateOf({ error, code, state }: SentBack): string {
+  if (error !== undefined) {
+    const known = authorizationErrors.find(one => one === error) ?? 'invalid_callback'
+    throw new WbError(known, 'the identity provider sent the browser back without signing it in')
+  }
+  if (!code || !state) throw new WbError('invalid_callback', 'code and state must both be in the query')
+  return state
+}
+
+function callbackOf(redirectUri: string, sent: SentBack): URL {
+  const url = new URL(redirectUri)
+  for (const name of ['code', 'state', 'iss'] as const) {
+    const value = sent[name]
+    if (value !== undefined) url.searchParams.set(name, value)
+  }
+  return url
+}
+
+function secret(): string {
+  return randomOctets(secretBytes).toString('base64url')
+}
+
+function sha256(text: string): Buffer {
+  return createHash('sha256').update(text).digest()
+}

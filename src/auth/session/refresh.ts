@@ -1,0 +1,95 @@
+import type { Caller, Site } from '../../access/caller.ts'
+import type { Clock } from '../../base/clock.ts'
+import { type ErrorCode, WbError } from '../../contract/errors.ts'
+import type { SessionCookies, StoredSession } from './cookie.ts'
+import { digest, type Issued, type Renewer } from './issued.ts'
+import { lifetimeSeconds, sessionOf } from './login.ts'
+import { SharedRenewals } from './renewals.ts'
+import { known, type SignInTrail } from './trail.ts'
+
+/** A session that goes on. */
+export interface Refreshed {
+  /** End of the access token in seconds since 1970; null for an opaque one. */
+  readonly expiresAtSeconds: number | null
+  /** Lines of `Set-Cookie`. */
+  readonly cookies: readonly string[]
+}
+
+interface Renewed extends Issued {
+  readonly session: StoredSession
+}
+
+export interface BrowserSessionParts {
+  readonly cookies: SessionCookies
+  readonly renewer: Renewer
+  readonly trail: SignInTrail
+  readonly clock: Clock
+}
+
+/** After these nothing is left of a session. */
+const endings: readonly ErrorCode[] = ['no_refresh_token', 'refresh_failed', 'token_validation_failed']
+
+/** The session of a browser, once it is signed in. @see specification 5.7.5, 5.7.6 */
+export class BrowserSession {
+  readonly #renewals: SharedRenewals<Renewed>
+
+  constructor(private readonly parts: BrowserSessionParts) {
+    this.#renewals = new SharedRenewals({
+      clock: parts.clock,
+      keyOf: ({ session }) => keyOf(session),
+      lifetimeSeconds: ({ tokens }) => tokens.expiresInSeconds,
+    })
+  }
+
+  /**
+   * Renew the session, so that all tabs that ask at about the same time go on with the same one.
+   *
+   * @throws no_refresh_token, refresh_failed, token_validation_failed  the session is over, and its cookie cleared
+   * @throws identity_provider_unavailable, session_too_large           the cookie stays as it was
+   */
+  async refresh(caller: Caller): Promise<Refreshed> {
+    const { cookies, trail } = this.parts
+    const { site } = caller
+    const session = cookies.read(site)
+    const act = { action: 'auth.refresh', subjectId: session?.subject } as const
+    const { verified, lines } = await trail
+      .watch(caller, act, async () => {
+        const { tokens, verified, session: next } = await this.#renewed(session)
+        return { verified, lines: cookies.write(site, next, lifetimeSeconds(tokens)) }
+      })
+      .catch(error => this.#end(site, error))
+    trail.note(caller, act.action, verified.subject)
+    return { expiresAtSeconds: verified.expiresAtSeconds, cookies: lines }
+  }
+
+  async #renewed(session: StoredSession | undefined): Promise<Renewed> {
+    const refreshToken = session?.refreshToken
+    if (!session || refreshToken === undefined)
+      throw new WbError('no_refresh_token', 'there is no session here that can be renewed')
+    return this.#renewals.once(keyOf(session), async () => {
+      const { renewer, clock } = this.parts
+      const issued = await renewer.renew(refreshToken, session.subject)
+      return { ...issued, session: { refreshToken, ...sessionOf(issued.tokens, issued.verified, clock) } }
+    })
+  }
+
+  /** What ended a session is told with the lines that clear its cookies. */
+  #end(site: Site, error: unknown): never {
+    if (!(error instanceof WbError) || !endings.includes(error.code)) throw error
+    const headers = { 'set-cookie': this.parts.cookies.clear(site) }
+    throw new WbError(error.code, error.message, { ...error.facts, headers })
+  }
+
+  /** Forget the session here; at the identity provider it goes on. Gives the lines that clear the cookies. */
+  end(caller: Caller): readonly string[] {
+    const { cookies, trail } = this.parts
+    const session = cookies.read(caller.site)
+    if (session) trail.note(caller, 'auth.logout', known(session.subject))
+    return cookies.clear(caller.site)
+  }
+}
+
+/** Where refresh tokens are good for ever, the access token tells one session from the next. */
+function keyOf({ accessToken, refreshToken }: StoredSession): string {
+  return digest([accessToken, refreshToken].join('\n'))
+}
