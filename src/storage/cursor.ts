@@ -2,7 +2,7 @@ import { createHmac, timingSafeEqual } from 'node:crypto'
 import { randomHex } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { AnyTable, Column, RowStore, Stored, Table, Value } from './rows.ts'
+import type { AnyTable, Column, ListQuery, RowStore, Stored, Table, Value } from './rows.ts'
 import { tables } from './tables.ts'
 
 const sealBytes = 12
@@ -73,6 +73,12 @@ export interface Page<Row> {
   nextCursor: string | null
 }
 
+/** Which rows, in which order. A cursor works for the list that gave it, and for no other. */
+export interface List extends Pick<ListQuery, 'index' | 'prefix'> {}
+
+/** A list that may run backwards, and may end before its rows do. */
+export interface Stretch extends List, Pick<ListQuery, 'descending' | 'through'> {}
+
 /** Reads rows in pages by an index. */
 export class Pager {
   constructor(
@@ -87,7 +93,7 @@ export class Pager {
    */
   async page<Row extends object>(
     table: Table<Row>,
-    list: { index: string; prefix: readonly Value[] },
+    list: Stretch,
     query: { limit: number; cursor?: string },
   ): Promise<Page<Row>> {
     const after =
@@ -103,7 +109,7 @@ export class Pager {
    */
   async pageOf<Row extends object>(
     table: Table<Row>,
-    list: { index: string; prefix: readonly Value[] },
+    list: List,
     found: readonly Stored<Row>[],
     query: { limit: number; cursor?: string },
   ): Promise<Page<Row>> {
@@ -124,7 +130,7 @@ export class Pager {
   /** @param found  the rows of the page, and more if there are any */
   private cut<Row extends object>(
     table: Table<Row>,
-    list: { index: string; prefix: readonly Value[] },
+    list: Stretch,
     found: readonly Stored<Row>[],
     limit: number,
   ): Page<Row> {
@@ -135,8 +141,11 @@ export class Pager {
   }
 }
 
-function identityOf(table: AnyTable, list: { index: string; prefix: readonly Value[] }): string {
-  return [table.name, list.index, ...list.prefix].join('/')
+function identityOf(table: AnyTable, { index, prefix, descending, through }: Stretch): string {
+  const place = [table.name, index, ...prefix]
+  if (descending) place.push('down')
+  if (through !== undefined) place.push('through', through)
+  return place.join('/')
 }
 
 /** Texts by code points, as the store compares them; nulls first. */
@@ -148,11 +157,7 @@ function order(left: readonly Value[], right: readonly Value[]): number {
   return 0
 }
 
-function position<Row extends object>(
-  table: Table<Row>,
-  list: { index: string; prefix: readonly Value[] },
-  stored: Stored<Row>,
-): Value[] {
+function position<Row extends object>(table: Table<Row>, list: List, stored: Stored<Row>): Value[] {
   const sorting = table.indexes[list.index]!.slice(list.prefix.length)
   return sorting.map(column =>
     column === 'ordinal' ? stored.ordinal : (stored.row[column as Column<Row>] as Value),

@@ -4,7 +4,7 @@ export interface AnyTable {
   readonly key: readonly string[]
   /** Sets of columns that no two rows may share; a null in one of them lifts the constraint. */
   readonly unique: Readonly<Record<string, readonly string[]>>
-  /** List orders: leading columns are matched, the others sort. `ordinal` is the order of insertion. */
+  /** List orders: leading columns are matched, the others sort. `ordinal` is the order of insertion, alone the table's own. */
   readonly indexes: Readonly<Record<string, readonly string[]>>
 }
 
@@ -35,6 +35,8 @@ export interface ListQuery {
   readonly after?: readonly Value[]
   readonly limit: number
   readonly descending?: boolean
+  /** The last value of the first remaining column that the list goes on to; a row without one is left out. */
+  readonly through?: string | number
 }
 
 /** A checked change, as data. A unit of them is applied whole or not at all. */

@@ -35,9 +35,12 @@ export interface AgentRow {
 }
 
 /** A key, with what only the runtime sees of it. */
-export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes'> {
+export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes' | 'principalId'> {
   /** Absent from keys that were made before there were scopes. */
   scopes?: Scope[]
+  principalId?: string | null
+  /** How long it was made to last, in milliseconds, once its end was moved; null is for ever. */
+  spanMs?: number | null
   /** `scrypt$<salt>$<digest>` of the whole token. */
   digest: string
 }
@@ -137,6 +140,7 @@ export const tables = {
     key: ['auditId'],
     unique: {},
     indexes: {
+      byOrdinal: ['ordinal'],
       byWorkspace: ['workspaceId', 'ordinal'],
       byTime: ['at', 'ordinal'],
       byActionTime: ['action', 'at', 'ordinal'],

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
-import type { RowStore, Value, Write } from '../../src/storage/rows.ts'
+import type { ListQuery, RowStore, Value, Write } from '../../src/storage/rows.ts'
 import { type AgentRow, type DocumentRow, tables } from '../../src/storage/tables.ts'
 
 export interface OpenRows {
@@ -245,14 +245,22 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
           fc.nat(4),
           fc.boolean(),
           fc.nat(3),
-          async (made, size, descending, matched) => {
+          fc.option(fc.constantFrom('a', 'b', 'd'), { nil: undefined }),
+          async (made, size, descending, matched, end) => {
+            const through = matched === 2 ? end : undefined
             await rows.atomic([{ op: 'deleteAll', table: documents, index: 'byWorkspace', prefix: ['w'] }])
             await rows.atomic(made.map((fields, n) => insert(document(`d${n}`, fields))))
             const prefix: Value[] = ['w', 'k', null].slice(0, matched)
             const expected = made
               .map((fields, n) => ({ ...fields, n }))
               .filter(({ knowledgeBaseId, sourceFilename }) => {
-                return (matched < 2 || knowledgeBaseId === 'k') && (matched < 3 || sourceFilename === null)
+                if (matched >= 2 && knowledgeBaseId !== 'k') return false
+                if (matched >= 3 && sourceFilename !== null) return false
+                if (through === undefined) return true
+                return (
+                  sourceFilename !== null &&
+                  (descending ? sourceFilename >= through : sourceFilename <= through)
+                )
               })
               .sort((a, b) => {
                 const base = a.knowledgeBaseId.localeCompare(b.knowledgeBaseId)
@@ -260,18 +268,20 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
               })
               .map(({ n }) => `d${n}`)
             const limit = size + 1
-            expect(await paged(prefix, limit, descending)).toEqual(descending ? expected.reverse() : expected)
+            const query = { prefix, limit, descending, through }
+            expect(await paged(query)).toEqual(descending ? expected.reverse() : expected)
           },
         ),
-        { numRuns: 60 },
+        { numRuns: 100 },
       )
     })
 
-    async function paged(prefix: Value[], limit: number, descending: boolean): Promise<string[]> {
+    async function paged(query: Omit<ListQuery, 'index'>): Promise<string[]> {
+      const { prefix, limit } = query
       const found: string[] = []
       let after: Value[] | undefined
       for (;;) {
-        const page = await rows.list(documents, { index: 'byFilename', prefix, limit, descending, after })
+        const page = await rows.list(documents, { index: 'byFilename', ...query, after })
         expect(page.length).toBeLessThanOrEqual(limit)
         found.push(...page.map(({ row }) => row.documentId))
         const last = page.at(-1)
@@ -280,6 +290,22 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
         after = [workspaceId, knowledgeBaseId, sourceFilename, last.ordinal].slice(prefix.length)
       }
     }
+
+    test('the order of insertion is a list of its own, of which single rows can be deleted', async () => {
+      const record = (auditId: string) => ({ auditId, at: auditId, action: 'kb.create', workspaceId: null })
+      await rows.atomic(['c', 'a', 'b'].map(id => ({ op: 'insert', table: tables.audit, row: record(id) })))
+      const list = async (query: Partial<ListQuery>) =>
+        rows.list(tables.audit, { index: 'byOrdinal', prefix: [], limit: 9, ...query })
+      const all = await list({})
+      expect(all.map(({ row }) => row.auditId)).toEqual(['c', 'a', 'b'])
+      const [first, second, third] = all.map(({ ordinal }) => ordinal) as [number, number, number]
+      expect((await list({ after: [first], through: second })).map(({ ordinal }) => ordinal)).toEqual([
+        second,
+      ])
+      expect((await list({ descending: true, limit: 1 }))[0]!.ordinal).toBe(third)
+      await rows.atomic([{ op: 'deleteAll', table: tables.audit, index: 'byOrdinal', prefix: [second] }])
+      expect((await list({})).map(({ row }) => row.auditId)).toEqual(['c', 'b'])
+    })
 
     test('a mistaken index or position is a defect, not an empty list', async () => {
       await expect(rows.list(documents, { index: 'byMoon', prefix: [], limit: 1 })).rejects.toThrow(

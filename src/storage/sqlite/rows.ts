@@ -36,6 +36,7 @@ export class Rows {
     const sorting = columns.slice(query.prefix.length)
     if (query.after) requireLength(sorting, query.after)
     const prefix = { where: equal(columns.slice(0, query.prefix.length)), values: query.prefix }
+    const end = endOf(sorting, query)
     const direction = query.descending ? 'DESC' : 'ASC'
     const order =
       sorting.length > 0 ? `ORDER BY ${sorting.map(column => `${column} ${direction}`).join(', ')}` : ''
@@ -44,9 +45,9 @@ export class Rows {
       const found: StoredRow[] = []
       for (const range of ranges) {
         if (found.length >= query.limit) break
-        const where = [prefix.where, range.where].filter(part => part !== '').join(' AND ') || '1'
-        const sql = `SELECT ordinal, version, body FROM ${indexed(table, query.index)} WHERE ${where} ${order} LIMIT ?`
-        const values = [...prefix.values, ...range.values, query.limit - found.length]
+        const where = [prefix, range, end].map(part => part.where).filter(part => part !== '')
+        const sql = `SELECT ordinal, version, body FROM ${indexed(table, query.index)} WHERE ${where.join(' AND ') || '1'} ${order} LIMIT ?`
+        const values = [...prefix.values, ...range.values, ...end.values, query.limit - found.length]
         found.push(...this.#connection.prepare<StoredRow>(sql).all(...values))
       }
       return found.map(row => restored<Row>(row))
@@ -147,8 +148,9 @@ export function indexName(table: Pick<AnyTable, 'name'>, index: string): string 
 }
 
 /** The plan is fixed by name: the planner has no statistics to choose well, and a missing index shows at once. */
-function indexed(table: AnyTable, index: string): string {
-  return `${table.name} INDEXED BY ${indexName(table, index)}`
+export function indexed(table: AnyTable, index: string): string {
+  const isOwnOrder = columnsOf(table, index)[0] === 'ordinal'
+  return `${table.name} ${isOwnOrder ? 'NOT INDEXED' : `INDEXED BY ${indexName(table, index)}`}`
 }
 
 function columnsOf(table: AnyTable, index: string): readonly string[] {
@@ -197,6 +199,12 @@ function beyondValue(column: string, value: Value, descending: boolean): Range[]
   if (value === null) return []
   const lower = { where: `${column} < ?`, values: [value] }
   return column === 'ordinal' ? [lower] : [lower, { where: `${column} IS NULL`, values: [] }]
+}
+
+/** Where a list ends before its rows do. */
+function endOf([column]: readonly string[], { through, descending }: ListQuery): Range {
+  if (column === undefined || through === undefined) return { where: '', values: [] }
+  return { where: `${column} ${descending ? '>=' : '<='} ?`, values: [through] }
 }
 
 function restored<Row>({ ordinal, version, body }: StoredRow): Stored<Row> {
