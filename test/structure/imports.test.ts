@@ -32,6 +32,8 @@ const owners: Record<string, readonly string[]> = {
   listhen: ['src/http/'],
   'better-sqlite3': ['src/storage/sqlite/'],
   openai: ['src/models/'],
+  'openid-client': ['src/auth/oidc/'],
+  jose: ['src/auth/oidc/'],
   undici: ['src/models/'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],

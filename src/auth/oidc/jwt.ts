@@ -1,10 +1,19 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
+import { WbError } from '../../contract/errors.ts'
 import type { Verified, Verifier } from '../authenticate.ts'
-import type { IdentityProvider, OidcConfig } from './provider.ts'
+import type { AccessTokens } from './access-tokens.ts'
+import { boundedFetch } from './ask.ts'
+import type { OidcConfig } from './protocol.ts'
+import type { IdentityProvider } from './provider.ts'
+
+/** Three parts in base64url, none of them empty. */
+const shape = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /** Verifies access tokens of the identity provider. @see specification 5.3, security decision 11 */
 export class JwtVerifier implements Verifier {
+  #opening: Promise<AccessTokens> | undefined
+
   constructor(
     readonly parts: {
       oidc: OidcConfig
@@ -15,8 +24,8 @@ export class JwtVerifier implements Verifier {
     },
   ) {}
 
-  verify(_token: string): Promise<Verified> | undefined {
-    throw new Error('not written')
+  verify(token: string): Promise<Verified> | undefined {
+    return shape.test(token) ? this.#checked(token) : undefined
   }
 
   /**
@@ -25,7 +34,28 @@ export class JwtVerifier implements Verifier {
    * @throws unauthorized                   the token does not hold
    * @throws identity_provider_unavailable  the keys cannot be had
    */
-  check(_token: string): Promise<Verified> {
-    throw new Error('not written')
+  async check(token: string): Promise<Verified> {
+    if (!shape.test(token)) throw new WbError('unauthorized', 'the access token of the provider is not a JWT')
+    return (await this.#tokens()).verify(token)
+  }
+
+  /** Whatever keeps a token from being verified, its bearer is not authorized. */
+  async #checked(token: string): Promise<Verified> {
+    try {
+      return await this.check(token)
+    } catch (error) {
+      if (!(error instanceof WbError) || error.code !== 'identity_provider_unavailable') throw error
+      throw new WbError('unauthorized', error.message, { hint: error.hint })
+    }
+  }
+
+  /** Loaded with the first token, as most commands see none. */
+  #tokens(): Promise<AccessTokens> {
+    const { provider, ...parts } = this.parts
+    this.#opening ??= import('./access-tokens.ts').then(
+      ({ AccessTokens }) =>
+        new AccessTokens({ ...parts, ask: boundedFetch(parts), keySetUrl: () => provider.keySetUrl() }),
+    )
+    return this.#opening
   }
 }

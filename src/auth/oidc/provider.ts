@@ -1,42 +1,18 @@
 import type { Clock } from '../../base/clock.ts'
-import type { Config } from '../../config/schema.ts'
+import { WbError } from '../../contract/errors.ts'
+import { boundedFetch, NoAnswer } from './ask.ts'
+import type { Found } from './discovery.ts'
+import type {
+  DeviceAuthorization,
+  LoginRequest,
+  LoginResponse,
+  OidcConfig,
+  Refused,
+  Tokens,
+} from './protocol.ts'
+import { isSafe, wellKnown } from './transport.ts'
 
-export type OidcConfig = NonNullable<Config['auth']['oidc']>
-
-/** What a provider issued. */
-export interface Tokens {
-  readonly accessToken: string
-  readonly tokenType: string
-  readonly refreshToken?: string
-  readonly expiresInSeconds?: number
-  readonly scope?: string
-}
-
-/** The provider said no, with an OAuth error code. */
-export interface Refused {
-  readonly refused: string
-}
-
-/** RFC 8628 section 3.2, as the provider sends it. */
-export type DeviceAuthorization = Record<string, unknown>
-
-/** A browser on its way to the provider. */
-export interface LoginRequest {
-  readonly redirectUri: string
-  readonly state: string
-  readonly nonce: string
-  readonly codeChallenge: string
-}
-
-/** A browser on its way back. */
-export interface LoginResponse {
-  /** The callback URL with all that the provider put into its query. */
-  readonly callbackUrl: URL
-  readonly redirectUri: string
-  readonly state: string
-  readonly nonce: string
-  readonly codeVerifier: string
-}
+export type { OidcConfig, Tokens } from './protocol.ts'
 
 /**
  * The identity provider, as the runtime speaks to it.
@@ -67,6 +43,81 @@ export interface ProviderParts {
   readonly clock: Clock
 }
 
-export function openProvider(_parts: ProviderParts): IdentityProvider {
-  throw new Error('not written')
+/**
+ * @throws validation_error  its address, or that of its keys, is open to whoever listens on the way
+ */
+export function openProvider(parts: ProviderParts): IdentityProvider {
+  const { oidc } = parts
+  const { client } = oidc
+  refuseUnsafe(oidc)
+  const ask = boundedFetch(parts)
+  let finding: Promise<Found> | undefined
+
+  /** Once; after a failure again. */
+  function found(): Promise<Found> {
+    finding ??= import('./discovery.ts')
+      .then(({ findProvider }) => findProvider({ ...parts, ask }))
+      .catch(error => {
+        finding = undefined
+        throw error
+      })
+    return finding
+  }
+
+  const provider = () => orUnavailable(found())
+  const flows = async () => {
+    const { configuration, metadata } = await provider()
+    if (!client) throw new WbError('not_configured', 'auth.oidc.client is not configured')
+    const { Flows } = await import('./flows.ts')
+    return new Flows({ configuration, metadata, client })
+  }
+
+  return {
+    keySetUrl: async () => new URL(oidc.jwksUri ?? (await provider()).metadata.jwks_uri!),
+    hasDeviceEndpoint: async () => isSafe((await provider()).metadata.device_authorization_endpoint),
+    authorizationUrl: async request => (await flows()).authorizationUrl(request),
+    exchangeCode: async response => orUnavailable((await flows()).exchangeCode(response)),
+    refresh: async refreshToken => orUnavailable((await flows()).refresh(refreshToken)),
+    authorizeDevice: async () => orUnavailable((await flows()).authorizeDevice()),
+    exchangeDeviceCode: async deviceCode => orUnavailable((await flows()).exchangeDeviceCode(deviceCode)),
+    async discover() {
+      if (oidc.jwksUri !== null && !client) return
+      await found().catch(error => {
+        throw error instanceof NoAnswer ? notFound(oidc, error) : error
+      })
+    },
+  }
+}
+
+/** @throws validation_error  credentials, or the keys that decide who comes in, would go through the open */
+function refuseUnsafe({ issuer, jwksUri }: OidcConfig): void {
+  const rule = 'must be an https URL, as http is believed on this machine only'
+  if (!isSafe(issuer)) throw new WbError('validation_error', `auth.oidc.issuer: ${rule}`)
+  if (jwksUri !== null && !isSafe(jwksUri))
+    throw new WbError('validation_error', `auth.oidc.jwksUri: ${rule}`)
+}
+
+async function orUnavailable<T>(answer: Promise<T>): Promise<T> {
+  try {
+    return await answer
+  } catch (error) {
+    if (!(error instanceof NoAnswer)) throw error
+    throw new WbError(
+      'identity_provider_unavailable',
+      'the identity provider is out of reach or out of order',
+      {
+        why: error.why,
+      },
+    )
+  }
+}
+
+function notFound({ issuer }: OidcConfig, { why }: NoAnswer): WbError {
+  return new WbError(
+    'validation_error',
+    `auth.oidc.issuer: no identity provider was found at ${wellKnown(issuer).href}: ${why}`,
+    {
+      hint: 'Check that this machine reaches it, and write the issuer exactly as the provider names itself.',
+    },
+  )
 }

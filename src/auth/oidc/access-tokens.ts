@@ -1,0 +1,177 @@
+import { createHmac } from 'node:crypto'
+import { errors, type JWTVerifyGetKey, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
+import { LRUCache } from 'lru-cache'
+import type { Clock } from '../../base/clock.ts'
+import { randomHex } from '../../base/id.ts'
+import type { Log } from '../../base/log.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { Verified } from '../authenticate.ts'
+import type { Ask } from './ask.ts'
+import { subjectOf } from './claims.ts'
+import { KeySet, type Keys } from './key-set.ts'
+import { isOfAnotherKind } from './kind.ts'
+import type { OidcConfig } from './protocol.ts'
+
+/** Asymmetric ones only: a public key is nobody's secret, so it must not pass for one. */
+const algorithms = ['RS', 'PS', 'ES'].flatMap(family => [256, 384, 512].map(bits => `${family}${bits}`))
+algorithms.push('EdDSA', 'Ed25519')
+
+/** Tokens whose proof is remembered, and how long all of them may be together. */
+const provenMax = 10_000
+const provenCharsMax = 16_777_216
+
+/** What was found out about a token, under keys of one generation. */
+interface Proven {
+  readonly keyId: string | undefined
+  readonly generation: number
+  readonly endsAtSeconds: number
+  readonly beginsAtSeconds: number
+  readonly verified: Verified
+}
+
+/** Verifies JWTs, and remembers those that it has verified. @see specification 5.3, security decision 11 */
+export class AccessTokens {
+  readonly #keys: KeySet
+  readonly #options: JWTVerifyOptions
+  readonly #proven = new LRUCache<string, Proven>({ max: provenMax, maxSize: provenCharsMax })
+  /** So that nobody who reads the memory of what is proven finds a token by its hash. */
+  readonly #secret = randomHex(32)
+
+  constructor(
+    private readonly parts: {
+      oidc: OidcConfig
+      keySetUrl(): Promise<URL>
+      ask: Ask
+      clock: Clock
+      log: Log
+    },
+  ) {
+    const { oidc } = parts
+    this.#keys = new KeySet({ ...parts, url: parts.keySetUrl })
+    this.#options = {
+      algorithms,
+      issuer: oidc.issuer,
+      audience: oidc.audience,
+      clockTolerance: oidc.clockToleranceSeconds,
+      requiredClaims: ['exp'],
+    }
+  }
+
+  /**
+   * @throws unauthorized                   it does not hold
+   * @throws identity_provider_unavailable  the keys cannot be had
+   */
+  async verify(token: string): Promise<Verified> {
+    const id = createHmac('sha256', this.#secret).update(token).digest('base64')
+    const known = this.#proven.get(id)
+    if (known) {
+      const { generation } = await this.#keys.holding(known.keyId)
+      if (generation === known.generation) return this.#stillIn(known)
+      this.#proven.delete(id)
+    }
+    const proven = await this.#prove(token)
+    this.#proven.set(id, proven, { size: token.length })
+    return proven.verified
+  }
+
+  /** The times of a token are checked on each request. */
+  #stillIn({ endsAtSeconds, beginsAtSeconds, verified }: Proven): Verified {
+    const nowSeconds = Math.floor(this.parts.clock.now() / 1_000)
+    const { clockToleranceSeconds } = this.parts.oidc
+    if (endsAtSeconds <= nowSeconds - clockToleranceSeconds) throw refused(messages.expired)
+    if (beginsAtSeconds > nowSeconds + clockToleranceSeconds) throw refused(messages.early)
+    return verified
+  }
+
+  async #prove(token: string): Promise<Proven> {
+    const { oidc, clock } = this.parts
+    let keys: Keys | undefined
+    const { payload, protectedHeader } = await verifiedUnder(
+      async (header, jws) => {
+        keys = await this.#keys.holding(header.kid)
+        return keys.find(header, jws)
+      },
+      token,
+      { ...this.#options, currentDate: new Date(clock.now()) },
+    )
+    const { exp, nbf } = payload
+    if (!Number.isFinite(exp)) throw refused(messages.endless)
+    if (isOfAnotherKind(protectedHeader, payload)) throw refused(messages.otherKind)
+    return {
+      keyId: protectedHeader.kid,
+      generation: keys!.generation,
+      endsAtSeconds: exp!,
+      beginsAtSeconds: nbf ?? 0,
+      verified: { subject: subjectOf(payload, oidc), expiresAtSeconds: Math.floor(exp!) },
+    }
+  }
+}
+
+/** Messages for the wire; what the library says stays here. */
+const messages = {
+  expired: 'the token is expired',
+  early: 'the token is not yet valid',
+  endless: 'the token does not say when it expires',
+  signature: 'the signature of the token was not verified',
+  issuer: 'the issuer of the token is not accepted',
+  audience: 'the audience of the token is not accepted',
+  extension: 'the token asks for an extension that is not supported',
+  malformed: 'the token is malformed',
+  otherKind: 'the token is not an access token',
+} as const
+
+const ofClaims = new Map<string, string>([
+  ['iss', messages.issuer],
+  ['aud', messages.audience],
+  ['nbf', messages.early],
+  ['exp', messages.endless],
+])
+
+function refused(message: string): WbError {
+  return new WbError('unauthorized', message)
+}
+
+/** @throws unauthorized  the token does not hold */
+async function verifiedUnder(
+  find: JWTVerifyGetKey,
+  token: string,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  try {
+    return await jwtVerify(token, find, options).catch(error => {
+      if (error instanceof errors.JWKSMultipleMatchingKeys) return underAny(error, token, options)
+      throw error
+    })
+  } catch (error) {
+    if (error instanceof WbError) throw error
+    throw refused(messageOf(error))
+  }
+}
+
+/** A token that names no key may be under any. */
+async function underAny(
+  keys: errors.JWKSMultipleMatchingKeys,
+  token: string,
+  options: JWTVerifyOptions,
+): Promise<JWTVerifyResult> {
+  for await (const key of keys) {
+    try {
+      return await jwtVerify(token, key, options)
+    } catch (error) {
+      if (!(error instanceof errors.JWSSignatureVerificationFailed)) throw error
+    }
+  }
+  throw new errors.JWSSignatureVerificationFailed()
+}
+
+function messageOf(error: unknown): string {
+  if (error instanceof errors.JWTExpired) return messages.expired
+  if (error instanceof errors.JWTClaimValidationFailed) {
+    const isSaid = error.reason !== 'invalid' || error.claim === 'exp'
+    return (isSaid && ofClaims.get(error.claim)) || messages.malformed
+  }
+  if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return messages.malformed
+  if (error instanceof errors.JOSENotSupported) return messages.extension
+  // No such key, no such algorithm, a key that cannot be used: nothing was verified.
+  return messages.signature
+}

@@ -1,0 +1,70 @@
+import type { Clock } from '../../base/clock.ts'
+
+/** Longest that a provider may take for one answer. */
+const answerMsMax = 10_000
+/** Longest answer of a provider: tokens that name hundreds of groups, keys with their certificates. */
+const answerBytesMax = 1_048_576
+/** Answers that a `Response` takes no body with. */
+const bodiless: readonly number[] = [204, 205, 304]
+
+/** A provider did not answer, or not with what it was asked for; `why` is in our words. */
+export class NoAnswer extends Error {
+  override readonly name = 'NoAnswer'
+
+  constructor(readonly why: string) {
+    super(why)
+  }
+}
+
+/** Asks a provider. Of the headers of an answer only its type is kept. */
+export type Ask = (url: string | URL, request: RequestInit) => Promise<Response>
+
+/**
+ * A `fetch` that gives up after ten seconds, reads at most 1 MiB, follows no redirect, and takes 5xx for no answer.
+ *
+ * What it throws is a `NoAnswer`.
+ */
+export function boundedFetch({ fetch, clock }: { fetch: typeof globalThis.fetch; clock: Clock }): Ask {
+  return async (url, request) => {
+    const giveUp = new AbortController()
+    const cancel = clock.after(answerMsMax, () => giveUp.abort())
+    try {
+      return await whole(await fetch(url, { ...request, redirect: 'manual', signal: giveUp.signal }))
+    } catch (error) {
+      if (error instanceof NoAnswer) throw error
+      throw new NoAnswer(
+        giveUp.signal.aborted ? `it did not answer within ${answerMsMax / 1_000} seconds` : reason(error),
+      )
+    } finally {
+      cancel()
+    }
+  }
+}
+
+async function whole(answer: Response): Promise<Response> {
+  const { status, headers } = answer
+  if (status >= 500) {
+    await answer.body?.cancel()
+    throw new NoAnswer(`it answered with status ${status}`)
+  }
+  const parts: Uint8Array[] = []
+  let bytes = 0
+  for await (const part of answer.body ?? []) {
+    bytes += part.length
+    if (bytes > answerBytesMax) throw new NoAnswer(`it answered with more than ${answerBytesMax} bytes`)
+    parts.push(part)
+  }
+  const type = headers.get('content-type')
+  return new Response(bodiless.includes(status) ? null : Buffer.concat(parts), {
+    status,
+    headers: type === null ? {} : { 'content-type': type },
+  })
+}
+
+function reason(error: unknown): string {
+  const code = String(((error as Error).cause as { code?: unknown } | undefined)?.code)
+  if (/^(?:ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'its name cannot be resolved'
+  if (code === 'ECONNREFUSED') return 'it refused the connection'
+  if (/CERT|TLS|SSL/.test(code)) return 'its certificate is not accepted'
+  return 'it cannot be reached'
+}

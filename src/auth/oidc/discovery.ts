@@ -1,0 +1,79 @@
+import {
+  allowInsecureRequests,
+  type ClientAuth,
+  ClientSecretBasic,
+  ClientSecretPost,
+  Configuration,
+  clockTolerance,
+  customFetch,
+  None,
+  type ServerMetadata,
+} from 'openid-client'
+import { isLoopback } from '../../base/loopback.ts'
+import { type Ask, NoAnswer } from './ask.ts'
+import type { OidcConfig } from './protocol.ts'
+import { isSafe, wellKnown } from './transport.ts'
+
+/** A provider that was found. */
+export interface Found {
+  readonly configuration: Configuration
+  readonly metadata: ServerMetadata
+}
+
+/**
+ * Ask a provider for its description, and believe it where it fits the configuration.
+ *
+ * @throws NoAnswer  it cannot be had, or does not fit
+ * @see OpenID Connect Discovery 4
+ */
+export async function findProvider(parts: {
+  oidc: OidcConfig
+  clientSecret: string | undefined
+  ask: Ask
+}): Promise<Found> {
+  const { oidc, clientSecret, ask } = parts
+  const metadata = await described(oidc, ask)
+  const configuration = new Configuration(
+    metadata,
+    // Without a client nothing but the description is used.
+    oidc.client?.clientId ?? 'none',
+    { [clockTolerance]: oidc.clockToleranceSeconds },
+    clientSecret === undefined ? None() : withSecret(clientSecret),
+  )
+  configuration[customFetch] = ask
+  if (isLoopback(new URL(oidc.issuer).hostname)) allowInsecureRequests(configuration)
+  return { configuration, metadata }
+}
+
+async function described({ issuer, jwksUri, client }: OidcConfig, ask: Ask): Promise<ServerMetadata> {
+  const answer = await ask(wellKnown(issuer), { headers: { accept: 'application/json' } })
+  if (answer.status !== 200) throw new NoAnswer(`it answered with status ${answer.status}`)
+  const metadata = (await answer.json().catch(() => null)) as Partial<ServerMetadata> | null
+  if (typeof metadata?.issuer !== 'string') throw new NoAnswer('its answer is not a discovery document')
+  if (metadata.issuer !== issuer)
+    throw new NoAnswer(`it names itself ${JSON.stringify(metadata.issuer.slice(0, issuerCharsShown))}`)
+  const needed = [
+    ...(jwksUri === null ? ['jwks_uri'] : []),
+    ...(client ? ['authorization_endpoint', 'token_endpoint'] : []),
+  ]
+  const missing = needed.find(name => !isSafe(metadata[name]))
+  if (missing) throw new NoAnswer(`its discovery document has no https URL as ${missing}`)
+  return metadata as ServerMetadata
+}
+
+/** How much of an issuer is shown that is not ours. */
+const issuerCharsShown = 200
+
+/**
+ * A secret goes into the header, which every provider takes, unless this one says that it takes it in the body only.
+ *
+ * @see RFC 6749 section 2.3.1
+ */
+function withSecret(secret: string): ClientAuth {
+  const [inHeader, inBody] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
+  return (server, ...request) => {
+    const methods = server.token_endpoint_auth_methods_supported
+    const onlyBody = methods?.includes('client_secret_post') && !methods.includes('client_secret_basic')
+    return (onlyBody ? inBody : inHeader)(server, ...request)
+  }
+}

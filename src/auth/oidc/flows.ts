@@ -1,0 +1,150 @@
+import {
+  AuthorizationResponseError,
+  authorizationCodeGrant,
+  buildAuthorizationUrl,
+  ClientError,
+  genericGrantRequest,
+  initiateDeviceAuthorization,
+  ResponseBodyError,
+  refreshTokenGrant,
+  type TokenEndpointResponse,
+} from 'openid-client'
+import { NoAnswer } from './ask.ts'
+import type { Found } from './discovery.ts'
+import type {
+  DeviceAuthorization,
+  LoginRequest,
+  LoginResponse,
+  OidcClient,
+  Refused,
+  Tokens,
+} from './protocol.ts'
+
+/** How long a device waits between two polls when the provider does not say. @see RFC 8628 section 3.2 */
+const pollSeconds = 5
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
+/** The OAuth flows of one client. Each throws `NoAnswer` when the provider is out of order. */
+export class Flows {
+  readonly #client: OidcClient
+
+  constructor(private readonly found: Found & { client: OidcClient }) {
+    this.#client = found.client
+  }
+
+  authorizationUrl(request: LoginRequest): URL {
+    return buildAuthorizationUrl(this.found.configuration, {
+      redirect_uri: request.redirectUri,
+      scope: this.#scope,
+      state: request.state,
+      ...(this.#isOpenId && { nonce: request.nonce }),
+      code_challenge: request.codeChallenge,
+      code_challenge_method: 'S256',
+      ...this.#resource,
+    })
+  }
+
+  exchangeCode(response: LoginResponse): Promise<Tokens | Refused> {
+    // What the browser was sent back to is the address that it was given, whatever a proxy made of it.
+    const returned = new URL(response.redirectUri)
+    returned.search = response.callbackUrl.search
+    const checks = {
+      expectedState: response.state,
+      pkceCodeVerifier: response.codeVerifier,
+      ...(this.#isOpenId && { expectedNonce: response.nonce }),
+    }
+    return tokensOf(authorizationCodeGrant(this.found.configuration, returned, checks, this.#resource))
+  }
+
+  refresh(refreshToken: string): Promise<Tokens | Refused> {
+    return tokensOf(refreshTokenGrant(this.found.configuration, refreshToken, this.#resource))
+  }
+
+  authorizeDevice(): Promise<DeviceAuthorization | Refused> {
+    const parameters = { scope: this.#scope, ...this.#resource }
+    return orRefused(
+      initiateDeviceAuthorization(this.found.configuration, parameters).then(envelope => ({
+        interval: pollSeconds,
+        ...envelope,
+      })),
+    )
+  }
+
+  exchangeDeviceCode(deviceCode: string): Promise<Tokens | Refused> {
+    const parameters = { device_code: deviceCode, ...this.#resource }
+    return tokensOf(genericGrantRequest(this.found.configuration, deviceGrant, parameters))
+  }
+
+  /** An ID token must come, and carry the nonce. */
+  get #isOpenId(): boolean {
+    return this.#client.scopes.includes('openid')
+  }
+
+  /** With `offline_access` where there is such a thing, for a refresh token. @see security decision 13 */
+  get #scope(): string {
+    const isOffline = this.found.metadata.scopes_supported?.includes('offline_access')
+    return [...new Set([...this.#client.scopes, ...(isOffline ? ['offline_access'] : [])])].join(' ')
+  }
+
+  /** What the tokens are for; many providers issue opaque ones to who does not say. @see RFC 8707 */
+  get #resource(): Record<string, string> {
+    const { resource } = this.#client
+    return resource === null ? {} : { resource }
+  }
+}
+
+/** An ID token among them has done its work, and is not kept. @see security decision 12 */
+function tokensOf(answer: Promise<TokenEndpointResponse>): Promise<Tokens | Refused> {
+  return orRefused(
+    answer.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>
+      token_type === 'bearer'
+        ? {
+            accessToken: access_token,
+            tokenType: 'Bearer',
+            ...(refresh_token !== undefined && { refreshToken: refresh_token }),
+            ...(expires_in !== undefined && { expiresInSeconds: expires_in }),
+            ...(scope !== undefined && { scope }),
+          }
+        : { refused: notAccepted },
+    ),
+  )
+}
+
+/** Said in the provider's place, where its answer breaks the rules: another state or issuer, a wrong ID token. */
+const notAccepted = 'invalid_response'
+/** With these a provider says that it is out of order. */
+const outOfOrder: readonly string[] = ['server_error', 'temporarily_unavailable']
+/** The library's words for an answer that is none of the protocol's. */
+const notOAuth: readonly (string | undefined)[] = [
+  undefined,
+  'OAUTH_RESPONSE_IS_NOT_CONFORM',
+  'OAUTH_RESPONSE_IS_NOT_JSON',
+  'OAUTH_PARSE_ERROR',
+]
+
+async function orRefused<T>(answer: Promise<T>): Promise<T | Refused> {
+  try {
+    return await answer
+  } catch (error) {
+    return refusal(error)
+  }
+}
+
+/** @throws NoAnswer  the provider is out of order */
+function refusal(error: unknown): Refused {
+  if (error instanceof AuthorizationResponseError) return { refused: plain(error.error) }
+  if (error instanceof ResponseBodyError) {
+    const isBusy = error.status === 429 && error.error !== 'slow_down'
+    if (isBusy || outOfOrder.includes(error.error)) throw new NoAnswer('it says that it is out of order')
+    return { refused: plain(error.error) }
+  }
+  if (!(error instanceof ClientError)) throw error
+  if (error.cause instanceof NoAnswer) throw error.cause
+  if (notOAuth.includes(error.code)) throw new NoAnswer('its answer is not one of OAuth')
+  return { refused: notAccepted }
+}
+
+/** An error code goes on to other places, so it must look like one. */
+function plain(code: string): string {
+  return /^[a-z_]{1,64}$/.test(code) ? code : notAccepted
+}
