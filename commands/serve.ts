@@ -4,7 +4,7 @@ import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import type { LocalConfig, Voice } from '../src/cli/local.ts'
 import { serve } from '../src/cli/serve.ts'
-import { readyLine, welcome } from '../src/cli/welcome.ts'
+import { openWarning, readyLine, welcome } from '../src/cli/welcome.ts'
 
 export default class Serve extends WbCommand {
   static override summary = 'run the runtime here, for this and other programs'
@@ -28,6 +28,8 @@ export default class Serve extends WbCommand {
     const { flags } = await this.parse(Serve)
     if (this.profile.url && flags.url)
       throw new UsageError('serve runs here, and takes no --url', ['wb serve --host ADDRESS'])
+    if (this.profile.asOperator)
+      throw new UsageError('serve answers every caller by the configuration, and takes no --as-operator')
     const { 'https-cert': cert, 'https-key': key } = flags
     const options = {
       host: flags.host,
@@ -38,6 +40,8 @@ export default class Serve extends WbCommand {
     const serving = await serve(this.profile, options, config => this.voice(config, flags.verbose))
     const screen = { ...serving, dataDir: this.profile.dataDir, version: this.config.version }
     this.output.result(this.output.json ? readyLine(screen) : await welcome(screen, this.output.style))
+    const open = await openWarning(screen)
+    if (open) this.output.warn(`  ${this.output.errorStyle.bad('!')} ${open}`)
     for (const warning of serving.config.warnings) this.output.warn(`  ! ${warning}`)
     if (flags.open) (await import('open')).default(`${serving.url}/docs`)
     if (!this.signal.aborted) await once(this.signal, 'abort')

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
-import { locateConfig, readConfig } from '../../src/cli/local.ts'
+import { locateConfig, readConfig, secretProblems } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/output.ts'
 import { strangers } from '../../src/cli/resolve-runtime.ts'
 import { WbError } from '../../src/contract/errors.ts'
@@ -28,9 +28,9 @@ export default class ConfigValidate extends WbCommand {
 
   private async problems(): Promise<Problem[]> {
     try {
-      const { warnings, notBuilt } = await readConfig(this.profile)
-      for (const warning of warnings) this.output.note(`  ! ${warning}`)
-      return [...notBuilt]
+      const local = await readConfig(this.profile)
+      for (const warning of local.warnings) this.output.note(`  ! ${warning}`)
+      return [...local.notBuilt, ...(await secretProblems(local))]
     } catch (error) {
       if (!(error instanceof WbError) || error.code !== 'validation_error') throw error
       const { problems } = error.facts

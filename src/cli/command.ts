@@ -15,6 +15,8 @@ import { type Progress, silent, terminalProgress } from './progress.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
 import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
 import { Session } from './session.ts'
+import { shellWord } from './shell-word.ts'
+import { signingIn } from './signing-in.ts'
 import { take } from './take.ts'
 
 function everywhere(helpValue?: string) {
@@ -39,6 +41,10 @@ const globalFlags = {
   'no-wait': Flags.boolean({ summary: 'leave work that is due to the next process', helpGroup: 'GLOBAL' }),
   'insecure-http': Flags.boolean({
     summary: 'send a key over http:// to another machine',
+    helpGroup: 'GLOBAL',
+  }),
+  'as-operator': Flags.boolean({
+    summary: 'act as the owner of the data directory, in this process',
     helpGroup: 'GLOBAL',
   }),
 }
@@ -84,6 +90,7 @@ export abstract class WbCommand extends Command {
       dataDir: flags['data-dir'],
       config: flags.config,
       insecureHttp: flags['insecure-http'],
+      asOperator: flags['as-operator'],
     })
     this.output = this.#outputFor(flags, this.profile.colour && !flags['no-color'])
     if (process.stderr.isTTY && !isCi() && !flags.quiet)
@@ -157,7 +164,7 @@ export abstract class WbCommand extends Command {
   protected get resolving(): Resolving {
     const { client, profile, argv } = this
     const choose: Resolving['choose'] = (question, choices) => person.choose(question, choices, this.signal)
-    const typed = (...words: string[]) => [this.#spoken, ...words.map(shellWord)].join(' ')
+    const typed = (...words: string[]) => [this.spoken, ...words.map(shellWord)].join(' ')
     return {
       client,
       profile,
@@ -168,7 +175,7 @@ export abstract class WbCommand extends Command {
   }
 
   /** The command as it is typed. */
-  get #spoken(): string {
+  protected get spoken(): string {
     return `wb ${this.id?.replaceAll(':', ' ')}`
   }
 
@@ -201,25 +208,39 @@ export abstract class WbCommand extends Command {
    * Have the person type the name of what will go.
    *
    * @param what  says what goes with it: "knowledge base handbook with 1,204 documents"
-   * @throws UsageError   nobody is there, and `--yes` was not given
-   * @throws Interrupted  another name was typed
+   * @throws UsageError  nobody is there, and `--yes` was not given; or another name was typed
    */
-  protected async confirmDeletion(what: string, name: string, yes: boolean): Promise<void> {
+  protected confirmDeletion(what: string, name: string, yes: boolean): Promise<void> {
+    return this.confirm({ act: `deletes ${what}`, undone: 'nothing was deleted' }, name, yes)
+  }
+
+  /**
+   * Have the person type a name before something is done that cannot be undone.
+   *
+   * @throws UsageError  nobody is there, and `--yes` was not given; or another name was typed
+   */
+  protected async confirm(
+    { act, undone }: { act: string; undone: string },
+    name: string,
+    yes: boolean,
+  ): Promise<void> {
     if (yes) return
-    if (!this.canAsk) throw new UsageError(`this deletes ${what}`, ['add --yes to go on without being asked'])
-    this.output.warn(`  This deletes ${what}.`)
+    if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to go on without being asked'])
+    this.output.warn(`  This ${act}.`)
     const typed = await person.ask(`Type ${name} to go on:`, this.signal)
-    if (typed !== name) throw new UsageError(`"${typed}" is not "${name}"; nothing was deleted`)
+    if (typed !== name) throw new UsageError(`"${typed}" is not "${name}"; ${undone}`)
   }
 
   override async catch(error: Error): Promise<void> {
     this.progress.end()
     process.exitCode = exitStatus(error)
     const report = reportOf(this.signal.aborted && error.name === 'AbortError' ? new Interrupted() : error)
-    if (report.code === 'internal_error' && (await this.session?.isOwn()))
+    const kind = await this.session?.kind()
+    if (report.code === 'internal_error' && kind === 'process')
       report.next = ['This is a defect of wb; run it again with --debug for the details.']
+    if (report.code === 'unauthorized' && kind) report.next = signingIn(this.profile, kind)
     if (report.kind === 'usage' && report.next.length === 0)
-      report.next.push(...flagsMeant(error, Object.keys(this.#flags)), `${this.#spoken} --help`)
+      report.next.push(...flagsMeant(error, Object.keys(this.#flags)), `${this.spoken} --help`)
     if (this.output.json) this.output.trace(reportJson(report))
     else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
     if (this.#debug) this.output.trace(details(error))
@@ -236,11 +257,6 @@ export abstract class WbCommand extends Command {
       this.#stopListening()
     }
   }
-}
-
-/** A word as a shell takes it. */
-function shellWord(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `"${word.replace(/["\\$`]/g, '\\$&')}"`
 }
 
 function details(error: Error): string {

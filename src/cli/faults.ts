@@ -26,4 +26,15 @@ export class Interrupted extends Error {
 /** The command did part of its work; what failed was said when it failed. */
 export class PartlyFailed extends Error {
   override readonly name = 'PartlyFailed'
+
+  /**
+   * @param message  states the fact
+   * @param next     lines to type or to know, one each
+   */
+  constructor(
+    message: string,
+    readonly next: readonly string[] = [],
+  ) {
+    super(message)
+  }
 }

@@ -18,9 +18,34 @@ const dayOne = [
 ]
 
 /** The order in which a person needs the rest; what is not named follows by the alphabet. */
-const order = ['quickstart', 'serve', 'workspaces', 'kb', 'documents', 'api', 'config', 'explain', 'version']
+const order = [
+  'quickstart',
+  'serve',
+  'workspaces',
+  'kb',
+  'documents',
+  'keys',
+  'audit',
+  'api',
+  'config',
+  'explain',
+  'version',
+]
 
-const verbs = ['list', 'create', 'ingest', 'search', 'show', 'chunks', 'update', 'use', 'delete']
+const verbs = [
+  'list',
+  'create',
+  'ingest',
+  'search',
+  'show',
+  'chunks',
+  'update',
+  'use',
+  'rotate',
+  'revoke',
+  'follow',
+  'delete',
+]
 
 const opening = 'wb searches your own documents and answers with passages to cite, on this machine.'
 const widthMax = 100

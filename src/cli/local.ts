@@ -3,6 +3,7 @@ import type { Described } from '../config/describe.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Found } from '../config/find.ts'
 import type { Config } from '../config/schema.ts'
+import { WbError } from '../contract/errors.ts'
 import type { Listening, ListenOptions } from '../http/listen.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
@@ -97,6 +98,18 @@ export async function findLocalServer(dataDir: string): Promise<Announcement | u
 export async function lockDataDir(dataDir: string): Promise<Taken> {
   const { takeServerLock } = await import('../storage/sqlite/server-lock.ts')
   return takeServerLock(dataDir)
+}
+
+/** Secrets of the configuration that lead to nothing or are too short, by key. Reads them, and asks no network. */
+export async function secretProblems({ config, environment }: LocalConfig): Promise<LocalConfig['notBuilt']> {
+  const { authSecrets } = await import('../config/auth-secrets.ts')
+  try {
+    authSecrets(config, environment)
+    return []
+  } catch (error) {
+    if (!(error instanceof WbError)) throw error
+    return error.facts.problems as LocalConfig['notBuilt']
+  }
 }
 
 /** Answer requests to a runtime over the network. */

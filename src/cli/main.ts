@@ -5,11 +5,13 @@ import { UsageError } from './faults.ts'
 import { nearest } from './nearest.ts'
 import { reportLines, reportOf } from './report.ts'
 import { styleFor } from './style.ts'
+import { withoutTokens } from './terminal-text.ts'
 
 /** Topics in the singular, as many type them. */
 const singular: Record<string, string> = {
   workspace: 'workspaces',
   document: 'documents',
+  key: 'keys',
   bases: 'kb',
   base: 'kb',
 }
@@ -26,7 +28,8 @@ export async function main(typed: readonly string[]): Promise<void> {
     await dispatch(await Config.load({ root: packageRoot() }), typed)
   } catch (error) {
     process.exitCode = exitStatus(error)
-    for (const line of reportLines(reportOf(error), styleFor(false))) process.stderr.write(`${line}\n`)
+    for (const line of reportLines(reportOf(error), styleFor(false)))
+      process.stderr.write(`${withoutTokens(line)}\n`)
   }
 }
 

@@ -1,6 +1,15 @@
 import type { Style } from './style.ts'
 import { styleFor } from './style.ts'
-import { displayWidth, harmless, pad, plain, plainJson, plainLine, truncate } from './terminal-text.ts'
+import {
+  displayWidth,
+  harmless,
+  pad,
+  plain,
+  plainJson,
+  plainLine,
+  truncate,
+  withoutTokens,
+} from './terminal-text.ts'
 import { wrapLine, wrapWords } from './wrap.ts'
 
 /** A stream of a terminal or a pipe. */
@@ -22,11 +31,21 @@ export interface OutputOptions {
 /** A value of a table. Times are ISO-8601. */
 export type Cell = string | number | boolean | null | undefined
 
+/** A field of one thing: a value, a time that has passed, or one that is mostly still to come. */
+export type Field = Cell | { time: string | null } | { due: string | null }
+
 /** One column: how its cells are got, and how a terminal shows them. */
 export interface Column<T> {
   of(row: T): Cell
-  /** `free` text gives way when the line is too long; a `time` is told relative to now. Default: `text`. */
-  as?: 'text' | 'free' | 'time' | 'count'
+  /**
+   * `free` text gives way when the line is too long; a `time` is told relative to now, and a `due` one is mostly still
+   * to come. Default: `text`.
+   */
+  as?: 'text' | 'free' | 'time' | 'due' | 'count'
+  /** Cells that it takes at least in a row that is shown alone. */
+  least?: number
+  /** Rows whose cell stands out, as something was refused or failed. */
+  isBad?(row: T): boolean
   /** Shown only in a pipe, as a person does not decide by it. */
   piped?: boolean
 }
@@ -96,9 +115,9 @@ export class Output {
     this.trace(isTTY ? wrapWords(text, columns) : text)
   }
 
-  /** Write to stderr, with its lines as they are. */
+  /** Write to stderr, with its lines as they are, and without tokens: what is shown beside a result ends in logs. */
   trace(text: string): void {
-    this.options.stderr.write(`${harmless(text)}\n`)
+    this.options.stderr.write(`${withoutTokens(harmless(text))}\n`)
   }
 
   /**
@@ -111,6 +130,27 @@ export class Output {
     else this.#rows(rows, list)
   }
 
+  /** One row of a list that goes on: aligned in a terminal, tab-separated in a pipe, a line of JSON with `--json`. */
+  row<T>(row: T, columns: Record<string, Column<T>>): void {
+    const all = Object.values(columns)
+    if (this.json) this.result(plainJson(row))
+    else if (!this.interactive) this.result(all.map(column => raw(column.of(row))).join('\t'))
+    else {
+      const cells = all
+        .filter(({ piped }) => !piped)
+        .map(column => this.#marked(column, row, pad(this.#single(column, row), column.least ?? 0)))
+      this.result(`  ${cells.join(gap)}`.trimEnd())
+    }
+  }
+
+  /** A cell of a row that stays while time goes on: a time is that of the clock. */
+  #single<T>(column: Column<T>, row: T): string {
+    const cell = column.of(row)
+    return column.as === 'time' && !isEmpty(cell)
+      ? new Date(String(cell)).toLocaleTimeString('en-GB')
+      : this.#cell(column, row)
+  }
+
   #rows<T>(rows: readonly T[], list: List<T>): void {
     const columns = Object.entries(list.columns)
     if (this.interactive) for (const line of this.#table(rows, columns)) this.result(line)
@@ -119,20 +159,20 @@ export class Output {
   }
 
   /** One thing: its fields below each other in a terminal and in a pipe, the object with `--json`. */
-  fields(value: unknown, fields: Record<string, Cell | { time: string | null }>): void {
+  fields(value: unknown, fields: Record<string, Field>): void {
     if (this.json) this.value(value)
     else this.#fields(fields)
   }
 
-  #fields(fields: Record<string, Cell | { time: string | null }>): void {
+  #fields(fields: Record<string, Field>): void {
     const shown = Object.entries(fields).filter(
       ([, cell]) => cell !== undefined && cell !== null && cell !== '',
     )
     const width = Math.max(...shown.map(([name]) => displayWidth(name)))
     for (const [name, cell] of shown) {
-      const text = typeof cell === 'object' && cell ? this.#time(cell.time) : plain(String(cell))
-      if (this.interactive) this.#field(pad(name, width), text)
-      else this.result(`${name}\t${plainLine(typeof cell === 'object' && cell ? (cell.time ?? '') : text)}`)
+      const moment = momentOf(cell)
+      if (!this.interactive) this.result(`${name}\t${plainLine(String(moment ? (moment.iso ?? '') : cell))}`)
+      else this.#field(pad(name, width), moment ? this.#moment(moment.as, moment.iso) : plain(String(cell)))
     }
   }
 
@@ -149,16 +189,22 @@ export class Output {
       Math.max(displayWidth(heading), ...cells.map(line => displayWidth(line[index]!))),
     )
     this.#fit(columns, widths)
-    const line = (texts: string[]) =>
+    const line = (texts: string[], mark = (text: string, _index: number) => text) =>
       texts
         .map((text, index) => {
           const side = columns[index]![1].as === 'count' ? 'left' : 'right'
-          return pad(truncate(text, widths[index]!), widths[index]!, side)
+          const filled = pad(truncate(text, widths[index]!), widths[index]!, side)
+          return mark(index === texts.length - 1 ? filled.trimEnd() : filled, index)
         })
         .join(gap)
         .trimEnd()
     yield this.style.dim(`  ${line(columns.map(([heading]) => heading))}`)
-    for (const texts of cells) yield `  ${line(texts)}`
+    for (const [at, texts] of cells.entries())
+      yield `  ${line(texts, (text, index) => this.#marked(columns[index]![1], rows[at]!, text))}`
+  }
+
+  #marked<T>({ isBad }: Column<T>, row: T, text: string): string {
+    return isBad?.(row) ? this.style.bad(text) : text
   }
 
   /** Take what a line is too long from the widest column of free text, and then from any. */
@@ -184,13 +230,19 @@ export class Output {
   #cell<T>(column: Column<T>, row: T): string {
     const cell = column.of(row)
     if (isEmpty(cell)) return '–'
-    if (column.as === 'time') return this.#time(String(cell))
+    if (column.as === 'time' || column.as === 'due') return this.#moment(column.as, String(cell))
     return typeof cell === 'number' ? count(cell) : plainLine(String(cell))
   }
 
-  #time(iso: string | null): string {
-    return iso === null ? '–' : ago(Date.parse(iso), this.options.now())
+  #moment(as: 'time' | 'due', iso: string | null): string {
+    if (iso === null) return '–'
+    return (as === 'time' ? ago : due)(Date.parse(iso), this.options.now())
   }
+}
+
+function momentOf(field: Field): { as: 'time' | 'due'; iso: string | null } | undefined {
+  if (typeof field !== 'object' || field === null) return undefined
+  return 'time' in field ? { as: 'time', iso: field.time } : { as: 'due', iso: field.due }
 }
 
 function raw(cell: Cell): string {
@@ -223,7 +275,23 @@ export function ago(thenMs: number, nowMs: number): string {
   if (Number.isNaN(thenMs)) return '–'
   const passedMs = nowMs - thenMs
   if (passedMs < 1_000) return 'now'
-  const step = steps.find(([, , untilMs]) => passedMs < untilMs)
-  if (!step) return new Date(thenMs).toISOString().slice(0, 10)
-  return `${Math.floor(passedMs / step[0])} ${step[1]} ago`
+  const length = spanOf(passedMs)
+  return length === undefined ? dayOf(thenMs) : `${length} ago`
+}
+
+/** How long until then: "in 3 min"; from 30 days on, the date. What has passed is told as `ago` does. */
+export function due(thenMs: number, nowMs: number): string {
+  const leftMs = thenMs - nowMs
+  if (Number.isNaN(thenMs) || leftMs < 1_000) return ago(thenMs, nowMs)
+  const length = spanOf(leftMs)
+  return length === undefined ? dayOf(thenMs) : `in ${length}`
+}
+
+function spanOf(ms: number): string | undefined {
+  const step = steps.find(([, , untilMs]) => ms < untilMs)
+  return step && `${Math.floor(ms / step[0])} ${step[1]}`
+}
+
+function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
 }

@@ -1,6 +1,6 @@
-import { readFileSync } from 'node:fs'
+import { accessSync, constants, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
-import { join, resolve } from 'node:path'
+import { delimiter, join, resolve } from 'node:path'
 import { isLoopback } from '../base/loopback.ts'
 import { writePrivately } from '../base/private-file.ts'
 import { UsageError } from './faults.ts'
@@ -14,6 +14,7 @@ export interface ProfileFlags {
   dataDir?: string
   config?: string
   insecureHttp?: boolean
+  asOperator?: boolean
 }
 
 /** Where this person's runtime is, and who they are there. */
@@ -22,6 +23,8 @@ export interface Profile {
   readonly url: string | undefined
   /** Sent as a bearer token, unless it was meant for another runtime than the one in use. */
   readonly apiKey: string | undefined
+  /** The person acts as who owns the data directory: in this process, whatever serves it. */
+  readonly asOperator: boolean
   /** Id or name of a workspace, from `--workspace` or `WB_WORKSPACE`. */
   readonly workspace: string | undefined
   readonly dataDir: string
@@ -38,16 +41,18 @@ const directoryName = 'workbase'
  * The profile in force, from flags, then the environment, then the platform's folders. Nothing else of the command
  * line reads the environment.
  *
- * @throws UsageError when an address is not one, or a key would travel in the clear
+ * @throws UsageError when an address is not one, a key is none or would travel in the clear, or an operator is elsewhere
  */
 export function readProfile(flags: ProfileFlags, environment: Environment = process.env): Profile {
   const set = nonEmpty(environment)
   const url = namedUrl(flags, set)
+  if (flags.asOperator && url) throw operatorElsewhere(flags.url ? '--url' : 'WB_URL', url)
   const apiKey = keyFor(url, flags, set)
   if (apiKey && url && !flags.insecureHttp) refuseClearText('WB_API_KEY', url)
   return {
     url,
     apiKey,
+    asOperator: flags.asOperator ?? false,
     workspace: flags.workspace ?? set.WB_WORKSPACE,
     dataDir: resolve(flags.dataDir ?? set.WB_DATA_DIR ?? dataFolder(set)),
     config: { flag: flags.config, variable: set.WB_CONFIG },
@@ -60,6 +65,34 @@ export function readProfile(flags: ProfileFlags, environment: Environment = proc
 export function isCi(environment: Environment = process.env): boolean {
   const { CI } = nonEmpty(environment)
   return CI !== undefined && CI !== 'false'
+}
+
+/** Programs that put their input into the clipboard, and the variable without which they reach none. */
+const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
+  { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },
+  { command: ['xclip', '-selection', 'clipboard'], display: 'DISPLAY' },
+  { command: ['xsel', '--clipboard', '--input'], display: 'DISPLAY' },
+  { command: ['pbcopy'] },
+  { command: ['clip.exe'] },
+]
+
+/** The command line that puts its input into the clipboard of this person; undefined where there is none. */
+export function clipboardCommand(environment: Environment = process.env): readonly string[] | undefined {
+  const set = nonEmpty(environment)
+  const folders = (set.PATH ?? '').split(delimiter).filter(Boolean)
+  return clipboards.find(
+    ({ command: [program], display }) =>
+      (display === undefined || set[display]) && folders.some(folder => isExecutable(join(folder, program))),
+  )?.command
+}
+
+function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /** An empty variable counts as unset. */
@@ -92,7 +125,28 @@ function origin(address: string, name: string): string {
 function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
   const meant = set.WB_URL && origin(set.WB_URL, 'WB_URL')
   const elsewhere = meant && meant !== url && (flags.url !== undefined || flags.dataDir !== undefined)
-  return elsewhere ? undefined : set.WB_API_KEY
+  return elsewhere || set.WB_API_KEY === undefined ? undefined : headerToken(set.WB_API_KEY)
+}
+
+/**
+ * What a header can carry. What is wrong with it is not shown, as it may be most of a secret.
+ *
+ * @throws UsageError  it holds blanks, line breaks or other characters that no token has
+ */
+function headerToken(key: string): string {
+  const token = key.trim()
+  if (/^[\x21-\x7e]+$/.test(token)) return token
+  throw new UsageError('WB_API_KEY holds a character that no key has', [
+    'keys are letters, digits and _: wb_live_…',
+  ])
+}
+
+/** @see design/security 8 */
+function operatorElsewhere(name: string, url: string): UsageError {
+  return new UsageError(`--as-operator works on a data directory in this process, and ${name} names ${url}`, [
+    'nobody is the operator over HTTP; there, WB_API_KEY says who you are',
+    name === 'WB_URL' ? '--data-dir DIR    names a data directory instead' : `leave --url out`,
+  ])
 }
 
 /**

@@ -15,13 +15,16 @@ export interface TypedCall {
 /**
  * Headers from `Name: value` texts.
  *
- * @throws UsageError one has no colon
+ * @throws UsageError one has no colon, or cannot be sent; its value is not shown, as it may be a credential
  */
 export function namedHeaders(headers: readonly string[]): Record<string, string> {
   const pairs = headers.map(header => {
     const at = header.indexOf(':')
-    if (at < 1) throw new UsageError(`the header "${header}" is not "Name: value"`)
-    return [header.slice(0, at).trim().toLowerCase(), header.slice(at + 1).trim()] as const
+    if (at < 1) throw new UsageError('a header is not "Name: value"', ['-H "Accept: text/event-stream"'])
+    const [name, value] = [header.slice(0, at).trim(), header.slice(at + 1).trim()]
+    if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
+      throw new UsageError(`the header ${name.split(/\s/)[0]} holds a character that no header may`)
+    return [name.toLowerCase(), value] as const
   })
   return Object.fromEntries(pairs)
 }

@@ -22,7 +22,7 @@ export function reportOf(error: unknown): Report {
   if (error instanceof Unreachable) return { kind: 'unreachable', message: error.message, next: [error.hint] }
   if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
-  if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [] }
+  if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
   if (isParseError(error)) return { kind: 'usage', message: parseMessage(error), next: [] }
   const message = error instanceof Error ? error.message : String(error)
   const next = ['This is a defect of wb; run it again with --debug for the details.']

@@ -28,13 +28,13 @@ export interface Telling {
 
 /**
  * Find the runtime of a profile: the one that is named, else the `wb serve` of the data directory, else the same
- * runtime in this process, with no port open.
+ * runtime in this process, with no port open. Its operator always works in this process.
  *
  * @see design/security 5, 6, 8
  */
 export async function resolveRuntime(profile: Profile, telling: Telling): Promise<ResolvedRuntime> {
   if (profile.url) return { kind: 'named', baseUrl: profile.url, fetch: network(), ...nothingDue }
-  const server = await findLocalServer(profile.dataDir)
+  const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
   if (server) return { kind: 'server', baseUrl: server.url, fetch: network(server), ...nothingDue }
   return inProcess(profile, telling)
 }
@@ -46,7 +46,11 @@ async function inProcess(profile: Profile, { note, voice }: Telling): Promise<Re
   return {
     kind: 'process',
     baseUrl: inProcessUrl,
-    fetch: (url, request) => runtime.fetch(new Request(url, { ...request, duplex: 'half' } as RequestInit)),
+    fetch: (url, request) =>
+      runtime.fetch(
+        new Request(url, { ...request, duplex: 'half' } as RequestInit),
+        profile.asOperator ? 'operator' : undefined,
+      ),
     settle: ({ signal, progress }) => runtime.settle({ signal, onProgress: step => progress.step(step) }),
     pending: () => runtime.pending(),
     close: () => runtime.close(),

@@ -19,7 +19,7 @@ export class Session {
     this.client = connect({
       baseUrl: '',
       signal,
-      headers: profile.apiKey ? { authorization: `Bearer ${profile.apiKey}` } : {},
+      headers: profile.apiKey && !profile.asOperator ? { authorization: `Bearer ${profile.apiKey}` } : {},
       fetch: async (path, request) => {
         const { baseUrl, fetch } = await this.runtime()
         return fetch(baseUrl + path, request)
@@ -36,10 +36,10 @@ export class Session {
     return this.#runtime
   }
 
-  /** True when the runtime is this process, whose log nobody reads. */
-  async isOwn(): Promise<boolean> {
+  /** Where the runtime is that was talked to; undefined when none was. */
+  async kind(): Promise<ResolvedRuntime['kind'] | undefined> {
     const runtime = await this.#runtime?.catch(() => undefined)
-    return runtime?.kind === 'process'
+    return runtime?.kind
   }
 
   /**

@@ -1,9 +1,9 @@
 import type { Document } from '../contract/documents.ts'
 import type { Embedder, KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import { type Cell, count, counted } from './output.ts'
+import { count, counted, type Field } from './output.ts'
 
-type Fields = Record<string, Cell | { time: string | null }>
+export type Fields = Record<string, Field>
 
 /** The fields of a workspace that a person reads. */
 export function workspaceFields(workspace: Workspace): Fields {

@@ -24,6 +24,11 @@ export function harmless(text: string): string {
   return parts.map((part, at) => (at % 2 === 1 ? part : plain(part))).join('')
 }
 
+/** Text in which API keys are cut behind their public prefix. */
+export function withoutTokens(text: string): string {
+  return text.replace(/\b(wb_live_[a-z0-9]{12}_)[A-Za-z0-9]+/g, '$1…')
+}
+
 /** Plain text on one line. */
 export function plainLine(text: string): string {
   return plain(text).replace(/\s+/g, ' ').trim()

@@ -1,4 +1,5 @@
 import { isLoopback } from '../base/loopback.ts'
+import { anonymousPass, type Runtime } from './local.ts'
 import { counted } from './output.ts'
 import type { Serving } from './serve.ts'
 import type { Style } from './style.ts'
@@ -15,26 +16,68 @@ export function readyLine({ url, dataDir }: Begun): string {
 }
 
 /** The block that a person reads: where it answers, what lies where, who may call, and what to type next. */
-export async function welcome(
-  { url, config, runtime, dataDir, version }: Begun,
-  style: Style,
-): Promise<string> {
-  const ready = await runtime.fetch(new Request('http://localhost/readyz'))
-  const { workspaces } = (await ready.json()) as { workspaces: number }
-  const next = workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"'
+export async function welcome(begun: Begun, style: Style): Promise<string> {
+  const { url, runtime, dataDir, version } = begun
+  const { workspaces } = await asked<{ workspaces: number }>(runtime, '/readyz')
+  const fields = {
+    data: `${dataDir} · ${counted(workspaces, 'workspace')}`,
+    ...(await auth(begun)),
+    reference: `${url}/docs`,
+    'ctrl-c': 'ends it',
+  }
   return [
     `  ${style.strong('Workbase')} ${version}  ${style.strong(url)}`,
-    `  ${style.dim('data')}       ${dataDir} · ${counted(workspaces, 'workspace')}`,
-    `  ${style.dim('callers')}    ${callers(url, config)}`,
-    `  ${style.dim('reference')}  ${url}/docs`,
-    `  ${style.dim('ctrl-c')}     ends it`,
+    ...Object.entries(fields).map(
+      ([name, text]) => `  ${style.dim(name)}${' '.repeat(11 - name.length)}${text}`,
+    ),
     '',
-    `  ${next}    in another terminal`,
+    `  ${await nextLine(begun, workspaces)}    in another terminal`,
   ].join('\n')
 }
 
-function callers(url: string, { config }: Begun['config']): string {
-  const { mode, anonymousPolicy } = config.auth
-  if (mode !== 'disabled' && anonymousPolicy === 'reject') return 'with a credential'
+async function asked<T>(runtime: Runtime, path: string): Promise<T> {
+  return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
+}
+
+/** Who may call, and how they prove who they are. */
+async function auth({ url, config, runtime }: Begun): Promise<Record<string, string>> {
+  const { mode, bootstrapTokenRef, oidc } = config.config.auth
+  const passing = (await anonymousPass(config)) ? anyone(url) : undefined
+  if (mode === 'disabled')
+    return { callers: passing ?? 'nobody: auth.mode is disabled, and anonymous callers are refused' }
+  const { modes } = await asked<{ modes: Record<'apiKey' | 'oidc' | 'login' | 'device', boolean> }>(
+    runtime,
+    '/auth/config',
+  )
+  const proofs = [modes.apiKey && 'an API key', modes.oidc && 'a token of the identity provider'].filter(
+    Boolean,
+  )
+  const ways = [modes.login && 'browsers', modes.device && 'devices'].filter(Boolean)
+  const signIn = ways.length > 0 ? `${ways.join(' and ')} sign in` : 'tokens only'
+  return {
+    callers: `${passing ? `${passing}; ` : ''}with ${proofs.join(' or ')} (auth.mode ${mode})`,
+    ...(modes.oidc && oidc && { provider: `${oidc.issuer} · ${signIn}` }),
+    bootstrap: bootstrapTokenRef === null ? 'no token' : 'token set; each use of it is audited',
+  }
+}
+
+function anyone(url: string): string {
   return isLoopback(new URL(url).hostname) ? 'anyone on this machine' : 'anyone who reaches this address'
+}
+
+async function nextLine({ config }: Begun, workspaces: number): Promise<string> {
+  if (!(await anonymousPass(config)) && config.config.auth.mode !== 'disabled')
+    return 'wb keys create NAME --role admin --as-operator'
+  return workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"'
+}
+
+/** What must not be overlooked: that nobody is asked who they are, where what they change stays. */
+export async function openWarning({ url, config, dataDir }: Begun): Promise<string | undefined> {
+  const { controlPlane, auth } = config.config
+  if (controlPlane.driver === 'memory' || !(await anonymousPass(config))) return undefined
+  const setting =
+    auth.mode === 'disabled'
+      ? 'auth.mode: apiKey and anonymousPolicy: reject'
+      : 'auth.anonymousPolicy: reject'
+  return `${anyone(url)} may read and change everything in ${dataDir} without a credential; ${setting} asks for one`
 }

@@ -1,4 +1,5 @@
 import { WbError } from '../contract/errors.ts'
+import type { Problem } from './checks.ts'
 import type { Environment } from './environment.ts'
 import type { Config } from './schema.ts'
 import { resolveSecret } from './secret-ref.ts'
@@ -11,46 +12,58 @@ export interface AuthSecrets {
   readonly sessionSecrets: readonly string[]
 }
 
-const bootstrapCharsMin = 32
-const sessionBytesMin = 32
+/** How long a secret must be, and how that is counted. */
+interface Least {
+  readonly min: number
+  readonly unit: string
+  measure(secret: string): number
+}
+
+const bootstrapLeast: Least = { min: 32, unit: 'characters', measure: secret => [...secret].length }
+const sessionLeast: Least = { min: 32, unit: 'bytes', measure: secret => Buffer.byteLength(secret) }
+const makeOne = 'Make one with: openssl rand -hex 32'
 
 /**
- * @throws validation_error  a reference leads to nothing, or to a secret that is too short; the message names its key
+ * @throws validation_error  a reference leads to nothing, or to a secret that is too short; `facts.problems` names
+ *                           every such key, the message the first
  * @see specification 2.2
  */
 export function authSecrets({ auth }: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
   const client = auth.oidc?.client
-  const read = (key: string, ref: string | null | undefined) =>
-    ref == null ? undefined : resolved(key, ref, environment)
+  const problems: (Problem & { hint: string })[] = []
+  const read = (key: string, ref: string | null | undefined, least?: Least) => {
+    if (ref == null) return undefined
+    try {
+      const secret = resolveSecret(ref, environment)
+      if (!least || least.measure(secret) >= least.min) return secret
+      problems.push({
+        key,
+        message: `the secret must have at least ${least.min} ${least.unit}`,
+        hint: makeOne,
+      })
+    } catch (error) {
+      if (!(error instanceof WbError)) throw error
+      problems.push({ key, message: error.message, hint: error.hint })
+    }
+    return undefined
+  }
 
-  const bootstrapToken = read('auth.bootstrapTokenRef', auth.bootstrapTokenRef)
-  if (bootstrapToken !== undefined && [...bootstrapToken].length < bootstrapCharsMin)
-    throw tooShort('auth.bootstrapTokenRef', `${bootstrapCharsMin} characters`)
-  const sessionKey = 'auth.oidc.client.sessionSecretRef'
-  const sessionSecrets = [client?.sessionSecretRef ?? []]
-    .flat()
-    .map(ref => resolved(sessionKey, ref, environment))
-  if (sessionSecrets.some(secret => Buffer.byteLength(secret) < sessionBytesMin))
-    throw tooShort(sessionKey, `${sessionBytesMin} bytes`)
-  return {
-    bootstrapToken,
+  const secrets = {
+    bootstrapToken: read('auth.bootstrapTokenRef', auth.bootstrapTokenRef, bootstrapLeast),
     clientSecret: read('auth.oidc.client.clientSecretRef', client?.clientSecretRef),
-    sessionSecrets,
+    sessionSecrets: [client?.sessionSecretRef ?? []]
+      .flat()
+      .map(ref => read('auth.oidc.client.sessionSecretRef', ref, sessionLeast))
+      .filter(secret => secret !== undefined),
   }
+  if (problems.length > 0) throw refusal(problems)
+  return secrets
 }
 
-function resolved(key: string, ref: string, environment: Environment): string {
-  try {
-    return resolveSecret(ref, environment)
-  } catch (error) {
-    if (error instanceof WbError)
-      throw new WbError(error.code, `${key}: ${error.message}`, { hint: error.hint })
-    throw error
-  }
-}
-
-function tooShort(key: string, atLeast: string): WbError {
-  return new WbError('validation_error', `${key}: the secret must have at least ${atLeast}`, {
-    hint: 'Make one with: openssl rand -hex 32',
+function refusal(problems: readonly (Problem & { hint: string })[]): WbError {
+  const [{ key, message, hint }] = problems as [Problem & { hint: string }]
+  return new WbError('validation_error', `${key}: ${message}`, {
+    hint,
+    problems: problems.map(problem => ({ key: problem.key, message: problem.message })),
   })
 }

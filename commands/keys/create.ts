@@ -1,0 +1,51 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { systemClock } from '../../src/base/clock.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { handOver, tokenNotes, verifiesKeys } from '../../src/cli/hand-over.ts'
+import { momentAhead } from '../../src/cli/moment.ts'
+import { tokenFlags } from '../../src/cli/token-flags.ts'
+import { tokenTarget } from '../../src/cli/token-target.ts'
+import { apiKeys } from '../../src/contract/keys.ts'
+import { roles, scopes } from '../../src/contract/scopes.ts'
+
+export default class KeysCreate extends WbCommand {
+  static override summary = 'make a key; its token is printed this once'
+  static override examples = [
+    'wb keys create ci --role viewer --expires 90d',
+    'wb keys create loader --scope write:ingest --write loader.key',
+  ]
+  static override args = {
+    label: Args.string({ required: true, description: 'what the key is for; names it later' }),
+  }
+  static override flags = {
+    role: Flags.option({
+      options: roles,
+      summary: 'what it may do [read and write]',
+      exclusive: ['scope'],
+    })(),
+    scope: Flags.option({
+      options: scopes,
+      multiple: true,
+      summary: 'the same by single scopes; may be given again',
+      helpValue: 'SCOPE',
+    })(),
+    expires: Flags.string({ summary: 'until when: 90d, 2030-01-31', helpValue: 'WHEN' }),
+    principal: Flags.string({ summary: 'who it is under row-level access', helpValue: 'ID' }),
+    ...tokenFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(KeysCreate)
+    const expiresAt = flags.expires && momentAhead('--expires', flags.expires, systemClock.now())
+    const target = tokenTarget(flags)
+    const { workspaceId, name } = await this.workspaceOrDefault()
+    const isVerified = await verifiesKeys(this.client)
+    const { role, scope, principal } = flags
+    const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
+    const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
+    await handOver(target, this.output, minted)
+    const about = { workspace: name, target, url: this.profile.url, isVerified }
+    for (const line of tokenNotes(minted.key, about)) this.output.note(line)
+  }
+}

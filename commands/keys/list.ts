@@ -1,0 +1,26 @@
+import { systemClock } from '../../src/base/clock.ts'
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { keyColumns } from '../../src/cli/key-shown.ts'
+import { apiKeys } from '../../src/contract/keys.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class KeysList extends WbCommand {
+  static override summary = 'list the keys of a workspace, revoked ones included'
+  static override examples = ['wb keys list', 'wb keys list --json | jq -r ".[].prefix"']
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(KeysList)
+    const { workspaceId, name } = await this.workspace()
+    const items = this.client.items(apiKeys.list, {
+      params: { workspaceId },
+      query: { limit: limits.pageMax },
+    })
+    const { rows, total } = await this.take(items, flags.limit)
+    this.output.list(rows, {
+      columns: keyColumns(systemClock.now()),
+      empty: [`no keys in workspace ${name} yet; make the first one:`, '  wb keys create ci --role viewer'],
+      total,
+    })
+  }
+}

@@ -1,0 +1,48 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { systemClock } from '../../src/base/clock.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { findKey } from '../../src/cli/find-key.ts'
+import { handOver, tokenNotes, verifiesKeys } from '../../src/cli/hand-over.ts'
+import { spanSeconds } from '../../src/cli/moment.ts'
+import { tokenFlags } from '../../src/cli/token-flags.ts'
+import { tokenTarget } from '../../src/cli/token-target.ts'
+import { apiKeys } from '../../src/contract/keys.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class KeysRotate extends WbCommand {
+  static override summary = 'make the successor of a key; the old token works on for a while'
+  static override examples = ['wb keys rotate ci', 'wb keys rotate ci --grace 0']
+  static override args = {
+    key: Args.string({ required: true, description: 'label, prefix or id' }),
+  }
+  static override flags = {
+    grace: Flags.string({ summary: 'for how long the old token works on; 0 ends it now [24h]' }),
+    ...tokenFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(KeysRotate)
+    const graceSeconds =
+      flags.grace === undefined ? undefined : spanSeconds('--grace', flags.grace, limits.keyGraceSeconds)
+    const target = tokenTarget(flags)
+    const workspace = await this.workspace()
+    const naming = { spoken: this.spoken, nowMs: systemClock.now() }
+    const { workspaceId, keyId } = await findKey(this.resolving, workspace, args.key, naming)
+    const isVerified = await verifiesKeys(this.client)
+    const minted = await this.client.call(apiKeys.rotate, {
+      params: { workspaceId, keyId },
+      body: { graceSeconds },
+    })
+    await handOver(target, this.output, minted)
+    const about = { workspace: workspace.name, target, url: this.profile.url, isVerified }
+    for (const line of tokenNotes(minted.key, about)) this.output.note(line)
+    this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous)}`)
+  }
+}
+
+/** When the old token ends. */
+function ending({ revokedAt, expiresAt }: { revokedAt: string | null; expiresAt: string | null }): string {
+  if (revokedAt !== null) return 'has ended'
+  return expiresAt === null ? 'works until it is revoked' : `works until ${expiresAt}`
+}

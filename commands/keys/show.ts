@@ -1,0 +1,21 @@
+import * as Args from '@oclif/core/args'
+import { systemClock } from '../../src/base/clock.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { findKey } from '../../src/cli/find-key.ts'
+import { keyFields } from '../../src/cli/key-shown.ts'
+
+export default class KeysShow extends WbCommand {
+  static override summary = 'show a key: what it may do, and when it was last used'
+  static override examples = ['wb keys show ci', 'wb keys show ci --json']
+  static override args = {
+    key: Args.string({ required: true, description: 'label, prefix or id' }),
+  }
+
+  async run() {
+    const { args } = await this.parse(KeysShow)
+    const nowMs = systemClock.now()
+    const workspace = await this.workspace()
+    const key = await findKey(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
+    this.output.fields(key, keyFields(key, nowMs))
+  }
+}

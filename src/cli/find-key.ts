@@ -1,0 +1,66 @@
+import { WbError } from '../contract/errors.ts'
+import { type ApiKey, apiKeys } from '../contract/keys.ts'
+import { limits } from '../contract/limits.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { UsageError } from './faults.ts'
+import { keyState } from './key-shown.ts'
+import { nearest } from './nearest.ts'
+import { everything, isId, type Resolving } from './resolve.ts'
+import { plainLine } from './terminal-text.ts'
+
+const candidatesShown = 8
+const token = /^wb_live_([a-z0-9]{12})_/
+
+/**
+ * A key by label, id or prefix. Of keys with one label, the one that works is meant.
+ *
+ * @param spoken  the command as it is typed, to tell how each of several candidates is named
+ * @throws WbError api_key_not_found  with what was probably meant
+ * @throws UsageError                 several could be meant, or a token was typed
+ */
+export async function findKey(
+  { client }: Pick<Resolving, 'client'>,
+  { workspaceId, name }: Workspace,
+  wanted: string,
+  { spoken, nowMs }: { spoken: string; nowMs: number },
+): Promise<ApiKey> {
+  const prefix = token.exec(wanted)?.[1]
+  if (prefix)
+    throw new UsageError('a token is a secret, and no name', [
+      `${spoken} ${prefix}    names the key of that token`,
+    ])
+  const params = { workspaceId }
+  if (isId(wanted)) return client.call(apiKeys.show, { params: { ...params, keyId: wanted } })
+  const all = await everything(client.items(apiKeys.list, { params, query: { limit: limits.pageMax } }))
+  const matches = all.filter(key => key.prefix === wanted || key.label === wanted)
+  const working = matches.filter(key => keyState(key, nowMs) === 'active')
+  const [meant, ...others] = working.length > 0 ? working : matches
+  if (!meant) throw notFound(wanted, name, all)
+  if (others.length > 0) throw ambiguous(wanted, [meant, ...others], spoken)
+  return meant
+}
+
+function notFound(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {
+  const close = nearest(
+    wanted,
+    all.map(({ label }) => label),
+  )
+  return new WbError('api_key_not_found', `no key in workspace ${workspace} is named "${wanted}"`, {
+    next: [...(close ? [`did you mean ${close}?`] : []), 'wb keys list'],
+  })
+}
+
+function ambiguous(wanted: string, keys: readonly ApiKey[], spoken: string): UsageError {
+  const shown = keys
+    .slice(0, candidatesShown)
+    .map(key => `${spoken} ${key.prefix}    made ${key.createdAt}${endOf(key)}`)
+  return new UsageError(
+    `${keys.length} keys are named "${plainLine(wanted)}"; name one by its prefix`,
+    keys.length > candidatesShown ? [...shown, 'wb keys list'] : shown,
+  )
+}
+
+function endOf({ revokedAt, expiresAt }: ApiKey): string {
+  if (revokedAt) return `, revoked ${revokedAt}`
+  return expiresAt ? `, until ${expiresAt}` : ''
+}

@@ -1,0 +1,69 @@
+import type { Client } from '../client/client.ts'
+import { auth } from '../contract/auth.ts'
+import { WbError } from '../contract/errors.ts'
+import type { ApiKey } from '../contract/keys.ts'
+import { PartlyFailed } from './faults.ts'
+import { keyWords } from './key-words.ts'
+import type { Output } from './output.ts'
+import { shellWord } from './shell-word.ts'
+import { plainJson, plainLine } from './terminal-text.ts'
+import { codeOf, type TokenTarget } from './token-target.ts'
+
+/** A key and its token, as the API answers them. */
+interface Minted {
+  readonly plaintext: string
+  readonly key: ApiKey
+}
+
+/**
+ * Put the token of a key where it belongs, once.
+ *
+ * @throws PartlyFailed  it did not arrive; the key is there
+ */
+export async function handOver(target: TokenTarget, output: Output, minted: Minted): Promise<void> {
+  const { plaintext, ...rest } = minted
+  const { keyId, label } = minted.key
+  try {
+    await target.put(output.json && target.kind === 'stdout' ? plainJson(minted) : plainLine(plaintext))
+  } catch (error) {
+    throw new PartlyFailed(
+      `key ${plainLine(label)} was made, and its token did not arrive ${target.place} (${codeOf(error)})`,
+      [`wb keys revoke ${keyId} --yes    then make another`],
+    )
+  }
+  if (output.json && target.kind !== 'stdout') output.value(rest)
+}
+
+/** What a person is told of a token that they now have: where it is, what it may do, until when, and how it is used. */
+export function tokenNotes(
+  { label, scopes, expiresAt }: ApiKey,
+  about: { workspace: string; target: TokenTarget; url: string | undefined; isVerified: boolean },
+): string[] {
+  const { may, mayNot } = keyWords(scopes)
+  const { target } = about
+  const token = target.kind === 'file' ? `$(cat ${shellWord(target.place)})` : '…'
+  const runtime = about.url ? `WB_URL=${about.url} ` : ''
+  const where =
+    target.kind === 'stdout'
+      ? 'its token is shown this once'
+      : `its token is ${target.kind === 'file' ? 'in ' : ''}${target.place}`
+  return [
+    `  key ${plainLine(label)} of workspace ${plainLine(about.workspace)}; ${where}`,
+    `    may      ${may.join('; ')}`,
+    ...(mayNot.length > 0 ? [`    may not  ${mayNot.join('; ')}`] : []),
+    `    until    ${expiresAt ?? 'it is revoked'}`,
+    `    use      ${runtime}WB_API_KEY=${token} wb kb list`,
+    ...(about.isVerified ? [] : ['  ! this runtime looks at no keys; it does with auth.mode apiKey or any']),
+  ]
+}
+
+/** Whether a runtime looks at keys at all; one that does not say so is taken to. */
+export async function verifiesKeys(client: Client): Promise<boolean> {
+  try {
+    const { modes } = await client.call(auth.config, {})
+    return modes.apiKey
+  } catch (error) {
+    if (error instanceof WbError) return true
+    throw error
+  }
+}
