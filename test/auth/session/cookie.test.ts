@@ -1,0 +1,197 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { SessionCookies, type StoredSession } from '../../../src/auth/session/cookie.ts'
+import { cookieValues } from '../../../src/auth/session/cookie-header.ts'
+import { Seal } from '../../../src/auth/session/seal.ts'
+
+const seal = new Seal(['session-secret-of-a-test-of-32-bytes'])
+const origin = 'http://localhost:8787'
+const cookies = new SessionCookies({ seal, name: 'wb_session' })
+
+/** Text that does not repeat, as compression is nobody's promise here. */
+function token(chars: number): string {
+  return Array.from({ length: chars }, (_, at) => ((at * 7919) % 36).toString(36)).join('')
+}
+
+function session(accessChars: number, refreshChars = 20): StoredSession {
+  return {
+    accessToken: token(accessChars),
+    subject: 'alice',
+    issuedAt: 1_800_000_000,
+    refreshToken: token(refreshChars),
+  }
+}
+
+/** The `Cookie` header that a browser would send after these `Set-Cookie` lines. */
+function sent(lines: readonly string[]): string {
+  return lines
+    .filter(line => !line.includes('Max-Age=0'))
+    .map(line => line.slice(0, line.indexOf(';')))
+    .join('; ')
+}
+
+function written(stored: StoredSession, from = cookies, at = origin): string {
+  return sent(from.write({ origin: at, cookies: null }, stored, 60))
+}
+
+describe('the session cookie', () => {
+  test('S2.5-01 S2.5-02 S2.5-03 S2.5-05 S2.5-06: its line, whole', () => {
+    const [line, ...more] = cookies.write({ origin, cookies: null }, session(800), 3_599)
+    expect(more).toEqual([])
+    expect(line).toMatch(
+      /^wb_session=v2\.[\w-]{16}\.[\w-]+\.[\w-]{22}; Path=\/; Max-Age=3599; HttpOnly; SameSite=Lax$/,
+    )
+  })
+
+  test.each([
+    ['http://localhost', false],
+    ['https://wb.example', true],
+    ['HTTPS://wb.example', true],
+    ['httpsx://wb.example', false],
+  ])('S2.5-04: Secure on %s: %s', (at, secure) => {
+    const site = { origin: at, cookies: null }
+    for (const line of [...cookies.write(site, session(9_000), 60), ...cookies.clear(site)])
+      expect(line.endsWith('; Secure')).toBe(secure)
+  })
+
+  test('S2.5-08 S2.5-09 S5.7-17: holds the access token verbatim, and the refresh token when there is one', () => {
+    const whole = session(900)
+    const { refreshToken: _, ...without } = whole
+    expect(cookies.read({ origin, cookies: written(whole) })).toEqual(whole)
+    expect(cookies.read({ origin, cookies: written(without) })).toEqual(without)
+  })
+
+  test('security 12: any session that fits is read back from at most five cookies of 3,500 bytes', () => {
+    fc.assert(
+      fc.property(
+        fc.integer({ min: 1, max: 10_000 }),
+        fc.integer({ min: 1, max: 600 }),
+        (access, refresh) => {
+          const lines = cookies.write({ origin, cookies: null }, session(access, refresh), 86_400)
+          expect(lines.length).toBeLessThanOrEqual(5)
+          for (const line of lines) expect(Buffer.byteLength(line)).toBeLessThanOrEqual(3_500)
+          expect(cookies.read({ origin, cookies: sent(lines) })).toEqual(session(access, refresh))
+        },
+      ),
+    )
+  })
+
+  test.each(['__Host-wb', '__Secure-wb_session', 'x', 'n'.repeat(300)])(
+    'the name %s is used everywhere',
+    name => {
+      const named = new SessionCookies({ seal, name })
+      const lines = named.write({ origin: 'https://wb.example', cookies: null }, session(6_000), 60)
+      expect(lines.length).toBeGreaterThan(1)
+      expect(lines.every(line => line.startsWith(name) && line.includes('; Path=/;'))).toBe(true)
+      for (const line of lines) expect(line.length).toBeLessThanOrEqual(3_500)
+      expect(named.read({ origin: 'https://wb.example', cookies: sent(lines) })).toEqual(session(6_000))
+    },
+  )
+
+  test('security 12: over 14 KB the refresh token is dropped', () => {
+    const stored = session(9_000, 4_000)
+    const { refreshToken: _, ...lasting } = stored
+    expect(cookies.read({ origin, cookies: written(stored) })).toEqual(lasting)
+  })
+
+  test('security 12: too large without it is session_too_large, 502', () => {
+    expect(() => cookies.write({ origin, cookies: null }, session(14_000), 60)).toThrow(
+      expect.objectContaining({ code: 'session_too_large', status: 502 }),
+    )
+    const named = new SessionCookies({ seal, name: 'n'.repeat(4_000) })
+    expect(() => named.write({ origin, cookies: null }, session(10), 60)).toThrow(
+      expect.objectContaining({ code: 'session_too_large' }),
+    )
+  })
+
+  test('security 12: of another name, another origin or another secret it is no session', () => {
+    const header = written(session(100))
+    const renamed = header.replaceAll('wb_session', 'other')
+    const elsewhere = new SessionCookies({ seal: new Seal(['x'.repeat(32)]), name: 'wb_session' })
+    expect(new SessionCookies({ seal, name: 'other' }).read({ origin, cookies: renamed })).toBeUndefined()
+    expect(cookies.read({ origin: 'http://localhost:8788', cookies: header })).toBeUndefined()
+    expect(elsewhere.read({ origin, cookies: header })).toBeUndefined()
+  })
+
+  test('security 12: doubled, missing, swapped, foreign and surplus pieces are no session', () => {
+    const pieces = written(session(9_000)).split('; ')
+    const [base, one, two, three] = pieces as [string, string, string, string]
+    expect(pieces.length).toBeGreaterThan(3)
+    const [, foreign] = written(session(9_000)).split('; ') as [string, string]
+    const headers = [
+      [],
+      [base],
+      [one, two, three],
+      pieces.slice(0, -1),
+      [base, ...pieces.slice(2)],
+      [...pieces, base],
+      [...pieces, one],
+      [...pieces, 'wb_session=', 'wb_session.1='],
+      [base, foreign, ...pieces.slice(2)],
+      [base, one.replace('.1=', '.2='), two.replace('.2=', '.1='), ...pieces.slice(3)],
+      [...pieces, 'wb_session.4=AAAA'],
+    ]
+    expect(cookies.read({ origin, cookies: pieces.join('; ') })).toEqual(session(9_000))
+    for (const header of headers)
+      expect(
+        cookies.read({ origin, cookies: header.join('; ') }),
+        header.join(';').slice(0, 80),
+      ).toBeUndefined()
+    const single = written(session(10))
+    expect(cookies.read({ origin, cookies: `${single}; ${single}` })).toBeUndefined()
+  })
+
+  test('S2.5-07: truncated or with a bit flipped at any byte it is no session', () => {
+    const header = written(session(200))
+    const value = header.slice('wb_session='.length)
+    for (let at = 0; at < value.length; at++) {
+      expect(cookies.read({ origin, cookies: `wb_session=${value.slice(0, at)}` })).toBeUndefined()
+      for (let bit = 0; bit < 8; bit++) {
+        const flipped = String.fromCharCode(value.charCodeAt(at) ^ (1 << bit))
+        const changed = value.slice(0, at) + flipped + value.slice(at + 1)
+        // A browser or a proxy would cut a `;`, and blanks at the end, off; what is left must not open either.
+        if (changed.trim() !== value)
+          expect(cookies.read({ origin, cookies: `wb_session=${changed}` })).toBeUndefined()
+      }
+    }
+  })
+
+  test('any header at all is read without an exception', () => {
+    const odd = fc.string({ unit: fc.constantFrom(...'wb_session=;.1 v2\u0000"é') })
+    fc.assert(
+      fc.property(fc.oneof(fc.string(), odd), header => {
+        expect(cookies.read({ origin, cookies: header })).toBeUndefined()
+      }),
+    )
+    expect(cookies.read({ origin, cookies: null })).toBeUndefined()
+  })
+
+  test('S3-16: clearing ends the first piece, and all that came', () => {
+    const header = `wb_session.3=x; other=1; ${written(session(6_000))}`
+    const cleared = cookies.clear({ origin, cookies: header })
+    expect(cleared).toEqual(
+      ['wb_session', 'wb_session.1', 'wb_session.2', 'wb_session.3'].map(
+        name => `${name}=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax`,
+      ),
+    )
+    expect(cookies.clear({ origin, cookies: null })).toEqual([cleared[0]])
+  })
+
+  test('a smaller session clears the pieces that it leaves over', () => {
+    const before = written(session(9_000))
+    const lines = cookies.write({ origin, cookies: before }, session(3_000), 60)
+    const names = lines.map(line => [line.slice(0, line.indexOf('=')), line.includes('Max-Age=0')])
+    expect(names).toEqual([
+      ['wb_session', false],
+      ['wb_session.1', false],
+      ['wb_session.2', true],
+      ['wb_session.3', true],
+    ])
+  })
+})
+
+test('cookies of one name are all found, and no others', () => {
+  const header = 'a=1; ab=2;a=3 ;a; a=;xa=4; a=b=c'
+  expect(cookieValues(header, 'a')).toEqual(['1', '3', '', 'b=c'])
+  expect(cookieValues(null, 'a')).toEqual([])
+})

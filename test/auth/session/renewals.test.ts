@@ -1,0 +1,95 @@
+import { describe, expect, test } from 'vitest'
+import { SharedRenewals } from '../../../src/auth/session/renewals.ts'
+import { TestClock } from '../../harness/runtime.ts'
+
+interface Outcome {
+  readonly key: string
+  readonly lifetimeSeconds?: number
+}
+
+function stage() {
+  const clock = new TestClock()
+  const renewals = new SharedRenewals<Outcome>({
+    clock,
+    keyOf: ({ key }) => key,
+    lifetimeSeconds: outcome => outcome.lifetimeSeconds,
+  })
+  const asked: string[] = []
+  const renew = (key: string, outcome: Outcome) =>
+    renewals.once(key, async () => {
+      asked.push(key)
+      return outcome
+    })
+  return { clock, renewals, asked, renew }
+}
+
+describe('renewals that several askers share', () => {
+  test('who asks at once gets one outcome', async () => {
+    const { renewals } = stage()
+    let runs = 0
+    const renew = async () => {
+      runs++
+      return { key: 'b' }
+    }
+    const [one, other] = await Promise.all([renewals.once('a', renew), renewals.once('a', renew)])
+    expect(one).toBe(other)
+    expect(runs).toBe(1)
+  })
+
+  test('who asks within 30 seconds gets it too, and after that nobody', async () => {
+    const { clock, asked, renew } = stage()
+    const outcome = await renew('a', { key: 'b' })
+    clock.advance(30_000)
+    expect(await renew('a', { key: 'c' })).toBe(outcome)
+    clock.advance(1)
+    expect(await renew('a', { key: 'd' })).toEqual({ key: 'd' })
+    expect(asked).toEqual(['a', 'a'])
+  })
+
+  test('an outcome that ends sooner is kept for as long only, and one that has ended not at all', async () => {
+    const { clock, asked, renew } = stage()
+    await renew('a', { key: 'b', lifetimeSeconds: 10 })
+    clock.advance(10_000)
+    await renew('a', { key: 'x' })
+    clock.advance(1)
+    await renew('a', { key: 'c', lifetimeSeconds: 0 })
+    await renew('a', { key: 'd' })
+    expect(asked).toEqual(['a', 'a', 'a'])
+  })
+
+  test('who asks late gets the last outcome in a row, or the one that is on its way', async () => {
+    const { renewals, renew } = stage()
+    await renew('a', { key: 'b' })
+    const last = await renew('b', { key: 'c' })
+    expect(await renew('a', { key: 'x' })).toBe(last)
+    let finish = (_: Outcome) => {}
+    const running = renewals.once('c', () => new Promise(resolve => (finish = resolve)))
+    const late = renew('a', { key: 'x' })
+    finish({ key: 'd' })
+    expect(await late).toBe(await running)
+  })
+
+  test('what failed is told to all who wait, and not kept', async () => {
+    const { renewals, renew } = stage()
+    const fail = () => Promise.reject(new Error('no'))
+    const both = await Promise.allSettled([renewals.once('a', fail), renewals.once('a', fail)])
+    expect(both.map(({ status }) => status)).toEqual(['rejected', 'rejected'])
+    expect(await renew('a', { key: 'b' })).toEqual({ key: 'b' })
+  })
+
+  test('an outcome that is nothing new is not kept', async () => {
+    const { asked, renew } = stage()
+    await renew('a', { key: 'a' })
+    await renew('a', { key: 'a' })
+    expect(asked).toEqual(['a', 'a'])
+  })
+
+  test('outcomes that lead back to each other are an end', async () => {
+    const { asked, renew } = stage()
+    await Promise.all([renew('a', { key: 'b' }), renew('b', { key: 'a' })])
+    expect(await renew('a', { key: 'c' })).toEqual(
+      expect.objectContaining({ key: expect.stringMatching(/[ab]/) }),
+    )
+    expect(asked).toEqual(['a', 'b'])
+  })
+})
