@@ -1,11 +1,38 @@
+import { createHash, timingSafeEqual } from 'node:crypto'
 import type { AuditTrail } from '../access/audit.ts'
+import { type AuthContext, type Subject, verifiedAs } from '../access/subject.ts'
 import type { Presented, Verified, Verifier } from './authenticate.ts'
 
-/** The operator's own token. @see specification 5.2.5 */
-export class BootstrapVerifier implements Verifier {
-  constructor(readonly parts: { token: string; mode: 'apiKey' | 'oidc' | 'any'; audit: AuditTrail }) {}
+const subject: Subject = {
+  id: 'bootstrap',
+  label: 'bootstrap operator',
+  type: 'bootstrap',
+  workspaceScopes: null,
+  scopes: null,
+  role: null,
+  principalId: null,
+  grantSpanMs: null,
+}
 
-  verify(_token: string, _presented: Presented): Promise<Verified> | undefined {
-    throw new Error('not written')
+/** The operator's own token, of any form; every use of it is recorded. @see specification 5.2.5 */
+export class BootstrapVerifier implements Verifier {
+  readonly #digest: Buffer
+  readonly #auth: AuthContext
+
+  constructor(readonly parts: { token: string; mode: 'apiKey' | 'oidc' | 'any'; audit: AuditTrail }) {
+    this.#digest = digestOf(parts.token)
+    this.#auth = verifiedAs(parts.mode, subject)
   }
+
+  verify(token: string, { requestId }: Presented): Promise<Verified> | undefined {
+    if (!timingSafeEqual(digestOf(token), this.#digest)) return undefined
+    const details = { scheme: 'bootstrap' }
+    this.parts.audit.note({ auth: this.#auth, requestId }, { action: 'auth.bootstrap_use', details })
+    return Promise.resolve({ subject, expiresAtSeconds: null })
+  }
+}
+
+/** Digests are of one length, so that a comparison tells nothing of the token's. */
+function digestOf(token: string): Buffer {
+  return createHash('sha256').update(token).digest()
 }

@@ -37,6 +37,19 @@ export function randomHex(sizeBytes: number): string {
   return randomBytes(sizeBytes).toString('hex')
 }
 
+const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
+/** Bytes from here on would make the first letters likelier than the others. */
+const fairBytes = 256 - (256 % letters.length)
+
+/** Random letters `[a-z0-9]`, all equally likely: 5.17 bits each. Fit for secrets. */
+export function randomLetters(count: number): string {
+  let text = ''
+  while (text.length < count)
+    for (const byte of randomBytes(count - text.length))
+      if (byte < fairBytes) text += letters[byte % letters.length]
+  return text
+}
+
 /** Lower-case hex SHA-256 of the UTF-8 bytes. */
 export function sha256(text: string): string {
   return createHash('sha256').update(text, 'utf8').digest('hex')

@@ -34,6 +34,7 @@ const owners: Record<string, readonly string[]> = {
   openai: ['src/models/'],
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
+  'lru-cache': ['src/auth/'],
   undici: ['src/models/'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],

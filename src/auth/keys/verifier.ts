@@ -1,16 +1,86 @@
+import type { Subject } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
+import { WbError } from '../../contract/errors.ts'
 import type { RowStore } from '../../storage/rows.ts'
+import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 import type { Presented, Verified, Verifier } from '../authenticate.ts'
+import { LastUsed } from './last-used.ts'
+import { type Claim, Proofs } from './proofs.ts'
+import { principalOf, scopesOf } from './row.ts'
+import { digestOfNone, prefixOf } from './token.ts'
 
-/** Verifies API keys. @see specification 5.2, security decision 10 */
+/**
+ * Verifies API keys. The row is read for every request, so that a revocation holds for the next one in every process;
+ * only what a token was found to be is remembered.
+ *
+ * @see specification 5.2, security decision 10
+ */
 export class ApiKeyVerifier implements Verifier {
-  constructor(readonly parts: { rows: RowStore; clock: Clock; log: Log }) {}
+  readonly #proofs = new Proofs()
+  readonly #lastUsed: LastUsed
+  /** Stands for the row that an unknown prefix does not have. */
+  readonly #none = { workspaceId: '', keyId: '', digest: digestOfNone() }
 
-  verify(_token: string, _presented: Presented): Promise<Verified> | undefined {
-    throw new Error('not written')
+  constructor(readonly parts: { rows: RowStore; clock: Clock; log: Log }) {
+    this.#lastUsed = new LastUsed(parts)
+  }
+
+  verify(token: string, { address }: Presented): Promise<Verified> | undefined {
+    const prefix = prefixOf(token)
+    return prefix === undefined ? undefined : this.#verify({ token, address }, prefix)
   }
 
   /** Keep what is known of when keys were last used. */
-  async close(): Promise<void> {}
+  async close(): Promise<void> {
+    await this.#lastUsed.close()
+  }
+
+  async #verify(claim: Claim, prefix: string): Promise<Verified> {
+    const row = (await this.#provenRow(claim)) ?? (await this.#proveRow(claim, prefix))
+    if (!row) throw new WbError('unauthorized', 'the token is not valid')
+    // Said only here, to who holds the right secret.
+    if (row.revokedAt !== null) throw new WbError('unauthorized', 'the key was revoked')
+    if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.parts.clock.now())
+      throw new WbError('unauthorized', 'the key has expired')
+    this.#lastUsed.note(row)
+    return { subject: subjectOf(row), expiresAtSeconds: null }
+  }
+
+  /** The row of a token that was found to be right, as it now is. */
+  async #provenRow({ token }: Claim): Promise<ApiKeyRow | undefined> {
+    const proven = this.#proofs.proven(token)
+    if (!proven) return undefined
+    const stored = await this.parts.rows.get(tables.apiKeys, [proven.workspaceId, proven.keyId])
+    if (stored?.row.digest === proven.digest) return stored.row
+    this.#proofs.forget(token)
+    return undefined
+  }
+
+  /** The same for any token: a prefix that nobody has costs what a wrong secret costs. */
+  async #proveRow(claim: Claim, prefix: string): Promise<ApiKeyRow | undefined> {
+    const found = await this.parts.rows.list(tables.apiKeys, {
+      index: 'byPrefix',
+      prefix: [prefix],
+      limit: 1,
+    })
+    const { workspaceId, keyId, digest } = found[0]?.row ?? this.#none
+    const isRight = await this.#proofs.prove(claim, { workspaceId, keyId, digest })
+    // Read again: the turn may have been long in coming.
+    return isRight ? this.#provenRow(claim) : undefined
+  }
+}
+
+function subjectOf(row: ApiKeyRow): Subject {
+  const { workspaceId, keyId, label, createdAt, expiresAt } = row
+  return {
+    id: keyId,
+    label,
+    type: 'apiKey',
+    workspaceScopes: [workspaceId],
+    scopes: scopesOf(row),
+    role: null,
+    principalId: principalOf(row),
+    grantSpanMs: expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt),
+  }
 }

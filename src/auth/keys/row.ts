@@ -1,0 +1,38 @@
+import type { ApiKey } from '../../contract/keys.ts'
+import { roleOf, type Scope, scopesOfRole } from '../../contract/scopes.ts'
+import type { ApiKeyRow } from '../../storage/tables.ts'
+
+/** What a key may do; one from before there were scopes reads and writes. @see specification 2.3 */
+export function scopesOf({ scopes }: ApiKeyRow): readonly Scope[] {
+  return scopes ?? scopesOfRole.editor
+}
+
+/** Who a key is under row-level access. @see contract: who an API key is */
+export function principalOf({ principalId, keyId }: ApiKeyRow): string {
+  return principalId ?? keyId
+}
+
+/** How long a key was made to last, in milliseconds; null is for ever. */
+export function spanOf({ spanMs, createdAt, expiresAt }: ApiKeyRow): number | null {
+  if (spanMs !== undefined) return spanMs
+  return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt)
+}
+
+/** A key as its workspace sees it: without the digest. */
+export function shown(row: ApiKeyRow): ApiKey {
+  const { workspaceId, keyId, prefix, label, createdAt, lastUsedAt, revokedAt, expiresAt } = row
+  const scopes = [...scopesOf(row)]
+  return {
+    workspaceId,
+    keyId,
+    prefix,
+    label,
+    role: roleOf(scopes),
+    scopes,
+    principalId: row.principalId ?? null,
+    createdAt,
+    lastUsedAt,
+    revokedAt,
+    expiresAt,
+  }
+}
