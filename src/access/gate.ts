@@ -1,14 +1,14 @@
-import type { Access } from '../contract/access.ts'
-import { type ErrorCode, WbError } from '../contract/errors.ts'
+import type { Access, WorkspaceAccess } from '../contract/access.ts'
+import { WbError } from '../contract/errors.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { Caller } from './caller.ts'
-import type { AuthContext, Subject } from './subject.ts'
+import type { Subject } from './subject.ts'
 
 export type Decision =
   | { readonly allow: true }
   | {
       readonly allow: false
-      readonly code: ErrorCode
+      readonly code: 'unauthorized' | 'forbidden'
       readonly message: string
       readonly requiredScope?: Scope
     }
@@ -21,37 +21,61 @@ export interface Demand {
 }
 
 const allowed: Decision = { allow: true }
-
-/**
- * Whether a caller may do what a rule guards. The only place where scopes are compared.
- *
- * @see specification 5.4, 5.5
- */
-export function decide(
-  { rule, workspaceId, changed = [] }: Demand,
-  { auth }: Pick<Caller, 'auth'>,
-): Decision {
-  if (rule.kind === 'open') return allowed
-  const { subject } = auth
-  if (!subject) return decideAnonymous(rule, auth)
-  if ((rule.kind === 'platform' || rule.kind === 'operator') && subject.workspaceScopes)
-    return forbidden('this operation is for subjects of the whole runtime')
-  if (workspaceId && subject.workspaceScopes && !subject.workspaceScopes.includes(workspaceId))
-    return forbidden('authenticated subject has no access to this workspace')
-  if (rule.kind !== 'needs') return allowed
-  if (!holds(subject.scopes, rule.scope) && !(rule.or && holds(subject.scopes, rule.or)))
-    return missing(rule.scope)
-  if (rule.raise && changed.includes(rule.raise.when.field) && !holds(subject.scopes, rule.raise.scope))
-    return missing(rule.raise.scope)
-  return allowed
+const stranger: Decision = {
+  allow: false,
+  code: 'unauthorized',
+  message: 'this route needs a signed-in caller',
 }
 
-/** Who is not known passes every gate, where such callers pass at all; but has no self to ask after. */
-function decideAnonymous(rule: Access, auth: AuthContext): Decision {
-  const isStranger = rule.kind === 'signedIn' || (rule.kind === 'operator' && auth.mode !== 'disabled')
-  return isStranger
-    ? { allow: false, code: 'unauthorized', message: 'this route needs a signed-in caller' }
-    : allowed
+/**
+ * Whether a caller may do what a rule guards. The only place where scopes are compared with rules.
+ *
+ * A caller without a subject is one whom the auth step let pass unasked: it passes every gate, but has no self to ask
+ * after, and is not the operator of a runtime that asks others.
+ *
+ * @throws Error  a rule for workspaces stands outside of one, or the other way round: a defect
+ * @see specification 5.4, 5.5
+ */
+export function decide(demand: Demand, { auth }: Pick<Caller, 'auth'>): Decision {
+  const { rule } = demand
+  const { subject } = auth
+  if (isOfWorkspace(rule) !== (demand.workspaceId !== undefined))
+    throw new Error(`the rule '${rule.kind}' does not fit the place that it guards`)
+  switch (rule.kind) {
+    case 'open':
+    case 'anyCaller':
+      return allowed
+    case 'signedIn':
+      return subject ? allowed : stranger
+    case 'platform':
+      return subject ? ofWholeRuntime(subject) : allowed
+    case 'operator':
+      if (subject) return ofWholeRuntime(subject)
+      return auth.mode === 'disabled' ? allowed : stranger
+    default:
+      return subject ? inWorkspace(subject, rule, demand) : allowed
+  }
+}
+
+function isOfWorkspace(rule: Access): rule is WorkspaceAccess {
+  return rule.kind === 'member' || rule.kind === 'needs'
+}
+
+/** @see specification 4.2, 5.4 */
+function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
+  return workspaceScopes ? forbidden('this operation is for subjects of the whole runtime') : allowed
+}
+
+/** Reach before scope: who may not enter a workspace learns nothing of what its routes need. @see specification 5.5.1 */
+function inWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, changed }: Demand): Decision {
+  const { workspaceScopes, scopes } = subject
+  if (workspaceScopes && !workspaceScopes.includes(workspaceId!))
+    return forbidden('authenticated subject has no access to this workspace')
+  if (rule.kind === 'member') return allowed
+  const { scope, or, raise } = rule
+  if (!holds(scopes, scope) && !(or && holds(scopes, or))) return missing(scope)
+  if (raise && changed?.includes(raise.when.field) && !holds(scopes, raise.scope)) return missing(raise.scope)
+  return allowed
 }
 
 function forbidden(message: string, requiredScope?: Scope): Decision {

@@ -23,25 +23,32 @@ export interface Session {
   readonly canRefresh: boolean
 }
 
-declare const brand: unique symbol
-
-/** What the auth step says of a request; made in this file only. @see specification 2.1 */
-export interface AuthContext {
-  readonly mode: 'disabled' | 'apiKey' | 'oidc' | 'any'
+/** What is said of requests, and by this file only: the class is not exported, and a copy of an instance is none. */
+class Context {
+  declare protected readonly brand: true
   /** A verifier matched the presented token. */
   readonly authenticated: boolean
   /** No token was presented, or nothing is verified, and that was allowed. */
   readonly anonymous: boolean
-  readonly subject: Subject | null
-  readonly session: Session
-  readonly [brand]: true
+
+  constructor(
+    readonly mode: 'disabled' | 'apiKey' | 'oidc' | 'any',
+    readonly subject: Subject | null,
+    readonly session: Session,
+  ) {
+    this.authenticated = subject !== null
+    this.anonymous = subject === null
+  }
 }
+
+/** What the auth step says of a request. @see specification 2.1 */
+export type AuthContext = Context
 
 const noSession: Session = { expiresAtSeconds: null, canRefresh: false }
 
 /** A caller that nobody asked who it is. */
 export function anonymousIn(mode: AuthContext['mode']): AuthContext {
-  return { mode, authenticated: false, anonymous: true, subject: null, session: noSession } as AuthContext
+  return new Context(mode, null, noSession)
 }
 
 /** A caller that a verifier vouches for. */
@@ -50,12 +57,13 @@ export function verifiedAs(
   subject: Subject,
   session: Session = noSession,
 ): AuthContext {
-  return { mode, authenticated: true, anonymous: false, subject, session } as AuthContext
+  return new Context(mode, subject, session)
 }
 
 /** The same caller with another role: what it may do in one workspace. */
 export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
-  return auth.subject ? { ...auth, subject: { ...auth.subject, role, scopes } } : auth
+  const { mode, subject, session } = auth
+  return subject ? new Context(mode, { ...subject, role, scopes }, session) : auth
 }
 
 /**

@@ -15,8 +15,16 @@ export type ParamNames<P extends string> = P extends `${string}:${infer N}/${inf
 
 type KnownPath<P extends string> = [ParamNames<P>] extends [ParamName] ? P : never
 
+/** Where the workspaces are, and below: no route there can be `open`. @see specification 1 */
+type Guarded = `/api/v1/workspaces${string}`
+
 /** Below a workspace only workspace rules exist, elsewhere only root rules. */
-type AccessFor<P extends string> = 'workspaceId' extends ParamNames<P> ? WorkspaceAccess : RootAccess
+type AccessFor<P extends string> =
+  'workspaceId' extends ParamNames<P>
+    ? WorkspaceAccess
+    : P extends Guarded
+      ? Exclude<RootAccess, { kind: 'open' }>
+      : RootAccess
 
 /** A JSON body. `strict` refuses unknown fields, `lenient` ignores and names them. */
 export interface JsonBody<S extends z.ZodType = z.ZodType> {

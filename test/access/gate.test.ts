@@ -1,9 +1,19 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/access/caller.ts'
-import { type Demand, decide, holds } from '../../src/access/gate.ts'
+import { type Demand, decide, holds, pass, ungrantable } from '../../src/access/gate.ts'
 import { anonymousIn, type Subject, verifiedAs } from '../../src/access/subject.ts'
-import { type Access, anyCaller, member, needs, open, platform } from '../../src/contract/access.ts'
+import {
+  type Access,
+  anyCaller,
+  changes,
+  member,
+  needs,
+  open,
+  operator,
+  platform,
+  signedIn,
+} from '../../src/contract/access.ts'
 import { type Scope, scopes } from '../../src/contract/scopes.ts'
 
 const scope = fc.constantFrom(...scopes)
@@ -68,9 +78,9 @@ function as(fields: Partial<Subject>): Pick<Caller, 'auth'> {
   return { auth: verifiedAs('apiKey', subject) }
 }
 
-const signedIn: Access = { kind: 'signedIn' }
 const callers = {
   anonymous: { auth: anonymousIn('apiKey') },
+  open: { auth: anonymousIn('disabled') },
   unscoped: as({ workspaceScopes: null, scopes: null }),
   reader: as({ scopes: ['read'] }),
   writer: as({ scopes: ['write'] }),
@@ -82,51 +92,56 @@ const callers = {
 type Name = keyof typeof callers
 
 const yes = 'yes'
+const unknown = 'this route needs a signed-in caller'
 const reach = 'authenticated subject has no access to this workspace'
 const runtime = 'this operation is for subjects of the whole runtime'
 const lacks = (missing: string) => `authenticated subject is missing required scope '${missing}'`
+const outside = { stranger: reach, nowhere: reach }
 
 /** Who passes which rule; of the others, why not. */
 const table: [rule: string, demand: Demand, answers: Record<Name, string>][] = [
   ['open', { rule: open, workspaceId: undefined }, everyone(yes)],
   ['anyCaller', { rule: anyCaller, workspaceId: undefined }, everyone(yes)],
   [
-    'signedIn',
+    'S4.3-08 signedIn',
     { rule: signedIn, workspaceId: undefined },
-    { ...everyone(yes), anonymous: 'this route needs a signed-in caller' },
+    { ...everyone(yes), anonymous: unknown, open: unknown },
   ],
   [
-    'platform',
+    'S4.2-04 S4.2-05 S5.4-02 S5.4-03: platform',
     { rule: platform, workspaceId: undefined },
-    { ...everyone(runtime), anonymous: yes, unscoped: yes },
+    { ...everyone(runtime), anonymous: yes, open: yes, unscoped: yes },
   ],
   [
-    'member',
+    'decision 17: operator',
+    { rule: operator, workspaceId: undefined },
+    { ...everyone(runtime), anonymous: unknown, open: yes, unscoped: yes },
+  ],
+  [
+    'S5.4-01 S5.4-02 S5.4-03: member',
     { rule: member('read:content'), workspaceId: here },
-    { ...everyone(yes), stranger: reach, nowhere: reach },
+    { ...everyone(yes), ...outside },
   ],
   [
-    'needs write:ingest',
+    'S5.5-16: needs write:ingest',
     { rule: needs('write:ingest'), workspaceId: here },
-    {
-      ...everyone(yes),
-      reader: lacks('write:ingest'),
-      bare: lacks('write:ingest'),
-      stranger: reach,
-      nowhere: reach,
-    },
+    { ...everyone(yes), reader: lacks('write:ingest'), bare: lacks('write:ingest'), ...outside },
   ],
   [
-    'needs write',
+    'S4.2-07: needs write',
     { rule: needs('write'), workspaceId: here },
     {
       ...everyone(yes),
       reader: lacks('write'),
       ingester: lacks('write'),
       bare: lacks('write'),
-      stranger: reach,
-      nowhere: reach,
+      ...outside,
     },
+  ],
+  [
+    'needs write:kb, or write:ingest instead',
+    { rule: needs('write:kb').orElse('write:ingest'), workspaceId: here },
+    { ...everyone(yes), reader: lacks('write:kb'), bare: lacks('write:kb'), ...outside },
   ],
 ]
 
@@ -134,17 +149,18 @@ function everyone(answer: string): Record<Name, string> {
   return Object.fromEntries(Object.keys(callers).map(name => [name, answer])) as Record<Name, string>
 }
 
+const raisedRule = needs('write').and(changes('rlacEnabled'), 'manage:access')
+
 describe('decide', () => {
   test.each(table)('%s', (_, demand, answers) => {
     for (const [name, answer] of Object.entries(answers)) {
       const decision = decide(demand, callers[name as Name])
       expect(decision.allow ? yes : decision.message, name).toBe(answer)
-      if (!decision.allow)
-        expect(decision.code).toBe(answer.includes('signed-in') ? 'unauthorized' : 'forbidden')
+      if (!decision.allow) expect(decision.code).toBe(answer === unknown ? 'unauthorized' : 'forbidden')
     }
   })
 
-  test('S5.4-04: reach is decided before scope, so that a stranger learns nothing of what a route needs', () => {
+  test('S5.4-04 S5.5-03: reach is decided before scope, so that a stranger learns nothing of what a route needs', () => {
     const decision = decide(
       { rule: needs('manage:keys'), workspaceId: here },
       as({ workspaceScopes: [elsewhere] }),
@@ -152,17 +168,103 @@ describe('decide', () => {
     expect(decision).toEqual({ allow: false, code: 'forbidden', message: reach })
   })
 
-  test('a missing scope is named for the audit', () => {
+  test('S6-05: a missing scope is named for the audit', () => {
     expect(decide({ rule: needs('write:kb'), workspaceId: here }, callers.ingester)).toMatchObject({
       requiredScope: 'write:kb',
     })
   })
 
-  test('S2.4-18: whoever holds all scopes everywhere passes every rule', () => {
+  test.each<[changed: string[], held: Scope[], missing: Scope | null]>([
+    [[], ['write'], null],
+    [['name'], ['write'], null],
+    [['rlacEnabled'], ['write'], 'manage:access'],
+    [['name', 'rlacEnabled'], ['write', 'manage:keys'], 'manage:access'],
+    [['rlacEnabled'], ['write', 'manage:access'], null],
+    [['rlacEnabled'], ['write', 'manage'], null],
+    [['rlacEnabled'], ['manage'], 'write'],
+  ])('S4.2-08: to change %j with %j lacks %j', (changed, scopes, missing) => {
+    const decision = decide({ rule: raisedRule, workspaceId: here, changed }, as({ scopes }))
+    expect(decision.allow ? null : decision.requiredScope).toBe(missing)
+  })
+
+  test('S2.4-18 S5.5-02: whoever holds all scopes everywhere passes every rule', () => {
     const rules = fc.oneof(
-      fc.constantFrom<Access>(open, anyCaller, signedIn, platform, member(null)),
+      fc.constantFrom<Access>(member(null), raisedRule),
       scope.map(one => needs(one)),
     )
-    fc.assert(fc.property(rules, rule => decide({ rule, workspaceId: here }, callers.unscoped).allow))
+    fc.assert(
+      fc.property(rules, rule => {
+        const demand = { rule, workspaceId: here, changed: ['rlacEnabled'] }
+        return decide(demand, callers.unscoped).allow && decide(demand, callers.anonymous).allow
+      }),
+    )
+  })
+
+  test('no list of scopes and no role makes up for a workspace out of reach', () => {
+    const rules = fc.oneof(
+      fc.constantFrom<Access>(member(null)),
+      scope.map(one => needs(one)),
+    )
+    fc.assert(
+      fc.property(rules, fc.option(held), (rule, scopes) => {
+        const caller = as({ workspaceScopes: [elsewhere], scopes })
+        return !decide({ rule, workspaceId: here }, caller).allow
+      }),
+    )
+  })
+
+  test('a rule that does not fit its place lets nobody in', () => {
+    const misplaced: Demand[] = [
+      ...[open, anyCaller, signedIn, platform, operator].map(rule => ({ rule, workspaceId: here })),
+      ...[member(null), needs('write')].map(rule => ({ rule, workspaceId: undefined })),
+    ]
+    for (const demand of misplaced)
+      for (const caller of Object.values(callers))
+        expect(() => decide(demand, caller)).toThrow('does not fit')
+  })
+})
+
+describe('pass', () => {
+  test('says what decide decides, as a refusal', () => {
+    const demand = { rule: needs('write:kb'), workspaceId: here }
+    expect(pass(demand, callers.writer)).toBeUndefined()
+    expect(() => pass(demand, callers.reader)).toThrow(
+      expect.objectContaining({ code: 'forbidden', facts: { requiredScope: 'write:kb' } }),
+    )
+    expect(() => pass({ rule: signedIn, workspaceId: undefined }, callers.open)).toThrow(
+      expect.objectContaining({ code: 'unauthorized' }),
+    )
+  })
+})
+
+describe('decision 7: ungrantable', () => {
+  const subjectOf = (held: readonly Scope[] | null) => as({ scopes: held }).auth.subject
+
+  test('nobody, and who holds all or the coarse manage, may pass on everything', () => {
+    for (const subject of [null, subjectOf(null), subjectOf(['manage'])])
+      expect(ungrantable(subject, scopes)).toBeUndefined()
+  })
+
+  test('any other passes on what it holds, and the first that it does not hold is named', () => {
+    fc.assert(
+      fc.property(held, held, (own, wanted) => {
+        fc.pre(!own.includes('manage'))
+        const first = wanted.find(
+          one => !holds(own, one) && !(one === 'tools:invoke' && own.includes('write')),
+        )
+        return ungrantable(subjectOf(own), wanted) === first
+      }),
+    )
+  })
+
+  test.each<[own: Scope[], wanted: Scope[], refused: Scope | undefined]>([
+    [['manage:keys'], ['read'], 'read'],
+    [['manage:keys'], ['manage:keys'], undefined],
+    [['manage:keys'], ['manage'], 'manage'],
+    [['manage:keys', 'write'], ['write:ingest', 'write', 'tools:invoke'], undefined],
+    [['manage:keys', 'write:ingest'], ['tools:invoke'], 'tools:invoke'],
+    [['manage:keys', 'write:ingest'], ['write:ingest', 'write'], 'write'],
+  ])('%j passes on %j: refused is %j', (own, wanted, refused) => {
+    expect(ungrantable(subjectOf(own), wanted)).toBe(refused)
   })
 })

@@ -34,7 +34,7 @@ const owners: Record<string, readonly string[]> = {
   openai: ['src/models/'],
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
-  'lru-cache': ['src/auth/'],
+  'lru-cache': ['src/auth/', 'src/http/'],
   undici: ['src/models/'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],
@@ -47,6 +47,7 @@ const owners: Record<string, readonly string[]> = {
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/process\.env\b/, ['src/config/', 'src/cli/profile.ts']],
   [/\bas Visibility\b/, ['src/access/visibility.ts']],
+  [/\bas AuthContext\b/, ['src/access/subject.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
 ]
 

@@ -1,0 +1,95 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { holds } from '../../src/access/gate.ts'
+import {
+  inOrder,
+  type Role,
+  roleOf,
+  roles,
+  type Scope,
+  scopes,
+  scopesOfRole,
+} from '../../src/contract/scopes.ts'
+
+const list = fc.array(fc.constantFrom(...scopes))
+
+test('S2.4-01: the scopes are exactly these, in this order', () => {
+  expect(scopes).toEqual([
+    'read',
+    'read:content',
+    'read:chat',
+    'read:audit',
+    'write',
+    'write:ingest',
+    'write:kb',
+    'write:services',
+    'write:agents',
+    'manage',
+    'manage:keys',
+    'manage:access',
+    'manage:workspace',
+    'tools:invoke',
+  ])
+})
+
+describe('roles', () => {
+  test('S2.4-02: each role is a whole set of tiers, and each holds what the one before it holds', () => {
+    expect(scopesOfRole).toEqual({
+      viewer: ['read'],
+      editor: ['read', 'write'],
+      admin: ['read', 'write', 'manage'],
+    })
+    expect(roles).toEqual(['viewer', 'editor', 'admin'])
+  })
+
+  test.each<[role: Role, tiers: string[]]>([
+    ['viewer', ['read']],
+    ['editor', ['read', 'write']],
+    ['admin', ['read', 'write', 'manage']],
+  ])('S5.6-01: what a %s holds is what its tiers hold, and never tools:invoke', (role, tiers) => {
+    for (const scope of scopes)
+      expect(holds(scopesOfRole[role], scope), scope).toBe(tiers.includes(scope.split(':')[0]!))
+  })
+
+  test('S2.6-06: a role is told when the set is exactly that of a role, whatever its order', () => {
+    fc.assert(
+      fc.property(list, held => {
+        const set = new Set<Scope>(held)
+        const role = roles.find(
+          one => scopesOfRole[one].length === set.size && scopesOfRole[one].every(scope => set.has(scope)),
+        )
+        return roleOf(held) === (role ?? null)
+      }),
+    )
+    for (const role of roles) expect(roleOf([...scopesOfRole[role]].reverse())).toBe(role)
+  })
+
+  test.each<[held: Scope[]]>([
+    [[]],
+    [['write']],
+    [['manage']],
+    [['read', 'manage']],
+    [['read', 'read:content']],
+    [['read', 'write', 'tools:invoke']],
+    [['read:content', 'read:chat', 'read:audit']],
+  ])('S2.6-06: %j is no role', held => {
+    expect(roleOf(held)).toBeNull()
+  })
+})
+
+describe('inOrder', () => {
+  test('S2.4-01: the same scopes once each, in canonical order; nothing is folded or expanded', () => {
+    fc.assert(
+      fc.property(list, held => {
+        const ordered = inOrder(held)
+        const places = ordered.map(scope => scopes.indexOf(scope))
+        expect(new Set(ordered)).toEqual(new Set(held))
+        expect(places).toEqual([...new Set(places)].sort((a, b) => a - b))
+      }),
+    )
+  })
+
+  test('a tier beside its own fine grant stays two', () => {
+    expect(inOrder(['write:kb', 'write', 'write:kb'])).toEqual(['write', 'write:kb'])
+  })
+})

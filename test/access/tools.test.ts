@@ -1,0 +1,83 @@
+import { describe, expect, test } from 'vitest'
+import { decide } from '../../src/access/gate.ts'
+import { anonymousIn, verifiedAs } from '../../src/access/subject.ts'
+import type { WorkspaceAccess } from '../../src/contract/access.ts'
+import type { Scope } from '../../src/contract/scopes.ts'
+import { externalToolAccess, mcpToolAccess } from '../../src/contract/tool-access.ts'
+
+const here = '11111111-1111-4111-8111-111111111111'
+
+function isLetIn(rule: WorkspaceAccess, scopes: Scope[] | null): boolean {
+  const subject = {
+    id: 's',
+    label: null,
+    type: 'apiKey',
+    role: null,
+    principalId: null,
+    grantSpanMs: null,
+  } as const
+  const auth = verifiedAs('apiKey', { ...subject, workspaceScopes: [here], scopes })
+  return decide({ rule, workspaceId: here }, { auth }).allow
+}
+
+const mcp = Object.entries(mcpToolAccess)
+const changing: Readonly<Record<string, Scope>> = {
+  ingest_text: 'write:ingest',
+  delete_document: 'write:ingest',
+  create_knowledge_base: 'write:kb',
+  delete_knowledge_base: 'write:kb',
+}
+
+describe('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the MCP tool gate', () => {
+  test.each(mcp.filter(([tool]) => tool in changing))('%s needs its fine scope', (tool, rule) => {
+    const scope = changing[tool]!
+    expect(isLetIn(rule, [scope])).toBe(true)
+    expect(isLetIn(rule, ['write'])).toBe(true)
+    const others: Scope[] = ['write:ingest', 'write:kb']
+    expect(
+      isLetIn(rule, ['read', 'manage', 'tools:invoke', ...others.filter(other => other !== scope)]),
+    ).toBe(false)
+  })
+
+  test.each(mcp.filter(([tool]) => !(tool in changing)))(
+    '%s asks for no more than the workspace',
+    (_tool, rule) => {
+      expect(isLetIn(rule, ['write:kb'])).toBe(true)
+      expect(isLetIn(rule, [])).toBe(true)
+    },
+  )
+})
+
+describe('S5.5-26 S5.5-27 S5.5-28: the gate of external tools', () => {
+  test.each<[held: Scope[] | null, expected: boolean]>([
+    [['tools:invoke'], true],
+    [['write'], true],
+    [['read', 'write'], true],
+    [null, true],
+    [['read'], false],
+    [['manage'], false],
+    [['write:ingest', 'write:kb', 'write:services', 'write:agents'], false],
+  ])('with %j: %j', (held, expected) => {
+    expect(isLetIn(externalToolAccess, held)).toBe(expected)
+  })
+
+  test('who lacks both is told of tools:invoke', () => {
+    const auth = verifiedAs('apiKey', {
+      id: 's',
+      label: null,
+      type: 'apiKey',
+      workspaceScopes: [here],
+      scopes: ['read'],
+      role: null,
+      principalId: null,
+      grantSpanMs: null,
+    })
+    const decision = decide({ rule: externalToolAccess, workspaceId: here }, { auth })
+    expect(decision).toMatchObject({ allow: false, requiredScope: 'tools:invoke' })
+  })
+
+  test('S5.5-01: a caller whom nobody asks passes', () => {
+    const auth = anonymousIn('apiKey')
+    expect(decide({ rule: externalToolAccess, workspaceId: here }, { auth }).allow).toBe(true)
+  })
+})
