@@ -20,10 +20,10 @@ import { SignInTrail } from './trail.ts'
 export interface SignInParts {
   readonly client: NonNullable<NonNullable<Config['auth']['oidc']>['client']>
   readonly provider: IdentityProvider
-  readonly verifier: JwtVerifier
+  readonly verifier: Pick<JwtVerifier, 'check'>
   readonly cookies: SessionCookies
   readonly seal: Seal
-  readonly audit: AuditTrail
+  readonly audit: Pick<AuditTrail, 'require' | 'note'>
   readonly clock: Clock
 }
 

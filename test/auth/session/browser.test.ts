@@ -1,0 +1,380 @@
+import { createHash } from 'node:crypto'
+import { describe, expect, test } from 'vitest'
+import { clients } from '../../harness/identity-provider.ts'
+import { codeOf, LaterClock, secrets, site, stage, stand } from './stage.ts'
+
+const tokenPath = '/token'
+
+describe('signing a browser in', () => {
+  test('S3-06 S4.3-06 S5.7-01 S5.7-02 S5.7-04: login sends it to the provider with PKCE', async () => {
+    const { provider, opened } = await stage()
+    const first = await opened.send('GET /auth/login')
+    const second = await opened.send('GET /auth/login')
+    expect(first.status).toBe(302)
+    expect(first.headers.get('cache-control')).toBe('no-store')
+    const url = new URL(first.headers.get('location')!)
+    expect(url.origin + url.pathname).toBe(`${provider.issuer}/auth`)
+    expect(Object.fromEntries(url.searchParams)).toMatchObject({
+      response_type: 'code',
+      client_id: clients.public.id,
+      redirect_uri: `${site}/auth/callback`,
+      code_challenge_method: 'S256',
+      state: expect.stringMatching(/^[\w-]{43}$/),
+      nonce: expect.stringMatching(/^[\w-]{43}$/),
+      code_challenge: expect.stringMatching(/^[\w-]{43}$/),
+    })
+    expect(url.searchParams.get('scope')).toMatch(/\bopenid\b.*\bprofile\b.*\bemail\b/)
+    const other = new URL(second.headers.get('location')!)
+    for (const name of ['state', 'nonce', 'code_challenge'])
+      expect(other.searchParams.get(name)).not.toBe(url.searchParams.get(name))
+  })
+
+  test('security 12: login binds itself to the browser by a short-lived cookie for the callback alone', async () => {
+    const { opened } = await stage()
+    const [line, ...more] = (await opened.send('GET /auth/login')).headers.getSetCookie()
+    expect(more).toEqual([])
+    expect(line).toMatch(
+      /^wb_session_login_[\w-]{12}=[\w-]{43}; Path=\/auth\/callback; Max-Age=600; HttpOnly; SameSite=Lax$/,
+    )
+  })
+
+  test('S3-08 S4.3-07 S5.7-06 S5.7-08 S2.2-26: callback exchanges code and verifier, sets the cookie, and goes on', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    const line = await alice.comeBack({ after: '/workspaces?tab=1#top' })
+    const answer = await alice.send(line)
+    expect([answer.status, answer.text]).toEqual([302, ''])
+    expect(answer.headers.get('location')).toBe('/workspaces?tab=1#top')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    const [session, binding, ...more] = answer.headers.getSetCookie()
+    expect(session).toMatch(
+      /^wb_session=v2\.[\w-]{16}\.[\w-]+\.[\w-]{22}; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax$/,
+    )
+    expect(binding).toMatch(/^wb_session_login_[\w-]{12}=; Path=\/auth\/callback; Max-Age=0;/)
+    expect(more).toEqual([])
+
+    const exchange = provider.asked.find(({ path }) => path === tokenPath)!
+    expect(exchange.form.get('grant_type')).toBe('authorization_code')
+    expect(exchange.form.get('client_secret')).toBeNull()
+    expect(exchange.authorization).toBeUndefined()
+    const verifier = exchange.form.get('code_verifier')!
+    expect(Buffer.from(verifier, 'base64url')).toHaveLength(32)
+    const begun = provider.asked.filter(({ path }) => path === '/auth')
+    expect(begun).toHaveLength(1)
+    expect(createHash('sha256').update(verifier).digest('base64url')).toMatch(/^[\w-]{43}$/)
+    expect(await me(alice)).toMatchObject({ id: 'alice', type: 'oidc' })
+  })
+
+  test('a confidential client shows its secret to the provider and to nobody else', async () => {
+    const { browser, provider } = await stage({
+      environment: { CLIENT: clients.confidential.secret },
+      client: { clientId: clients.confidential.id, clientSecretRef: 'env:CLIENT' },
+    })
+    const alice = browser()
+    const answer = await alice.signIn()
+    expect(answer.status).toBe(302)
+    const [exchange] = provider.asked.filter(({ path }) => path === tokenPath)
+    expect(exchange!.authorization ?? exchange!.form.get('client_secret')).toBeTruthy()
+    expect(JSON.stringify([...answer.headers])).not.toContain(clients.confidential.secret)
+  })
+
+  test('S2.2-27 S2.2-28 S2.2-30 S2.2-31: paths, scopes and the name of the cookie are configured', async () => {
+    const { opened } = await stage({
+      runtime: { publicOrigin: 'https://wb.example' },
+      client: {
+        redirectPath: '/behind/a/proxy/auth/callback',
+        scopes: ['openid', 'groups'],
+        sessionCookieName: '__Host-wb',
+      },
+    })
+    const answer = await opened.send('GET /auth/login')
+    const query = new URL(answer.headers.get('location')!).searchParams
+    expect(query.get('redirect_uri')).toBe('https://wb.example/behind/a/proxy/auth/callback')
+    expect(query.get('scope')?.split(' ')).toEqual(expect.arrayContaining(['openid', 'groups']))
+    expect(query.get('scope')).not.toMatch(/profile|email/)
+    const [line] = answer.headers.getSetCookie()
+    expect(line).toMatch(/^__Host-wb_login_[\w-]{12}=[\w-]{43}; Path=\/; .*; Secure$/)
+  })
+
+  test('S2.2-27: an absolute redirect path is used as it stands', async () => {
+    const { opened } = await stage({ client: { redirectPath: 'https://wb.example/back' } })
+    const answer = await opened.send('GET /auth/login')
+    const query = new URL(answer.headers.get('location')!).searchParams
+    expect(query.get('redirect_uri')).toBe('https://wb.example/back')
+    expect(answer.headers.getSetCookie()[0]).toContain('; Path=/back;')
+  })
+
+  test('two tabs sign in at the same time', async () => {
+    const { browser } = await stage()
+    const alice = browser()
+    const lines = [await alice.comeBack({ after: '/one' }), await alice.comeBack({ after: '/two' })]
+    for (const [at, target] of ['/one', '/two'].entries()) {
+      const answer = await alice.send(lines[at]!)
+      expect([answer.status, answer.headers.get('location')]).toEqual([302, target])
+    }
+  })
+
+  test('S5.7-10 S5.7-11: it goes to / instead of to another origin', async () => {
+    const { browser } = await stage()
+    for (const after of ['https://evil.example/', '//evil.example', '/%2f%2fevil.example', '/\\evil.example'])
+      expect((await browser().signIn({ after })).headers.get('location')).toBe('/')
+  })
+
+  test('S3-09 S3-10 S5.7-05: a replayed or unknown state is refused, and nothing is set', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    const line = await alice.comeBack()
+    expect((await alice.send(line)).status).toBe(302)
+    const before = provider.count(tokenPath)
+    for (const again of [line, 'GET /auth/callback?code=x&state=unknown']) {
+      const answer = await alice.send(again)
+      expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_state'])
+      expect(answer.headers.getSetCookie()).toEqual([])
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    }
+    expect(provider.count(tokenPath)).toBe(before)
+    expect(await me(alice)).toMatchObject({ id: 'alice' })
+  })
+
+  test('S3-07 S5.7-03 S8-11: after ten minutes it is too late', async () => {
+    const clock = new LaterClock()
+    const { browser } = await stage({ clock, provider: { accessTokenSeconds: 3_600 } })
+    const [early, late] = [browser(), browser()]
+    const lines = [await early.comeBack(), await late.comeBack()]
+    clock.offsetMs = 9.5 * 60_000
+    expect((await early.send(lines[0]!)).status).toBe(302)
+    clock.offsetMs = 10 * 60_000 + 1_000
+    const answer = await late.send(lines[1]!)
+    expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_state'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+  })
+
+  test('what the provider says no with is told, and what it may not say is not', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    const denied = await alice.signIn({ deny: true })
+    expect([denied.status, codeOf(denied)]).toEqual([400, 'access_denied'])
+    for (const [query, code] of [
+      ['error=login_required&state=x', 'login_required'],
+      ['error=toString', 'invalid_callback'],
+      ['error=', 'invalid_callback'],
+      ['error=unauthorized', 'invalid_callback'],
+      ['code=x', 'invalid_callback'],
+      ['state=x', 'invalid_callback'],
+      ['code=&state=', 'invalid_callback'],
+      ['', 'invalid_callback'],
+    ]) {
+      const answer = await alice.send(`GET /auth/callback?${query}&error_description=%3Cb%3E`)
+      expect([answer.status, codeOf(answer)], query).toEqual([400, code])
+      expect(answer.text).not.toContain('<b>')
+      expect(answer.headers.getSetCookie()).toEqual([])
+    }
+    expect(provider.count(tokenPath)).toBe(0)
+  })
+
+  test('S5.7-06: a refused exchange is token_exchange_failed, and no cookie is set', async () => {
+    const { browser } = await stage()
+    const alice = browser()
+    const line = await alice.comeBack()
+    const answer = await alice.send(line.replace(/code=[^&]*/, 'code=wrong'))
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'token_exchange_failed'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+    expect(answer.text).not.toContain('invalid_grant')
+  })
+
+  test('S5.7-07: a token that the API would not accept makes no session', async () => {
+    const { browser } = await stage({ oidc: { audience: 'https://someone-else.example' } })
+    const answer = await browser().signIn()
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'token_validation_failed'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+  })
+
+  test('an unreachable provider is 503, and nothing is set', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    const line = await alice.comeBack()
+    stand(provider, ({ path }) => (path === tokenPath ? { status: 500 } : undefined))
+    const answer = await alice.send(line)
+    expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+  })
+
+  test('a provider that is down when a browser wants to sign in is 503', async () => {
+    const { provider, opened } = await stage()
+    await provider.down()
+    const answer = await opened.send('GET /auth/login')
+    expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+  })
+
+  test('security 12: a 6 KB access token takes several cookies', async () => {
+    const { browser } = await stage({ provider: { paddingChars: 4_400 } })
+    const alice = browser()
+    const answer = await alice.signIn()
+    const names = answer.headers.getSetCookie().map(line => line.slice(0, line.indexOf('=')))
+    expect(names.slice(0, -1)).toEqual(['wb_session', 'wb_session.1', 'wb_session.2'])
+    expect(await me(alice)).toMatchObject({ id: 'alice', canRefresh: true })
+    const refreshed = await alice.send('POST /auth/refresh')
+    expect(refreshed.status).toBe(200)
+    expect(await me(alice)).toMatchObject({ id: 'alice', canRefresh: true })
+    await alice.send('POST /auth/logout')
+    expect(alice.cookies).toBe('')
+  })
+
+  test('security 12: a token that fits into no cookies is session_too_large', async () => {
+    const { browser } = await stage({ provider: { paddingChars: 11_000 } })
+    const answer = await browser().signIn()
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'session_too_large'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+  })
+})
+
+describe('a session', () => {
+  test('S2.6-01 S2.6-02 S2.6-03 S2.6-04 S2.6-05 S2.6-07 S2.6-08 S2.6-09: says who it is', async () => {
+    const { browser } = await stage({ provider: { accessTokenSeconds: 300 } })
+    const alice = browser()
+    await alice.signIn()
+    const answer = await alice.send('GET /auth/me')
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    const nowSeconds = Date.now() / 1000
+    const { expiresAt, ...self } = answer.body
+    expect(self).toEqual({
+      id: 'alice',
+      label: 'alice@example.test',
+      type: 'oidc',
+      workspaceScopes: null,
+      role: null,
+      scopes: null,
+      canRefresh: true,
+    })
+    expect(Number.isInteger(expiresAt)).toBe(true)
+    expect(Math.abs(Number(expiresAt) - nowSeconds - 300)).toBeLessThan(10)
+  })
+
+  test('S2.6-04 S2.6-05 S2.6-10: of a mapped role it says that, and routes check for themselves', async () => {
+    const reach = ['00000000-0000-4000-8000-000000000001']
+    const { browser } = await stage({
+      provider: { claims: { alice: { groups: ['readers'], wb_workspace_scopes: reach } } },
+      oidc: { roleMapping: { claim: 'groups', values: { readers: 'viewer' } } },
+    })
+    const alice = browser()
+    await alice.signIn()
+    expect(await me(alice)).toMatchObject({ role: 'viewer', scopes: ['read'], workspaceScopes: reach })
+    expect((await alice.send(`GET /api/v1/workspaces/${reach[0]}`)).status).toBe(404)
+    const deleted = await alice.send(`DELETE /api/v1/workspaces/${reach[0]}`)
+    expect([deleted.status, codeOf(deleted)]).toEqual([403, 'forbidden'])
+  })
+
+  test('S5.1-03 S4.3-08: is promoted to a bearer, and passes the same verifier', async () => {
+    const { provider, opened, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    expect((await alice.send('GET /api/v1/workspaces')).status).toBe(200)
+    const token = await provider.sign()
+    const bearer = await opened.send('GET /auth/me', undefined, { authorization: `Bearer ${token}` })
+    expect(bearer.body).toMatchObject({ id: 'alice', canRefresh: false, expiresAt: expect.any(Number) })
+    const stranger = await opened.send('GET /auth/me')
+    expect([stranger.status, codeOf(stranger)]).toEqual([401, 'unauthorized'])
+    expect(stranger.headers.get('cache-control')).toBe('no-store')
+    expect(stranger.headers.get('www-authenticate')).toBe('Bearer')
+    await provider.rotateKeys()
+    const withdrawn = await (await stage({ provider })).opened.send('GET /auth/me', undefined, {
+      cookie: alice.cookies,
+    })
+    expect([withdrawn.status, codeOf(withdrawn)]).toEqual([401, 'unauthorized'])
+  })
+
+  test('the header decides where a cookie comes too', async () => {
+    const { provider, opened, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    const { cookies: cookie } = alice
+    const bob = { cookie, authorization: `Bearer ${await provider.sign({ sub: 'bob' })}` }
+    expect((await opened.send('GET /auth/me', undefined, bob)).body.id).toBe('bob')
+    expect((await opened.send('GET /auth/me', undefined, { ...bob, authorization: 'Bearer x' })).status).toBe(
+      401,
+    )
+  })
+
+  test('S2.5-04 S2.2-28: forged X-Forwarded-* change nothing', async () => {
+    const { opened, browser } = await stage()
+    const alice = browser()
+    alice.headers = {
+      'x-forwarded-proto': 'https',
+      'x-forwarded-host': 'evil.example',
+      'x-forwarded-for': '127.0.0.1',
+      forwarded: 'for=127.0.0.1;host=evil.example;proto=https',
+    }
+    const begun = await alice.send('GET /auth/login')
+    expect(new URL(begun.headers.get('location')!).searchParams.get('redirect_uri')).toBe(
+      `${site}/auth/callback`,
+    )
+    const answer = await alice.signIn()
+    for (const line of answer.headers.getSetCookie()) expect(line).not.toMatch(/secure|evil/i)
+    expect((await opened.send('GET /auth/me', undefined, { cookie: alice.cookies })).body.id).toBe('alice')
+  })
+
+  test('S5.9-10: a rotated list of secrets signs nobody out', async () => {
+    const first = await stage()
+    const alice = first.browser()
+    await alice.signIn()
+    const { cookies: cookie } = alice
+    const next = await first.restart({ client: { sessionSecretRef: ['env:SESSION_2', 'env:SESSION_1'] } })
+    expect((await next.opened.send('GET /auth/me', undefined, { cookie })).body.id).toBe('alice')
+    const bob = next.browser()
+    await bob.signIn({ login: 'bob' })
+    const last = await next.restart({ client: { sessionSecretRef: 'env:SESSION_2' } })
+    expect((await last.opened.send('GET /auth/me', undefined, { cookie: bob.cookies })).body.id).toBe('bob')
+    expect((await last.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
+  })
+
+  test('S5.7-24 S5.9-10: a changed secret ends all sessions after a restart', async () => {
+    const first = await stage()
+    const alice = first.browser()
+    await alice.signIn()
+    const { cookies: cookie } = alice
+    const next = await first.restart({ environment: { SESSION_1: secrets.second } })
+    const answer = await next.opened.send('GET /auth/me', undefined, { cookie })
+    expect([answer.status, codeOf(answer)]).toEqual([401, 'unauthorized'])
+  })
+
+  test('S2.2-33: without a secret sessions end with the process, and the server says so', async () => {
+    const first = await stage({ client: { sessionSecretRef: null }, server: true })
+    expect(first.opened.complaints.map(({ message }) => message)).toContainEqual(
+      expect.stringContaining('auth.oidc.client.sessionSecretRef is not set'),
+    )
+    const alice = first.browser()
+    await alice.signIn()
+    const { cookies: cookie } = alice
+    expect((await first.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(200)
+    const next = await first.restart()
+    expect((await next.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
+    const named = await stage({ provider: first.provider, server: true })
+    expect(named.opened.complaints).toEqual([])
+  })
+
+  test('S3-16 S4.3-13 S5.7-22 S2.2-29: logout clears the cookie here, and does not ask the provider', async () => {
+    const { provider, opened, browser } = await stage({ client: { postLogoutPath: '/bye' } })
+    const alice = browser()
+    await alice.signIn()
+    const before = provider.asked.length
+    const answer = await alice.send('POST /auth/logout')
+    expect([answer.status, answer.body]).toEqual([200, { postLogoutPath: '/bye' }])
+    expect(answer.headers.getSetCookie()).toEqual(['wb_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'])
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(alice.cookies).toBe('')
+    const stranger = await opened.send('POST /auth/logout')
+    expect([stranger.status, stranger.body]).toEqual([200, { postLogoutPath: '/bye' }])
+    await provider.down()
+    expect((await opened.send('POST /auth/logout')).status).toBe(200)
+    expect(provider.asked.length).toBe(before)
+  })
+})
+
+async function me(browser: {
+  send(line: string): Promise<{ status: number; body: Record<string, unknown> }>
+}) {
+  const answer = await browser.send('GET /auth/me')
+  expect(answer.status).toBe(200)
+  return answer.body
+}

@@ -1,0 +1,323 @@
+import { describe, expect, test } from 'vitest'
+import { clients, drive, type RunningProvider } from '../../harness/identity-provider.ts'
+import type { Opened, Sent } from '../../harness/runtime.ts'
+import { codeOf, LaterClock, type Stage, stage, stand } from './stage.ts'
+
+const tokenPath = '/token'
+const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
+
+interface Started {
+  readonly device_code: string
+  readonly user_code: string
+  readonly verification_uri_complete: string
+}
+
+async function start({ send }: Pick<Opened, 'send'>): Promise<Started> {
+  const answer = await send('POST /auth/device/authorize')
+  expect(answer.status, answer.text).toBe(200)
+  return answer.body as unknown as Started
+}
+
+/** Sign a device in; what it was given. */
+async function signIn({ opened }: Pick<Stage, 'opened'>, login = 'alice'): Promise<Record<string, unknown>> {
+  const { device_code, verification_uri_complete } = await start(opened)
+  await drive(verification_uri_complete, { login })
+  const answer = await opened.send('POST /auth/device/token', { device_code })
+  expect(answer.status, answer.text).toBe(200)
+  return answer.body
+}
+
+function issued(token: string, more: object = {}) {
+  return { status: 200, body: JSON.stringify({ access_token: token, token_type: 'Bearer', ...more }) }
+}
+
+function spent({ asked }: RunningProvider): (string | null)[] {
+  return asked.map(({ form }) => form.get('refresh_token')).filter(token => token !== null)
+}
+
+describe('signing a device in', () => {
+  test('S9-03 S4.3-14 S4.3-15: authorize needs no body, and gives what the provider says', async () => {
+    const { provider, opened } = await stage()
+    const answer = await opened.send('POST /auth/device/authorize')
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.body).toEqual({
+      device_code: expect.stringMatching(/^[\w-]{20,}$/),
+      user_code: expect.stringMatching(/^[A-Z-]+$/),
+      verification_uri: `${provider.issuer}/device`,
+      verification_uri_complete: expect.stringContaining(`${provider.issuer}/device?user_code=`),
+      expires_in: 600,
+      interval: 5,
+    })
+    const [asked] = provider.asked.filter(({ path }) => path === '/device/auth')
+    expect(asked!.form.get('client_id')).toBe(clients.public.id)
+    expect(asked!.form.get('scope')).toMatch(/\bopenid\b/)
+  })
+
+  test('S4.3-15: what the provider adds goes along, and its interval is its own', async () => {
+    const { provider, opened } = await stage()
+    const envelope = {
+      device_code: 'code',
+      user_code: 'AAAA',
+      verification_uri: 'https://idp.example/device',
+      expires_in: 60,
+      interval: 11,
+      message: 'type AAAA',
+    }
+    stand(provider, ({ path }) =>
+      path === '/device/auth' ? { status: 200, body: JSON.stringify(envelope) } : undefined,
+    )
+    expect((await opened.send('POST /auth/device/authorize')).body).toEqual(envelope)
+  })
+
+  test('a refused start is device_authorize_failed', async () => {
+    const { provider, opened } = await stage()
+    stand(provider, ({ path }) =>
+      path === '/device/auth' ? { status: 400, body: '{"error":"invalid_scope"}' } : undefined,
+    )
+    const answer = await opened.send('POST /auth/device/authorize')
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'device_authorize_failed'])
+  })
+
+  test('S4.3-16 S4.3-17 S4.3-23: pending until it is approved, then tokens that the API takes', async () => {
+    const { provider, opened } = await stage()
+    const { device_code, verification_uri_complete } = await start(opened)
+    const pending = await opened.send('POST /auth/device/token', { device_code })
+    expect([pending.status, codeOf(pending)]).toEqual([400, 'authorization_pending'])
+    expect(pending.headers.get('cache-control')).toBe('no-store')
+    await drive(verification_uri_complete)
+    const answer = await opened.send('POST /auth/device/token', { device_code })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.body).toMatchObject({
+      access_token: expect.stringMatching(/^[\w-]+\.[\w-]+\.[\w-]+$/),
+      token_type: expect.stringMatching(/^bearer$/i),
+      expires_in: expect.any(Number),
+      refresh_token: expect.stringMatching(/^v2\.[\w-]{16}\.[\w-]+\.[\w-]{22}$/),
+      scope: expect.any(String),
+    })
+    const asked = provider.asked.filter(({ path }) => path === tokenPath)
+    expect(asked.map(({ form }) => form.get('grant_type'))).toEqual([deviceGrant, deviceGrant])
+    const self = await opened.send('GET /auth/me', undefined, {
+      authorization: `Bearer ${answer.body.access_token}`,
+    })
+    expect(self.body).toMatchObject({ id: 'alice', type: 'oidc', canRefresh: false })
+    const again = await opened.send('POST /auth/device/token', { device_code })
+    expect([again.status, codeOf(again)]).toEqual([400, 'invalid_grant'])
+  })
+
+  test('S4.3-19: denied', async () => {
+    const { opened } = await stage()
+    const { device_code, verification_uri_complete } = await start(opened)
+    await drive(verification_uri_complete, { deny: true })
+    const answer = await opened.send('POST /auth/device/token', { device_code })
+    expect([answer.status, codeOf(answer)]).toEqual([400, 'access_denied'])
+  })
+
+  test('S4.3-20: expired', async () => {
+    const { opened } = await stage({ provider: { deviceCodeSeconds: 1 } })
+    const { device_code } = await start(opened)
+    await expect
+      .poll(async () => codeOf(await opened.send('POST /auth/device/token', { device_code })), {
+        timeout: 10_000,
+      })
+      .toBe('expired_token')
+  })
+
+  test.each(['authorization_pending', 'slow_down', 'access_denied', 'expired_token', 'invalid_grant'])(
+    'S4.3-17 S4.3-18 S4.3-19 S4.3-20: %s is mirrored',
+    async code => {
+      const { provider, opened } = await stage()
+      stand(provider, ({ path }) =>
+        path === tokenPath ? { status: 400, body: JSON.stringify({ error: code }) } : undefined,
+      )
+      const answer = await opened.send('POST /auth/device/token', { device_code: 'x' })
+      expect([answer.status, codeOf(answer)]).toEqual([400, code])
+    },
+  )
+
+  test('what else the provider refuses with is device_token_failed, without its words', async () => {
+    const { provider, opened } = await stage()
+    stand(provider, ({ path }) =>
+      path === tokenPath
+        ? { status: 401, body: '{"error":"invalid_client","error_description":"hush"}' }
+        : undefined,
+    )
+    const answer = await opened.send('POST /auth/device/token', { device_code: 'x' })
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'device_token_failed'])
+    expect(answer.text).not.toMatch(/hush|invalid_client/)
+  })
+
+  test('S4.3-24: a token that the API would not accept is withheld', async () => {
+    const { opened } = await stage({ oidc: { audience: 'https://someone-else.example' } })
+    const { device_code, verification_uri_complete } = await start(opened)
+    await drive(verification_uri_complete)
+    const answer = await opened.send('POST /auth/device/token', { device_code })
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'device_token_failed'])
+    expect(answer.text).not.toMatch(/eyJ/)
+  })
+
+  test.each([{}, { device_code: '' }, { device_code: 1 }, []])('%j is invalid_request', async body => {
+    const { opened } = await stage()
+    for (const line of ['POST /auth/device/token', 'POST /auth/device/refresh']) {
+      const answer = await opened.send(line, body)
+      expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_request'])
+    }
+  })
+
+  test('S4.3-21 S4.3-22 S7.2-10: a provider without a device endpoint is 501', async () => {
+    const { opened } = await stage({ provider: { device: false } })
+    for (const [line, body] of [
+      ['POST /auth/device/authorize', undefined],
+      ['POST /auth/device/token', { device_code: 'x' }],
+      ['POST /auth/device/refresh', { refresh_token: 'x' }],
+    ] as const) {
+      const answer = await opened.send(line, body)
+      expect([answer.status, codeOf(answer)]).toEqual([501, 'device_flow_not_supported'])
+    }
+    const { body } = await opened.send('GET /auth/config')
+    expect(body).toMatchObject({
+      modes: { login: true, device: false },
+      deviceTokenPath: '/auth/device/token',
+    })
+  })
+
+  test('a provider that is down is 503', async () => {
+    const { provider, opened } = await stage()
+    const { device_code } = await start(opened)
+    await provider.down()
+    for (const [line, body] of [
+      ['POST /auth/device/authorize', undefined],
+      ['POST /auth/device/token', { device_code }],
+    ] as const) {
+      const answer = await opened.send(line, body)
+      expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
+    }
+  })
+
+  test('where the provider issues no refresh token, none is handed out', async () => {
+    const { provider, opened } = await stage()
+    const token = await provider.sign()
+    stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+    const answer = await opened.send('POST /auth/device/token', { device_code: 'x' })
+    expect(answer.body).toEqual({ access_token: token, token_type: expect.stringMatching(/^bearer$/i) })
+  })
+})
+
+describe('security 13: renewing the tokens of a device', () => {
+  test('gives new tokens, and a new sealed refresh token', async () => {
+    const staged = await stage()
+    const first = await signIn(staged)
+    const answer = await staged.opened.send('POST /auth/device/refresh', {
+      refresh_token: first.refresh_token,
+    })
+    expect(answer.status).toBe(200)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.body.access_token).not.toBe(first.access_token)
+    expect(answer.body.refresh_token).toMatch(/^v2\./)
+    expect(answer.body.refresh_token).not.toBe(first.refresh_token)
+    const again = await staged.opened.send('POST /auth/device/refresh', {
+      refresh_token: answer.body.refresh_token,
+    })
+    expect(again.status).toBe(200)
+    expect(spent(staged.provider)).toHaveLength(2)
+    expect(first.refresh_token).not.toContain(spent(staged.provider)[0])
+  })
+
+  test('two processes that ask with the same token, at once or late, both go on', async () => {
+    const clock = new LaterClock()
+    const staged = await stage({ clock })
+    const { refresh_token } = await signIn(staged)
+    const ask = (token: unknown) => staged.opened.send('POST /auth/device/refresh', { refresh_token: token })
+    const answers: Sent[] = await Promise.all([ask(refresh_token), ask(refresh_token)])
+    clock.offsetMs = 20_000
+    answers.push(await ask(refresh_token))
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(spent(staged.provider)).toHaveLength(1)
+    expect((await ask(answers[2]!.body.refresh_token)).status).toBe(200)
+    clock.offsetMs = 60_000
+    const late = await ask(refresh_token)
+    expect([late.status, codeOf(late)]).toEqual([401, 'refresh_failed'])
+  })
+
+  test('takes no raw token of the provider, no cookie, no access token and no changed value', async () => {
+    const staged = await stage()
+    const { provider, opened } = staged
+    const { refresh_token, access_token } = (await signIn(staged)) as Record<string, string>
+    await opened.send('POST /auth/device/refresh', { refresh_token })
+    const alice = staged.browser()
+    await alice.signIn()
+    const cookie = alice.cookies.replace('wb_session=', '')
+    expect(cookie).toMatch(/^v2\./)
+    const before = spent(provider).length
+    const [raw] = spent(provider)
+    const other = await stage({ provider, client: { clientId: clients.confidential.id } })
+    for (const token of [raw, cookie, access_token, `${refresh_token}A`, refresh_token!.slice(0, -1), 'x']) {
+      const answer = await opened.send('POST /auth/device/refresh', { refresh_token: token })
+      expect([answer.status, codeOf(answer)]).toEqual([400, 'invalid_grant'])
+    }
+    const foreign = await other.opened.send('POST /auth/device/refresh', { refresh_token })
+    expect([foreign.status, codeOf(foreign)]).toEqual([400, 'invalid_grant'])
+    const asCookie = await opened.send('GET /auth/me', undefined, { cookie: `wb_session=${refresh_token}` })
+    expect(asCookie.status).toBe(401)
+    expect(spent(provider)).toHaveLength(before)
+  })
+
+  test('a refusal of the provider is refresh_failed', async () => {
+    const staged = await stage()
+    const { refresh_token } = await signIn(staged)
+    stand(staged.provider, ({ path }) =>
+      path === tokenPath ? { status: 400, body: '{"error":"invalid_grant"}' } : undefined,
+    )
+    const answer = await staged.opened.send('POST /auth/device/refresh', { refresh_token })
+    expect([answer.status, codeOf(answer)]).toEqual([401, 'refresh_failed'])
+  })
+
+  test('tokens of another subject, or that the API would not accept, are withheld', async () => {
+    const staged = await stage()
+    const { provider, opened } = staged
+    for (const claims of [{ sub: 'mallory' }, { iss: 'https://idp.example' }]) {
+      const { refresh_token } = await signIn(staged)
+      const token = await provider.sign(claims)
+      stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+      const answer = await opened.send('POST /auth/device/refresh', { refresh_token })
+      expect([answer.status, codeOf(answer)]).toEqual([401, 'token_validation_failed'])
+      expect(answer.text).not.toContain(token)
+      provider.front = () => undefined
+    }
+  })
+
+  test('the old refresh token goes on where none comes with the new token', async () => {
+    const staged = await stage()
+    const { provider, opened } = staged
+    const { refresh_token } = await signIn(staged)
+    const tokens = [await provider.sign({ jti: '1' }), await provider.sign({ jti: '2' })]
+    stand(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
+    const first = await opened.send('POST /auth/device/refresh', { refresh_token })
+    expect(first.body).toEqual({
+      access_token: expect.any(String),
+      token_type: expect.any(String),
+      refresh_token: expect.stringMatching(/^v2\./),
+    })
+    const again = await opened.send('POST /auth/device/refresh', { refresh_token: first.body.refresh_token })
+    expect(again.status).toBe(200)
+    expect(new Set(spent(provider)).size).toBe(1)
+  })
+
+  test('a provider that is down leaves it as it is', async () => {
+    const staged = await stage()
+    const { refresh_token } = await signIn(staged)
+    await staged.provider.down()
+    const down = await staged.opened.send('POST /auth/device/refresh', { refresh_token })
+    expect([down.status, codeOf(down)]).toEqual([503, 'identity_provider_unavailable'])
+    await staged.provider.up()
+    expect((await staged.opened.send('POST /auth/device/refresh', { refresh_token })).status).toBe(200)
+  })
+
+  test('S5.9-10: it outlives a rotation of the session secrets', async () => {
+    const staged = await stage()
+    const { refresh_token } = await signIn(staged)
+    const next = await staged.restart({ client: { sessionSecretRef: ['env:SESSION_2', 'env:SESSION_1'] } })
+    expect((await next.opened.send('POST /auth/device/refresh', { refresh_token })).status).toBe(200)
+  })
+})

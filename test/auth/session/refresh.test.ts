@@ -1,0 +1,219 @@
+import { describe, expect, test } from 'vitest'
+import type { RunningProvider } from '../../harness/identity-provider.ts'
+import type { Sent } from '../../harness/runtime.ts'
+import { type Browser, codeOf, LaterClock, site, stage, stand } from './stage.ts'
+
+const tokenPath = '/token'
+const cleared = 'wb_session=; Path=/; Max-Age=0; HttpOnly; SameSite=Lax'
+
+async function me(browser: Browser): Promise<Sent> {
+  return browser.send('GET /auth/me')
+}
+
+/** How often a refresh token was spent. */
+function refreshes({ asked }: RunningProvider): number {
+  return asked.filter(({ form }) => form.get('grant_type') === 'refresh_token').length
+}
+
+/** A browser that has the cookies of another. */
+function tabOf(browser: Browser, send: (cookie: string) => Promise<Sent>): () => Promise<Sent> {
+  const { cookies } = browser
+  return () => send(cookies)
+}
+
+describe('renewing a session', () => {
+  test('S3-11 S4.3-09 S5.7-17: a new cookie, and the end of the new token', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    const before = alice.cookies
+    const answer = await alice.send('POST /auth/refresh')
+    expect(answer.status).toBe(200)
+    expect(answer.body).toEqual({ ok: true, expiresAt: expect.any(Number) })
+    expect(Math.abs(Number(answer.body.expiresAt) - Date.now() / 1000 - 300)).toBeLessThan(10)
+    expect(answer.headers.get('cache-control')).toBe('no-store')
+    expect(answer.headers.getSetCookie()).toEqual([
+      expect.stringMatching(/^wb_session=v2\.[\w.-]+; Path=\/; Max-Age=300; HttpOnly; SameSite=Lax$/),
+    ])
+    expect(alice.cookies).not.toBe(before)
+    expect((await me(alice)).body).toMatchObject({
+      id: 'alice',
+      canRefresh: true,
+      expiresAt: answer.body.expiresAt,
+    })
+    expect(refreshes(provider)).toBe(1)
+    expect((await alice.send('POST /auth/refresh')).status).toBe(200)
+    expect(refreshes(provider)).toBe(2)
+  })
+
+  test('two tabs that ask at once, and one that asks late, all stay signed in', async () => {
+    const clock = new LaterClock()
+    const { provider, opened, browser } = await stage({ clock })
+    const alice = browser()
+    await alice.signIn()
+    const old = tabOf(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie, origin: site }))
+    const answers: Sent[] = await Promise.all([old(), old(), old()])
+    clock.offsetMs = 20_000
+    answers.push(await old())
+    expect(answers.map(({ status }) => status)).toEqual([200, 200, 200, 200])
+    expect(new Set(answers.map(({ text }) => text)).size).toBe(1)
+    expect(refreshes(provider)).toBe(1)
+    for (const answer of answers) {
+      const tab = browser()
+      tab.jar.take(new URL(site), answer.headers)
+      expect((await me(tab)).body.id).toBe('alice')
+    }
+    const last = browser()
+    last.jar.take(new URL(site), answers[3]!.headers)
+    expect((await last.send('POST /auth/refresh')).status).toBe(200)
+    answers.push(await old())
+    const late = browser()
+    late.jar.take(new URL(site), answers[4]!.headers)
+    clock.offsetMs = 60_000
+    expect((await late.send('POST /auth/refresh')).status).toBe(200)
+    expect(refreshes(provider)).toBe(3)
+  })
+
+  test('after that the old cookie is a refresh token that was spent', async () => {
+    const clock = new LaterClock()
+    const { opened, browser } = await stage({ clock })
+    const alice = browser()
+    await alice.signIn()
+    const old = tabOf(alice, cookie => opened.send('POST /auth/refresh', undefined, { cookie }))
+    expect((await old()).status).toBe(200)
+    clock.offsetMs = 31_000
+    const answer = await old()
+    expect([answer.status, codeOf(answer)]).toEqual([401, 'refresh_failed'])
+  })
+
+  test('S3-12 S4.3-10: without a cookie there is nothing to renew', async () => {
+    const { opened } = await stage()
+    for (const cookie of ['', 'wb_session=v2.x.y.z', 'other=1']) {
+      const answer = await opened.send('POST /auth/refresh', undefined, cookie ? { cookie } : {})
+      expect([answer.status, codeOf(answer)]).toEqual([401, 'no_refresh_token'])
+      expect(answer.headers.getSetCookie()).toEqual([cleared])
+      expect(answer.headers.get('cache-control')).toBe('no-store')
+    }
+  })
+
+  test('S3-13 S5.7-21 S2.5-09 S2.6-09: without a refresh token the session is over', async () => {
+    const { provider, browser } = await stage({ provider: { refresh: false } })
+    const alice = browser()
+    await alice.signIn()
+    expect((await me(alice)).body).toMatchObject({ id: 'alice', canRefresh: false })
+    const answer = await alice.send('POST /auth/refresh')
+    expect([answer.status, codeOf(answer)]).toEqual([401, 'no_refresh_token'])
+    expect(answer.headers.getSetCookie()).toEqual([cleared])
+    expect(alice.cookies).toBe('')
+    expect(refreshes(provider)).toBe(0)
+  })
+
+  test('S3-14 S4.3-11: a refused grant ends the session', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    stand(provider, ({ path }) =>
+      path === tokenPath
+        ? { status: 400, body: '{"error":"invalid_grant","error_description":"gone"}' }
+        : undefined,
+    )
+    const answer = await alice.send('POST /auth/refresh')
+    expect([answer.status, codeOf(answer)]).toEqual([401, 'refresh_failed'])
+    expect(answer.text).not.toMatch(/gone|invalid_grant/)
+    expect(answer.headers.getSetCookie()).toEqual([cleared])
+    expect(alice.cookies).toBe('')
+  })
+
+  test('S3-15 S4.3-12: a new token that does not hold ends the session', async () => {
+    const { provider, browser } = await stage()
+    for (const claims of [{ aud: 'https://someone-else.example' }, { sub: 'mallory' }]) {
+      const alice = browser()
+      await alice.signIn()
+      const token = await provider.sign(claims)
+      stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+      const answer = await alice.send('POST /auth/refresh')
+      expect([answer.status, codeOf(answer)]).toEqual([401, 'token_validation_failed'])
+      expect(answer.headers.getSetCookie()).toEqual([cleared])
+      provider.front = () => undefined
+    }
+  })
+
+  test('the old refresh token is kept where none comes with the new token', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    const tokens = [await provider.sign({ jti: '1' }), await provider.sign({ jti: '2' })]
+    stand(provider, ({ path }) => (path === tokenPath ? issued(tokens.shift()!) : undefined))
+    const spent = () => provider.asked.filter(({ form }) => form.has('refresh_token'))
+    expect((await alice.send('POST /auth/refresh')).status).toBe(200)
+    expect((await me(alice)).body.canRefresh).toBe(true)
+    expect((await alice.send('POST /auth/refresh')).status).toBe(200)
+    expect(new Set(spent().map(({ form }) => form.get('refresh_token'))).size).toBe(1)
+    expect(spent()).toHaveLength(2)
+  })
+
+  test('where the provider names no end, the cookie lasts an hour', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    const token = await provider.sign()
+    stand(provider, ({ path }) => (path === tokenPath ? issued(token, {}) : undefined))
+    const answer = await alice.send('POST /auth/refresh')
+    expect(answer.headers.getSetCookie()[0]).toContain('; Max-Age=3600;')
+  })
+
+  test('a provider that is down signs nobody out', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    const { cookies } = alice
+    await provider.down()
+    const down = await alice.send('POST /auth/refresh')
+    await provider.up()
+    stand(provider, ({ path }) => (path === tokenPath ? { status: 502 } : undefined))
+    const broken = await alice.send('POST /auth/refresh')
+    for (const answer of [down, broken]) {
+      expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
+      expect(answer.headers.getSetCookie()).toEqual([])
+    }
+    expect(alice.cookies).toBe(cookies)
+    expect((await me(alice)).status).toBe(200)
+    provider.front = () => undefined
+    expect((await alice.send('POST /auth/refresh')).status).toBe(200)
+  })
+
+  test('new tokens whose keys cannot be had are kept until they can, as the refresh token is spent', async () => {
+    const clock = new LaterClock()
+    const { provider, browser } = await stage({ clock })
+    const alice = browser()
+    await alice.signIn()
+    expect((await me(alice)).status).toBe(200)
+    await provider.rotateKeys()
+    stand(provider, ({ path }) => (path === '/jwks' ? { status: 500 } : undefined))
+    clock.offsetMs = 60_000
+    const answer = await alice.send('POST /auth/refresh')
+    expect([answer.status, codeOf(answer)]).toEqual([503, 'identity_provider_unavailable'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+    provider.front = () => undefined
+    clock.offsetMs = 120_000
+    expect((await alice.send('POST /auth/refresh')).status).toBe(200)
+    expect(refreshes(provider)).toBe(1)
+    expect((await me(alice)).body.id).toBe('alice')
+  })
+
+  test('a session that has grown too large is told so, and the old one lives to its end', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    await alice.signIn()
+    const token = await provider.sign({ padding: 'x'.repeat(12_000) })
+    stand(provider, ({ path }) => (path === tokenPath ? issued(token) : undefined))
+    const answer = await alice.send('POST /auth/refresh')
+    expect([answer.status, codeOf(answer)]).toEqual([502, 'session_too_large'])
+    expect(answer.headers.getSetCookie()).toEqual([])
+    expect((await me(alice)).status).toBe(200)
+  })
+})
+
+function issued(token: string, more: object = { expires_in: 300 }) {
+  return { status: 200, body: JSON.stringify({ access_token: token, token_type: 'Bearer', ...more }) }
+}
