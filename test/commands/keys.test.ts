@@ -1,6 +1,6 @@
+import { spawnSync } from 'node:child_process'
 import {
   chmodSync,
-  existsSync,
   mkdirSync,
   readdirSync,
   readFileSync,
@@ -8,13 +8,17 @@ import {
   symlinkSync,
   writeFileSync,
 } from 'node:fs'
+import { join, resolve } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/faults.ts'
 import { keyWords } from '../../src/cli/key-words.ts'
 import { momentAhead, momentPast, spanSeconds } from '../../src/cli/moment.ts'
 import { ago, due } from '../../src/cli/output.ts'
+import { clipboardCommand } from '../../src/cli/profile.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Place, place } from './wb.ts'
 
 const anyway = 'read over HTTP what the workspace holds, as every key of it may'
 const trail = 'read the audit trail'
@@ -149,5 +153,346 @@ describe('when', () => {
 
   test('what is no time is a dash', () => {
     expect([due(Number.NaN, now), ago(Number.NaN, now)]).toEqual(['–', '–'])
+  })
+})
+
+const token = /^wb_live_[a-z0-9]{12}_[a-z0-9]{32}$/
+const iso = String.raw`\d{4}-\d{2}-\d{2}T[\d:.]{12}Z`
+
+/** A data directory whose runtime asks for keys, with a workspace named demo. */
+async function asking(): Promise<Place> {
+  const here = place()
+  here.env.WB_CONFIG = join(here.home, 'closed.yaml')
+  writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
+  return here
+}
+
+/** The token of a new key, made by the operator. */
+async function minted({ wb }: Place, ...args: string[]): Promise<string> {
+  const { status, stdout, stderr } = await wb(['keys', 'create', ...args, '--as-operator'])
+  expect({ status, stderr }).toMatchObject({ status: 0 })
+  return stdout.trimEnd()
+}
+
+function prefixOf(plaintext: string): string {
+  return plaintext.split('_')[2]!
+}
+
+describe('wb keys', () => {
+  test('S5.2-11: the first key of a fresh data directory, its token alone on stdout, once', async () => {
+    const here = await asking()
+    const made = await here.wb(['keys', 'create', 'ci', '--role', 'viewer', '--as-operator'])
+    expect(made).toEqual({
+      status: 0,
+      stdout: expect.stringMatching(new RegExp(`${token.source.replace('$', '')}\\n$`)),
+      stderr: [
+        '  key ci of workspace demo; its token is shown this once',
+        '    may      read everything',
+        '    may not  change anything; manage keys or access, or delete the workspace; have agents call external tools',
+        '    until    it is revoked',
+        '    use      WB_API_KEY=… wb kb list',
+        '',
+      ].join('\n'),
+    })
+    const secret = made.stdout.trim()
+    const env = { WB_API_KEY: secret }
+    expect((await here.wb(['workspaces', 'list'], { env })).stdout).toContain('\tdemo\t')
+    const change = await here.wb(['kb', 'create', 'x', '--debug'], { env })
+    expect(change).toMatchObject({ status: 3, stdout: '' })
+    expect(change.stderr).toContain("missing required scope 'write:kb'")
+    expect(change.stderr).not.toContain(secret)
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'list', '--json'],
+      ['keys', 'show', 'ci'],
+      ['keys', 'show', 'ci', '--json'],
+    ]) {
+      const { stdout, stderr } = await here.wb([...args, '--as-operator'])
+      expect(stdout).toContain(prefixOf(secret))
+      expect(stdout + stderr).not.toContain(secret)
+    }
+  })
+
+  test('on a data directory without a workspace one is made; a runtime that looks at no keys is said to', async () => {
+    const { wb } = place()
+    const { stderr } = await wb(['keys', 'create', 'first'])
+    expect(stderr).toMatch(/^ {2}✓ made workspace default\n/)
+    expect(stderr).toMatch(/\n {2}! this runtime looks at no keys; it does with auth.mode apiKey or any\n$/)
+  })
+
+  test('a named runtime stands in the line to type, and quiet there is the token only', async () => {
+    const here = await asking()
+    const env = { WB_API_KEY: await minted(here, 'admin', '--role', 'admin') }
+    const { url } = await here.serve()
+    const named = await here.wb(['keys', 'create', 'ci', '--expires', '90d', '--url', url], { env })
+    expect(named.stderr).toMatch(
+      new RegExp(`    until    ${iso}\\n    use      WB_URL=${url} WB_API_KEY=… wb kb list\\n$`),
+    )
+    const quiet = await here.wb(['keys', 'create', 'ci', '-q', '--url', url], { env })
+    expect(quiet).toEqual({ status: 0, stdout: expect.stringMatching(/^wb_live_\w+\n$/), stderr: '' })
+  })
+
+  test("with --json there is one object, the API's own", async () => {
+    const here = await asking()
+    const args = [
+      'keys',
+      'create',
+      'ci',
+      '--scope',
+      'write:kb',
+      '--scope',
+      'read:chat',
+      '--json',
+      '--as-operator',
+    ]
+    const { stdout } = await here.wb(args)
+    expect(JSON.parse(stdout)).toEqual({
+      plaintext: expect.stringMatching(token),
+      key: expect.objectContaining({
+        label: 'ci',
+        role: null,
+        scopes: ['read:chat', 'write:kb'],
+        principalId: null,
+      }),
+    })
+    const listed = JSON.parse((await here.wb(['keys', 'list', '--json', '--as-operator'])).stdout) as object[]
+    expect(listed).toEqual([(JSON.parse(stdout) as { key: object }).key])
+  })
+
+  test('S5.9-07: rotation prints the successor alone, and says when the old token ends', async () => {
+    const here = await asking()
+    const first = await minted(here, 'ci', '--role', 'viewer')
+    const rotated = await here.wb(['keys', 'rotate', 'ci', '--grace', '1h', '--as-operator'])
+    const second = rotated.stdout.trimEnd()
+    expect(second).toMatch(token)
+    expect(rotated.stderr).toMatch(
+      new RegExp(
+        `^  key ci of workspace demo; its token is shown this once\\n[^]*    before   ${prefixOf(first)} works until ${iso}\\n$`,
+      ),
+    )
+    for (const key of [first, second])
+      expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: key } })).status).toBe(0)
+    const both = await here.wb(['keys', 'rotate', 'ci', '--as-operator'])
+    expect(both).toMatchObject({ status: 2, stdout: '' })
+    expect(both.stderr).toMatch(
+      new RegExp(
+        `^  ✗ 2 keys are named "ci"; name one by its prefix\\n    wb keys rotate ${prefixOf(first)}    made ${iso}, until ${iso}\\n    wb keys rotate ${prefixOf(second)}    made ${iso}\\n$`,
+      ),
+    )
+    const third = await here.wb(['keys', 'rotate', prefixOf(second), '--grace', '0', '--as-operator'])
+    expect(third.stderr).toMatch(
+      new RegExp(`before   ${prefixOf(second)} (has ended|works until ${iso})\\n$`),
+    )
+    expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: second } })).status).toBe(3)
+  })
+
+  test('S3-01 S3-02 S3-03: revoking asks, or takes --yes; the next request is refused, and the key stays listed', async () => {
+    const here = await asking()
+    const secret = await minted(here, 'ci', '--role', 'viewer')
+    const what = `key ci (${prefixOf(secret)}, never used) of workspace demo`
+    expect(await here.wb(['keys', 'revoke', 'ci', '--as-operator'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `  ✗ This revokes ${what}\n    add --yes to go on without being asked\n`,
+    })
+    expect(await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: `  ✓ revoked ${what}\n`,
+    })
+    const used = await here.wb(['kb', 'list'], { env: { WB_API_KEY: secret } })
+    expect(used).toMatchObject({ status: 3, stdout: '' })
+    expect(used.stderr).toContain('the key in WB_API_KEY does not hold there')
+    expect((await here.wb(['keys', 'list', '--as-operator'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
+    expect(await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])).toMatchObject({ status: 4 })
+  })
+
+  test('a key goes by label, prefix or id; of one label the one that works is meant', async () => {
+    const here = await asking()
+    const old = await minted(here, 'ci')
+    await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])
+    const current = await minted(here, 'ci')
+    const show = async (name: string) => here.wb(['key', 'show', name, '--json', '--as-operator'])
+    const { keyId } = JSON.parse((await show('ci')).stdout) as { keyId: string }
+    for (const name of ['ci', prefixOf(current), keyId])
+      expect(JSON.parse((await show(name)).stdout)).toMatchObject({ keyId, prefix: prefixOf(current) })
+    expect(JSON.parse((await show(prefixOf(old))).stdout)).toMatchObject({ revokedAt: expect.any(String) })
+    expect(await here.wb(['keys', 'show', 'cl', '--as-operator'])).toEqual({
+      status: 4,
+      stdout: '',
+      stderr:
+        '  ✗ No key in workspace demo is named "cl" (api_key_not_found)\n    did you mean ci?\n    wb keys list\n',
+    })
+    expect((await show('00000000-0000-4000-8000-000000000000')).status).toBe(4)
+    expect(await here.wb(['keys', 'show', current, '--as-operator'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `  ✗ A token is a secret, and no name\n    wb keys show ${prefixOf(current)}    names the key of that token\n`,
+    })
+  })
+
+  test('S5.9-08: a key without manage:keys makes, lists and revokes none', async () => {
+    const here = await asking()
+    const env = { WB_API_KEY: await minted(here, 'ci', '--role', 'editor') }
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'create', 'x'],
+      ['keys', 'revoke', 'ci', '--yes'],
+    ]) {
+      const { status, stdout, stderr } = await here.wb(args, { env })
+      expect({ status, stdout }).toEqual({ status: 3, stdout: '' })
+      expect(stderr).toMatch(/missing required scope 'manage:keys' \(forbidden, request/)
+    }
+  })
+})
+
+describe('where a token goes', () => {
+  const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
+
+  test('into a file that its owner alone can read, and then not to stdout', async () => {
+    const here = await asking()
+    const path = join(here.home, 'a b', 'ci.key')
+    mkdirSync(join(here.home, 'a b'))
+    const create = ['keys', 'create', 'ci', '--write', path, '--as-operator']
+    const made = await here.wb(create)
+    expect(made).toMatchObject({ status: 0, stdout: '' })
+    expect(made.stderr).toContain(`its token is in ${path}\n`)
+    expect(made.stderr).toContain(`use      WB_API_KEY=$(cat "${path}") wb kb list`)
+    const first = readFileSync(path, 'utf8')
+    expect(first.trimEnd()).toMatch(token)
+    expect(mode(path)).toBe('600')
+    expect(await here.wb(create)).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: `  ✗ ${path} exists already\n    add --force to replace it\n`,
+    })
+    chmodSync(path, 0o644)
+    const replaced = await here.wb([...create, '--force', '--json'])
+    expect(JSON.parse(replaced.stdout)).toEqual({ key: expect.objectContaining({ label: 'ci' }) })
+    expect(readFileSync(path, 'utf8')).not.toBe(first)
+    expect(mode(path)).toBe('600')
+    expect(readdirSync(join(here.home, 'a b'))).toEqual(['ci.key'])
+    const { stdout } = await here.wb(['keys', 'list', '--as-operator'])
+    expect(stdout.trimEnd().split('\n')).toHaveLength(2)
+  })
+
+  test('nowhere that is a link, a folder or missing: no key is made for it', async () => {
+    const here = await asking()
+    const link = join(here.home, 'link')
+    symlinkSync(join(here.home, 'target'), link)
+    for (const [path, words] of [
+      [link, 'is a symbolic link'],
+      [here.home, 'is no file'],
+      [join(here.home, 'none', 'x'), 'cannot be written (ENOENT)'],
+    ] as const)
+      for (const force of [[], ['--force']]) {
+        const { status, stdout, stderr } = await here.wb(['keys', 'create', 'x', '--write', path, ...force])
+        expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+        expect(stderr).toContain(words)
+      }
+    expect(await here.wb(['keys', 'list', '--json', '--as-operator'])).toMatchObject({ stdout: '[]\n' })
+  })
+
+  test('into the clipboard, where there is a program for it; else no key is made', async () => {
+    const here = await asking()
+    const none = await here.wb(['keys', 'create', 'x', '--copy'], { env: { PATH: here.home, DISPLAY: ':0' } })
+    expect(none).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        '  ✗ There is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)\n    --write FILE    writes the token to a file that you alone can read\n',
+    })
+    const copied = join(here.home, 'copied')
+    const program = join(here.home, 'xclip')
+    writeFileSync(program, `#!/bin/sh\necho "$@" >"${copied}"; exec /bin/cat >>"${copied}"\n`, {
+      mode: 0o755,
+    })
+    const env = { PATH: here.home, DISPLAY: ':0' }
+    const made = await here.wb(['keys', 'create', 'ci', '--copy', '--as-operator'], { env })
+    expect(made).toMatchObject({ status: 0, stdout: '' })
+    expect(made.stderr).toContain('its token is in the clipboard\n')
+    const [args, secret] = readFileSync(copied, 'utf8').split('\n')
+    expect(args).toBe('-selection clipboard')
+    expect(secret).toMatch(token)
+
+    writeFileSync(program, '#!/bin/sh\nexit 3\n')
+    const failed = await here.wb(['keys', 'create', 'lost', '--copy', '--as-operator'], { env })
+    expect(failed).toMatchObject({ status: 1, stdout: '' })
+    expect(failed.stderr).toMatch(
+      /^ {2}✗ Key lost was made, and its token did not arrive in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then make another\n$/,
+    )
+  })
+
+  test.each([
+    [{ DISPLAY: ':0', WAYLAND_DISPLAY: 'w' }, ['wl-copy', 'xclip'], ['wl-copy']],
+    [{ DISPLAY: ':0' }, ['wl-copy', 'xsel'], ['xsel', '--clipboard', '--input']],
+    [{}, ['wl-copy', 'xclip', 'xsel', 'clip.exe'], ['clip.exe']],
+    [{}, ['pbcopy'], ['pbcopy']],
+    [{}, ['xclip'], undefined],
+  ])('the clipboard of %j with %j is %j', (environment, installed, command) => {
+    const { home } = place()
+    for (const name of installed) writeFileSync(join(home, name), '', { mode: 0o755 })
+    expect(clipboardCommand({ ...environment, PATH: `/nonexistent:${home}` })).toEqual(command)
+  })
+
+  test.each([
+    ['>/dev/null', 2, /^ {2}✗ Stdout leads nowhere, and the token is shown once\n {4}--write FILE/],
+    ['>&-', 2, /^ {2}✗ Stdout leads nowhere/],
+    [
+      '>/dev/full',
+      1,
+      /^ {2}✗ Key ci was made, and its token did not arrive on stdout \(ENOSPC\)\n {4}wb keys revoke /,
+    ],
+    [
+      '| true',
+      1,
+      /^ {2}✗ Key ci was made, and its token did not arrive on stdout \(EPIPE\)\n {4}wb keys revoke /,
+    ],
+  ])('nothing is lost in silence: %s', async (redirection, status, words) => {
+    const here = await asking()
+    const run = `"${process.execPath}" "${resolve('bin/run.js')}" keys create ci --as-operator ${redirection}; exit \${PIPESTATUS[0]}`
+    const ended = spawnSync('bash', ['-c', run], { env: here.env, cwd: here.home, encoding: 'utf8' })
+    expect({ status: ended.status, stderr: ended.stderr }).toEqual({
+      status,
+      stderr: expect.stringMatching(words),
+    })
+    const { stdout } = await here.wb(['keys', 'list', '--as-operator'])
+    expect(stdout === '').toBe(status === 2)
+  })
+})
+
+describe('in a terminal', () => {
+  test('a key is listed by what a person decides by, and revoked when its label is typed', async () => {
+    const here = await asking()
+    await minted(here, 'ci', '--role', 'viewer', '--expires', '2h')
+    const list = await inTerminal(here, ['keys', 'list', '--as-operator'])
+    expect(withoutSequences(list.text)).toMatch(
+      /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
+    )
+    const mistyped = await inTerminal(here, ['keys', 'revoke', 'ci', '--as-operator'], {
+      answer: text => (text.includes('to go on') ? 'c\r' : undefined),
+    })
+    expect(mistyped.status).toBe(2)
+    expect(withoutSequences(mistyped.text)).toContain('"c" is not "ci"; nothing was revoked')
+    const typed = await inTerminal(here, ['keys', 'revoke', 'ci', '--as-operator'], {
+      answer: text => (text.includes('to go on') ? 'ci\r' : undefined),
+    })
+    expect(typed.status).toBe(0)
+    expect(withoutSequences(typed.text)).toMatch(/✓ revoked key ci \(/)
+  })
+
+  test('a label that was planted reaches the terminal without its sequences', async () => {
+    const here = await asking()
+    const label = 'a\x1b]0;owned\x07b\x1b[2Jc'
+    await minted(here, label)
+    for (const args of [
+      ['keys', 'list'],
+      ['keys', 'show', label],
+    ]) {
+      const { text } = await inTerminal(here, [...args, '--as-operator'])
+      expect(text).toContain('abc')
+      expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
+    }
   })
 })

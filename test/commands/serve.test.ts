@@ -105,7 +105,10 @@ describe('wb serve', () => {
   })
 
   test.each([
-    ['auth.mode', 'auth: { mode: apiKey }'],
+    [
+      'controlPlane.driver',
+      'controlPlane: { driver: astra, endpoint: "https://db.example", tokenRef: "env:T" }',
+    ],
     ['controlPlane.driver', 'controlPlane: { driver: postgres, urlRef: "env:PG" }'],
   ])('what is not built yet stops the start, and validate says so: %s', async (key, line) => {
     const here = place()

@@ -1,0 +1,147 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { type Place, place } from './wb.ts'
+
+/** A token of the right form that no runtime made. */
+const unknown = `wb_live_abcdefghijkl_${'z'.repeat(32)}`
+const request = String.raw`request [0-9A-Z]{26}`
+const ownNext = [
+  '    wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY',
+  '    add --as-operator to act as the owner of the data directory',
+  '',
+].join('\n')
+const namedNext = [
+  '    WB_API_KEY=… in the environment says who you are',
+  '    wb keys create NAME    makes a key, for who may',
+  '',
+].join('\n')
+
+/** A data directory whose runtime refuses strangers. */
+function closed(): Place & { config: string } {
+  const here = place()
+  const config = join(here.home, 'closed.yaml')
+  writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  here.env.WB_CONFIG = config
+  return { ...here, config }
+}
+
+function refused(next: string, words = 'This runtime refuses requests without credentials') {
+  return new RegExp(`^ {2}✗ ${words} \\(unauthorized, ${request}\\)\\n${next.replaceAll('…', '.')}$`)
+}
+
+describe('security 8: the operator', () => {
+  test('is nobody by default, and who says so in process', async () => {
+    const { wb } = closed()
+    const stranger = await wb(['workspaces', 'list'])
+    expect(stranger).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(ownNext)) })
+    expect(await wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
+    expect((await wb(['workspaces', 'list', '--as-operator'])).stdout).toContain('\tdemo\t')
+    expect((await wb(['workspaces', 'list'])).status).toBe(3)
+  })
+
+  test('works in process beside a server, which refuses the same person and says what to type', async () => {
+    const here = closed()
+    const { url } = await here.serve()
+    const stranger = await here.wb(['workspaces', 'list'])
+    expect(stranger).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(ownNext)) })
+    expect(await here.wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
+    expect((await here.wb(['workspaces', 'list', '--as-operator'])).stdout).toContain('\tdemo\t')
+    const named = await here.wb(['workspaces', 'list', '--url', url])
+    expect(named).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(namedNext)) })
+  })
+
+  test('is nobody over HTTP: a named runtime is a usage error that says why', async () => {
+    const { wb, dataDir } = closed()
+    expect(await wb(['kb', 'list', '--as-operator', '--url', 'http://127.0.0.1:1'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        '  ✗ --as-operator works on a data directory in this process, and --url names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, WB_API_KEY says who you are\n    leave --url out\n',
+    })
+    const env = { WB_URL: 'http://127.0.0.1:1' }
+    expect(await wb(['kb', 'list', '--as-operator'], { env })).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        '  ✗ --as-operator works on a data directory in this process, and WB_URL names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, WB_API_KEY says who you are\n    --data-dir DIR    names a data directory instead\n',
+    })
+    const closer = await wb(['workspaces', 'list', '--as-operator', '--data-dir', dataDir], { env })
+    expect(closer.status).toBe(0)
+    expect(await wb(['serve', '--port', '0', '--as-operator'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        '  ✗ Serve answers every caller by the configuration, and takes no --as-operator\n    wb serve --help\n',
+    })
+  })
+
+  test('a program is told the same as a person', async () => {
+    const { stderr, status } = await closed().wb(['workspaces', 'list', '--json'])
+    expect(status).toBe(3)
+    expect(JSON.parse(stderr)).toMatchObject({
+      error: {
+        code: 'unauthorized',
+        hint: expect.stringContaining('wb keys create NAME --role admin --as-operator'),
+      },
+    })
+  })
+})
+
+describe('a key on the command line', () => {
+  test('that does not hold is named, in process and over HTTP, and not shown', async () => {
+    const here = closed()
+    const { url } = await here.serve()
+    const env = { WB_API_KEY: unknown }
+    for (const args of [
+      ['workspaces', 'list'],
+      ['workspaces', 'list', '--url', url],
+    ]) {
+      const { status, stdout, stderr } = await here.wb([...args, '--debug'], { env })
+      expect({ status, stdout }).toEqual({ status: 3, stdout: '' })
+      expect(stderr).toContain('the key in WB_API_KEY does not hold there\n')
+      expect(stderr).not.toContain(unknown)
+    }
+    expect((await here.wb(['workspaces', 'list', '--as-operator'], { env })).status).toBe(0)
+  })
+
+  test.each([['a\nb'], ['key with blanks'], ['schlüssel'], ['a\x07b']])(
+    'that no header can carry is a usage error without a letter of it: %j',
+    async key => {
+      const { wb } = place()
+      expect(await wb(['workspaces', 'list', '--debug'], { env: { WB_API_KEY: key } })).toEqual({
+        status: 2,
+        stdout: '',
+        stderr: expect.not.stringContaining(key),
+      })
+    },
+  )
+
+  test('loses the line break that a file left behind it', async () => {
+    const { wb } = place()
+    expect(await wb(['workspaces', 'list'], { env: { WB_API_KEY: `${unknown}\r\n` } })).toMatchObject({
+      status: 0,
+    })
+  })
+
+  test.each([
+    [['api', 'GET', '/version', '-H', `Bearer ${unknown}`]],
+    [['api', 'GET', '/version', '-H', `authorization: Bearer ${unknown}\nx: y`]],
+    [['api', 'GET', `/${unknown}`]],
+    [[unknown]],
+    [['keys', unknown]],
+    [['keys', 'show', unknown]],
+    [['keys', 'revoke', unknown, '--yes']],
+    [['keys', 'rotate', unknown, 'x']],
+    [['kb', 'show', unknown]],
+    [['kb', 'create', 'x', `--${unknown}`]],
+  ])('S5.9-02: a token that is typed where none belongs is not repeated on stderr: %j', async args => {
+    const { wb } = place()
+    await wb(['workspaces', 'create', 'demo'])
+    for (const more of [[], ['--json'], ['--debug']]) {
+      const { status, stdout, stderr } = await wb([...args, ...more])
+      expect(status).not.toBe(0)
+      expect(stdout + stderr).not.toContain('z'.repeat(32))
+    }
+  })
+})
