@@ -1,3 +1,4 @@
+import { createPrivateKey, type JsonWebKey, sign } from 'node:crypto'
 import { once } from 'node:events'
 import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
@@ -71,6 +72,8 @@ export interface RunningProvider {
     header?: Record<string, unknown>,
     keyId?: 'present' | 'stolen',
   ): Promise<string>
+  /** The same for a header and a payload that are encoded already, whatever they hold. */
+  signRaw(header: string, payload: string): Promise<string>
   /** The public half of its present key. */
   publicKey(): JWK
   /** Sign with a new key from now on; the old one is withdrawn, or still published. */
@@ -162,6 +165,12 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
       return new SignJWT(payload as JWTPayload)
         .setProtectedHeader({ alg: algorithm, kid: keys[0]!.kid!, typ: 'at+jwt', ...header })
         .sign(await importJWK(key, algorithm))
+    },
+    async signRaw(header, payload) {
+      const key = createPrivateKey({ key: keys[0] as JsonWebKey, format: 'jwk' })
+      const input = `${header}.${payload}`
+      // RFC 7518 section 3.4: a signature of an elliptic curve is two numbers side by side.
+      return `${input}.${sign('sha256', Buffer.from(input), { key, dsaEncoding: 'ieee-p1363' }).toString('base64url')}`
     },
     publicKey() {
       const { d: _d, p: _p, q: _q, dp: _dp, dq: _dq, qi: _qi, ...open } = keys[0]!

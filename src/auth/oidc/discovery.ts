@@ -1,7 +1,6 @@
 import {
   allowInsecureRequests,
   type ClientAuth,
-  ClientSecretBasic,
   ClientSecretPost,
   Configuration,
   clockTolerance,
@@ -67,13 +66,22 @@ const issuerCharsShown = 200
 /**
  * A secret goes into the header, which every provider takes, unless this one says that it takes it in the body only.
  *
+ * Ids and secrets of the usual characters stay as they are there, which those providers need that forget to decode them;
+ * the library's own encoding writes `-` as `%2D`.
+ *
  * @see RFC 6749 section 2.3.1
  */
 function withSecret(secret: string): ClientAuth {
-  const [inHeader, inBody] = [ClientSecretBasic(secret), ClientSecretPost(secret)]
-  return (server, ...request) => {
+  const inBody = ClientSecretPost(secret)
+  return (server, client, body, headers) => {
     const methods = server.token_endpoint_auth_methods_supported
     const onlyBody = methods?.includes('client_secret_post') && !methods.includes('client_secret_basic')
-    return (onlyBody ? inBody : inHeader)(server, ...request)
+    if (onlyBody) return inBody(server, client, body, headers)
+    const pair = Buffer.from(`${formEncoded(client.client_id)}:${formEncoded(secret)}`)
+    headers.set('authorization', `Basic ${pair.toString('base64')}`)
   }
+}
+
+function formEncoded(text: string): string {
+  return new URLSearchParams({ _: text }).toString().slice(2)
 }

@@ -1,0 +1,233 @@
+import { describe, expect, test } from 'vitest'
+import { startProvider } from '../../harness/identity-provider.ts'
+import { until } from '../../harness/runtime.ts'
+import { minuteMs, type Stage, stage } from './stage.ts'
+
+const unavailable = 'the token cannot be checked: the keys of the identity provider are unavailable'
+
+async function staged(more: Parameters<typeof stage>[1] = {}) {
+  const idp = await startProvider({ accessTokenSeconds: 7 * 86_400 })
+  const made = stage(idp, more)
+  const loads = () => idp.count('/jwks')
+  return { idp, loads, ...made }
+}
+
+async function outcome({ verifier }: Pick<Stage, 'verifier'>, token: string): Promise<string> {
+  return verifier.verify(token)!.then(
+    found => found.subject.id,
+    error => {
+      expect(error).toMatchObject({ code: 'unauthorized' })
+      return (error as Error).message
+    },
+  )
+}
+
+const unverified = 'the signature of the token was not verified'
+
+describe('loading', () => {
+  test('S5.3-03: the keys are loaded with the first token, not before it, and once for many', async () => {
+    const { idp, loads, ...rest } = await staged()
+    await rest.provider.discover()
+    expect(loads()).toBe(0)
+    const tokens = await Promise.all(Array.from({ length: 20 }, (_, at) => idp.sign({ sub: `user-${at}` })))
+    const found = await Promise.all(tokens.map(token => outcome(rest, token)))
+    expect(found).toEqual(tokens.map((_, at) => `user-${at}`))
+    expect(loads()).toBe(1)
+    expect(idp.count('/.well-known/openid-configuration')).toBe(1)
+  })
+
+  test('S2.2-13 S5.3-11: with jwksUri the provider is not asked where its keys are', async () => {
+    const idp = await startProvider()
+    const made = stage(idp, { jwksUri: `${idp.issuer}/jwks` })
+    await made.provider.discover()
+    expect(await outcome(made, await idp.sign())).toBe('alice')
+    expect(idp.asked.map(({ path }) => path)).toEqual(['/jwks'])
+  })
+
+  test.each([
+    [{ status: 404 }, 'it answered with status 404'],
+    [{ status: 500 }, 'it answered with status 500'],
+    [{ status: 302, headers: { location: 'http://127.0.0.1:1/' } }, 'it answered with status 302'],
+    [{ status: 200, body: 'nothing' }, 'its answer is not a key set'],
+    [{ status: 200, body: '{"keys":[7]}' }, 'its answer is not a key set'],
+    [{ status: 200, body: 'null' }, 'its answer is not a key set'],
+    [{ status: 204 }, 'it answered with status 204'],
+    [{ status: 200, body: ' '.repeat(1_048_577) }, 'it answered with more than 1048576 bytes'],
+    ['reset' as const, 'it cannot be reached'],
+  ])('keys that come as %j are none: the bearer is told so, the log why', async (instead, why) => {
+    const { idp, warnings, ...rest } = await staged()
+    idp.front = ({ path }) => (path === '/jwks' ? instead : undefined)
+    expect(await outcome(rest, await idp.sign())).toBe(unavailable)
+    expect(warnings).toHaveLength(1)
+    expect(warnings[0]).toContain(why)
+  })
+
+  test('a token that just came from the provider is not judged while the keys are unavailable', async () => {
+    const { idp, clock, verifier, ...rest } = await staged()
+    const token = await idp.sign()
+    await idp.down()
+    const refused = { code: 'identity_provider_unavailable', status: 503 }
+    await expect(verifier.check(token)).rejects.toMatchObject(refused)
+    await expect(verifier.check(token)).rejects.toMatchObject(refused)
+    expect(rest.warnings.at(-1)).toContain('it refused the connection')
+    await idp.up()
+    clock.advance(1_000)
+    expect((await verifier.check(token)).subject.id).toBe('alice')
+  })
+
+  test('a provider that hangs is given up after ten seconds', async () => {
+    const { idp, clock, warnings, ...rest } = await staged()
+    const token = await idp.sign()
+    await rest.provider.discover()
+    idp.front = () => 'hang'
+    const asked = outcome(rest, token)
+    await until(() => idp.count('/jwks') === 1)
+    clock.advance(10_000)
+    expect(await asked).toBe(unavailable)
+    expect(warnings[0]).toContain('it did not answer within 10 seconds')
+  })
+
+  test('while there are no keys the provider is asked once a second', async () => {
+    const { idp, clock, loads, ...rest } = await staged()
+    await rest.provider.discover()
+    idp.front = ({ path }) => (path === '/jwks' ? { status: 503 } : undefined)
+    for (let at = 0; at < 50; at++) expect(await outcome(rest, await idp.sign({ at }))).toBe(unavailable)
+    expect(loads()).toBe(1)
+    clock.advance(1_000)
+    expect(await outcome(rest, await idp.sign())).toBe(unavailable)
+    expect(loads()).toBe(2)
+  })
+})
+
+describe('new keys', () => {
+  test('S5.3-04: a key that was added at the provider works at once, without a restart', async () => {
+    const { idp, loads, ...rest } = await staged()
+    const old = await idp.sign()
+    expect(await outcome(rest, old)).toBe('alice')
+    await idp.rotateKeys('kept')
+    expect(await outcome(rest, await idp.sign({ sub: 'bob' }))).toBe('bob')
+    expect(await outcome(rest, old)).toBe('alice')
+    expect(loads()).toBe(2)
+  })
+
+  test('S5.3-04: a flood of unknown keys makes two loads a minute, and shuts nobody out', async () => {
+    const { idp, clock, loads, ...rest } = await staged()
+    const good = await idp.sign()
+    const flood = async () => {
+      const tokens = Array.from({ length: 100 }, () => idp.sign({}, { kid: crypto.randomUUID() }, 'stolen'))
+      const told = await Promise.all((await Promise.all(tokens)).map(token => outcome(rest, token)))
+      expect(new Set(told)).toEqual(new Set([unverified]))
+      expect(await outcome(rest, good)).toBe('alice')
+    }
+    expect(await outcome(rest, good)).toBe('alice')
+    expect(loads()).toBe(1)
+    await flood()
+    expect(loads()).toBe(2)
+    clock.advance(29_999)
+    await flood()
+    expect(loads()).toBe(2)
+    clock.advance(1)
+    await flood()
+    expect(loads()).toBe(3)
+  })
+
+  test('a key that cannot be looked up because the provider is down is not called wrong', async () => {
+    const { idp, clock, verifier } = await staged()
+    await verifier.check(await idp.sign())
+    await idp.rotateKeys('kept')
+    const fresh = await idp.sign()
+    await idp.down()
+    for (let at = 0; at < 3; at++)
+      await expect(verifier.check(fresh)).rejects.toMatchObject({ code: 'identity_provider_unavailable' })
+    await idp.up()
+    clock.advance(30_000)
+    expect((await verifier.check(fresh)).subject.id).toBe('alice')
+  })
+
+  test('security 11: after a load what was proven is proven again', async () => {
+    const { idp, verifier } = await staged()
+    const token = await idp.sign()
+    const first = await verifier.verify(token)
+    await idp.rotateKeys('kept')
+    await verifier.verify(await idp.sign({ sub: 'bob' }))
+    const second = await verifier.verify(token)
+    expect(second).toEqual(first)
+    expect(second).not.toBe(first)
+    expect(await verifier.verify(token)).toBe(second)
+  })
+})
+
+describe('age', () => {
+  test('security 11: a withdrawn key stops within ten minutes', async () => {
+    const { idp, clock, loads, ...rest } = await staged()
+    const token = await idp.sign()
+    expect(await outcome(rest, token)).toBe('alice')
+    await idp.rotateKeys('withdrawn')
+    clock.advance(10 * minuteMs - 1)
+    expect(await outcome(rest, token)).toBe('alice')
+    expect(loads()).toBe(1)
+    clock.advance(1)
+    expect(await outcome(rest, token)).toBe(unverified)
+    expect(loads()).toBe(3)
+    expect(await outcome(rest, token)).toBe(unverified)
+    expect(loads()).toBe(3)
+  })
+
+  test('keys that are ten minutes old are loaded once for all who come', async () => {
+    const { idp, clock, loads, ...rest } = await staged()
+    const tokens = await Promise.all(Array.from({ length: 20 }, (_, at) => idp.sign({ sub: `user-${at}` })))
+    await Promise.all(tokens.map(token => outcome(rest, token)))
+    clock.advance(10 * minuteMs)
+    const found = await Promise.all(tokens.map(token => outcome(rest, token)))
+    expect(found).toEqual(tokens.map((_, at) => `user-${at}`))
+    expect(loads()).toBe(2)
+  })
+
+  test('a provider that is down signs nobody out for a day', async () => {
+    const { idp, clock, warnings, ...rest } = await staged()
+    const token = await idp.sign()
+    expect(await outcome(rest, token)).toBe('alice')
+    await idp.down()
+    clock.advance(10 * minuteMs)
+    expect(await outcome(rest, token)).toBe('alice')
+    expect(await outcome(rest, token)).toBe('alice')
+    expect(warnings).toHaveLength(1)
+    clock.advance(23 * 60 * minuteMs)
+    expect(await outcome(rest, token)).toBe('alice')
+    await until(() => warnings.length === 2)
+    clock.advance(50 * minuteMs)
+    expect(await outcome(rest, token)).toBe(unavailable)
+    await idp.up()
+    clock.advance(1_000)
+    expect(await outcome(rest, token)).toBe('alice')
+  })
+
+  test('while it is down nobody waits for it, and it is asked twice a minute', async () => {
+    const { idp, clock, loads, ...rest } = await staged()
+    const token = await idp.sign()
+    expect(await outcome(rest, token)).toBe('alice')
+    idp.front = ({ path }) => (path === '/jwks' ? { status: 503 } : undefined)
+    clock.advance(10 * minuteMs)
+    for (let at = 0; at < 20; at++) expect(await outcome(rest, token)).toBe('alice')
+    expect(loads()).toBe(2)
+    idp.front = () => 'hang'
+    clock.advance(30_000)
+    for (let at = 0; at < 20; at++) expect(await outcome(rest, token)).toBe('alice')
+    await until(() => loads() === 3)
+  })
+
+  test('a key withdrawn while the provider was down stops soon after it is back', async () => {
+    const { idp, clock, loads, ...rest } = await staged()
+    const token = await idp.sign()
+    expect(await outcome(rest, token)).toBe('alice')
+    await idp.down()
+    clock.advance(10 * minuteMs)
+    expect(await outcome(rest, token)).toBe('alice')
+    await idp.rotateKeys('withdrawn')
+    await idp.up()
+    clock.advance(30_000)
+    await outcome(rest, token)
+    await until(() => loads() >= 2)
+    await until(async () => (await outcome(rest, token)) === unverified)
+  })
+})

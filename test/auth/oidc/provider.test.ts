@@ -1,0 +1,519 @@
+import { createHash, randomBytes } from 'node:crypto'
+import { createServer } from 'node:net'
+import { describe, expect, test } from 'vitest'
+import type { OidcClient } from '../../../src/auth/oidc/protocol.ts'
+import type { IdentityProvider, Tokens } from '../../../src/auth/oidc/provider.ts'
+import {
+  audience,
+  clients,
+  drive,
+  type ProviderOptions,
+  startProvider,
+} from '../../harness/identity-provider.ts'
+import { until } from '../../harness/runtime.ts'
+import { oidcClient, stage } from './stage.ts'
+
+const redirectUri = 'http://localhost/auth/callback'
+
+async function staged(
+  options: ProviderOptions = {},
+  client: Partial<OidcClient> = {},
+  clientSecret?: string,
+) {
+  const idp = await startProvider(options)
+  return { idp, ...stage(idp, { client: oidcClient(client) }, { clientSecret }) }
+}
+
+const { confidential } = clients
+const asConfidential = { clientId: confidential.id }
+
+interface Way {
+  deny?: boolean
+  login?: string
+  /** What arrives instead of what the provider sent the browser back with. */
+  tamper?: (callback: URL) => void
+  nonce?: string
+  verifier?: string
+}
+
+/** A whole login, as the routes do it. */
+async function signIn(provider: IdentityProvider, way: Way = {}) {
+  const random = () => randomBytes(32).toString('base64url')
+  const [state, nonce, codeVerifier] = [random(), random(), random()]
+  const codeChallenge = createHash('sha256').update(codeVerifier).digest('base64url')
+  const url = await provider.authorizationUrl({ redirectUri, state, nonce, codeChallenge })
+  const arrived = await drive(url, { ...way, stopAt: redirectUri })
+  const callbackUrl = new URL(arrived.url)
+  way.tamper?.(callbackUrl)
+  return provider.exchangeCode({
+    callbackUrl,
+    redirectUri,
+    state,
+    nonce: way.nonce ?? nonce,
+    codeVerifier: way.verifier ?? codeVerifier,
+  })
+}
+
+const granted = (answer: object): Tokens => {
+  expect(answer).toMatchObject({ accessToken: expect.any(String), tokenType: 'Bearer' })
+  return answer as Tokens
+}
+
+const unavailable = { name: 'WbError', code: 'identity_provider_unavailable', status: 503 }
+
+describe('browser', () => {
+  test('S5.7-06 S2.2-26: a public client signs in by PKCE alone, and the token holds', async () => {
+    const { idp, provider, verifier } = await staged()
+    const tokens = granted(await signIn(provider, { login: 'bob' }))
+    expect((await verifier.check(tokens.accessToken)).subject).toMatchObject({
+      id: 'bob',
+      label: 'bob@example.test',
+    })
+    expect(tokens).toMatchObject({ expiresInSeconds: 300, refreshToken: expect.any(String) })
+    expect(Object.keys(tokens)).not.toContain('idToken')
+    const exchange = idp.asked.find(({ path }) => path === '/token')!
+    expect(exchange.authorization).toBeUndefined()
+    expect(Object.fromEntries(exchange.form)).toMatchObject({
+      client_id: clients.public.id,
+      redirect_uri: redirectUri,
+      code_verifier: expect.any(String),
+    })
+  })
+
+  test('S2.2-30 S5.7-02: the address holds what the provider needs, and nothing of the runtime’s secrets', async () => {
+    const { idp, provider } = await staged({}, { scopes: ['openid', 'groups'] })
+    const url = await provider.authorizationUrl({
+      redirectUri,
+      state: 's',
+      nonce: 'n',
+      codeChallenge: 'c',
+    })
+    expect(url.origin + url.pathname).toBe(`${idp.issuer}/auth`)
+    expect(Object.fromEntries(url.searchParams)).toEqual({
+      client_id: clients.public.id,
+      response_type: 'code',
+      redirect_uri: redirectUri,
+      scope: 'openid groups offline_access',
+      state: 's',
+      nonce: 'n',
+      code_challenge: 'c',
+      code_challenge_method: 'S256',
+    })
+  })
+
+  test('security 13: offline_access is asked for once, and only where the provider lists it', async () => {
+    const ask = { redirectUri, state: 's', nonce: 'n', codeChallenge: 'c' }
+    const without = await staged({ offline: false })
+    const named = await staged({}, { scopes: ['openid', 'offline_access'] })
+    const scopeOf = async ({ provider }: { provider: IdentityProvider }) =>
+      (await provider.authorizationUrl(ask)).searchParams.get('scope')
+    expect(await scopeOf(without)).toBe('openid profile email')
+    expect(await scopeOf(named)).toBe('openid offline_access')
+  })
+
+  test('security 13: a provider that issues opaque tokens issues JWTs to who names the resource', async () => {
+    const strict = { resourceRequired: true }
+    const plain = await staged(strict)
+    const opaque = granted(await signIn(plain.provider))
+    await expect(plain.verifier.check(opaque.accessToken)).rejects.toMatchObject({ code: 'unauthorized' })
+    const naming = await staged(strict, { resource: audience })
+    const { accessToken, refreshToken } = granted(await signIn(naming.provider))
+    expect((await naming.verifier.check(accessToken)).subject.id).toBe('alice')
+    const again = granted(await naming.provider.refresh(refreshToken!))
+    expect((await naming.verifier.check(again.accessToken)).subject.id).toBe('alice')
+    const forms = naming.idp.asked.filter(({ path }) => path === '/token').map(({ form }) => form)
+    expect(forms.map(form => form.get('resource'))).toEqual([audience, audience])
+  })
+
+  test('S2.2-26: the secret goes into the header', async () => {
+    const { idp, provider } = await staged({}, asConfidential, confidential.secret)
+    granted(await signIn(provider))
+    const { authorization, form } = idp.asked.find(({ path }) => path === '/token')!
+    const expected = Buffer.from(`${confidential.id}:${confidential.secret}`).toString('base64')
+    expect(authorization).toBe(`Basic ${expected}`)
+    expect(form.has('client_secret')).toBe(false)
+  })
+
+  test('a secret with other characters is encoded as a form is', async () => {
+    const { idp, provider } = await staged({}, { clientId: 'id with/slash' }, 'a:b+c%é~')
+    expect(await provider.refresh('r')).toEqual({ refused: expect.any(String) })
+    const { authorization } = idp.asked.find(({ path }) => path === '/token')!
+    const decoded = Buffer.from(authorization!.slice('Basic '.length), 'base64').toString()
+    expect(decoded).toBe('id+with%2Fslash:a%3Ab%2Bc%25%C3%A9%7E')
+  })
+
+  test('the secret goes into the body where the provider takes it there only', async () => {
+    const { idp, provider } = await staged(
+      { clientAuth: 'client_secret_post' },
+      asConfidential,
+      confidential.secret,
+    )
+    granted(await signIn(provider))
+    const { authorization, form } = idp.asked.find(({ path }) => path === '/token')!
+    expect(authorization).toBeUndefined()
+    expect(form.get('client_secret')).toBe(confidential.secret)
+  })
+
+  test('a wrong secret is refused with the code of the provider', async () => {
+    const { provider } = await staged({}, asConfidential, 'another')
+    expect(await signIn(provider)).toEqual({ refused: 'invalid_client' })
+  })
+
+  test('who declines at the provider is not signed in', async () => {
+    const { idp, provider } = await staged()
+    expect(await signIn(provider, { deny: true })).toEqual({ refused: 'access_denied' })
+    expect(idp.count('/token')).toBe(0)
+  })
+
+  test.each<[string, Way]>([
+    ['another state', { tamper: url => url.searchParams.set('state', 'another') }],
+    ['no state', { tamper: url => url.searchParams.delete('state') }],
+    ['two states', { tamper: url => url.searchParams.append('state', 'another') }],
+    ['another issuer (RFC 9207)', { tamper: url => url.searchParams.set('iss', 'https://evil.test') }],
+    ['no issuer, where the provider names itself', { tamper: url => url.searchParams.delete('iss') }],
+    ['no code', { tamper: url => url.searchParams.delete('code') }],
+    ['two codes', { tamper: url => url.searchParams.append('code', 'another') }],
+    ['an error code that is none', { tamper: url => url.searchParams.set('error', 'x'.repeat(99)) }],
+    ['an error code with text', { tamper: url => url.searchParams.set('error', '<b>&') }],
+  ])('a callback with %s is refused before the provider is asked', async (_what, way) => {
+    const { idp, provider } = await staged()
+    expect(await signIn(provider, way)).toEqual({ refused: 'invalid_response' })
+    expect(idp.count('/token')).toBe(0)
+  })
+
+  test('an ID token with another nonce is refused', async () => {
+    const { provider } = await staged()
+    expect(await signIn(provider, { nonce: 'another' })).toEqual({ refused: 'invalid_response' })
+  })
+
+  test('without the scope openid no ID token is needed', async () => {
+    const { provider } = await staged({}, { scopes: ['email'] })
+    granted(await signIn(provider))
+    const url = await provider.authorizationUrl({ redirectUri, state: 's', nonce: 'n', codeChallenge: 'c' })
+    expect(url.searchParams.has('nonce')).toBe(false)
+  })
+
+  test('S5.7-06: another verifier, and a code that was used, are refused', async () => {
+    const { provider } = await staged()
+    const verifier = randomBytes(32).toString('base64url')
+    expect(await signIn(provider, { verifier })).toEqual({ refused: 'invalid_grant' })
+    let callback = new URL(redirectUri)
+    const tamper = (url: URL) => {
+      callback = new URL(url)
+    }
+    granted(await signIn(provider, { tamper }))
+    const replay = {
+      tamper: (url: URL) => url.searchParams.set('code', callback.searchParams.get('code')!),
+    }
+    expect(await signIn(provider, replay)).toEqual({ refused: 'invalid_grant' })
+  })
+})
+
+describe('refresh', () => {
+  test('S5.7-17: a refresh token is good once', async () => {
+    const { provider, verifier } = await staged()
+    const first = granted(await signIn(provider))
+    const second = granted(await provider.refresh(first.refreshToken!))
+    expect(second.refreshToken).not.toBe(first.refreshToken)
+    expect((await verifier.check(second.accessToken)).subject.id).toBe('alice')
+    expect(await provider.refresh(first.refreshToken!)).toEqual({ refused: 'invalid_grant' })
+  })
+
+  test('S5.7-21: a provider may issue none', async () => {
+    const { provider } = await staged({ refresh: false })
+    expect(granted(await signIn(provider)).refreshToken).toBeUndefined()
+  })
+
+  test('only what the protocol asks for comes along', async () => {
+    const { idp, provider } = await staged()
+    idp.front = ({ path }) =>
+      path === '/token' ? { status: 200, body: '{"access_token":"t","token_type":"bearer"}' } : undefined
+    expect(await provider.refresh('r')).toEqual({ accessToken: 't', tokenType: 'Bearer' })
+  })
+
+  test.each([
+    ['a token of another type', '{"access_token":"t","token_type":"dpop"}'],
+    ['a token of an unknown type', '{"access_token":"t","token_type":"mac"}'],
+    ['no token', '{"token_type":"bearer"}'],
+    ['a token that is no text', '{"access_token":7,"token_type":"bearer"}'],
+    ['an ID token that is none', '{"access_token":"t","token_type":"bearer","id_token":"x"}'],
+  ])('%s is refused', async (_what, body) => {
+    const { idp, provider } = await staged()
+    idp.front = ({ path }) => (path === '/token' ? { status: 200, body } : undefined)
+    const answer = await provider.refresh('r').catch(error => error)
+    expect(answer).toEqual({ refused: 'invalid_response' })
+  })
+})
+
+describe('device', () => {
+  test('S4.3-23: approved in a browser, the code gives a token that holds', async () => {
+    const { idp, provider, verifier } = await staged({}, { resource: audience })
+    expect(await provider.hasDeviceEndpoint()).toBe(true)
+    const envelope = await provider.authorizeDevice()
+    expect(envelope).toEqual({
+      device_code: expect.any(String),
+      user_code: expect.any(String),
+      verification_uri: `${idp.issuer}/device`,
+      verification_uri_complete: expect.stringContaining(`${idp.issuer}/device?user_code=`),
+      expires_in: 600,
+      interval: 5,
+    })
+    const asked = idp.asked.find(({ path }) => path === '/device/auth')!
+    expect(Object.fromEntries(asked.form)).toEqual({
+      client_id: clients.public.id,
+      scope: 'openid profile email offline_access',
+      resource: audience,
+    })
+    const { device_code: code, verification_uri_complete: page } = envelope as Record<string, string>
+    expect(await provider.exchangeDeviceCode(code!)).toEqual({ refused: 'authorization_pending' })
+    const before = idp.count('/token')
+    await drive(page!, { login: 'carol' })
+    const tokens = granted(await provider.exchangeDeviceCode(code!))
+    expect((await verifier.check(tokens.accessToken)).subject.id).toBe('carol')
+    expect(idp.count('/token')).toBe(before + 1)
+    const grant = idp.asked.findLast(({ path }) => path === '/token')!.form
+    expect(grant.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:device_code')
+    expect(granted(await provider.refresh(tokens.refreshToken!)).accessToken).not.toBe(tokens.accessToken)
+  })
+
+  test('declined in a browser, it is refused', async () => {
+    const { provider } = await staged()
+    const { device_code: code, verification_uri_complete: page } =
+      (await provider.authorizeDevice()) as Record<string, string>
+    await drive(page!, { deny: true })
+    expect(await provider.exchangeDeviceCode(code!)).toEqual({ refused: 'access_denied' })
+  })
+
+  test('a code ends', async () => {
+    const { provider } = await staged({ deviceCodeSeconds: 1 })
+    const { device_code: code } = (await provider.authorizeDevice()) as { device_code: string }
+    const expired = { refused: 'expired_token' }
+    await until(
+      async () => JSON.stringify(await provider.exchangeDeviceCode(code)) === JSON.stringify(expired),
+    )
+  })
+
+  test.each([400, 429])('slow_down with status %i is passed on', async status => {
+    const { idp, provider } = await staged()
+    idp.front = ({ path }) => (path === '/token' ? { status, body: '{"error":"slow_down"}' } : undefined)
+    expect(await provider.exchangeDeviceCode('d')).toEqual({ refused: 'slow_down' })
+  })
+
+  test('what the provider says of its interval stands', async () => {
+    const { idp, provider } = await staged()
+    const envelope = {
+      device_code: 'd',
+      user_code: 'u',
+      verification_uri: 'https://x.test/device',
+      expires_in: 60,
+      interval: 2,
+      extra: { kept: true },
+    }
+    idp.front = ({ path }) =>
+      path === '/device/auth' ? { status: 200, body: JSON.stringify(envelope) } : undefined
+    expect(await provider.authorizeDevice()).toEqual(envelope)
+  })
+
+  test('a client that may not is refused', async () => {
+    const { idp, provider } = await staged()
+    idp.front = ({ path }) =>
+      path === '/device/auth' ? { status: 401, body: '{"error":"unauthorized_client"}' } : undefined
+    expect(await provider.authorizeDevice()).toEqual({ refused: 'unauthorized_client' })
+  })
+
+  test('S7.2-10: a provider without a device endpoint is known as such', async () => {
+    const { provider } = await staged({ device: false })
+    expect(await provider.hasDeviceEndpoint()).toBe(false)
+  })
+})
+
+describe('out of order', () => {
+  test.each([
+    ['is down', 'down'],
+    ['closes the connection', 'reset'],
+    ['answers 500', { status: 500 }],
+    ['answers 503 in the words of OAuth', { status: 503, body: '{"error":"invalid_grant"}' }],
+    ['is busy', { status: 429, body: '{"error":"too_many_requests"}' }],
+    ['is busy without a word', { status: 429 }],
+    ['says that it failed', { status: 400, body: '{"error":"server_error"}' }],
+    ['says that it is overloaded', { status: 400, body: '{"error":"temporarily_unavailable"}' }],
+    ['answers with a page', { status: 200, body: '<html>', headers: { 'content-type': 'text/html' } }],
+    ['answers with nothing', { status: 200, body: '' }],
+    ['answers 404', { status: 404 }],
+    ['sends elsewhere', { status: 302, headers: { location: 'https://portal.test/' } }],
+    ['never ends', { status: 200, body: ' '.repeat(1_048_577) }],
+  ] as const)(
+    'S5.7-19: a provider that %s refuses nobody: nobody is signed out by it',
+    async (_what, how) => {
+      const { idp, provider } = await staged()
+      await provider.discover()
+      if (how === 'down') await idp.down()
+      else idp.front = () => how
+      await expect(provider.refresh('r')).rejects.toMatchObject(unavailable)
+      await expect(provider.exchangeDeviceCode('d')).rejects.toMatchObject(unavailable)
+      await expect(provider.authorizeDevice()).rejects.toMatchObject(unavailable)
+    },
+  )
+
+  test('one that hangs is given up after ten seconds', async () => {
+    const { idp, provider, clock } = await staged()
+    await provider.discover()
+    idp.front = () => 'hang'
+    const asked = provider.refresh('r').catch(error => error)
+    await until(() => idp.count('/token') === 1)
+    clock.advance(10_000)
+    expect(await asked).toMatchObject({
+      ...unavailable,
+      facts: { why: 'it did not answer within 10 seconds' },
+    })
+  })
+
+  test('what it says is in no message', async () => {
+    const { idp, provider } = await staged()
+    await provider.discover()
+    idp.front = () => ({ status: 500, body: 'canary-of-the-provider' })
+    const error = await provider.refresh('canary-of-the-bearer').catch(error => error)
+    expect(JSON.stringify({ ...error, message: error.message, stack: error.stack })).not.toContain('canary')
+    expect(error.cause).toBeUndefined()
+  })
+})
+
+describe('discovery', () => {
+  const failed = (why: string | RegExp) =>
+    expect.objectContaining({
+      code: 'validation_error',
+      message: typeof why === 'string' ? expect.stringContaining(why) : expect.stringMatching(why),
+    })
+  const discovery = '/.well-known/openid-configuration'
+
+  test('S5.3-12: a provider that is down is told with the key, the address and the reason', async () => {
+    const idp = await startProvider()
+    await idp.down()
+    await expect(stage(idp).provider.discover()).rejects.toMatchObject({
+      code: 'validation_error',
+      message: `auth.oidc.issuer: no identity provider was found at ${idp.issuer}${discovery}: it refused the connection`,
+    })
+  })
+
+  test.each([
+    [{ status: 404 }, 'it answered with status 404'],
+    [{ status: 500 }, 'it answered with status 500'],
+    [{ status: 301, headers: { location: 'https://x.test/' } }, 'it answered with status 301'],
+    [{ status: 200, body: '<html>' }, 'its answer is not a discovery document'],
+    [{ status: 200, body: 'null' }, 'its answer is not a discovery document'],
+    [{ status: 200, body: '{"issuer":7}' }, 'its answer is not a discovery document'],
+    [{ status: 200, body: '{"issuer":"https://x.test"}' }, 'it names itself "https://x.test"'],
+    ['reset' as const, 'it cannot be reached'],
+  ])('S5.3-12: an answer like %j is told as: %s', async (instead, why) => {
+    const idp = await startProvider()
+    idp.front = () => instead
+    await expect(stage(idp).provider.discover()).rejects.toEqual(failed(why))
+  })
+
+  test('S5.3-12: a name that nobody has, and a port that speaks something else', async () => {
+    await expect(stage({ issuer: 'https://no-such-host.invalid' }).provider.discover()).rejects.toEqual(
+      failed('its name cannot be resolved'),
+    )
+    const server = createServer(socket => void socket.end('220 mail\r\n')).listen(0, '127.0.0.1')
+    await new Promise(resolve => server.once('listening', resolve))
+    const { port } = server.address() as { port: number }
+    await expect(stage({ issuer: `https://127.0.0.1:${port}` }).provider.discover()).rejects.toEqual(
+      failed(/its certificate is not accepted|it cannot be reached/),
+    )
+    server.close()
+  })
+
+  test('S5.3-12: an issuer with another ending is another issuer', async () => {
+    const { issuer } = await startProvider()
+    await expect(stage({ issuer: `${issuer}/` }).provider.discover()).rejects.toEqual(
+      failed(`at ${issuer}${discovery}: it names itself "${issuer}"`),
+    )
+  })
+
+  test.each(['jwks_uri', 'authorization_endpoint', 'token_endpoint'])(
+    'a document without %s, or with one that anybody can listen to, is not enough',
+    async name => {
+      const { idp, provider } = await staged()
+      const whole = (await (await fetch(`${idp.issuer}${discovery}`)).json()) as object
+      for (const value of [undefined, 7, 'nowhere', 'http://x.test/', 'ftp://x.test/']) {
+        idp.front = () => ({ status: 200, body: JSON.stringify({ ...whole, [name]: value }) })
+        await expect(provider.discover()).rejects.toEqual(
+          failed(`its discovery document has no https URL as ${name}`),
+        )
+      }
+      idp.front = () => undefined
+      await provider.discover()
+    },
+  )
+
+  test('S5.3-11: with jwksUri and no client nothing is looked up; with a client it is', async () => {
+    const idp = await startProvider()
+    await idp.down()
+    const jwksUri = idp.keySetUrl.href
+    await stage(idp, { jwksUri }).provider.discover()
+    expect(await stage(idp, { jwksUri }).provider.keySetUrl()).toEqual(idp.keySetUrl)
+    await expect(stage(idp, { jwksUri, client: oidcClient() }).provider.discover()).rejects.toEqual(
+      failed('it refused the connection'),
+    )
+  })
+
+  test('it is done once, and again after it failed', async () => {
+    const { idp, provider } = await staged()
+    await idp.down()
+    await expect(provider.keySetUrl()).rejects.toMatchObject(unavailable)
+    await expect(provider.hasDeviceEndpoint()).rejects.toMatchObject(unavailable)
+    await idp.up()
+    await Promise.all(Array.from({ length: 10 }, () => provider.keySetUrl()))
+    await provider.discover()
+    expect(await provider.keySetUrl()).toEqual(idp.keySetUrl)
+    expect(idp.count(discovery)).toBe(1)
+  })
+
+  test.each(['http://x.test', 'http://10.0.0.1:8080/realm', 'http://localhost.x.test'])(
+    'security 15: %s is refused, as its answers could be anybody’s',
+    address => {
+      expect(() => stage({ issuer: address })).toThrow('auth.oidc.issuer: must be an https URL')
+      expect(() => stage({ issuer: 'https://x.test' }, { jwksUri: address })).toThrow(
+        'auth.oidc.jwksUri: must be an https URL',
+      )
+    },
+  )
+
+  test('an issuer with a path keeps it', async () => {
+    const asked: string[] = []
+    const fetch = (async (url: string | URL) => {
+      asked.push(String(url))
+      return new Response(null, { status: 404 })
+    }) as typeof globalThis.fetch
+    for (const issuer of ['https://x.test/realms/one', 'https://x.test/realms/one/', 'https://x.test'])
+      await stage({ issuer }, {}, { fetch })
+        .provider.discover()
+        .catch(() => undefined)
+    expect(asked).toEqual([
+      `https://x.test/realms/one${discovery}`,
+      `https://x.test/realms/one${discovery}`,
+      `https://x.test${discovery}`,
+    ])
+  })
+
+  test('with jwksUri the document need not name the keys', async () => {
+    const { idp } = await staged()
+    const whole = (await (await fetch(`${idp.issuer}${discovery}`)).json()) as object
+    idp.front = () => ({ status: 200, body: JSON.stringify({ ...whole, jwks_uri: undefined }) })
+    const { provider } = stage(idp, { jwksUri: idp.keySetUrl.href, client: oidcClient() })
+    await provider.discover()
+    expect(await provider.hasDeviceEndpoint()).toBe(true)
+  })
+
+  test('a defect of ours is not called one of the provider', async () => {
+    const { provider } = await staged()
+    await expect(provider.refresh('')).rejects.toThrow(TypeError)
+    const nameless = await staged({}, { clientId: '' })
+    await expect(nameless.provider.discover()).rejects.toThrow(TypeError)
+  })
+
+  test('what is not configured is not there', async () => {
+    const { provider } = stage(await startProvider())
+    await expect(provider.refresh('r')).rejects.toMatchObject({ code: 'not_configured' })
+  })
+})
