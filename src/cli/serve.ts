@@ -31,6 +31,8 @@ export interface ServeFlags {
 /** A runtime that answers on a port. */
 export interface Serving {
   readonly url: string
+  /** No other machine can connect. */
+  readonly loopback: boolean
   readonly config: LocalConfig
   readonly runtime: Runtime
   /** Refuse new requests, finish those in flight, and let go of everything. */
@@ -58,9 +60,10 @@ export async function serve(
   const { lock } = taken
   const undo: (() => unknown)[] = [() => lock.release()]
   try {
+    const loopback = isLoopback(host)
     const runtime = await openLocal(profile, config, {
       server: true,
-      loopback: isLoopback(host),
+      loopback,
       voice: voice(config),
     })
     undo.unshift(() => runtime.close())
@@ -73,7 +76,13 @@ export async function serve(
       startedAt: timestamp(systemClock),
       certificate,
     })
-    return { url: listening.url, config, runtime, stop: () => stop(runtime, listening, lock.release) }
+    return {
+      url: listening.url,
+      loopback,
+      config,
+      runtime,
+      stop: () => stop(runtime, listening, lock.release),
+    }
   } catch (error) {
     for (const step of undo) await step()
     throw error

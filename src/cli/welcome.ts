@@ -1,11 +1,10 @@
-import { isLoopback } from '../base/loopback.ts'
 import { anonymousPass, type Runtime } from './local.ts'
 import { counted } from './output.ts'
 import type { Serving } from './serve.ts'
 import type { Style } from './style.ts'
 
 /** A server that has begun, and what it says of itself. */
-export interface Begun extends Pick<Serving, 'url' | 'config' | 'runtime'> {
+export interface Begun extends Pick<Serving, 'url' | 'loopback' | 'config' | 'runtime'> {
   dataDir: string
   version: string
 }
@@ -40,11 +39,10 @@ async function asked<T>(runtime: Runtime, path: string): Promise<T> {
 }
 
 /** Who may call, and how they prove who they are. */
-async function auth({ url, config, runtime }: Begun): Promise<Record<string, string>> {
+async function auth({ loopback, config, runtime }: Begun): Promise<Record<string, string>> {
   const { mode, bootstrapTokenRef, oidc } = config.config.auth
-  const passing = (await anonymousPass(config)) ? anyone(url) : undefined
-  if (mode === 'disabled')
-    return { callers: passing ?? 'nobody: auth.mode is disabled, and anonymous callers are refused' }
+  if (mode === 'disabled') return { callers: anyone(loopback) }
+  const passing = (await anonymousPass(config)) ? `${anyone(loopback)}; ` : ''
   const { modes } = await asked<{ modes: Record<'apiKey' | 'oidc' | 'login' | 'device', boolean> }>(
     runtime,
     '/auth/config',
@@ -55,29 +53,28 @@ async function auth({ url, config, runtime }: Begun): Promise<Record<string, str
   const ways = [modes.login && 'browsers', modes.device && 'devices'].filter(Boolean)
   const signIn = ways.length > 0 ? `${ways.join(' and ')} sign in` : 'tokens only'
   return {
-    callers: `${passing ? `${passing}; ` : ''}with ${proofs.join(' or ')} (auth.mode ${mode})`,
+    callers: `${passing}with ${proofs.join(' or ')} (auth.mode ${mode})`,
     ...(modes.oidc && oidc && { provider: `${oidc.issuer} · ${signIn}` }),
     bootstrap: bootstrapTokenRef === null ? 'no token' : 'token set; each use of it is audited',
   }
 }
 
-function anyone(url: string): string {
-  return isLoopback(new URL(url).hostname) ? 'anyone on this machine' : 'anyone who reaches this address'
+function anyone(loopback: boolean): string {
+  return loopback ? 'anyone on this machine' : 'anyone who reaches this address'
 }
 
 async function nextLine({ config }: Begun, workspaces: number): Promise<string> {
-  if (!(await anonymousPass(config)) && config.config.auth.mode !== 'disabled')
-    return 'wb keys create NAME --role admin --as-operator'
+  if (!(await anonymousPass(config))) return 'wb keys create NAME --role admin --as-operator'
   return workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"'
 }
 
 /** What must not be overlooked: that nobody is asked who they are, where what they change stays. */
-export async function openWarning({ url, config, dataDir }: Begun): Promise<string | undefined> {
+export async function openWarning({ loopback, config, dataDir }: Begun): Promise<string | undefined> {
   const { controlPlane, auth } = config.config
   if (controlPlane.driver === 'memory' || !(await anonymousPass(config))) return undefined
   const setting =
     auth.mode === 'disabled'
       ? 'auth.mode: apiKey and anonymousPolicy: reject'
       : 'auth.anonymousPolicy: reject'
-  return `${anyone(url)} may read and change everything in ${dataDir} without a credential; ${setting} asks for one`
+  return `${anyone(loopback)} may read and change everything in ${dataDir} without a credential; ${setting} asks for one`
 }

@@ -1,13 +1,13 @@
-import type { ChildProcess } from 'node:child_process'
+import { type ChildProcess, spawn } from 'node:child_process'
 import { on, once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer as createHttp, type IncomingMessage, request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
-import { place } from './wb.ts'
+import { type Place, place } from './wb.ts'
 
 describe('wb serve', () => {
   test('says in one line of JSON where it is, then logs, and ends with 0 when asked to', async () => {
@@ -157,6 +157,151 @@ describe('wb serve', () => {
     await said(stuck.process, 'ending')
     stuck.process.kill('SIGTERM')
     expect((await stuck.ended).status).toBe(130)
+  })
+})
+
+describe('wb serve, and who may call', () => {
+  const secret = 's'.repeat(32)
+  const oidc = (issuer: string, client = '') =>
+    `version: 1\nauth: { mode: any, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT", oidc: { issuer: "${issuer}", audience: wb${client} } }\n`
+  const client = ', client: { clientId: c, clientSecretRef: "env:CLIENT", sessionSecretRef: "env:SESSION" }'
+
+  /** What a person sees at the start, up to the last line; then it is asked to end. */
+  async function screen(
+    here: Place,
+    yaml: string | undefined,
+    env: Record<string, string> = {},
+    args: string[] = [],
+  ) {
+    const file = join(here.home, 'wb.yaml')
+    if (yaml) writeFileSync(file, yaml)
+    const child = spawn(
+      process.execPath,
+      ['bin/run.js', 'serve', '--port', '0', ...args, ...(yaml ? ['--config', file] : [])],
+      { env: { ...here.env, ...env } },
+    )
+    let [stdout, stderr] = ['', '']
+    child.stderr.setEncoding('utf8').on('data', text => {
+      stderr += text
+    })
+    child.stdout.setEncoding('utf8').on('data', text => {
+      stdout += text
+      if (stdout.includes('in another terminal')) child.kill('SIGTERM')
+    })
+    const [status] = (await once(child, 'close')) as [number]
+    return { status, stdout, stderr }
+  }
+
+  /** An identity provider, as far as a start looks at it. */
+  async function discovery(more: object): Promise<string> {
+    const server = createHttp((_, response) => {
+      const issuer = `http://127.0.0.1:${(server.address() as { port: number }).port}`
+      const endpoints = {
+        issuer,
+        authorization_endpoint: `${issuer}/authorize`,
+        token_endpoint: `${issuer}/token`,
+        jwks_uri: `${issuer}/jwks`,
+        response_types_supported: ['code'],
+        subject_types_supported: ['public'],
+        id_token_signing_alg_values_supported: ['ES256'],
+      }
+      response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...endpoints, ...more }))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => {
+      server.closeAllConnections()
+      server.close()
+    })
+    return `http://127.0.0.1:${(server.address() as { port: number }).port}`
+  }
+
+  test('security 2: an open runtime whose store lasts warns of it, on this machine and beyond it', async () => {
+    const here = place()
+    const near = await screen(here, undefined)
+    expect(near.stdout).toContain('\n  callers    anyone on this machine\n')
+    expect(near.stderr).toContain(
+      `  ! anyone on this machine may read and change everything in ${here.dataDir} without a credential; auth.mode: apiKey and anonymousPolicy: reject asks for one\n`,
+    )
+    const far = await screen(here, undefined, {}, ['--host', '0.0.0.0', '--allow-open-access'])
+    expect(far.stderr).toContain('! anyone who reaches this address may read and change everything')
+    const allowing = await screen(here, 'version: 1\nauth: { mode: apiKey }\n')
+    expect(allowing.stdout).toContain(
+      '  callers    anyone on this machine; with an API key (auth.mode apiKey)\n',
+    )
+    expect(allowing.stderr).toContain('; auth.anonymousPolicy: reject asks for one\n')
+    const passing = await screen(here, 'version: 1\ncontrolPlane: { driver: memory }\n')
+    expect(passing.stderr).not.toContain('!')
+  })
+
+  test('S2.2-06: one that asks says for what, whether there is a bootstrap token, and how the first key is made', async () => {
+    const here = place()
+    const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
+    const { status, stdout, stderr } = await screen(here, closed)
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '  ending: finishing what is in flight\n' })
+    expect(stdout).toMatch(
+      /\n {2}callers {4}with an API key \(auth\.mode apiKey\)\n {2}bootstrap {2}no token\n {2}reference /,
+    )
+    expect(stdout).toMatch(/\n {2}wb keys create NAME --role admin --as-operator {4}in another terminal\n$/)
+    const token = closed.replace('}', ', bootstrapTokenRef: "env:BOOT" }')
+    const booted = await screen(here, token, { BOOT: secret })
+    expect(booted.stdout).toContain('\n  bootstrap  token set; each use of it is audited\n')
+    expect(booted.stdout + booted.stderr).not.toContain(secret)
+  })
+
+  test('S5.3-11: an identity provider that was found is named, with the ways of signing in', async () => {
+    const here = place()
+    const env = { BOOT: secret, CLIENT: 'c', SESSION: secret }
+    const plain = await discovery({})
+    const tokens = await screen(here, oidc(plain), env)
+    expect(tokens.stdout).toMatch(
+      /\n {2}callers {4}with an API key or a token of the identity provider \(auth\.mode any\)\n/,
+    )
+    expect(tokens.stdout).toContain(`\n  provider   ${plain} · tokens only\n`)
+    const browsers = await screen(here, oidc(plain, client), env)
+    expect(browsers.stdout).toContain(`\n  provider   ${plain} · browsers sign in\n`)
+    const device = await discovery({ device_authorization_endpoint: 'http://127.0.0.1/device' })
+    const both = await screen(here, oidc(device, client), env)
+    expect(both.stdout).toContain(`\n  provider   ${device} · browsers and devices sign in\n`)
+  })
+
+  test('S5.3-12: one that cannot be found stops the start with what was tried, and leaves the data directory free', async () => {
+    const here = place()
+    const { status, stdout, stderr } = await screen(here, oidc('http://127.0.0.1:1'), { BOOT: secret })
+    expect({ status, stdout }).toEqual({ status: 1, stdout: '' })
+    expect(stderr).toMatch(
+      /^ {2}✗ auth\.oidc\.issuer: .*http:\/\/127\.0\.0\.1:1\/\.well-known\/openid-configuration.* \(validation_error\)\n/,
+    )
+    await here.serve()
+  })
+
+  test('S2.2-07 S2.2-32: secrets that are missing or too short stop it, and validate names all of them without a network', async () => {
+    const here = place()
+    const file = join(here.home, 'wb.yaml')
+    const validate = (env: Record<string, string>) =>
+      here.wb(['config', 'validate', '--config', file], { env })
+    const yaml = oidc('http://127.0.0.1:1', client)
+    writeFileSync(file, yaml)
+    expect(await validate({ SESSION: 'too short' })).toEqual({
+      status: 1,
+      stdout: [
+        'auth.bootstrapTokenRef\tenv:BOOT is not set',
+        'auth.oidc.client.clientSecretRef\tenv:CLIENT is not set',
+        'auth.oidc.client.sessionSecretRef\tthe secret must have at least 32 bytes',
+        '',
+      ].join('\n'),
+      stderr: `  ✗ ${file}: 3 problems\n`,
+    })
+    expect(await validate({ BOOT: secret, CLIENT: 'c', SESSION: secret })).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: `  ✓ ${file}: nothing wrong\n`,
+    })
+    expect(await screen(here, yaml, { BOOT: secret.slice(1), CLIENT: 'c', SESSION: secret })).toEqual({
+      status: 1,
+      stdout: '',
+      stderr:
+        '  ✗ auth.bootstrapTokenRef: the secret must have at least 32 characters (validation_error)\n    Make one with: openssl rand -hex 32\n',
+    })
   })
 })
 
