@@ -1,0 +1,122 @@
+import { decide } from '../../src/access/gate.ts'
+import { type AuthContext, operatorOf } from '../../src/access/subject.ts'
+import type { Access } from '../../src/contract/access.ts'
+import { WbError } from '../../src/contract/errors.ts'
+import { roles, type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
+import { elsewhere, here, requestOf } from './requests.ts'
+import { type Answer, answerForScopes, type Column, type Row } from './rules-table.ts'
+import { answerOf } from './stage.ts'
+import { bootstrapToken, type Posture, type World } from './world.ts'
+
+/** One kind of caller, as it comes to a running application. */
+export interface Kind {
+  readonly name: string
+  /** What the reviewed text says of it. */
+  expected(row: Row): Answer
+  /** What the application answers to a row of a route. */
+  ask(row: Row): Promise<string>
+  /** What the same caller is told by the gate alone, of a rule that no route carries. */
+  weigh(rule: Access, workspaceId: string | undefined): Promise<string>
+}
+
+/** Every kind of caller, with credentials of a real store and a real signing key. */
+export async function allKinds({ postures, mint, revoke, signIn, pass }: World): Promise<Kind[]> {
+  const { disabled, ignoring, allow, reject, mapped } = postures
+  const { admin } = scopesOfRole
+  const both = ['write', 'manage:access'] as const
+  const revoked = await mint(here, admin)
+  await revoke(here, revoked)
+  const expired = await mint(here, admin, { lastsMs: 1_000 })
+  const overdue = await signIn({ workspaces: null, lastsMs: 1_000 })
+  pass({ ms: 3_600_000 })
+
+  return [
+    kind('nobody, mode disabled', 'disabled', disabled),
+    kind('a credential that is not looked at', 'disabled', ignoring, 'anything'),
+    kind('nobody, mode disabled, policy reject', 'reject', ignoring),
+    kind('nobody, policy allow', 'allow', allow),
+    kind('nobody, policy reject', 'reject', reject),
+    kind('the bootstrap token', 'operator', reject, bootstrapToken),
+    kind('an OIDC token of all, without roles', 'operator', reject, await signIn({ workspaces: null })),
+    owner(reject),
+    kind(
+      'an OIDC viewer of all',
+      'viewer of all',
+      mapped,
+      await signIn({ workspaces: null, role: 'viewer' }),
+    ),
+    ...(await Promise.all(
+      roles.flatMap(role => [
+        mint(here, scopesOfRole[role]).then(token => kind(`a key of role ${role}`, role, reject, token)),
+        signIn({ workspaces: [elsewhere, here], role }).then(token =>
+          kind(`an OIDC ${role}`, role, mapped, token),
+        ),
+      ]),
+    )),
+    ...(await Promise.all(
+      [...scopes.map(scope => [scope]), both].map(held =>
+        mint(here, held).then(token => kind(`a key with only ${held.join(' and ')}`, held, reject, token)),
+      ),
+    )),
+    kind('an admin key of another workspace', 'elsewhere', reject, await mint(elsewhere, admin)),
+    kind(
+      'an OIDC admin of another',
+      'elsewhere',
+      mapped,
+      await signIn({ workspaces: [elsewhere], role: 'admin' }),
+    ),
+    kind('an OIDC token of no workspace', 'elsewhere', reject, await signIn({ workspaces: [] })),
+    kind('a revoked admin key', 'spent', reject, revoked),
+    kind('an expired admin key', 'spent', reject, expired),
+    kind('an expired OIDC token', 'spent', reject, overdue),
+    kind('a wrong secret', 'spent', reject, withWrongSecret(await mint(here, admin))),
+  ]
+}
+
+function kind(name: string, is: Column | readonly Scope[], posture: Posture, token?: string): Kind {
+  const authorization = token === undefined ? null : `Bearer ${token}`
+  const headers: Record<string, string> = authorization === null ? {} : { authorization }
+  return {
+    name,
+    expected: row => (typeof is === 'string' ? row.answers[is] : answerForScopes(row, is)),
+    ask: async row => answerOf(await posture.app.fetch(requestOf(row, headers))),
+    weigh: (rule, workspaceId) =>
+      told(async () => {
+        if (rule.kind === 'open') return undefined
+        const siteOrigin = () => 'http://localhost'
+        const presented = { authorization, cookie: null, address: '', requestId: 'r', siteOrigin }
+        return judge(rule, workspaceId, await posture.authenticate(presented))
+      }),
+  }
+}
+
+/** Whoever owns the data directory, who asks in process. */
+function owner({ app }: Posture): Kind {
+  const operator = operatorOf('any', 'this-process')
+  return {
+    name: 'the owner of the data directory',
+    expected: row => row.answers.operator,
+    ask: async row => answerOf(await app.fetch(requestOf(row, {}), { operator })),
+    weigh: (rule, workspaceId) => told(async () => judge(rule, workspaceId, operator)),
+  }
+}
+
+function judge(rule: Access, workspaceId: string | undefined, auth: AuthContext): number | undefined {
+  const decision = decide({ rule, workspaceId }, { auth })
+  if (decision.allow) return undefined
+  return new WbError(decision.code, decision.message).status
+}
+
+/** A status of refusal, or of an error that was thrown, in the words of the tables. */
+async function told(act: () => Promise<number | undefined>): Promise<string> {
+  try {
+    return String((await act()) ?? 'yes')
+  } catch (error) {
+    if (error instanceof WbError) return String(error.status)
+    throw error
+  }
+}
+
+function withWrongSecret(token: string): string {
+  return token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
+}

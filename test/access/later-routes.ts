@@ -1,0 +1,57 @@
+import { type Access, anyCaller, member, needs, operator } from '../../src/contract/access.ts'
+import type { Scope } from '../../src/contract/scopes.ts'
+
+const W = '/api/v1/workspaces/:workspaceId'
+const KB = `${W}/knowledge-bases/:knowledgeBaseId`
+const conversations = `${W}/agents/:agentId/conversations`
+
+/** The rules of routes that are not built yet, as the specification and the contract give them, by method and path. */
+export const later: Readonly<Record<string, Access>> = {
+  'GET /metrics': operator,
+  'GET /health/details': operator,
+  'GET /health/recent-errors': operator,
+  'GET /api/v1/agent-templates': anyCaller,
+  'GET /api/v1/llm-models': anyCaller,
+  ...each(member('read:content'), `POST ${W}/search`),
+  ...each(member(null), `POST ${W}/test-connection`, `POST ${W}/connect/verify`, `POST ${W}/mcp`),
+  ...each(
+    needs('manage:access'),
+    `GET ${W}/principals`,
+    `POST ${W}/principals`,
+    ...on(`${W}/principals/:principalId`, 'GET', 'PATCH', 'DELETE'),
+    `POST ${W}/policy/compile-preview`,
+    `GET ${W}/policy/audit`,
+  ),
+  ...collection(`${W}/llm-services`, 'llmServiceId', 'write:services'),
+  ...collection(`${W}/reranking-services`, 'rerankingServiceId', 'write:services'),
+  ...collection(`${W}/mcp-servers`, 'mcpServerId', 'write:services'),
+  ...collection(`${KB}/filters`, 'knowledgeFilterId', 'write:kb'),
+  ...collection(`${W}/agents`, 'agentId', 'write:agents'),
+  ...each(needs('write:ingest'), `POST ${KB}/ingest/file`, `POST ${W}/jobs/:jobId/cancel`),
+  ...each(member('read:content'), `GET ${W}/jobs`, `GET ${W}/jobs/:jobId`),
+  ...each(
+    member('read:chat'),
+    `GET ${W}/conversations`,
+    ...on(conversations, 'GET', 'POST'),
+    ...on(`${conversations}/:conversationId`, 'GET', 'PATCH', 'DELETE'),
+    ...on(`${conversations}/:conversationId/messages`, 'GET', 'POST'),
+  ),
+  [`POST ${W}/playground/execute`]: needs('write'),
+}
+
+function each(rule: Access, ...lines: string[]): Record<string, Access> {
+  return Object.fromEntries(lines.map(line => [line, rule]))
+}
+
+function on(path: string, ...methods: string[]): string[] {
+  return methods.map(method => `${method} ${path}`)
+}
+
+/** Reading is for members, changing asks for a scope. */
+function collection(path: string, id: string, scope: Scope): Record<string, Access> {
+  const one = `${path}/:${id}`
+  return {
+    ...each(member('read:content'), ...on(path, 'GET'), ...on(one, 'GET')),
+    ...each(needs(scope), ...on(path, 'POST'), ...on(one, 'PATCH', 'DELETE')),
+  }
+}

@@ -1,0 +1,120 @@
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import type { Access } from '../../src/contract/access.ts'
+import { externalToolAccess, mcpToolAccess } from '../../src/contract/tool-access.ts'
+import { allKinds, type Kind } from './kinds.ts'
+import { later } from './later-routes.ts'
+import { here } from './requests.ts'
+import { type Row, readRules } from './rules-table.ts'
+import { lineOf, ownSurface, routesOf } from './stage.ts'
+import { openWorld, type World } from './world.ts'
+
+const rows = readRules('docs/security.md')
+const ofRoutes = rows.filter(row => row.route)
+const ofTools = rows.filter(row => !row.route)
+const toCome = readRules('test/access/later-routes.md')
+
+const surface = ownSurface()
+const lines = new Set(routesOf(surface).map(lineOf))
+let world: World
+let kinds: Kind[]
+
+beforeAll(async () => {
+  world = await openWorld(surface)
+  kinds = await allKinds(world)
+})
+afterAll(() => world.close())
+
+/** What the reviewed text says of a row, and what was found; one after the other, as keys are dear to check at first. */
+async function compare(row: Row, find: (kind: Kind) => Promise<string>): Promise<void> {
+  const found: Record<string, string> = {}
+  for (const kind of kinds) found[kind.name] = await find(kind)
+  expect(found).toEqual(Object.fromEntries(kinds.map(kind => [kind.name, kind.expected(row)])))
+}
+
+function unlisted(routes: Iterable<string>): string[] {
+  return [...routes].filter(line => !ofRoutes.some(row => row.route === line))
+}
+
+describe('the reviewed tables', () => {
+  test('every route has a row, and a route without one is found', () => {
+    expect(unlisted(lines)).toEqual([])
+    expect(unlisted(['GET /api/v1/unreviewed'])).toEqual(['GET /api/v1/unreviewed'])
+  })
+
+  test('every row is of a route that exists, and stands once', () => {
+    expect(ofRoutes.filter(row => !lines.has(row.route!)).map(row => row.line)).toEqual([])
+    expect(new Set(rows.map(row => row.line)).size).toBe(rows.length)
+  })
+
+  test('every column has its callers', () => {
+    expect(kinds.length).toBeGreaterThanOrEqual(35)
+  })
+})
+
+describe('S2.6-10 S5.4-01 S5.4-02 S5.4-03 S5.4-05 S5.5-01 S5.5-02 S5.5-15 S7.2-08 S7.2-09: who is let in', () => {
+  test.each(ofRoutes.map(row => [row.line, row] as const))('%s', (_line, row) =>
+    compare(row, kind => kind.ask(row)),
+  )
+})
+
+describe('S4.2-22 S4.2-27 S5.5-05 S5.5-06 S5.5-07 S5.5-09 S5.5-13 S5.5-18: routes to come', () => {
+  test('each has a row and a rule', () => {
+    expect(toCome.map(row => row.route).sort()).toEqual(Object.keys(later).sort())
+  })
+
+  test.each(toCome.map(row => [row.line, row] as const))('%s', async (_line, row) => {
+    const isBuilt = lines.has(row.route!)
+    const workspaceId = row.route!.includes(':workspaceId') ? here : undefined
+    await compare(row, kind => (isBuilt ? kind.ask(row) : kind.weigh(later[row.route!]!, workspaceId)))
+  })
+})
+
+describe('tools', () => {
+  const rules: Readonly<Record<string, Access>> = {
+    ...Object.fromEntries(Object.entries(mcpToolAccess).map(([tool, rule]) => [`\`${tool}\``, rule])),
+    'a tool of another server': externalToolAccess,
+  }
+
+  test('each has a row', () => {
+    expect(ofTools.map(row => row.line).sort()).toEqual(Object.keys(rules).sort())
+  })
+
+  test.each(ofTools.map(row => [row.line, row] as const))('%s', (line, row) =>
+    compare(row, kind => kind.weigh(rules[line]!, here)),
+  )
+})
+
+describe('what the specification reads off a path is what the route declares', () => {
+  const ofWorkspaces = routesOf(surface).filter(route => route.path.includes(':workspaceId'))
+
+  test('S1-02: no route where the workspaces are is open', () => {
+    const guarded = routesOf(surface).filter(({ path }) => path.startsWith('/api/v1/workspaces'))
+    expect(guarded.length).toBeGreaterThan(30)
+    expect(guarded.filter(({ access }) => access.kind === 'open').map(lineOf)).toEqual([])
+  })
+
+  test.each(ofWorkspaces.map(route => [lineOf(route), route] as const))(
+    'S5.5-04 S5.5-08 S5.5-10 S5.5-11 S5.5-12 S5.5-14 S5.5-17 S5.5-19: %s',
+    (line, { access }) => {
+      expect(access.kind === 'needs' ? access.scope : null).toBe(scopeOfPath(line))
+    },
+  )
+})
+
+/** The scope that specification 5.5 reads off a method and a path; null where reach of the workspace is enough. */
+function scopeOfPath(line: string): string | null {
+  const [method, path] = line.split(' ') as [string, string]
+  if (path.includes('/api-keys')) return 'manage:keys'
+  if (/\/(?:principals|policy)\b/.test(path)) return 'manage:access'
+  if (line === 'DELETE /api/v1/workspaces/:workspaceId') return 'manage:workspace'
+  // The contract's own: a trail of a workspace, for who may read such trails or manages access.
+  if (line === 'GET /api/v1/workspaces/:workspaceId/audit') return 'read:audit'
+  if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
+  if (/\/(?:test-connection|connect\/verify|mcp|search)$/.test(path) || path.includes('/conversations'))
+    return null
+  if (/\/(?:ingest|documents|records)\b/.test(path)) return 'write:ingest'
+  if (path.includes('/knowledge-bases')) return 'write:kb'
+  if (/-services\b|\/mcp-servers\b/.test(path)) return 'write:services'
+  if (path.includes('/agents')) return 'write:agents'
+  return 'write'
+}

@@ -1,0 +1,104 @@
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { holds } from '../../src/access/gate.ts'
+import {
+  type Access,
+  anyCaller,
+  changes,
+  member,
+  needs,
+  open,
+  operator,
+  platform,
+  signedIn,
+} from '../../src/contract/access.ts'
+import { scopes } from '../../src/contract/scopes.ts'
+import { allKinds, type Kind } from './kinds.ts'
+import { type Row, readRules } from './rules-table.ts'
+import { lineOf, ownSurface, routesOf, withRule } from './stage.ts'
+import { openWorld, type World } from './world.ts'
+
+const rows = readRules('docs/security.md').filter(row => row.route)
+const surface = ownSurface()
+let world: World
+let kinds: Kind[]
+
+beforeAll(async () => {
+  world = await openWorld(surface)
+  kinds = await allKinds(world)
+})
+afterAll(() => world.close())
+
+type Named = readonly [name: string, rule: Access]
+
+/** Every rule there is, and every change of the one that stands; what the gate never reads (`covers`) aside. */
+function othersThan(rule: Access): Named[] {
+  const all: Named[] = [
+    ['open', open],
+    ['anyCaller', anyCaller],
+    ['signedIn', signedIn],
+    ['platform', platform],
+    ['operator', operator],
+    ['member', member(null)],
+    ...scopes.map((scope): Named => [`needs ${scope}`, needs(scope)]),
+    ...(rule.kind === 'needs' ? [...wider(rule), ...raised(rule)] : []),
+  ]
+  return all.filter(([, other]) => said(other) !== said(rule))
+}
+
+type Needs = Extract<Access, { kind: 'needs' }>
+
+/** Another way in, or none. One that the scope is anyway would be no change: `write` beside `write:kb`. */
+function wider(rule: Needs): Named[] {
+  const { or: _or, ...narrow } = rule
+  return [
+    ['no other way in', narrow],
+    ...scopes
+      .filter(other => !holds([other], rule.scope))
+      .map((other): Named => [`or ${other}`, { ...narrow, or: other }]),
+  ]
+}
+
+/** A raise by another scope, for another field, or none. */
+function raised(rule: Needs): Named[] {
+  const { raise, ...flat } = rule
+  if (!raise) return []
+  return [
+    ['no raise', flat],
+    ['raised for another field', { ...flat, raise: { ...raise, when: changes('name') } }],
+    ...scopes.map((scope): Named => [`raised by ${scope}`, { ...flat, raise: { ...raise, scope } }]),
+  ]
+}
+
+/** A rule, as far as the gate reads it. */
+function said(rule: Access): string {
+  if (rule.kind !== 'needs') return rule.kind
+  const { scope, or, raise } = rule
+  return [scope, or, raise?.when.field, raise?.scope].join()
+}
+
+/** The first kind of caller that the application answers otherwise than the tables say. */
+async function disagreement(of: readonly Row[]): Promise<string | undefined> {
+  for (const row of of)
+    for (const kind of kinds) {
+      const found = await kind.ask(row)
+      if (found !== kind.expected(row)) return `${row.line}, ${kind.name}: ${found}`
+    }
+  return undefined
+}
+
+test('S1-02 S5.5-03: no rule of a running application can be exchanged for another one unseen', {
+  timeout: 120_000,
+}, async () => {
+  const unseen: string[] = []
+  let exchanged = 0
+  for (const route of routesOf(surface)) {
+    const of = rows.filter(row => row.route === lineOf(route))
+    expect(await disagreement(of), 'with its own rule').toBeUndefined()
+    for (const [name, rule] of othersThan({ ...route.access })) {
+      exchanged++
+      if (!(await withRule(route, rule, () => disagreement(of)))) unseen.push(`${lineOf(route)}: ${name}`)
+    }
+  }
+  expect(unseen).toEqual([])
+  expect(exchanged).toBeGreaterThan(routesOf(surface).length * 19)
+})

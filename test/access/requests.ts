@@ -1,0 +1,51 @@
+import type { Row } from './rules-table.ts'
+
+/** Ids that the requests name. */
+export const here = '11111111-1111-4111-8111-111111111111'
+export const elsewhere = '22222222-2222-4222-8222-222222222222'
+const someId = '33333333-3333-4333-8333-333333333333'
+
+/** What is stored of the workspace before it is changed. */
+export const stored = { name: 'stored', rlacEnabled: false }
+
+/** A body that each route accepts, as the tables call it. */
+const bodies: Readonly<Record<string, unknown>> = {
+  'POST /auth/device/token': { device_code: 'code' },
+  'POST /auth/device/refresh': { refresh_token: 'token' },
+  'POST /api/v1/workspaces': { name: 'made' },
+  'PATCH W': { name: 'renamed' },
+  'PATCH W that sends `rlacEnabled` as it is': { name: 'renamed', rlacEnabled: stored.rlacEnabled },
+  'PATCH W that changes `rlacEnabled`': { name: 'renamed', rlacEnabled: !stored.rlacEnabled },
+  'POST W/api-keys': { label: 'made' },
+  'POST W/api-keys/{keyId}/rotate': {},
+  'POST W/chunking-services': { name: 'made', engine: 'langchain_ts' },
+  'PATCH W/chunking-services/{chunkingServiceId}': {},
+  'POST W/embedding-services': { name: 'made', provider: 'mock', modelName: 'm', embeddingDimension: 3 },
+  'PATCH W/embedding-services/{embeddingServiceId}': {},
+  'POST W/knowledge-bases': { name: 'made' },
+  'PATCH KB': {},
+  'POST KB/search': { text: 'words' },
+  'POST KB/documents': {},
+  'PATCH KB/documents/{documentId}': {},
+  'POST KB/documents/bulk-delete': { documentIds: [someId] },
+  'POST KB/ingest': { text: 'words' },
+  'POST KB/ingest/batch': { text: 'words' },
+  'POST KB/records': { records: [{ id: 'one', vector: [1, 0, 0] }] },
+}
+
+/** A request of a route of the registry that lacks nothing but perhaps the right to make it. */
+export function requestOf({ line, route }: Row, headers: Readonly<Record<string, string>>): Request {
+  const [method, path] = route!.split(' ') as [string, string]
+  const key = line.replaceAll(/^`([^`]+)`/g, '$1')
+  const body = key in bodies ? JSON.stringify(bodies[key]) : null
+  const mediaType = path.endsWith('/batch') ? 'application/x-ndjson' : 'application/json'
+  return new Request(`http://localhost${filledIn(path)}`, {
+    method,
+    body,
+    headers: body === null ? { ...headers } : { ...headers, 'content-type': mediaType },
+  })
+}
+
+function filledIn(path: string): string {
+  return path.replace(':workspaceId', here).replaceAll(/:\w+/g, someId)
+}

@@ -1,0 +1,107 @@
+import { AuditTrail } from '../../src/access/audit.ts'
+import type { Caller } from '../../src/access/caller.ts'
+import { type AuthContext, operatorOf } from '../../src/access/subject.ts'
+import { everything } from '../../src/access/visibility.ts'
+import type { Authenticate } from '../../src/auth/authenticate.ts'
+import { type Auth, openAuth } from '../../src/auth/open.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import type { Scope } from '../../src/contract/scopes.ts'
+import type { App } from '../../src/http/app.ts'
+import type { Surface } from '../../src/http/surface.ts'
+import { openCursors, Pager } from '../../src/storage/cursor.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { TestClock } from '../harness/runtime.ts'
+import { openIssuer } from './issuer.ts'
+import { elsewhere, here } from './requests.ts'
+import { appOver, quiet } from './stage.ts'
+
+export const bootstrapToken = 'bootstrap-token-of-the-table-tests'
+
+/** An application, and how it was told to ask who somebody is. */
+export interface Posture {
+  readonly app: App
+  readonly authenticate: Authenticate
+}
+
+export type World = Awaited<ReturnType<typeof openWorld>>
+
+/** A store with two workspaces, an issuer of tokens, and an application over a surface for each way to configure it. */
+export async function openWorld(surface: Surface) {
+  const clock = new TestClock()
+  const store = await openEmbedded({ path: ':memory:', clock })
+  const { rows } = store
+  const cursors = await openCursors(rows)
+  const audit = new AuditTrail({ rows, log: quiet, clock, replicaId: 'this-process' })
+  const issuer = await openIssuer(clock)
+  const parts = {
+    rows,
+    pager: new Pager(rows, cursors),
+    cursors,
+    audit,
+    clock,
+    log: quiet,
+    fetch: issuer.fetch,
+  }
+  const now = new Date(clock.now()).toISOString()
+  for (const workspaceId of [here, elsewhere])
+    await rows.atomic([
+      { op: 'insert', table: tables.workspaces, row: { workspaceId, name: workspaceId, createdAt: now } },
+    ])
+
+  const opened: Auth[] = []
+  const open = (settings: object) => {
+    const config = configSchema.parse({ version: 1, controlPlane: null, auth: settings }).auth
+    const secrets = { bootstrapToken, clientSecret: undefined, sessionSecrets: [] }
+    const auth = openAuth({ ...parts, config, secrets })
+    opened.push(auth)
+    return auth
+  }
+  const posture = (settings: { mode: AuthContext['mode']; [key: string]: unknown }): Posture => {
+    const { authenticate } = open(settings)
+    return { authenticate, app: appOver(surface, settings.mode, authenticate) }
+  }
+  const oidc = { issuer: issuer.url, audience: issuer.audience, jwksUri: `${issuer.url}/jwks` }
+  const roleMapping = { claim: 'role', values: { viewer: 'viewer', editor: 'editor', admin: 'admin' } }
+  const any = { mode: 'any', anonymousPolicy: 'reject', oidc } as const
+  const { keys } = open({ mode: 'apiKey' })
+  const operator = callerOf(operatorOf('apiKey', 'this-process'), audit)
+  const keyIds = new Map<string, string>()
+  return {
+    postures: {
+      disabled: posture({ mode: 'disabled' }),
+      ignoring: posture({ mode: 'disabled', anonymousPolicy: 'reject' }),
+      allow: posture({ ...any, anonymousPolicy: 'allow' }),
+      reject: posture(any),
+      mapped: posture({ ...any, oidc: { ...oidc, roleMapping } }),
+    },
+    signIn: issuer.sign,
+    async mint(workspaceId: string, scopes: readonly Scope[], { lastsMs }: { lastsMs?: number } = {}) {
+      const expiresAt = lastsMs === undefined ? null : new Date(clock.now() + lastsMs).toISOString()
+      const body = { label: 'a key', scopes: [...scopes], expiresAt }
+      const { plaintext, key } = await keys.create(workspaceId, body, operator)
+      keyIds.set(plaintext, key.keyId)
+      return plaintext
+    },
+    revoke: (workspaceId: string, token: string) =>
+      keys.revoke({ workspaceId, keyId: keyIds.get(token)! }, operator),
+    pass: ({ ms }: { ms: number }) => clock.advance(ms),
+    async close() {
+      await Promise.all(opened.map(auth => auth.close()))
+      await store.close()
+    },
+  }
+}
+
+function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
+  return {
+    auth,
+    visibility: everything(),
+    signal: new AbortController().signal,
+    requestId: 'r',
+    site: { origin: 'http://localhost', cookies: null },
+    follows: null,
+    checkChange() {},
+    record: details => audit.draft({ auth, requestId: 'r' }, { action: 'api_key.create', details }).write,
+  }
+}
