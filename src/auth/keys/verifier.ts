@@ -5,6 +5,7 @@ import { WbError } from '../../contract/errors.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 import type { Presented, Verified, Verifier } from '../authenticate.ts'
+import type { Admission } from './admission.ts'
 import { LastUsed } from './last-used.ts'
 import { type Claim, Proofs } from './proofs.ts'
 import { principalOf, scopesOf } from './row.ts'
@@ -17,12 +18,13 @@ import { digestOfNone, prefixOf } from './token.ts'
  * @see specification 5.2, security decision 10
  */
 export class ApiKeyVerifier implements Verifier {
-  readonly #proofs = new Proofs()
+  readonly #proofs: Proofs
   readonly #lastUsed: LastUsed
   /** Stands for the row that an unknown prefix does not have. */
   readonly #none = { workspaceId: '', keyId: '', digest: digestOfNone() }
 
-  constructor(readonly parts: { rows: RowStore; clock: Clock; log: Log }) {
+  constructor(readonly parts: { rows: RowStore; clock: Clock; log: Log; admission?: Admission }) {
+    this.#proofs = new Proofs(parts.admission)
     this.#lastUsed = new LastUsed(parts)
   }
 

@@ -1,0 +1,191 @@
+import { availableParallelism } from 'node:os'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { Admission, type AdmissionLimits } from '../../../src/auth/keys/admission.ts'
+
+/** An admission whose work ends when it is told to. */
+function stage(limits: Partial<AdmissionLimits> = {}) {
+  const admission = new Admission(limits)
+  const running: { name: string; end: () => void }[] = []
+  const began: string[] = []
+  const refused: string[] = []
+  return {
+    running,
+    began,
+    refused,
+    ask(address: string, name = address) {
+      const work = () =>
+        new Promise<void>(end => {
+          began.push(name)
+          running.push({ name, end })
+        })
+      return admission.run(address, work).catch(error => {
+        expect(error).toMatchObject({ code: 'rate_limited', status: 429 })
+        expect(error.facts.headers).toEqual({ 'retry-after': '1' })
+        refused.push(name)
+      })
+    },
+    /** End what began first, and let the next one begin. */
+    async step() {
+      running.shift()!.end()
+      await settled()
+    },
+    async drain() {
+      while (running.length > 0) await this.step()
+    },
+  }
+}
+
+/** What was promised so far has happened. */
+const settled = () => new Promise(setImmediate)
+
+describe('turns', () => {
+  test('at most half the cores work at once, and one at least', async () => {
+    const wb = stage()
+    for (let n = 0; n < 12; n++) wb.ask(`10.0.0.${n}`)
+    await settled()
+    expect(wb.running).toHaveLength(Math.max(1, Math.floor(availableParallelism() / 2)))
+    await wb.drain()
+    expect(wb.began).toHaveLength(12)
+  })
+
+  test('a newcomer waits for one piece of work of each client before it, not for all of them', async () => {
+    const wb = stage({ atOnce: 1 })
+    for (let n = 0; n < 10; n++) wb.ask('10.0.0.1', `flood ${n}`)
+    wb.ask('10.0.0.2', 'newcomer')
+    await settled()
+    await wb.step()
+    await wb.step()
+    expect(wb.began).toEqual(['flood 0', 'flood 1', 'newcomer'])
+    await wb.drain()
+    expect(wb.began).toHaveLength(11)
+  })
+
+  test('a place is free again when work fails', async () => {
+    const admission = new Admission({ atOnce: 1 })
+    const failing = () => Promise.reject(new Error('broken'))
+    await expect(admission.run('a', failing)).rejects.toThrow('broken')
+    expect(await admission.run('b', async () => 'done')).toBe('done')
+  })
+
+  test('addresses of one /64 share their turns', async () => {
+    const wb = stage({ atOnce: 1, waitingPerClientMax: 2 })
+    for (let n = 0; n < 4; n++) wb.ask(`2001:db8::${n}`, String(n))
+    wb.ask('2001:db8:0:1::1', 'neighbour')
+    await settled()
+    expect(wb.refused).toEqual(['3'])
+    await wb.drain()
+    expect(wb.began).toEqual(['0', '1', 'neighbour', '2'])
+  })
+})
+
+describe('bounds', () => {
+  test('an address with too much waiting is refused, and no other is', async () => {
+    const wb = stage({ atOnce: 1, waitingPerClientMax: 16 })
+    for (let n = 0; n < 20; n++) wb.ask('10.0.0.1', `one ${n}`)
+    wb.ask('10.0.0.2', 'two')
+    await settled()
+    expect(wb.refused).toEqual(['one 17', 'one 18', 'one 19'])
+    await wb.drain()
+    expect(wb.began).toContain('two')
+  })
+
+  test('the default is 16 of an address', async () => {
+    const wb = stage({ atOnce: 1 })
+    for (let n = 0; n < 18; n++) wb.ask('10.0.0.1', String(n))
+    await settled()
+    expect(wb.refused).toEqual(['17'])
+    await wb.drain()
+  })
+
+  test('when the queue is full, the address with the most waiting loses its last', async () => {
+    const wb = stage({ atOnce: 1, waitingMax: 4 })
+    wb.ask('10.0.0.9', 'running')
+    for (let n = 0; n < 3; n++) wb.ask('10.0.0.1', `most ${n}`)
+    wb.ask('10.0.0.2', 'single')
+    wb.ask('10.0.0.3', 'newcomer')
+    await settled()
+    expect(wb.refused).toEqual(['most 2'])
+    await wb.drain()
+    expect(wb.began).toEqual(['running', 'most 0', 'single', 'newcomer', 'most 1'])
+  })
+
+  test('a newcomer is refused only when nobody has more than one waiting', async () => {
+    const wb = stage({ atOnce: 1, waitingMax: 3 })
+    wb.ask('10.0.0.9', 'running')
+    for (let n = 1; n <= 3; n++) wb.ask(`10.0.0.${n}`, `single ${n}`)
+    wb.ask('10.0.0.4', 'newcomer')
+    await settled()
+    expect(wb.refused).toEqual(['newcomer'])
+    await wb.drain()
+  })
+
+  test('who would have the most waiting is the one that is refused', async () => {
+    const wb = stage({ atOnce: 1, waitingMax: 3 })
+    wb.ask('10.0.0.9', 'running')
+    wb.ask('10.0.0.1', 'one')
+    wb.ask('10.0.0.2', 'two')
+    wb.ask('10.0.0.1', 'one again')
+    wb.ask('10.0.0.1', 'one too many')
+    await settled()
+    expect(wb.refused).toEqual(['one too many'])
+    await wb.drain()
+  })
+})
+
+describe('whatever is asked for', () => {
+  /** A client asks, or a piece of work ends. */
+  const step = fc.option(fc.integer({ min: 0, max: 5 }), { nil: null, freq: 3 })
+  const limits = fc.record({
+    atOnce: fc.integer({ min: 1, max: 3 }),
+    waitingMax: fc.integer({ min: 1, max: 12 }),
+    waitingPerClientMax: fc.integer({ min: 1, max: 5 }),
+  })
+
+  test('every piece of work begins or is refused, in order, within the bounds, and in fair turns', async () => {
+    await fc.assert(
+      fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (bounds, steps) => {
+        const wb = stage(bounds)
+        const asked: string[] = []
+        /** Of each waiting client: who was let in since it began to wait. */
+        const overtakers = new Map<string, string[]>()
+        const waiting = () => asked.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
+        const clientOf = (name: string) => name.split('/')[0]!
+        let seen = 0
+        const watch = () => {
+          for (; seen < wb.began.length; seen++) {
+            const client = clientOf(wb.began[seen]!)
+            overtakers.delete(client)
+            for (const others of overtakers.values()) {
+              expect(others).not.toContain(client)
+              others.push(client)
+            }
+          }
+          for (const name of waiting())
+            if (!overtakers.has(clientOf(name))) overtakers.set(clientOf(name), [])
+          for (const client of overtakers.keys())
+            if (!waiting().some(name => clientOf(name) === client)) overtakers.delete(client)
+        }
+        for (const client of steps) {
+          if (client === null) {
+            if (wb.running.length > 0) await wb.step()
+          } else {
+            asked.push(`10.0.0.${client}/${asked.length}`)
+            wb.ask(`10.0.0.${client}`, asked.at(-1)!)
+            await settled()
+          }
+          watch()
+          expect(wb.running.length).toBeLessThanOrEqual(bounds.atOnce)
+          expect(waiting().length).toBeLessThanOrEqual(bounds.waitingMax)
+          expect(waiting().length === 0 || wb.running.length === bounds.atOnce).toBe(true)
+        }
+        await wb.drain()
+        expect([...wb.began, ...wb.refused].sort()).toEqual([...asked].sort())
+        for (let client = 0; client <= 5; client++) {
+          const own = (names: string[]) => names.filter(name => clientOf(name) === `10.0.0.${client}`)
+          expect(own(wb.began)).toEqual(own(asked).filter(name => wb.began.includes(name)))
+        }
+      }),
+    )
+  })
+})

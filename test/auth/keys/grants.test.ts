@@ -1,0 +1,136 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { Subject } from '../../../src/access/subject.ts'
+import { checkGrant, earlier, endAfter, endOf } from '../../../src/auth/keys/grants.ts'
+import { type Scope, scopes, scopesOfRole } from '../../../src/contract/scopes.ts'
+
+const now = Date.parse('2026-01-01T00:00:00.000Z')
+const hourMs = 3_600_000
+const iso = (ms: number) => new Date(ms).toISOString()
+
+function subject(fields: Partial<Subject>): Subject {
+  return {
+    id: 'me',
+    label: null,
+    type: 'apiKey',
+    workspaceScopes: [],
+    scopes: null,
+    role: null,
+    principalId: 'me',
+    grantSpanMs: null,
+    ...fields,
+  }
+}
+
+/** The scope that a grant is refused for; undefined when it passes. */
+function refusedFor(
+  held: readonly Scope[] | null | 'anonymous',
+  wanted: Scope[],
+  principalId: string | null = null,
+) {
+  try {
+    checkGrant(held === 'anonymous' ? null : subject({ scopes: held }), { scopes: wanted, principalId })
+    return undefined
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'forbidden', status: 403 })
+    const { message, facts } = error as { message: string; facts: { requiredScope: string } }
+    expect(message).toContain(`missing required scope '${facts.requiredScope}'`)
+    return facts.requiredScope
+  }
+}
+
+const some = fc.subarray([...scopes], { minLength: 1 })
+
+describe('decision 7: nobody grants what they do not hold', () => {
+  test.each<[string, Scope[], Scope[], Scope | undefined]>([
+    ['an admin mints a tools:invoke key', scopesOfRole.admin.slice(), ['tools:invoke'], undefined],
+    ['manage alone mints anything', ['manage'], [...scopes], undefined],
+    ['manage:keys mints manage:keys', ['manage:keys'], ['manage:keys'], undefined],
+    ['manage:keys does not mint read', ['manage:keys'], ['read'], 'read'],
+    ['manage:keys does not mint write', ['manage:keys', 'read'], ['read', 'write'], 'write'],
+    ['manage:keys does not mint manage', ['manage:keys'], ['manage'], 'manage'],
+    [
+      'manage:keys does not mint manage:access',
+      ['manage:keys'],
+      ['manage:keys', 'manage:access'],
+      'manage:access',
+    ],
+    ['manage:keys does not mint tools:invoke', ['manage:keys'], ['tools:invoke'], 'tools:invoke'],
+    ['with write it mints tools:invoke', ['manage:keys', 'write'], ['tools:invoke'], undefined],
+    ['with write:kb it does not', ['manage:keys', 'write:kb'], ['tools:invoke'], 'tools:invoke'],
+    ['with write it mints write:ingest', ['manage:keys', 'write'], ['write:ingest'], undefined],
+    ['with write:ingest it does not mint write', ['manage:keys', 'write:ingest'], ['write'], 'write'],
+  ])('%s', (_, held, wanted, refused) => {
+    expect(refusedFor(held, wanted)).toBe(refused)
+  })
+
+  test('a key never holds a scope that its maker without manage did not', () => {
+    const holds = (held: readonly Scope[], one: Scope) =>
+      held.some(scope => scope === one || one.startsWith(`${scope}:`)) ||
+      (one === 'tools:invoke' && held.includes('write'))
+    fc.assert(
+      fc.property(some, some, (held, wanted) => {
+        fc.pre(!held.includes('manage'))
+        const excess = wanted.find(one => !holds(held, one))
+        return refusedFor(held, wanted) === excess
+      }),
+    )
+  })
+
+  test('unscoped and anonymous callers grant anything to anyone', () => {
+    for (const held of [null, 'anonymous'] as const)
+      expect(refusedFor(held, [...scopes], 'ada')).toBeUndefined()
+  })
+
+  test('a principal other than one’s own takes manage:access', () => {
+    expect(refusedFor(['manage:keys'], ['manage:keys'], 'ada')).toBe('manage:access')
+    expect(refusedFor(['manage:keys'], ['manage:keys'], 'me')).toBeUndefined()
+    expect(refusedFor(['manage:keys'], ['manage:keys'], null)).toBeUndefined()
+    expect(refusedFor(['manage:keys', 'manage:access'], ['manage:keys'], 'ada')).toBeUndefined()
+    expect(refusedFor(['manage'], ['read'], 'ada')).toBeUndefined()
+  })
+})
+
+describe('when a key ends', () => {
+  const lasting = subject({})
+  const ending = subject({ grantSpanMs: hourMs })
+
+  test('never, unless the request or the caller’s own end says so', () => {
+    expect(endOf(undefined, now, lasting)).toBeNull()
+    expect(endOf(null, now, lasting)).toBeNull()
+    expect(endOf(undefined, now, null)).toBeNull()
+    expect(endOf(iso(now + 1), now, lasting)).toBe(iso(now + 1))
+  })
+
+  test('a key that expires mints for its own span, and for less when asked', () => {
+    for (const asked of [undefined, null]) expect(endOf(asked, now, ending)).toBe(iso(now + hourMs))
+    expect(endOf(iso(now + hourMs), now, ending)).toBe(iso(now + hourMs))
+    expect(endOf(iso(now + 5), now, ending)).toBe(iso(now + 5))
+    expect(() => endOf(iso(now + hourMs + 1), now, ending)).toThrow(
+      expect.objectContaining({ code: 'forbidden', message: expect.stringContaining(iso(now + hourMs)) }),
+    )
+  })
+
+  test.each([now, now - 1, 0])('an end that is not in the future is refused: %d', asked => {
+    for (const one of [lasting, ending, null])
+      expect(() => endOf(iso(asked), now, one)).toThrow(
+        expect.objectContaining({
+          code: 'validation_error',
+          message: expect.stringMatching(/^expiresAt: /),
+        }),
+      )
+  })
+
+  test('the shortest span counts, and no end lies after the last timestamp', () => {
+    expect(endAfter(now, [])).toBeNull()
+    expect(endAfter(now, [null, null])).toBeNull()
+    expect(endAfter(now, [null, 5, 7])).toBe(iso(now + 5))
+    expect(endAfter(now, [Number.MAX_SAFE_INTEGER])).toBe('9999-12-31T23:59:59.999Z')
+  })
+
+  test('the earlier of two ends', () => {
+    expect(earlier(null, now)).toBe(iso(now))
+    expect(earlier(iso(now - 1), now)).toBe(iso(now - 1))
+    expect(earlier(iso(now + 1), now)).toBe(iso(now))
+  })
+})

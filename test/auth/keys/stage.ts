@@ -1,0 +1,95 @@
+import { randomUUID } from 'node:crypto'
+import { onTestFinished } from 'vitest'
+import type { Caller } from '../../../src/access/caller.ts'
+import { anonymousIn, type Subject, verifiedAs } from '../../../src/access/subject.ts'
+import { digestOf, newToken } from '../../../src/auth/keys/token.ts'
+import type { AuditDetails } from '../../../src/contract/audit-record.ts'
+import { openCursors, Pager } from '../../../src/storage/cursor.ts'
+import { openEmbedded } from '../../../src/storage/open.ts'
+import type { RowStore } from '../../../src/storage/rows.ts'
+import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
+import { TestClock } from '../../harness/runtime.ts'
+
+export const workspaceId = '11111111-1111-4111-8111-111111111111'
+
+/** A store in memory with one workspace, time that stands still, and counts of what was asked of the store. */
+export async function keyStore() {
+  const clock = new TestClock()
+  const store = await openEmbedded({ path: ':memory:', clock })
+  onTestFinished(() => store.close())
+  const cursors = await openCursors(store.rows)
+  const counts = { get: 0, list: 0, atomic: 0 }
+  const rows: RowStore = {
+    get(table, key) {
+      counts.get++
+      return store.rows.get(table, key)
+    },
+    list(table, query) {
+      counts.list++
+      return store.rows.list(table, query)
+    },
+    count: store.rows.count,
+    atomic(writes) {
+      counts.atomic++
+      return store.rows.atomic(writes)
+    },
+  }
+  const now = new Date(clock.now()).toISOString()
+  const workspace = { workspaceId, name: 'one', createdAt: now, updatedAt: now }
+  await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
+  return { clock, rows, plain: store.rows, pager: new Pager(rows, cursors), counts }
+}
+
+/** A key as a row, and its token. */
+export async function storedKey(
+  rows: RowStore,
+  fields: Partial<ApiKeyRow> = {},
+): Promise<{ token: string; row: ApiKeyRow }> {
+  const { token, prefix } = newToken()
+  const row: ApiKeyRow = {
+    workspaceId,
+    keyId: randomUUID(),
+    prefix,
+    label: 'a key',
+    scopes: ['read'],
+    principalId: null,
+    createdAt: '2025-12-31T00:00:00.000Z',
+    lastUsedAt: null,
+    revokedAt: null,
+    expiresAt: null,
+    digest: await digestOf(token),
+    ...fields,
+  }
+  await rows.atomic([{ op: 'insert', table: tables.apiKeys, row }])
+  return { token, row }
+}
+
+export async function rowOf(rows: RowStore, { keyId }: Pick<ApiKeyRow, 'keyId'>): Promise<ApiKeyRow> {
+  return (await rows.get(tables.apiKeys, [workspaceId, keyId]))!.row
+}
+
+/** Somebody who calls a room, and what the audit trail would hold of it. */
+export function caller(fields: Partial<Subject> | 'anonymous'): Pick<Caller, 'auth' | 'record'> & {
+  records: AuditDetails[]
+} {
+  const records: AuditDetails[] = []
+  const auth =
+    fields === 'anonymous'
+      ? anonymousIn('apiKey')
+      : verifiedAs('apiKey', {
+          id: 'caller',
+          label: null,
+          type: 'apiKey',
+          workspaceScopes: [workspaceId],
+          scopes: null,
+          role: null,
+          principalId: 'caller',
+          grantSpanMs: null,
+          ...fields,
+        })
+  const record = (details: AuditDetails) => {
+    records.push(details)
+    return { op: 'insert', table: tables.audit, row: { auditId: randomUUID(), details } } as const
+  }
+  return { auth, record, records }
+}

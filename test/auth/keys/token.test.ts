@@ -1,0 +1,114 @@
+import { scryptSync } from 'node:crypto'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { digestOf, digestOfNone, isDigestOf, newToken, prefixOf } from '../../../src/auth/keys/token.ts'
+
+const form = /^wb_live_([a-z0-9]{12})_([a-z0-9]{32})$/
+const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
+
+describe('tokens', () => {
+  test('S2.3-01 S8-15: wb_live_, 12 letters, 32 letters, and no two alike', () => {
+    const made = Array.from({ length: 2_000 }, newToken)
+    for (const { token, prefix } of made) expect(form.exec(token)?.[1]).toBe(prefix)
+    expect(new Set(made.map(({ token }) => token)).size).toBe(made.length)
+    expect(new Set(made.map(({ prefix }) => prefix)).size).toBe(made.length)
+    expect(new Set(made.map(({ token }) => token.slice(-32))).size).toBe(made.length)
+  })
+
+  test('S2.3-01: every letter is as likely as the others', () => {
+    const counts = new Map<string, number>()
+    for (let made = 0; made < 5_000; made++)
+      for (const letter of newToken().token.slice(-32)) counts.set(letter, (counts.get(letter) ?? 0) + 1)
+    expect([...counts.keys()].sort().join('')).toBe([...letters].sort().join(''))
+    const expected = (5_000 * 32) / letters.length
+    const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
+    // A byte modulo 36 gives about 300 here; chance alone gives over 90 once in a million runs.
+    expect(chiSquare).toBeLessThan(90)
+  })
+
+  test('S5.2-02: a token made here is read, and its public part found', () => {
+    const { token, prefix } = newToken()
+    expect(prefixOf(token)).toBe(prefix)
+  })
+
+  const word = (length: number) =>
+    fc.string({ unit: fc.constantFrom(...letters), minLength: length, maxLength: length })
+
+  test('S5.2-02 S8-15: another length of either part is another shape', () => {
+    const lengths = fc.tuple(fc.integer({ min: 0, max: 20 }), fc.integer({ min: 0, max: 40 }))
+    fc.assert(
+      fc.property(
+        lengths.chain(([a, b]) => fc.tuple(word(a), word(b))),
+        ([prefix, secret]) => {
+          const isForm = prefix.length === 12 && secret.length === 32
+          return prefixOf(`wb_live_${prefix}_${secret}`) === (isForm ? prefix : undefined)
+        },
+      ),
+    )
+    for (const [a, b] of [
+      [11, 32],
+      [13, 32],
+      [12, 31],
+      [12, 33],
+    ] as const)
+      expect(prefixOf(`wb_live_${'a'.repeat(a)}_${'b'.repeat(b)}`)).toBeUndefined()
+  })
+
+  const good = `wb_live_${'a'.repeat(12)}_${'b'.repeat(32)}`
+  test.each([
+    ['', 'nothing'],
+    [good.toUpperCase(), 'capitals'],
+    [` ${good}`, 'a space before'],
+    [`${good}\n`, 'a line end'],
+    [`${good}\u0000`, 'NUL after'],
+    [good.replace('a', '\u0000'), 'NUL inside'],
+    [good.replace('live', 'test'), 'another word'],
+    [good.replaceAll('_', '-'), 'hyphens'],
+    [`${good},${good}`, 'two'],
+    [good.replace('b', 'ß'), 'another alphabet'],
+    ['wb_live_', 'the beginning'],
+    ['a.b.c', 'a JWT'],
+    ['x'.repeat(100_000), '100 KB'],
+  ])('S5.2-02: %j is no token: %s', text => {
+    expect(prefixOf(text)).toBeUndefined()
+  })
+})
+
+describe('digests', () => {
+  test('S2.3-04: scrypt$salt$digest of the whole token at the default cost, with a salt of its own', async () => {
+    const { token } = newToken()
+    const [one, other] = await Promise.all([digestOf(token), digestOf(token)])
+    expect(one).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
+    expect(one.split('$')[1]).not.toBe(other.split('$')[1])
+    const [, salt, digest] = one.split('$')
+    expect(scryptSync(token, Buffer.from(salt!, 'hex'), 32).toString('hex')).toBe(digest)
+    expect(one).not.toContain(token.slice(-32))
+  })
+
+  test('S5.2-05: a digest is that of its token, and of no other', async () => {
+    const [{ token }, { token: other }] = [newToken(), newToken()]
+    const digest = await digestOf(token)
+    expect(await isDigestOf(token, digest)).toBe(true)
+    expect(await isDigestOf(other, digest)).toBe(false)
+    expect(await isDigestOf(`${token.slice(0, -1)}${token.endsWith('a') ? 'b' : 'a'}`, digest)).toBe(false)
+    expect(await isDigestOf(token, digestOfNone())).toBe(false)
+  })
+
+  test('a damaged digest is that of no token', async () => {
+    const { token } = newToken()
+    const digest = await digestOf(token)
+    for (const damaged of [
+      '',
+      'scrypt$$',
+      digest.slice(0, -1),
+      `${digest}0`,
+      digest.replace('scrypt', 'none'),
+    ])
+      expect(await isDigestOf(token, damaged), damaged).toBe(false)
+  })
+
+  test('a digest of none has the form of a digest, and is never the same', () => {
+    expect(digestOfNone()).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
+    expect(digestOfNone()).not.toBe(digestOfNone())
+  })
+})
