@@ -3,6 +3,8 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { AuthSecrets } from '../config/auth-secrets.ts'
 import type { Config } from '../config/schema.ts'
+import { auth } from '../contract/auth.ts'
+import { WbError } from '../contract/errors.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type Authenticate, authenticator, type Verifier } from './authenticate.ts'
@@ -13,7 +15,7 @@ import { JwtVerifier } from './oidc/jwt.ts'
 import { type IdentityProvider, openProvider } from './oidc/provider.ts'
 import { SessionCookies } from './session/cookie.ts'
 import { Seal } from './session/seal.ts'
-import { SignIn, type SignInParts } from './session/sign-in.ts'
+import { type OidcClient, SignIn, type SignInParts } from './session/sign-in.ts'
 
 export interface AuthParts {
   readonly config: Config['auth']
@@ -40,9 +42,13 @@ export interface Auth {
   close(): Promise<void>
 }
 
+const redirectKey = 'auth.oidc.client.redirectPath'
 const sessionKey = 'auth.oidc.client.sessionSecretRef'
 const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices end with this process`
 
+/**
+ * @throws validation_error  where browsers shall come back to is no place
+ */
 export function openAuth(parts: AuthParts): Auth {
   const { config, secrets, audit } = parts
   const { mode } = config
@@ -65,11 +71,28 @@ export function openAuth(parts: AuthParts): Auth {
     signIn: new SignIn(mode, oidc?.signIn),
     async discover() {
       await oidc?.provider.discover()
-      if (oidc?.signIn && secrets.sessionSecrets.length === 0)
-        parts.log.warn({ key: sessionKey }, sessionsEnd)
+      if (oidc?.signIn) warn(parts, oidc.signIn.client)
     },
     close: async () => keyVerifier?.close(),
   }
+}
+
+/** What works, and will surprise. */
+function warn({ secrets, log }: AuthParts, { redirectPath }: OidcClient): void {
+  if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, sessionsEnd)
+  if (placeOf(redirectPath) !== auth.callback.path)
+    log.warn(
+      { key: redirectKey },
+      `${redirectKey} is answered only where a proxy leads it to ${auth.callback.path}`,
+    )
+}
+
+/** The path that a browser asks for when it comes back; undefined for what is no place. */
+function placeOf(redirectPath: string): string | undefined {
+  const anywhere = 'http://localhost'
+  if (!URL.canParse(redirectPath, anywhere)) return undefined
+  const { protocol, pathname } = new URL(redirectPath, anywhere)
+  return /^https?:$/.test(protocol) ? pathname : undefined
 }
 
 interface Oidc {
@@ -85,6 +108,8 @@ function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): Oid
   const verifier = new JwtVerifier({ oidc, provider, fetch, clock, log })
   const { client } = oidc
   if (!client) return { provider, verifier, signIn: undefined }
+  if (placeOf(client.redirectPath) === undefined)
+    throw new WbError('validation_error', `${redirectKey}: must be a path or an http(s) URL`)
   const seal = new Seal(secrets.sessionSecrets)
   const cookies = new SessionCookies({ seal, name: client.sessionCookieName })
   return { provider, verifier, signIn: { client, provider, verifier, cookies, seal, audit, clock } }

@@ -55,7 +55,7 @@ export class BrowserLogin {
    */
   async begin(redirectAfter: string | undefined, { site }: Caller): Promise<Redirection> {
     const { client, provider, pending } = this.parts
-    const redirectUri = redirectUriOf(client.redirectPath, site)
+    const redirectUri = new URL(client.redirectPath, site.origin).href
     const [state, nonce, codeVerifier, browser] = [secret(), secret(), secret(), secret()]
     const codeChallenge = sha256(codeVerifier).toString('base64url')
     const address = await provider.authorizationUrl({ redirectUri, state, nonce, codeChallenge })
@@ -135,13 +135,6 @@ export function sessionOf(tokens: Tokens, verified: Verified, clock: Clock): Sto
 /** How long a browser keeps a session. */
 export function lifetimeSeconds({ expiresInSeconds = sessionSecondsDefault }: Tokens): number {
   return Math.max(0, Math.floor(expiresInSeconds))
-}
-
-/** @throws validation_error  the `Host` header names no host */
-function redirectUriOf(redirectPath: string, { origin }: Site): string {
-  if (!URL.canParse(redirectPath, origin))
-    throw new WbError('validation_error', 'the Host header does not name a host to come back to')
-  return new URL(redirectPath, origin).href
 }
 
 /**

@@ -16,9 +16,11 @@ import { BrowserSession } from './refresh.ts'
 import type { Seal } from './seal.ts'
 import { SignInTrail } from './trail.ts'
 
+export type OidcClient = NonNullable<NonNullable<Config['auth']['oidc']>['client']>
+
 /** What signing in with an identity provider takes. */
 export interface SignInParts {
-  readonly client: NonNullable<NonNullable<Config['auth']['oidc']>['client']>
+  readonly client: OidcClient
   readonly provider: IdentityProvider
   readonly verifier: Pick<JwtVerifier, 'check'>
   readonly cookies: SessionCookies

@@ -314,6 +314,23 @@ describe('a session', () => {
     expect((await opened.send('GET /auth/me', undefined, { cookie: alice.cookies })).body.id).toBe('alice')
   })
 
+  test.each([
+    [['10.0.0.0/8'], 'https://wb.example', true],
+    [true, 'https://wb.example', true],
+    [['192.168.0.1'], 'http://localhost', false],
+    [false, 'http://localhost', false],
+  ])('S2.5-04 S2.2-28: X-Forwarded-* of a proxy with trustProxyHeaders %j', async (trusted, seen, secure) => {
+    const { opened } = await stage({ runtime: { trustProxyHeaders: trusted, allowedHosts: ['wb.example'] } })
+    const request = new Request(`${site}/auth/login`, {
+      headers: { host: 'localhost', 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example' },
+    })
+    const peer = { encrypted: false, address: '10.0.0.1' }
+    const answer = await opened.runtime.app.fetch(request, { peer })
+    const query = new URL(answer.headers.get('location')!).searchParams
+    expect(query.get('redirect_uri')).toBe(`${seen}/auth/callback`)
+    expect(answer.headers.getSetCookie()[0]!.endsWith('; Secure')).toBe(secure)
+  })
+
   test('S5.9-10: a rotated list of secrets signs nobody out', async () => {
     const first = await stage()
     const alice = first.browser()
@@ -351,6 +368,11 @@ describe('a session', () => {
     expect((await next.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
     const named = await stage({ provider: first.provider, server: true })
     expect(named.opened.complaints).toEqual([])
+    const led = { redirectPath: '/elsewhere' }
+    const odd = await stage({ provider: first.provider, server: true, client: led })
+    expect(odd.opened.complaints.map(({ message }) => message)).toEqual([
+      expect.stringContaining('auth.oidc.client.redirectPath is answered only where'),
+    ])
   })
 
   test('S3-16 S4.3-13 S5.7-22 S2.2-29: logout clears the cookie here, and does not ask the provider', async () => {

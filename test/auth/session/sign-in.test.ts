@@ -1,0 +1,424 @@
+import { describe, expect, test } from 'vitest'
+import { type Actor, AuditTrail, type Event } from '../../../src/access/audit.ts'
+import type { Caller } from '../../../src/access/caller.ts'
+import { anonymousIn, operatorOf, type Subject, verifiedAs } from '../../../src/access/subject.ts'
+import type { Tokens } from '../../../src/auth/oidc/provider.ts'
+import { SessionCookies } from '../../../src/auth/session/cookie.ts'
+import { Seal } from '../../../src/auth/session/seal.ts'
+import { describeSelf, SignIn, type SignInParts } from '../../../src/auth/session/sign-in.ts'
+import { known } from '../../../src/auth/session/trail.ts'
+import { WbError } from '../../../src/contract/errors.ts'
+import { scopesOfRole } from '../../../src/contract/scopes.ts'
+import { open, TestClock } from '../../harness/runtime.ts'
+
+const origin = 'http://localhost'
+
+/** Sign-in with a provider that does what it is told. */
+function stage(changes: Partial<SignInParts['provider']> = {}, check?: SignInParts['verifier']['check']) {
+  const clock = new TestClock()
+  const events: (Event & { by: string | null; requestId: string | null })[] = []
+  const tell = ({ auth, requestId }: Actor, event: Event) => {
+    events.push({ ...event, by: auth.subject?.id ?? null, requestId })
+  }
+  const audit = {
+    failing: false,
+    async require(actor: Actor | null, event: Event) {
+      if (audit.failing) throw new WbError('control_plane_unavailable', 'the store is gone')
+      tell(actor!, event)
+    },
+    note: (actor: Actor | null, event: Event) => tell(actor!, event),
+  }
+  const seal = new Seal([])
+  const cookies = new SessionCookies({ seal, name: 'wb_session' })
+  const tokens: Tokens = {
+    accessToken: 'access',
+    tokenType: 'Bearer',
+    refreshToken: 'refresh',
+    expiresInSeconds: 60,
+  }
+  const provider: SignInParts['provider'] = {
+    keySetUrl: async () => new URL('http://idp.test/jwks'),
+    hasDeviceEndpoint: async () => true,
+    authorizationUrl: async ({ state }) => new URL(`http://idp.test/auth?state=${state}`),
+    exchangeCode: async () => tokens,
+    refresh: async () => ({ ...tokens, accessToken: 'access 2', refreshToken: 'refresh 2' }),
+    authorizeDevice: async () => ({
+      device_code: 'd',
+      user_code: 'U',
+      verification_uri: 'http://idp.test',
+      expires_in: 9,
+    }),
+    exchangeDeviceCode: async () => tokens,
+    discover: async () => {},
+    ...changes,
+  }
+  const signIn = new SignIn('oidc', {
+    client: {
+      clientId: 'wb',
+      clientSecretRef: null,
+      redirectPath: '/auth/callback',
+      postLogoutPath: '/',
+      scopes: ['openid'],
+      resource: null,
+      sessionCookieName: 'wb_session',
+      sessionSecretRef: null,
+    },
+    provider,
+    verifier: { check: check ?? (async () => ({ subject: subject(), expiresAtSeconds: null })) },
+    cookies,
+    seal,
+    audit,
+    clock,
+  })
+  return { signIn, events, audit, clock, cookies, provider }
+}
+
+function subject(more: Partial<Subject> = {}): Subject {
+  return { ...known('alice'), label: 'Alice', workspaceScopes: null, scopes: null, ...more }
+}
+
+function caller(cookies: string | null = null): Caller {
+  return { auth: anonymousIn('oidc'), requestId: 'request-1', site: { origin, cookies } } as Caller
+}
+
+/** As a browser would send back what it was told to keep. */
+function sent(lines: readonly string[]): string {
+  return lines.map(line => line.slice(0, line.indexOf(';'))).join('; ')
+}
+
+/** A login up to where the provider sends the browser back. */
+async function begun({ signIn }: Pick<ReturnType<typeof stage>, 'signIn'>) {
+  const { location, cookies } = await signIn.flows.login.begin('/after', caller())
+  return { state: new URL(location).searchParams.get('state')!, cookie: sent(cookies) }
+}
+
+async function signedIn(staged: ReturnType<typeof stage>): Promise<string> {
+  const { state, cookie } = await begun(staged)
+  const { cookies } = await staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie))
+  return sent(cookies.slice(0, 1))
+}
+
+describe('the audit trail of signing in', () => {
+  test('S6-10: a login, by the subject that it made', async () => {
+    const staged = stage()
+    await signedIn(staged)
+    expect(staged.events).toEqual([
+      { action: 'auth.login', details: { scheme: 'oidc' }, by: 'alice', requestId: 'request-1' },
+    ])
+  })
+
+  test('S6-10: a login that cannot be recorded fails, and nobody is signed in', async () => {
+    const staged = stage()
+    const { state, cookie } = await begun(staged)
+    staged.audit.failing = true
+    await expect(
+      staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie)),
+    ).rejects.toMatchObject({
+      code: 'control_plane_unavailable',
+    })
+  })
+
+  test.each([
+    [{ error: 'access_denied' }, 'access_denied'],
+    [{ error: 'hostile text' }, 'invalid_callback'],
+    [{ code: 'c', state: 'unknown' }, 'invalid_state'],
+  ])('S6-10: a failed login %j, with its reason', async (query, reason) => {
+    const { signIn, events } = stage()
+    await expect(signIn.flows.login.finish(query, caller())).rejects.toThrow(WbError)
+    expect(events).toEqual([
+      {
+        action: 'auth.login',
+        outcome: 'failure',
+        details: { scheme: 'oidc', reason },
+        by: null,
+        requestId: 'request-1',
+      },
+    ])
+  })
+
+  test('S6-10 S6-11: of a defect it tells no more than that', async () => {
+    const check = () => Promise.reject(new Error('boom at secret-value'))
+    const { signIn, events, ...rest } = stage({}, check)
+    const { state, cookie } = await begun({ signIn, ...rest })
+    await expect(signIn.flows.login.finish({ code: 'c', state }, caller(cookie))).rejects.toThrow('boom')
+    expect(events.map(({ details }) => details)).toEqual([{ scheme: 'oidc', reason: 'internal_error' }])
+  })
+
+  test('S6-10: a code that the provider refuses', async () => {
+    const staged = stage({ exchangeCode: async () => ({ refused: 'invalid_grant' }) })
+    const { state, cookie } = await begun(staged)
+    const done = staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie))
+    await expect(done).rejects.toMatchObject({
+      code: 'token_exchange_failed',
+      facts: { refused: 'invalid_grant' },
+    })
+    expect(staged.events.map(({ details }) => details?.reason)).toEqual(['idp_rejected'])
+  })
+
+  test('S6-11: a refresh, also of who asks second', async () => {
+    const staged = stage()
+    const cookie = await signedIn(staged)
+    staged.events.length = 0
+    const { session } = staged.signIn.flows
+    await Promise.all([session.refresh(caller(cookie)), session.refresh(caller(cookie))])
+    expect(staged.events.map(({ action, outcome, by }) => [action, outcome, by])).toEqual([
+      ['auth.refresh', undefined, 'alice'],
+      ['auth.refresh', undefined, 'alice'],
+    ])
+  })
+
+  test('S6-11: a failed refresh, by the subject that the cookie names', async () => {
+    const staged = stage({ refresh: async () => ({ refused: 'invalid_grant' }) })
+    const cookie = await signedIn(staged)
+    staged.events.length = 0
+    await expect(staged.signIn.flows.session.refresh(caller(cookie))).rejects.toThrow()
+    await expect(staged.signIn.flows.session.refresh(caller())).rejects.toThrow()
+    expect(staged.events.map(({ outcome, details, by }) => [outcome, details?.reason, by])).toEqual([
+      ['failure', 'idp_rejected', 'alice'],
+      ['failure', 'no_refresh_token', null],
+    ])
+  })
+
+  test('S6-11: a session that has grown too large was not refreshed', async () => {
+    const refresh = async () => ({ accessToken: 'x'.repeat(20_000), tokenType: 'Bearer' })
+    const staged = stage({ refresh })
+    const cookie = await signedIn(staged)
+    staged.events.length = 0
+    await expect(staged.signIn.flows.session.refresh(caller(cookie))).rejects.toMatchObject({
+      code: 'session_too_large',
+    })
+    expect(staged.events.map(({ details }) => details?.reason)).toEqual(['session_too_large'])
+  })
+
+  test('S6-12: a logout, of who was signed in', async () => {
+    const staged = stage()
+    const cookie = await signedIn(staged)
+    staged.events.length = 0
+    staged.signIn.flows.session.end(caller())
+    staged.signIn.flows.session.end(caller('wb_session=v2.x'))
+    staged.signIn.flows.session.end(caller(cookie))
+    expect(staged.events.map(({ action, by }) => [action, by])).toEqual([['auth.logout', 'alice']])
+  })
+
+  test('S6-02: the start of a device, with the code that the person types', async () => {
+    const { signIn, events } = stage()
+    await signIn.flows.device.authorize(caller())
+    expect(events).toEqual([
+      {
+        action: 'auth.device.authorize',
+        details: { scheme: 'oidc', user_code: 'U' },
+        by: null,
+        requestId: 'request-1',
+      },
+    ])
+  })
+
+  test.each([
+    [{ hasDeviceEndpoint: async () => false }, 'device_flow_not_supported'],
+    [{ authorizeDevice: async () => ({ refused: 'invalid_scope' }) }, 'device_authorize_failed'],
+    [{ authorizeDevice: async () => ({ device_code: 'd' }) }, 'device_authorize_failed'],
+  ])('S6-02: a start that fails', async (changes, reason) => {
+    const { signIn, events } = stage(changes)
+    await expect(signIn.flows.device.authorize(caller())).rejects.toMatchObject({ code: reason })
+    expect(events.map(({ outcome, details }) => [outcome, details?.reason])).toEqual([['failure', reason]])
+  })
+
+  test('S6-03: the tokens of a device and their renewal, by their subject', async () => {
+    const { signIn, events } = stage()
+    const { refresh_token } = await signIn.flows.device.token('d', caller())
+    await signIn.flows.device.refresh(refresh_token!, caller())
+    expect(events.map(({ action, outcome, by }) => [action, outcome, by])).toEqual([
+      ['auth.device.token', undefined, 'alice'],
+      ['auth.device.refresh', undefined, 'alice'],
+    ])
+    expect(JSON.stringify(events)).not.toMatch(/access|refresh [0-9]|v2\./)
+  })
+
+  test('S6-03: a poll that only has to wait is not recorded, and any other failure is', async () => {
+    let refused = ''
+    const { signIn, events } = stage({ exchangeDeviceCode: async () => ({ refused }) })
+    for (refused of ['authorization_pending', 'slow_down', 'access_denied', 'expired_token', 'odd'])
+      await expect(signIn.flows.device.token('d', caller())).rejects.toThrow(WbError)
+    expect(events.map(({ details }) => details?.reason)).toEqual([
+      'access_denied',
+      'expired_token',
+      'device_token_failed',
+    ])
+  })
+
+  test('S6-03: a failed renewal of a device', async () => {
+    const { signIn, events } = stage({ refresh: async () => ({ refused: 'invalid_grant' }) })
+    const { refresh_token } = await signIn.flows.device.token('d', caller())
+    events.length = 0
+    await expect(signIn.flows.device.refresh(refresh_token!, caller())).rejects.toThrow()
+    await expect(signIn.flows.device.refresh('v2.x.y.z', caller())).rejects.toThrow()
+    expect(events.map(({ action, details, by }) => [action, details?.reason, by])).toEqual([
+      ['auth.device.refresh', 'idp_rejected', 'alice'],
+      ['auth.device.refresh', 'invalid_grant', null],
+    ])
+  })
+
+  test('the trail of the runtime is one that it can be told to', () => {
+    const fits: SignInParts['audit'] = AuditTrail.prototype
+    expect(fits.require).toBeTypeOf('function')
+  })
+})
+
+describe('which ways of signing in exist', () => {
+  const none = {
+    loginPath: null,
+    refreshPath: null,
+    deviceAuthorizePath: null,
+    deviceTokenPath: null,
+    deviceRefreshPath: null,
+  }
+
+  test.each([
+    ['disabled', false, false],
+    ['apiKey', true, false],
+    ['oidc', false, true],
+    ['any', true, true],
+  ] as const)('S4.3-02 S4.3-03: mode %s without a client', async (mode, apiKey, oidc) => {
+    expect(await new SignIn(mode, undefined).config()).toEqual({
+      modes: { apiKey, oidc, login: false, device: false },
+      ...none,
+    })
+  })
+
+  test.each([true, false])(
+    'S4.3-02 S4.3-03 S4.3-04 S4.3-05 S4.3-22: with a client, device endpoint: %s',
+    async has => {
+      const { signIn } = stage({ hasDeviceEndpoint: async () => has })
+      expect(await signIn.config()).toEqual({
+        modes: { apiKey: false, oidc: true, login: true, device: has },
+        loginPath: '/auth/login',
+        refreshPath: '/auth/refresh',
+        deviceAuthorizePath: '/auth/device/authorize',
+        deviceTokenPath: '/auth/device/token',
+        deviceRefreshPath: '/auth/device/refresh',
+      })
+    },
+  )
+
+  test('of a provider that is down it says what was known last', async () => {
+    let isDown = true
+    const { signIn } = stage({
+      hasDeviceEndpoint: () => (isDown ? Promise.reject(new Error('down')) : Promise.resolve(true)),
+    })
+    expect((await signIn.config()).modes.device).toBe(false)
+    isDown = false
+    expect((await signIn.config()).modes.device).toBe(true)
+    isDown = true
+    expect((await signIn.config()).modes.device).toBe(true)
+  })
+
+  test('of a provider that does not answer it does not wait', async () => {
+    const { signIn, clock } = stage({ hasDeviceEndpoint: () => new Promise(() => {}) })
+    const config = signIn.config()
+    clock.advance(1_000)
+    expect((await config).modes.device).toBe(false)
+  })
+
+  test('S4.3-01: the routes are absent without a client, and the two that tell are there', async () => {
+    for (const mode of ['disabled', 'apiKey'] as const) {
+      const { send } = await open({ config: { auth: { mode } } })
+      for (const [line, json] of [
+        ['GET /auth/login', undefined],
+        ['GET /auth/callback?code=a&state=b', undefined],
+        ['POST /auth/refresh', undefined],
+        ['POST /auth/logout', undefined],
+        ['POST /auth/device/authorize', undefined],
+        ['POST /auth/device/token', { device_code: 'x' }],
+        ['POST /auth/device/refresh', { refresh_token: 'x' }],
+      ] as const) {
+        const answer = await send(line, json)
+        expect([answer.status, answer.body.error], line).toEqual([
+          404,
+          expect.objectContaining({ code: 'not_configured' }),
+        ])
+        expect(answer.headers.get('cache-control')).toBe('no-store')
+      }
+      expect((await send('GET /auth/config')).status).toBe(200)
+      const self = await send('GET /auth/me')
+      expect([self.status, self.headers.get('cache-control')]).toEqual([401, 'no-store'])
+      expect((await send('PATCH /auth/login')).headers.get('cache-control')).toBe('no-store')
+    }
+  })
+
+  test('S4.3-08: who owns the data directory is told so, in every mode', async () => {
+    const { sendAsOperator } = await open()
+    expect((await sendAsOperator('GET /auth/me')).body).toMatchObject({
+      type: 'system',
+      role: null,
+      scopes: null,
+    })
+  })
+})
+
+describe('what a caller is told about itself', () => {
+  const session = { expiresAtSeconds: 7, canRefresh: true }
+
+  test.each([
+    [['read'], 'viewer'],
+    [['read', 'write'], 'editor'],
+    [['read', 'write', 'manage'], 'admin'],
+    [['write'], null],
+    [['read', 'write:kb'], null],
+    [['read', 'write', 'tools:invoke'], null],
+  ] as const)('S2.6-06: a key with %j has the role %s', (scopes, role) => {
+    const auth = verifiedAs('apiKey', subject({ type: 'apiKey', scopes, workspaceScopes: ['w'] }))
+    expect(describeSelf(auth)).toEqual({
+      id: 'alice',
+      label: 'Alice',
+      type: 'apiKey',
+      workspaceScopes: ['w'],
+      role,
+      scopes,
+      expiresAt: null,
+      canRefresh: false,
+    })
+  })
+
+  test('S2.6-05 S2.6-07 S2.6-08 S2.6-09: unscoped, it holds everything and has no role', () => {
+    expect(describeSelf(verifiedAs('oidc', subject(), session))).toMatchObject({
+      role: null,
+      scopes: null,
+      workspaceScopes: null,
+      expiresAt: 7,
+      canRefresh: true,
+    })
+    expect(describeSelf(operatorOf('disabled', 'x'))).toMatchObject({
+      role: null,
+      scopes: null,
+      expiresAt: null,
+    })
+  })
+
+  test('S2.6-05: a mapped role is shown with what it holds', () => {
+    for (const scopes of [null, scopesOfRole.editor])
+      expect(describeSelf(verifiedAs('oidc', subject({ role: 'editor', scopes })))).toMatchObject({
+        role: 'editor',
+        scopes: ['read', 'write'],
+      })
+  })
+
+  test('S4.3-08: nobody is no one', () => {
+    expect(() => describeSelf(anonymousIn('oidc'))).toThrow(expect.objectContaining({ code: 'unauthorized' }))
+  })
+})
+
+describe('where browsers come back to', () => {
+  const config = (redirectPath: string) => ({
+    auth: {
+      mode: 'oidc',
+      oidc: { issuer: 'http://127.0.0.1:9', audience: 'a', client: { clientId: 'c', redirectPath } },
+    },
+  })
+
+  test.each(['http://', 'ftp://host/x', 'data:x'])('S2.2-27: %s stops the start', async redirectPath => {
+    await expect(open({ config: config(redirectPath) })).rejects.toMatchObject({
+      code: 'validation_error',
+      message: expect.stringContaining('auth.oidc.client.redirectPath'),
+    })
+  })
+})
