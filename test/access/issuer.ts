@@ -21,7 +21,11 @@ export async function openIssuer(clock: Clock) {
       lastsMs?: number
     }) {
       const nowSeconds = Math.floor(clock.now() / 1_000)
-      return new SignJWT({ wb_workspace_scopes: workspaces, ...(role && { role }) })
+      return new SignJWT({
+        email: 'someone@example.com',
+        wb_workspace_scopes: workspaces,
+        ...(role && { role }),
+      })
         .setProtectedHeader({ alg: 'ES256', kid })
         .setIssuer(url)
         .setAudience(audience)

@@ -22,6 +22,8 @@ export const bootstrapToken = 'bootstrap-token-of-the-table-tests'
 export interface Posture {
   readonly app: App
   readonly authenticate: Authenticate
+  /** Whom the handlers were called for, the last one last. */
+  readonly seen: AuthContext[]
 }
 
 export type World = Awaited<ReturnType<typeof openWorld>>
@@ -57,9 +59,11 @@ export async function openWorld(surface: Surface) {
     opened.push(auth)
     return auth
   }
-  const posture = (settings: { mode: AuthContext['mode']; [key: string]: unknown }): Posture => {
+  const posture = (settings: { mode?: AuthContext['mode']; [key: string]: unknown }): Posture => {
     const { authenticate } = open(settings)
-    return { authenticate, app: appOver(surface, settings.mode, authenticate) }
+    const seen: AuthContext[] = []
+    const app = appOver(surface, settings.mode ?? 'disabled', authenticate, auth => seen.push(auth))
+    return { authenticate, app, seen }
   }
   const oidc = { issuer: issuer.url, audience: issuer.audience, jwksUri: `${issuer.url}/jwks` }
   const roleMapping = { claim: 'role', values: { viewer: 'viewer', editor: 'editor', admin: 'admin' } }
@@ -75,6 +79,8 @@ export async function openWorld(surface: Surface) {
       reject: posture(any),
       mapped: posture({ ...any, oidc: { ...oidc, roleMapping } }),
     },
+    posture,
+    oidc: { oidc },
     signIn: issuer.sign,
     async mint(workspaceId: string, scopes: readonly Scope[], { lastsMs }: { lastsMs?: number } = {}) {
       const expiresAt = lastsMs === undefined ? null : new Date(clock.now() + lastsMs).toISOString()
