@@ -1,0 +1,279 @@
+import { describe, expect, test } from 'vitest'
+import {
+  audience,
+  clients,
+  type ProviderOptions,
+  type RunningProvider,
+  startProvider,
+} from '../../harness/identity-provider.ts'
+import { type Opened, type Options, open } from '../../harness/runtime.ts'
+
+interface Setting extends Options {
+  mode?: 'oidc' | 'any'
+  /** Of `auth.oidc`. */
+  oidc?: object
+  provider?: ProviderOptions
+}
+
+function configOf({ issuer }: Pick<RunningProvider, 'issuer'>, { mode = 'oidc', oidc = {} }: Setting = {}) {
+  return { auth: { mode, anonymousPolicy: 'reject', oidc: { issuer, audience, ...oidc } } }
+}
+
+async function staged(setting: Setting = {}) {
+  const idp = await startProvider(setting.provider)
+  const opened = await open({ ...setting, server: true, config: configOf(idp, setting) })
+  return { idp, opened }
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const workspaces = '/api/v1/workspaces'
+
+async function workspace({ sendAsOperator }: Opened, name = 'one'): Promise<string> {
+  const made = await sendAsOperator(`POST ${workspaces}`, { name, kind: 'mock' })
+  expect(made.status).toBe(201)
+  return made.body.workspaceId as string
+}
+
+const messageOf = ({ body }: { body: Record<string, unknown> }) => (body.error as { message: string }).message
+
+describe('who comes in', () => {
+  test('S5.2-07 S9-08: a JWT of the provider is a bearer token here', async () => {
+    const { idp, opened } = await staged()
+    const token = await idp.sign({ name: 'Alice' })
+    const me = await opened.send('GET /auth/me', undefined, bearer(token))
+    expect(me).toMatchObject({
+      status: 200,
+      body: {
+        id: 'alice',
+        label: 'alice@example.test',
+        type: 'oidc',
+        workspaceScopes: null,
+        scopes: null,
+        role: null,
+        canRefresh: false,
+      },
+    })
+    expect((await opened.send(`GET ${workspaces}`, undefined, bearer(token))).status).toBe(200)
+  })
+
+  test('S2.1-05 S2.1-06 S2.2-16 S2.2-17 S2.2-18: claims are those that the configuration names', async () => {
+    const claims = { subject: 'oid', label: 'name', workspaceScopes: 'spaces' }
+    const { idp, opened } = await staged({ oidc: { claims } })
+    const token = await idp.sign({ oid: 'o-1', name: 'Alice', spaces: ['w1'] })
+    const me = await opened.send('GET /auth/me', undefined, bearer(token))
+    expect(me.body).toMatchObject({ id: 'o-1', label: 'Alice', workspaceScopes: ['w1'] })
+  })
+
+  test('S2.2-19 S2.2-20: workspaces as an array, as a text, as null, and none', async () => {
+    const { idp, opened } = await staged()
+    const [one, two] = [await workspace(opened, 'one'), await workspace(opened, 'two')]
+    const reach = async (wb_workspace_scopes: unknown) => {
+      const headers = bearer(await idp.sign({ wb_workspace_scopes }))
+      const answers = [one, two].map(id => opened.send(`GET ${workspaces}/${id}`, undefined, headers))
+      return (await Promise.all(answers)).map(({ status }) => status)
+    }
+    expect(await reach(null)).toEqual([200, 200])
+    expect(await reach([one])).toEqual([200, 403])
+    expect(await reach(two)).toEqual([403, 200])
+    expect(await reach(`${one} ${two}`)).toEqual([200, 200])
+    expect(await reach(undefined)).toEqual([403, 403])
+    expect(await reach([])).toEqual([403, 403])
+  })
+
+  test('S5.2-08 S5.2-09: in mode any an API key and a JWT both pass, and what is neither is told so', async () => {
+    const { idp, opened } = await staged({ mode: 'any' })
+    const id = await workspace(opened)
+    const minted = await opened.sendAsOperator(`POST ${workspaces}/${id}/api-keys`, {
+      label: 'ci',
+      scopes: ['read'],
+    })
+    const passes = async (token: string) =>
+      (await opened.send(`GET ${workspaces}/${id}`, undefined, bearer(token))).status
+    expect(await passes(minted.body.plaintext as string)).toBe(200)
+    expect(await passes(await idp.sign())).toBe(200)
+    for (const token of ['neither', 'a.b', 'a.b.', 'a.b.c.d', 'wb_live_short']) {
+      const answer = await opened.send(`GET ${workspaces}/${id}`, undefined, bearer(token))
+      expect(answer.status).toBe(401)
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/)
+      expect(messageOf(answer)).toBe('the token matches no configured scheme')
+    }
+  })
+
+  test('S5.2-08: in mode oidc an API key is of no scheme', async () => {
+    const { opened } = await staged()
+    const answer = await opened.send(
+      'GET /auth/me',
+      undefined,
+      bearer(`wb_live_${'a'.repeat(12)}_${'b'.repeat(32)}`),
+    )
+    expect(answer.status).toBe(401)
+    expect(messageOf(answer)).toBe('the token matches no configured scheme')
+  })
+})
+
+describe('who does not', () => {
+  test('S2.2-09 S2.2-11 S2.2-15 S5.3-02 S5.3-05 S5.3-06 S5.3-07 S5.3-09 S5.3-10: each is told why in a few words', async () => {
+    const { idp, opened } = await staged()
+    const nowSeconds = Math.floor(Date.now() / 1_000)
+    const tokens: [string, string][] = [
+      ['the token is expired', await idp.sign({ exp: nowSeconds - 60 })],
+      ['the token is not yet valid', await idp.sign({ nbf: nowSeconds + 60 })],
+      ['the issuer of the token is not accepted', await idp.sign({ iss: `${idp.issuer}/` })],
+      ['the audience of the token is not accepted', await idp.sign({ aud: 'another' })],
+      ['the signature of the token was not verified', await idp.sign({}, {}, 'stolen')],
+      ['the token is not an access token', await idp.sign({ at_hash: 'x' })],
+      ['the token names no subject', await idp.sign({ sub: undefined })],
+      ['the token is malformed', 'a.b.c'],
+    ]
+    for (const [message, token] of tokens) {
+      const answer = await opened.send(`GET ${workspaces}`, undefined, bearer(token))
+      expect(answer.status).toBe(401)
+      expect(answer.headers.get('www-authenticate')).toMatch(/^Bearer/)
+      expect(answer.body.error).toMatchObject({ code: 'unauthorized', message })
+      expect(answer.text).not.toContain(token)
+    }
+  })
+
+  test('S2.2-15: within the skew of the configuration a token still holds', async () => {
+    const { idp, opened } = await staged({ oidc: { clockToleranceSeconds: 120 } })
+    const nowSeconds = Math.floor(Date.now() / 1_000)
+    for (const claims of [{ exp: nowSeconds - 60 }, { nbf: nowSeconds + 60 }]) {
+      const me = await opened.send('GET /auth/me', undefined, bearer(await idp.sign(claims)))
+      expect(me.status).toBe(200)
+    }
+  })
+})
+
+describe('what they may do', () => {
+  const roleMapping = {
+    claim: 'groups',
+    values: { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' },
+    default: 'viewer',
+  }
+
+  async function tier(setting: Setting, claims: object) {
+    const { idp, opened } = await staged(setting)
+    const id = await workspace(opened)
+    const headers = bearer(await idp.sign({ ...claims }))
+    const read = await opened.send(`GET ${workspaces}/${id}`, undefined, headers)
+    const write = await opened.send(`PATCH ${workspaces}/${id}`, { name: 'renamed' }, headers)
+    const manage = await opened.send(`GET ${workspaces}/${id}/api-keys`, undefined, headers)
+    const me = await opened.send('GET /auth/me', undefined, headers)
+    return { passed: [read, write, manage].map(({ status }) => status), me: me.body }
+  }
+
+  test.each([
+    ['viewer', 'wb-viewers', [200, 403, 403], ['read']],
+    ['editor', ['wb-editors', 'wb-viewers'], [200, 200, 403], ['read', 'write']],
+    ['admin', ['other', 'wb-admins', 'wb-viewers'], [200, 200, 200], ['read', 'write', 'manage']],
+    ['viewer', ['other'], [200, 403, 403], ['read']],
+  ])('S5.6-01 S2.2-21 S2.2-23 S2.2-24: %s by %j', async (role, groups, passed, scopes) => {
+    expect(await tier({ oidc: { roleMapping } }, { groups })).toMatchObject({ passed, me: { role, scopes } })
+  })
+
+  test('S5.6-03: without a mapping all of it', async () => {
+    expect(await tier({}, { groups: ['wb-viewers'] })).toMatchObject({
+      passed: [200, 200, 200],
+      me: { role: null, scopes: null },
+    })
+  })
+
+  test('S2.2-22: a role that does not exist stops the start', async () => {
+    const { issuer } = await startProvider()
+    const values = { 'wb-owners': 'owner' }
+    await expect(
+      open({
+        server: true,
+        config: configOf({ issuer }, { oidc: { roleMapping: { ...roleMapping, values } } }),
+      }),
+    ).rejects.toThrow('auth.oidc.roleMapping.values.wb-owners')
+  })
+})
+
+describe('the start', () => {
+  test.each(['issuer', 'audience'])('S2.2-08 S2.2-10: it is refused without %s', async name => {
+    const { issuer } = await startProvider()
+    const config = configOf({ issuer }, { oidc: { [name]: undefined } })
+    await expect(open({ server: true, config })).rejects.toThrow(`auth.oidc.${name}`)
+  })
+
+  test('S5.3-12: it is refused when the provider is down, and says what was tried', async () => {
+    const idp = await startProvider()
+    await idp.down()
+    await expect(open({ server: true, config: configOf(idp) })).rejects.toMatchObject({
+      code: 'validation_error',
+      message: `auth.oidc.issuer: no identity provider was found at ${idp.issuer}/.well-known/openid-configuration: it refused the connection`,
+    })
+  })
+
+  test('S5.3-12: a command that is no server does not need the provider', async () => {
+    const idp = await startProvider()
+    await idp.down()
+    const { sendAsOperator } = await open({ config: configOf(idp) })
+    expect((await sendAsOperator(`GET ${workspaces}`)).status).toBe(200)
+    expect(idp.asked).toEqual([])
+  })
+
+  test('S5.3-03 S5.3-11 S2.2-13: it asks where the keys are, and loads them with the first token', async () => {
+    const { idp, opened } = await staged()
+    expect(idp.asked.map(({ path }) => path)).toEqual(['/.well-known/openid-configuration'])
+    const headers = bearer(await idp.sign())
+    expect((await opened.send('GET /auth/me', undefined, headers)).status).toBe(200)
+    expect(idp.asked.map(({ path }) => path).slice(1)).toEqual(['/jwks'])
+  })
+
+  test('S2.2-12 S2.2-13 S5.3-11: with jwksUri nothing else is asked for', async () => {
+    const idp = await startProvider()
+    const jwksUri = idp.keySetUrl.href
+    const opened = await open({ server: true, config: configOf(idp, { oidc: { jwksUri } }) })
+    const me = await opened.send('GET /auth/me', undefined, bearer(await idp.sign()))
+    expect(me.status).toBe(200)
+    expect(idp.asked.map(({ path }) => path)).toEqual(['/jwks'])
+  })
+
+  test('S5.9-09: a client secret that was changed behind its reference applies after a restart', async () => {
+    const { id, secret } = clients.confidential
+    const client = { clientId: id, clientSecretRef: 'env:CLIENT_SECRET' }
+    const { idp, opened } = await staged({ oidc: { client }, environment: { CLIENT_SECRET: 'before' } })
+    const before = await opened.send('POST /auth/device/authorize', {})
+    expect(before.status).toBe(502)
+    expect(before.text).not.toContain('before')
+    await opened.close()
+    const after = await open({
+      dataDir: opened.dataDir,
+      server: true,
+      config: configOf(idp, { oidc: { client } }),
+      environment: { CLIENT_SECRET: secret },
+    })
+    expect((await after.send('POST /auth/device/authorize', {})).status).toBe(200)
+  })
+})
+
+describe('later', () => {
+  test('S5.3-04: a key that the provider adds works without a restart', async () => {
+    const { idp, opened } = await staged()
+    const status = async (token: string) =>
+      (await opened.send('GET /auth/me', undefined, bearer(token))).status
+    const old = await idp.sign()
+    expect(await status(old)).toBe(200)
+    await idp.rotateKeys('kept')
+    expect(await status(await idp.sign())).toBe(200)
+    expect(await status(old)).toBe(200)
+  })
+
+  test('a provider that goes down signs nobody out, and says so where it is needed', async () => {
+    const { idp, opened } = await staged()
+    const status = async (token: string) =>
+      (await opened.send('GET /auth/me', undefined, bearer(token))).status
+    const token = await idp.sign()
+    expect(await status(token)).toBe(200)
+    await idp.down()
+    expect(await status(token)).toBe(200)
+    expect(await status(await idp.sign({ sub: 'bob' }))).toBe(200)
+    await idp.rotateKeys('kept')
+    const unknown = await opened.send('GET /auth/me', undefined, bearer(await idp.sign()))
+    expect(unknown.status).toBe(401)
+    expect(messageOf(unknown)).toContain('the keys of the identity provider are unavailable')
+    expect(opened.complaints.map(({ facts }) => facts.why)).toContain('it refused the connection')
+  })
+})
