@@ -78,6 +78,14 @@ describe('signing a browser in', () => {
     expect(JSON.stringify([...answer.headers])).not.toContain(clients.confidential.secret)
   })
 
+  test('S5.9-09: a changed client secret behind its reference applies after a restart', async () => {
+    const client = { clientId: clients.confidential.id, clientSecretRef: 'env:CLIENT' }
+    const first = await stage({ client, environment: { CLIENT: 'a secret that the provider does not know' } })
+    expect(codeOf(await first.browser().signIn())).toBe('token_exchange_failed')
+    const next = await first.restart({ environment: { CLIENT: clients.confidential.secret } })
+    expect((await next.browser().signIn()).status).toBe(302)
+  })
+
   test('S2.2-27 S2.2-28 S2.2-30 S2.2-31: paths, scopes and the name of the cookie are configured', async () => {
     const { opened } = await stage({
       runtime: { publicOrigin: 'https://wb.example' },

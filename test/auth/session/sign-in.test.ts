@@ -407,7 +407,7 @@ describe('what a caller is told about itself', () => {
   })
 })
 
-describe('where browsers come back to', () => {
+describe('how a client is configured', () => {
   const config = (redirectPath: string) => ({
     auth: {
       mode: 'oidc',
@@ -420,5 +420,24 @@ describe('where browsers come back to', () => {
       code: 'validation_error',
       message: expect.stringContaining('auth.oidc.client.redirectPath'),
     })
+  })
+
+  test.each([
+    [31, false],
+    [32, true],
+  ])('S2.2-32 S8-14: a session secret of %i bytes, accepted: %s', async (bytes, isAccepted) => {
+    const client = { clientId: 'c', sessionSecretRef: 'env:SESSION' }
+    const oidc = { issuer: 'http://127.0.0.1:9', audience: 'a', client }
+    const opened = open({
+      config: { auth: { mode: 'oidc', oidc } },
+      environment: { SESSION: `é${'x'.repeat(bytes - 2)}` },
+    })
+    if (isAccepted) await expect(opened).resolves.toBeDefined()
+    else await expect(opened).rejects.toThrow(/sessionSecretRef/)
+  })
+
+  test('S2.2-25: a client without a clientId stops the start', async () => {
+    const oidc = { issuer: 'http://127.0.0.1:9', audience: 'a', client: {} }
+    await expect(open({ config: { auth: { mode: 'oidc', oidc } } })).rejects.toThrow(/clientId/)
   })
 })
