@@ -113,7 +113,7 @@ const table: [rule: string, demand: Demand, answers: Record<Name, string>][] = [
     { ...everyone(runtime), anonymous: yes, open: yes, unscoped: yes },
   ],
   [
-    'decision 17: operator',
+    'security 17: operator',
     { rule: operator, workspaceId: undefined },
     { ...everyone(runtime), anonymous: unknown, open: yes, unscoped: yes },
   ],
@@ -237,7 +237,7 @@ describe('pass', () => {
   })
 })
 
-describe('decision 7: ungrantable', () => {
+describe('security 7: ungrantable', () => {
   const subjectOf = (held: readonly Scope[] | null) => as({ scopes: held }).auth.subject
 
   test('nobody, and who holds all or the coarse manage, may pass on everything', () => {

@@ -264,7 +264,7 @@ describe('other workspaces', () => {
     expect(seen.items.map(item => item.workspaceId)).toEqual(expect.arrayContaining([mine, other]))
   })
 
-  test('decision 18: a name that is taken by a workspace out of sight is not available, and that is all', async () => {
+  test('security 18: a name that is taken by a workspace out of sight is not available, and that is all', async () => {
     const taken = 'the name of a secret project'
     const { workspaceId } = await made('operator', `POST ${all}`, {
       name: taken,

@@ -1,0 +1,160 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { place } from '../commands/wb.ts'
+import { type Opened, open, type Sent } from '../harness/runtime.ts'
+
+const closed = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+interface Minted {
+  readonly plaintext: string
+  readonly key: {
+    readonly keyId: string
+    readonly scopes: readonly string[]
+    readonly expiresAt: string | null
+  }
+}
+
+/** A workspace, and how keys are made in it. */
+async function workspaceIn({ sendAsOperator }: Opened) {
+  const made = await sendAsOperator('POST /api/v1/workspaces', { name: 'mine' })
+  const keys = `/api/v1/workspaces/${made.body.workspaceId}/api-keys`
+  const mint = async (body: object) => {
+    const { status, body: minted, text } = await sendAsOperator(`POST ${keys}`, { label: 'a key', ...body })
+    expect(status, text).toBe(201)
+    return minted as unknown as Minted
+  }
+  return { keys, mint }
+}
+
+function refusedFor({ status, body }: Sent): unknown {
+  expect(status).toBe(403)
+  return (body.error as { message: string }).message
+}
+
+describe('security 2: open means open', () => {
+  test.each([
+    ['apiKey and allow', { mode: 'apiKey', anonymousPolicy: 'allow' }],
+    ['disabled and reject, where any header passes', { mode: 'disabled', anonymousPolicy: 'reject' }],
+  ])('%s is not served to other machines unasked', async (_name, auth) => {
+    const here = place()
+    const config = join(here.home, 'open.yaml')
+    writeFileSync(config, JSON.stringify({ version: 1, auth }))
+    const line = ['serve', '--host', '0.0.0.0', '--port', '0', '--config', config]
+    expect(await here.wb(line)).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('--allow-open-access'),
+    })
+  })
+
+  test.each([
+    ['what is written down is served', { acknowledgeOpenAccess: true }],
+    ['a closed runtime needs no word', closed.auth],
+  ])('%s', async (_name, auth) => {
+    const here = place()
+    const config = join(here.home, 'served.yaml')
+    writeFileSync(config, JSON.stringify({ version: 1, auth }))
+    const { url } = await here.serve(['--host', '0.0.0.0', '--config', config])
+    expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+})
+
+describe('security 7: nobody grants what they do not hold', () => {
+  test('a key that may mint makes no key that may do more, nor a longer one', async () => {
+    const runtime = await open({ config: closed })
+    const { keys, mint } = await workspaceIn(runtime)
+    const soon = new Date(Date.now() + 3_600_000).toISOString()
+    const minter = await mint({ scopes: ['write:ingest', 'manage:keys'], expiresAt: soon })
+    const as = (json: object) =>
+      runtime.send(`POST ${keys}`, { label: 'more', ...json }, bearer(minter.plaintext))
+    expect(refusedFor(await as({ role: 'viewer' }))).toContain("scope 'read'")
+    expect(refusedFor(await as({}))).toContain("scope 'read'")
+    expect(refusedFor(await as({ scopes: ['write'] }))).toContain("scope 'write'")
+    expect(refusedFor(await as({ scopes: ['manage'] }))).toContain("scope 'manage'")
+    expect(refusedFor(await as({ scopes: ['tools:invoke'] }))).toContain("scope 'tools:invoke'")
+    expect(refusedFor(await as({ scopes: ['write:ingest'], principalId: 'the-boss' }))).toContain(
+      'manage:access',
+    )
+    const later = '2099-01-01T00:00:00.000Z'
+    expect(refusedFor(await as({ scopes: ['write:ingest'], expiresAt: later }))).toContain('expiresAt')
+    const { status, body } = await as({ scopes: ['write:ingest'], expiresAt: null })
+    expect(status).toBe(201)
+    const span = Date.parse(String((body as unknown as Minted).key.expiresAt)) - Date.now()
+    expect(span).toBeGreaterThan(0)
+    expect(span).toBeLessThanOrEqual(3_600_000)
+  })
+
+  test('nor does it take over a key that may do more, by rotating it', async () => {
+    const runtime = await open({ config: closed })
+    const { keys, mint } = await workspaceIn(runtime)
+    const minter = await mint({ scopes: ['manage:keys'] })
+    const admin = await mint({ role: 'admin' })
+    const rotated = await runtime.send(`POST ${keys}/${admin.key.keyId}/rotate`, {}, bearer(minter.plaintext))
+    expect(refusedFor(rotated)).toContain("scope 'read'")
+    expect(rotated.text).not.toContain('wb_live_')
+  })
+
+  test('an admin makes a key for tools alone, and rotates itself', async () => {
+    const runtime = await open({ config: closed })
+    const { keys, mint } = await workspaceIn(runtime)
+    const soon = new Date(Date.now() + 3_600_000).toISOString()
+    const admin = await mint({ role: 'admin', expiresAt: soon })
+    const as = (line: string, json?: object) => runtime.send(line, json, bearer(admin.plaintext))
+    const tools = await as(`POST ${keys}`, { label: 'tools', scopes: ['tools:invoke'] })
+    expect(tools).toMatchObject({ status: 201, body: { key: { scopes: ['tools:invoke'], role: null } } })
+    const rotated = await as(`POST ${keys}/${admin.key.keyId}/rotate`, { graceSeconds: 0 })
+    expect(rotated.status).toBe(201)
+    expect((await as(`GET ${keys}`)).status).toBe(401)
+    const successor = String(rotated.body.plaintext)
+    expect((await runtime.send(`GET ${keys}`, undefined, bearer(successor))).status).toBe(200)
+  })
+})
+
+describe('security 8: there is no ambient operator', () => {
+  test('in process a request is a stranger’s, whatever it says of itself', async () => {
+    const runtime = await open({ config: closed })
+    const claims: Record<string, string>[] = [
+      {},
+      { 'x-operator': 'true', 'x-workbase-operator': '1', 'x-as': 'operator' },
+      { authorization: 'Bearer operator' },
+      { authorization: 'Bearer system' },
+      { cookie: 'operator=1; wb_session=operator' },
+      { 'x-forwarded-for': '127.0.0.1', forwarded: 'for=127.0.0.1;by=operator' },
+    ]
+    for (const headers of claims)
+      for (const line of [
+        'GET /api/v1/workspaces',
+        'GET /api/v1/audit',
+        'GET /api/v1/workspaces?as=operator',
+      ])
+        expect((await runtime.send(line, undefined, headers)).status, JSON.stringify(headers)).toBe(401)
+  })
+
+  test('what the owner of the data directory does is on record as done by the system', async () => {
+    const runtime = await open({ config: closed })
+    const { mint } = await workspaceIn(runtime)
+    const { key } = await mint({ role: 'viewer' })
+    const { items } = (await runtime.sendAsOperator('GET /api/v1/audit')).body as { items: object[] }
+    expect(items).toMatchObject([
+      { action: 'api_key.create', subject: { type: 'system' }, details: { keyId: key.keyId } },
+      { action: 'workspace.create', subject: { type: 'system' } },
+    ])
+  })
+})
+
+describe('security 17: strangers', () => {
+  test('read no audit trail of the runtime where others are asked who they are, though they pass elsewhere', async () => {
+    const runtime = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
+    const { mint } = await workspaceIn(runtime)
+    expect((await runtime.send('GET /api/v1/workspaces')).status).toBe(200)
+    expect((await runtime.send('GET /api/v1/audit')).status).toBe(401)
+    const { plaintext } = await mint({ role: 'admin' })
+    expect((await runtime.send('GET /api/v1/audit', undefined, bearer(plaintext))).status).toBe(403)
+  })
+
+  test('are let in where nobody is asked', async () => {
+    const runtime = await open()
+    expect((await runtime.send('GET /api/v1/audit')).status).toBe(200)
+  })
+})
