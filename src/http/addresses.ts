@@ -1,0 +1,60 @@
+import { BlockList, isIPv4, isIPv6 } from 'node:net'
+
+/**
+ * An IP address in one spelling: without zone, and IPv4 where it is one that IPv6 writes down.
+ *
+ * @returns undefined for what is no address
+ * @see RFC 4291 section 2.5.5.2
+ */
+export function plainAddress(text: string): string | undefined {
+  if (isIPv4(text)) return text
+  if (!isIPv6(text)) return undefined
+  const groups = groupsOf(text)
+  const isMapped = groups.slice(0, 5).every(group => group === 0) && groups[5] === 0xffff
+  return isMapped ? dotted(groups[6]!, groups[7]!) : groups.map(hex).join(':')
+}
+
+/** What one subscriber holds: an IPv4 address, or the 2^64 addresses of an IPv6 network. @param address  as `plainAddress` gives it */
+export function subscriberOf(address: string): string {
+  return address.includes(':') ? `${address.split(':').slice(0, 4).join(':')}::/64` : address
+}
+
+/** Whether an address, as `plainAddress` gives it, is one of those in a list of addresses and CIDRs. */
+export function inNetworks(networks: readonly string[]): (address: string) => boolean {
+  const list = new BlockList()
+  for (const network of networks) {
+    const [text = '', bits] = network.split('/')
+    const address = plainAddress(text)
+    if (address === undefined) continue
+    const family = familyOf(address)
+    const width = family === 'ipv4' ? 32 : 128
+    // A network of mapped addresses counts its bits from the front of the longer form.
+    const skipped = isIPv6(text) && family === 'ipv4' ? 96 : 0
+    list.addSubnet(address, bits === undefined ? width : Math.max(0, Number(bits) - skipped), family)
+  }
+  return address => list.check(address, familyOf(address))
+}
+
+function familyOf(address: string): 'ipv4' | 'ipv6' {
+  return address.includes(':') ? 'ipv6' : 'ipv4'
+}
+
+/** The eight numbers of an IPv6 address. */
+function groupsOf(text: string): number[] {
+  const [address = ''] = text.split('%')
+  const written = address.replace(/\d+\.\d+\.\d+\.\d+$/, ending => {
+    const [a = 0, b = 0, c = 0, d = 0] = ending.split('.').map(Number)
+    return `${hex(a * 256 + b)}:${hex(c * 256 + d)}`
+  })
+  const [before = [], after] = written.split('::').map(half => (half === '' ? [] : half.split(':')))
+  const left = after ? Array<string>(8 - before.length - after.length).fill('0') : []
+  return [...before, ...left, ...(after ?? [])].map(group => Number.parseInt(group, 16))
+}
+
+function dotted(high: number, low: number): string {
+  return [high >> 8, high & 255, low >> 8, low & 255].join('.')
+}
+
+function hex(group: number): string {
+  return group.toString(16)
+}
