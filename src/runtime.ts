@@ -212,7 +212,9 @@ function buildOf({ app }: Environment, clock: Clock) {
 }
 
 function appSettings(config: Config, loopback: boolean, strictErrors: boolean): AppSettings {
-  const { runtime } = config
+  const { runtime, auth } = config
+  const { enabled, capacity, authCapacity, windowMs } = runtime.rateLimit
+  const usesOidc = auth.mode === 'oidc' || auth.mode === 'any'
   return {
     requestIdHeader: runtime.requestIdHeader,
     production: runtime.environment === 'production',
@@ -224,9 +226,24 @@ function appSettings(config: Config, loopback: boolean, strictErrors: boolean): 
       allowedHosts: runtime.allowedHosts,
       allowedOrigins: runtime.allowedOrigins,
       machineName: hostname(),
+      csrfOriginCheck: runtime.csrfOriginCheck,
+      browserLogin: usesOidc && !!auth.oidc?.client,
     },
+    trustProxyHeaders: runtime.trustProxyHeaders,
+    rateLimits: enabled
+      ? {
+          windowMs,
+          capacity: capacity ?? requestsPerWindow,
+          directCapacity: capacity ?? (loopback ? ownRequestsPerWindow : requestsPerWindow),
+          authCapacity,
+        }
+      : null,
   }
 }
+
+/** Of one client, and of the people of this machine. @see contract: rate limits */
+const requestsPerWindow = 600
+const ownRequestsPerWindow = 60_000
 
 /** @throws driver_unavailable  the control plane has no driver in this version */
 function storePath({ controlPlane }: Config, dataDir: string): string {

@@ -8,8 +8,10 @@ import type { Visibility } from '../storage/visibility.ts'
 import { type AnyHandler, bind, bindUnknown } from './bind.ts'
 import type { Shared } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
-import type { Within } from './incoming.ts'
-import { type OriginRules, originRule } from './origin.ts'
+import type { Incoming, Within } from './incoming.ts'
+import { type OriginRules, originAt, originOf, originRule } from './origin.ts'
+import { Proxies, type TrustedProxies } from './proxies.ts'
+import { MemoryBuckets, RateLimit, type RateLimits } from './rate-limit.ts'
 import type { Surface, SurfaceHandlers } from './surface.ts'
 
 export interface AppSettings {
@@ -20,6 +22,9 @@ export interface AppSettings {
   /** In tests: a code that a route answers without declaring it becomes an internal error. */
   readonly strictErrors: boolean
   readonly origin: OriginRules
+  readonly trustProxyHeaders: TrustedProxies
+  /** Requests per client; null is any number. */
+  readonly rateLimits: RateLimits | null
 }
 
 export interface AppParts<S extends Surface> {
@@ -52,11 +57,20 @@ export interface App {
   readonly inFlight: number
 }
 
+/** The origin of a request that names no host. */
+const nameless = 'http://localhost'
+
 /** Build the application: one route per declaration, and no middleware, as each costs a tenth of the throughput. */
 export function createApp<S extends Surface>(parts: AppParts<S>): App {
   const work = new InFlight()
   let draining = false
-  const { settings } = parts
+  /** Ends each answer that would go on for ever. */
+  const streams = new Set<() => void>()
+  const { settings, clock } = parts
+  const { publicOrigin } = settings.origin
+  const { rateLimits } = settings
+  const proxies = new Proxies(settings.trustProxyHeaders)
+  const reachedBy = (incoming: Incoming) => proxies.reachedBy(incoming)
   const shared: Shared = {
     authenticate: parts.authenticate,
     stranger: parts.stranger,
@@ -64,14 +78,21 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     visibility: parts.visibility,
     audit: parts.audit,
     log: parts.log,
-    clock: parts.clock,
-    originRule: originRule(settings.origin),
-    siteOrigin: ({ encrypted, host }) =>
-      settings.origin.publicOrigin ?? `${encrypted ? 'https' : 'http'}://${host ?? 'localhost'}`,
+    clock,
+    originRule: originRule(settings.origin, reachedBy),
+    siteOrigin: publicOrigin
+      ? () => originOf(publicOrigin)
+      : incoming => originAt(reachedBy(incoming)) || nameless,
+    clientOf: incoming => proxies.clientOf(incoming),
+    rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
     headers: securityHeaders(settings.production),
     requestIdHeader: settings.requestIdHeader.toLowerCase(),
     strictErrors: settings.strictErrors,
     isDraining: () => draining,
+    onDrain(end) {
+      streams.add(end)
+      return () => streams.delete(end)
+    },
     began: () => work.began(),
     ended: () => work.ended(),
   }
@@ -91,6 +112,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     },
     drain() {
       draining = true
+      for (const end of streams) end()
     },
     idle: () => work.idle(),
     get inFlight() {

@@ -16,7 +16,9 @@ import { ignoredHeader } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
 import { inputReader } from './input.ts'
 import { writeLines } from './ndjson.ts'
+import { isForwarded } from './proxies.ts'
 import { checkPath, decodeParams } from './query.ts'
+import { type Ration, rationOf } from './rate-limit.ts'
 import { Reply, replyEncoder } from './reply.ts'
 import type { Trace } from './trace.ts'
 
@@ -45,18 +47,20 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
+  const ration = rationOf(route.path)
   const raisedBy = access.kind === 'needs' ? access.raise?.when.field : undefined
 
   return exchange(shared, route, async current => {
     const { incoming } = current
-    admit(shared, current, bodyLimitBytes)
+    admit(shared, current, ration, bodyLimitBytes)
+    if (access.kind !== 'open') current.auth = await identify(shared, current)
     if (hasEmptyEnd(incoming.path)) throw noRoute(incoming)
     const rawParams = decodeParams(incoming.params)
-    const auth = await identify(shared, current, route, rawParams.workspaceId)
-    pass({ rule: access, workspaceId: rawParams.workspaceId }, { auth })
+    const auth = await inWorkspace(shared, current, rawParams.workspaceId)
+    pass({ rule: access, workspaceId: current.workspaceId }, { auth })
     const { input, ignored } = await readInput(incoming, rawParams)
     const visibility = await shared.visibility(auth, incoming.request)
-    const caller = new RequestCaller(shared, route, current, auth, visibility)
+    const caller = new RequestCaller({ shared, route, current, params: input.params, auth, visibility })
     const answered = await handler(input as never, caller)
     if (raisedBy !== undefined && has(input.body, raisedBy) && !caller.isChangeChecked)
       throw new Error(`the handler did not check a change of ${raisedBy}`)
@@ -74,24 +78,37 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
   })
 }
 
+/** Who asks. */
+function identify(shared: Shared, current: Exchange): AuthContext | Promise<AuthContext> {
+  const { incoming, trace } = current
+  const { authorization, cookie, operator } = incoming
+  if (operator) return operator
+  const presented: Presented = {
+    authorization,
+    cookie,
+    address: clientOf(shared, current),
+    requestId: trace.requestId,
+    siteOrigin: () => shared.siteOrigin(incoming),
+  }
+  return shared.authenticate(presented)
+}
+
 /** Who asks, as the workspace sees them that the path names. */
-async function identify(
+async function inWorkspace(
   shared: Shared,
   current: Exchange,
-  { access }: Route,
   workspaceId: string | undefined,
 ): Promise<AuthContext> {
-  const { incoming } = current
+  const auth = current.auth ?? shared.stranger
   current.workspaceId = workspaceId
-  if (access.kind === 'open') return shared.stranger
-  const auth = incoming.operator ?? (await shared.authenticate(presented(shared, current)))
-  current.auth = workspaceId === undefined ? auth : await shared.inWorkspace(auth, workspaceId)
+  if (workspaceId === undefined) return auth
+  current.auth = await shared.inWorkspace(auth, workspaceId)
   return current.auth
 }
 
-function presented(shared: Shared, { incoming, trace: { requestId } }: Exchange): Presented {
-  const { authorization, cookie, address } = incoming
-  return { authorization, cookie, address, requestId, siteOrigin: () => shared.siteOrigin(incoming) }
+function clientOf(shared: Shared, current: Exchange): string {
+  current.client ??= shared.clientOf(current.incoming)
+  return current.client
 }
 
 function has(body: unknown, field: string): boolean {
@@ -102,10 +119,9 @@ function has(body: unknown, field: string): boolean {
 export function bindUnknown(shared: Shared): Serve {
   return exchange(shared, { path: '<unmatched>', errors: [] }, async current => {
     const { incoming } = current
-    admit(shared, current, limits.jsonBodyBytes)
+    admit(shared, current, rationOf(incoming.path), limits.jsonBodyBytes)
+    if (incoming.path.startsWith('/api/v1/')) current.auth = await identify(shared, current)
     checkPath(incoming.path)
-    if (incoming.path.startsWith('/api/v1/'))
-      current.auth = incoming.operator ?? (await shared.authenticate(presented(shared, current)))
     throw noRoute(incoming)
   })
 }
@@ -125,15 +141,27 @@ function hasEmptyEnd(path: string): boolean {
 /**
  * What is decided before anybody asks who the caller is.
  *
- * @throws draining, validation_error, forbidden_origin, payload_too_large
+ * @throws draining, validation_error, rate_limited, forbidden_origin, payload_too_large
  */
-function admit(shared: Shared, { incoming }: Exchange, bodyLimitBytes: number): void {
+function admit(shared: Shared, current: Exchange, ration: Ration | undefined, bodyLimitBytes: number): void {
+  const { incoming } = current
   if (shared.isDraining() && incoming.path !== livenessPath)
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
   incoming.checkHead()
-  const refused = incoming.isFromOutside ? shared.originRule(incoming) : undefined
-  if (refused) throw refused
+  if (incoming.isFromOutside) {
+    if (ration) takeToken(shared, current, ration)
+    const refused = shared.originRule(incoming)
+    if (refused) throw refused
+  }
   if (Number(incoming.header('content-length')) > bodyLimitBytes) throw tooLarge(bodyLimitBytes)
+}
+
+/** @throws rate_limited */
+function takeToken(shared: Shared, current: Exchange, ration: Ration): void {
+  if (!shared.rateLimit) return
+  const { incoming, headers } = current
+  const client = clientOf(shared, current)
+  shared.rateLimit.take({ ration, client, isForwarded: isForwarded(incoming) }, headers)
 }
 
 /** The first line is waited for, so that what fails before it has a status of its own; what fails later is a line. */

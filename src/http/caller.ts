@@ -8,24 +8,34 @@ import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { Exchange, Shared } from './exchange.ts'
 
+interface Parts {
+  readonly shared: Shared
+  readonly route: Route
+  readonly current: Exchange
+  /** Of the path, validated. */
+  readonly params: object
+  readonly auth: AuthContext
+  readonly visibility: Visibility
+}
+
 /** The caller of one request. What most handlers never ask for is made when they do. */
 export class RequestCaller implements Caller {
   readonly #shared: Shared
   readonly #route: Route
   readonly #current: Exchange
+  readonly #params: object
   #draft: Draft | undefined
+  readonly auth: AuthContext
+  readonly visibility: Visibility
   isChangeChecked = false
 
-  constructor(
-    shared: Shared,
-    route: Route,
-    current: Exchange,
-    readonly auth: AuthContext,
-    readonly visibility: Visibility,
-  ) {
+  constructor({ shared, route, current, params, auth, visibility }: Parts) {
     this.#shared = shared
     this.#route = route
     this.#current = current
+    this.#params = params
+    this.auth = auth
+    this.visibility = visibility
   }
 
   get signal(): AbortSignal {
@@ -41,7 +51,8 @@ export class RequestCaller implements Caller {
   get follows(): Caller['follows'] {
     const { incoming } = this.#current
     const isAsked = this.#route.events && incoming.header('accept')?.includes('text/event-stream')
-    return isAsked ? { after: incoming.header('last-event-id') } : null
+    // A `HEAD` has nobody who would read the events.
+    return isAsked && incoming.method !== 'HEAD' ? { after: incoming.header('last-event-id') } : null
   }
 
   checkChange(before: object, after: object): void {
@@ -66,7 +77,7 @@ export class RequestCaller implements Caller {
   }
 
   #event(details: AuditDetails, workspaceId = this.#current.workspaceId): Event {
-    const { workspaceId: _, ...ids } = this.#current.incoming.params ?? {}
+    const { workspaceId: _, ...ids } = this.#params as Readonly<Record<string, string>>
     return { action: this.#route.audit!, workspaceId, details: { ...ids, ...details } }
   }
 }

@@ -1,15 +1,18 @@
 import type { H3Event } from 'h3'
-import type { AuditTrail } from '../access/audit.ts'
+import type { AuditTrail, Event } from '../access/audit.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
-import type { ErrorCode } from '../contract/errors.ts'
+import { presentable } from '../base/redact.ts'
+import type { ErrorCode, WbError } from '../contract/errors.ts'
+import { params } from '../contract/ids.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { asWbError, type Failure, failureOf } from './envelope.ts'
 import { type HeaderPairs, withHeaders } from './headers.ts'
 import { Incoming } from './incoming.ts'
 import type { OriginRule } from './origin.ts'
+import { type RateLimit, rationOf } from './rate-limit.ts'
 import { checkDeclared, Reply } from './reply.ts'
 import { type Trace, traceOf } from './trace.ts'
 
@@ -23,9 +26,12 @@ export interface Shared {
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
   readonly log: Log
   readonly clock: Clock
-  readonly originRule: OriginRule
+  readonly originRule: OriginRule<Incoming>
   /** Scheme, host and port under which a browser sees the runtime. */
   readonly siteOrigin: (incoming: Incoming) => string
+  /** Address of the client, behind whatever proxies are trusted; empty within this process. */
+  readonly clientOf: (incoming: Incoming) => string
+  readonly rateLimit: RateLimit | null
   /** Headers of every response. */
   readonly headers: HeaderPairs
   /** In lower case. */
@@ -33,6 +39,8 @@ export interface Shared {
   /** A code that its route does not declare is a defect. */
   readonly strictErrors: boolean
   readonly isDraining: () => boolean
+  /** Call back when the runtime begins to drain. Returns a function that calls it off. */
+  readonly onDrain: (end: () => void) => () => void
   readonly began: () => void
   readonly ended: () => void
 }
@@ -51,6 +59,8 @@ export interface Exchange {
   readonly trace: Trace
   /** Headers that its response carries beside those of every response. */
   readonly headers: HeaderPairs
+  /** Address of the client, once somebody asked for it. */
+  client?: string
   /** Who asks, once that is known. */
   auth?: AuthContext
   workspaceId?: string | undefined
@@ -83,7 +93,7 @@ export function exchange(
     } catch (thrown) {
       const error = shared.strictErrors ? checkDeclared(thrown, route.errors) : thrown
       logFailure(shared.log, error, factsOf(asWbError(error).status), incoming.isAbandoned)
-      auditDenial(shared, current, error)
+      auditRefusal(shared, current, asWbError(error))
       return refusal(shared, current, error)
     } finally {
       shared.ended()
@@ -135,25 +145,41 @@ const uncachedPaths = '/auth/'
 /** Where a refusal for lack of a credential or of a right is recorded. */
 const auditedPaths = '/api/v1/'
 
-/** Record that somebody was not let in. @see specification 6, contract: auth.api_denied */
-function auditDenial(shared: Shared, current: Exchange, thrown: unknown): void {
-  const { code, message, facts } = asWbError(thrown)
+/** Record that somebody was not let in. @see specification 6, contract: auth.api_denied, auth.csrf_rejected */
+function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
   const { incoming, trace, auth = shared.stranger, workspaceId } = current
-  if ((code !== 'unauthorized' && code !== 'forbidden') || !incoming.path.startsWith(auditedPaths)) return
+  const event = denialOf(incoming, error) ?? rejectionOf(incoming, error)
+  if (!event) return
+  // Before the path was validated, a workspace id is any text.
+  const isId = params.workspaceId.safeParse(workspaceId).success
+  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, ...(isId && { workspaceId }) })
+}
+
+/** A credential that was missing or not good, or a right that was not held. */
+function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Event | undefined {
+  const { code, message, facts } = error
+  if ((code !== 'unauthorized' && code !== 'forbidden') || !path.startsWith(auditedPaths)) return undefined
   const scope = facts.requiredScope
-  shared.audit.note(
-    { auth, requestId: trace.requestId },
-    {
-      action: 'auth.api_denied',
-      outcome: 'denied',
-      workspaceId,
-      details: {
-        ...(typeof scope === 'string' && { requiredScope: scope }),
-        ...(code === 'unauthorized' && { scheme: schemeOf(incoming.authorization, incoming.cookie) }),
-        reason: message,
-      },
+  return {
+    action: 'auth.api_denied',
+    outcome: 'denied',
+    details: {
+      ...(typeof scope === 'string' && { requiredScope: scope }),
+      ...(code === 'unauthorized' && { scheme: schemeOf(authorization, cookie) }),
+      reason: presentable(message),
     },
-  )
+  }
+}
+
+/** A change that a page of another origin asked for. */
+function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | undefined {
+  const why = facts.crossOrigin
+  if (typeof why !== 'string' || rationOf(path) === undefined) return undefined
+  return {
+    action: 'auth.csrf_rejected',
+    outcome: 'failure',
+    details: { reason: presentable(`${method} ${path}: ${why}`) },
+  }
 }
 
 /** How a credential was presented, without a letter of it. */

@@ -4,6 +4,7 @@ import type { AuthContext } from '../access/subject.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Source } from './body.ts'
 import type { Arrival } from './origin.ts'
+import type { Forwarded } from './proxies.ts'
 
 /** The other end of a connection. A request of this process has none. */
 export interface Peer {
@@ -24,7 +25,7 @@ export interface Within {
  * A request, by a connection or from within this process, read without copying its headers: `Headers` of ten entries
  * cost a fifth of a trivial request.
  */
-export class Incoming implements Arrival {
+export class Incoming implements Arrival, Forwarded {
   readonly #event: H3Event
   readonly #message: IncomingMessage | undefined
   readonly #response: ServerResponse | undefined
@@ -64,6 +65,11 @@ export class Incoming implements Arrival {
   get source(): Source | null {
     return this.#message ?? this.#event.req.body
   }
+  /** A body was announced, be it an empty one. @see RFC 9112 6.3 */
+  get hasBody(): boolean {
+    if (!this.#message) return this.#event.req.body !== null
+    return this.header('transfer-encoding') !== null || Number(this.header('content-length')) > 0
+  }
 
   /** It came from outside this process. */
   get isFromOutside(): boolean {
@@ -91,6 +97,9 @@ export class Incoming implements Arrival {
   }
   get fetchSite(): string | null {
     return this.header('sec-fetch-site')
+  }
+  get referer(): string | null {
+    return this.header('referer')
   }
   get authorization(): string | null {
     return this.header('authorization')

@@ -11,7 +11,7 @@ import { validate } from './validate.ts'
 
 /** What a handler is given, and the fields of the body that it is not. */
 export interface Read {
-  readonly input: { params: unknown; query: unknown; body: unknown }
+  readonly input: { params: object; query: unknown; body: unknown }
   readonly ignored: readonly string[]
 }
 
@@ -50,18 +50,13 @@ function bodyReader(body: Body | undefined): ReadBody | undefined {
     }
   const findIgnored = ignoredFields(schema)
   const read: ReadBody = async incoming => {
-    if (body.optional && hasNoBody(incoming)) return { body: validate(schema, {}), ignored: [] }
+    if (body.optional && !incoming.hasBody) return { body: validate(schema, {}), ignored: [] }
     checkContentType(incoming.headers, 'application/json')
     const sent = await readJson(incoming.source, limitBytes)
     return { body: validate(schema, sent), ignored: findIgnored(sent) }
   }
   const { refusal } = body
   return refusal ? incoming => read(incoming).catch(error => throwAs(refusal, error)) : read
-}
-
-/** Neither of the headers that announce one came. @see RFC 9112 6.3 */
-function hasNoBody(incoming: Incoming): boolean {
-  return incoming.header('transfer-encoding') === null && Number(incoming.header('content-length')) === 0
 }
 
 /** A body that does not fit, under the code that its protocol has for that. */

@@ -1,5 +1,6 @@
 import { isIP } from 'node:net'
 import { WbError } from '../contract/errors.ts'
+import type { Reached } from './proxies.ts'
 
 /** What the rule knows of this runtime. */
 export interface OriginRules {
@@ -12,6 +13,10 @@ export interface OriginRules {
   readonly allowedOrigins: readonly string[]
   /** The machine's own name. */
   readonly machineName: string
+  /** Whether a change needs an origin of ours. */
+  readonly csrfOriginCheck: boolean
+  /** Browsers can sign in: a cookie may be a session. */
+  readonly browserLogin: boolean
 }
 
 /** What the rule looks at in a request. Absent headers are null. */
@@ -22,11 +27,12 @@ export interface Arrival {
   readonly host: string | null
   readonly origin: string | null
   readonly fetchSite: string | null
+  readonly referer: string | null
   readonly authorization: string | null
   readonly cookie: string | null
 }
 
-export type OriginRule = (arrival: Arrival) => WbError | undefined
+export type OriginRule<A extends Arrival> = (arrival: A) => WbError | undefined
 
 const anyHostPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/version'])
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
@@ -38,20 +44,21 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRA
  * origin with the runtime and may send any header. The origin of a change is checked unless a bearer token is sent,
  * which no page can do across origins, as no CORS answer is ever given.
  *
- * @returns why the request is refused, or undefined
+ * @param reachedBy  scheme and host that the client wrote, as far as trusted proxies tell
+ * @returns why the request is refused, or undefined; a refused origin has the words for it in the fact `crossOrigin`
  * @see security decision 3
  */
-export function originRule(rules: OriginRules): OriginRule {
+export function originRule<A extends Arrival>(
+  rules: OriginRules,
+  reachedBy: (arrival: A) => Reached,
+): OriginRule<A> {
+  const { publicOrigin } = rules
   const hosts = new Set(
-    [
-      rules.machineName,
-      ...rules.allowedHosts,
-      ...(rules.publicOrigin ? [new URL(rules.publicOrigin).host] : []),
-    ].map(nameOf),
+    [rules.machineName, ...rules.allowedHosts, ...(publicOrigin ? [new URL(publicOrigin).host] : [])].map(
+      nameOf,
+    ),
   )
-  const origins = new Set(
-    [...(rules.publicOrigin ? [rules.publicOrigin] : []), ...rules.allowedOrigins].map(originOf),
-  )
+  const origins = new Set([...(publicOrigin ? [publicOrigin] : []), ...rules.allowedOrigins].map(originOf))
   const hostMatters = rules.loopback || rules.anonymousPasses
   let lastOwnHost: string | null = null
 
@@ -64,11 +71,28 @@ export function originRule(rules: OriginRules): OriginRule {
     return true
   }
 
+  function isOurs(claimed: string, arrival: A): boolean {
+    const origin = originOf(claimed)
+    if (origin === '') return false
+    if (origins.has(origin)) return true
+    // A session lives under the public origin; a page of any other name of this runtime has none to act with.
+    const mayBeSession = rules.browserLogin && arrival.cookie !== null
+    return !(publicOrigin && mayBeSession) && origin === originAt(reachedBy(arrival))
+  }
+
+  function isOwnPage(arrival: A): boolean {
+    const { origin, fetchSite, referer } = arrival
+    if (origin !== null) return isOurs(origin, arrival)
+    if (fetchSite !== null) return fetchSite === 'same-origin' || fetchSite === 'none'
+    return referer === null ? arrival.cookie === null : isOurs(referer, arrival)
+  }
+
   return arrival => {
     if (hostMatters && !isOwnHost(arrival.host) && !anyHostPaths.has(arrival.path))
       return refusedHost(arrival.host)
-    if (safeMethods.has(arrival.method) || isBearer(arrival.authorization)) return undefined
-    return isOwnPage(arrival, origins) ? undefined : refusedOrigin(arrival)
+    if (!rules.csrfOriginCheck || safeMethods.has(arrival.method) || isBearer(arrival.authorization))
+      return undefined
+    return isOwnPage(arrival) ? undefined : refusedOrigin(arrival)
   }
 }
 
@@ -91,21 +115,13 @@ function isBearer(authorization: string | null): boolean {
   return authorization !== null && /^bearer\s/i.test(authorization)
 }
 
-function isOwnPage(arrival: Arrival, origins: ReadonlySet<string>): boolean {
-  if (arrival.origin !== null) {
-    const origin = originOf(arrival.origin)
-    return origin !== '' && (origins.has(origin) || origin === ownOrigin(arrival))
-  }
-  if (arrival.fetchSite !== null) return arrival.fetchSite === 'same-origin' || arrival.fetchSite === 'none'
-  return arrival.cookie === null
-}
-
-function ownOrigin(arrival: Arrival): string {
-  return originOf(`${arrival.encrypted ? 'https' : 'http'}://${arrival.host ?? ''}`)
+/** The origin of what was reached; empty when it has none. */
+export function originAt({ encrypted, host }: Reached): string {
+  return originOf(`${encrypted ? 'https' : 'http'}://${host ?? ''}`)
 }
 
 /** The origin without a default port; empty when the text is none, which `null` is not either. */
-function originOf(text: string): string {
+export function originOf(text: string): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return ''
   return new URL(text).origin
 }
@@ -118,11 +134,21 @@ function refusedHost(host: string | null): WbError {
   })
 }
 
-function refusedOrigin({ origin }: Arrival): WbError {
-  const known = originOf(origin ?? '')
+function refusedOrigin(arrival: Arrival): WbError {
+  const known = originOf(arrival.origin ?? arrival.referer ?? '')
   return new WbError('forbidden_origin', 'a change was asked for by a page of another origin', {
+    crossOrigin: whyRefused(arrival),
     hint: known
       ? `To let that page in, write runtime.allowedOrigins: ["${known}"] in the configuration.`
       : 'Send an API key as a bearer token, or no Origin and no cookie.',
   })
+}
+
+/** For the audit trail. Of what a page sent, only what is an origin is repeated. */
+function whyRefused({ origin, fetchSite, referer }: Arrival): string {
+  if (origin !== null) return `the Origin is ${originOf(origin) || 'none'}`
+  if (fetchSite !== null) return 'Sec-Fetch-Site tells of another site'
+  return referer === null
+    ? 'a cookie came without Origin or Referer'
+    : `the Referer is of ${originOf(referer) || 'no origin'}`
 }

@@ -139,6 +139,19 @@ describe('content type', () => {
     },
   )
 
+  test('where a body may be left out, one that came is read', async () => {
+    const headers = { 'content-type': 'application/json' }
+    const renew = async (init: RequestInit) => {
+      const response = await stage().send('POST /api/v1/notes/renew', init)
+      return (await response.json()) as { name?: string; error?: { code: string } }
+    }
+    expect(await renew({})).toEqual({ name: 'unnamed' })
+    expect(await renew({ headers })).toEqual({ name: 'unnamed' })
+    expect(await renew({ headers, body: '{"name":"x"}' })).toEqual({ name: 'x' })
+    expect((await renew({ headers, body: '{"name":5}' })).error!.code).toBe('validation_error')
+    expect((await renew({ body: '{"name":"x"}' })).error!.code).toBe('validation_error')
+  })
+
   test('no body at all is refused', async () => {
     const response = await stage().send('POST /api/v1/notes', {
       headers: { 'content-type': 'application/json' },

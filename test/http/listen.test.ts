@@ -36,6 +36,28 @@ async function raw(port: number, bytes: string | Buffer): Promise<Raw> {
   return { head: text.slice(0, at), body: text.slice(at + 4), status: Number(text.split(' ')[1]) }
 }
 
+/** Send one piece of a body after another, a hundred in a chunk, until the answer names a code. */
+async function endless(port: number, line: string, mediaType: string, piece: string): Promise<string> {
+  const socket = connect(port, '127.0.0.1')
+  const head = ['Host: localhost', `Content-Type: ${mediaType}`, 'Transfer-Encoding: chunked']
+  socket.write(`${line} HTTP/1.1\r\n${head.join('\r\n')}\r\n\r\n`)
+  const chunk = `${(piece.length * 100).toString(16)}\r\n${piece.repeat(100)}\r\n`
+  const parts: string[] = []
+  const send = () => {
+    while (!socket.destroyed && socket.write(chunk));
+  }
+  await new Promise<void>((resolve, reject) => {
+    socket.on('drain', send).on('error', reject)
+    socket.on('data', part => {
+      parts.push(String(part))
+      if (parts.join('').includes('"code"')) resolve()
+    })
+    send()
+  })
+  socket.destroy()
+  return parts.join('')
+}
+
 const get = (headers: string[], target = '/healthz') =>
   `GET ${target} HTTP/1.1\r\n${headers.map(each => `${each}\r\n`).join('')}Connection: close\r\n\r\n`
 
@@ -148,6 +170,43 @@ describe('over a connection', () => {
     } as RequestInit
     expect((await fetch(`${url}/api/v1/notes`, large)).status).toBe(413)
     expect((await fetch(`${url}/healthz`)).status).toBe(200)
+  })
+
+  test('where a body may be left out, one that came is read, declared or in chunks', async () => {
+    const { url } = await serve(stage())
+    const headers = { 'content-type': 'application/json' }
+    const renew = async (init: RequestInit) =>
+      (await fetch(`${url}/api/v1/notes/renew`, { method: 'POST', ...init })).json()
+    expect(await renew({})).toEqual({ name: 'unnamed' })
+    expect(await renew({ headers, body: '{"name":"x"}' })).toEqual({ name: 'x' })
+    const pieces = ReadableStream.from([Buffer.from('{"name":'), Buffer.from('"x"}')])
+    expect(await renew({ headers, body: pieces, duplex: 'half' } as RequestInit)).toEqual({ name: 'x' })
+  })
+
+  test('S8-03: a body without a length and without an end is cut off at the ceiling, JSON and lines alike', async () => {
+    const create = vi.fn()
+    const lines: number[] = []
+    async function* outcomes(body: AsyncIterable<{ line: number }>) {
+      for await (const { line } of body) {
+        lines.push(line)
+        if (line % 10_000 === 0) yield { line }
+      }
+    }
+    const batch = ({ body }: { body: AsyncIterable<{ line: number }> }) =>
+      ({ status: 200, body: outcomes(body) }) as const
+    const { port } = await serve(stage({ notes: { create, batch } }))
+    const one = `{"name":"x"}${' '.repeat(987)}\n`
+
+    const refused = await endless(port, 'POST /api/v1/notes', 'application/json', ' '.repeat(1_000))
+    expect(refused).toMatch(/^HTTP\/1\.1 413 /)
+    expect(refused).toContain('"code":"payload_too_large"')
+    expect(create).not.toHaveBeenCalled()
+
+    const cut = await endless(port, 'POST /api/v1/notes/batch', 'application/x-ndjson', one)
+    expect(cut).toMatch(/^HTTP\/1\.1 200 /)
+    expect(cut).toContain('"code":"payload_too_large"')
+    expect(lines.length).toBeLessThanOrEqual(limits.ingestBodyBytes / one.length)
+    expect(lines.length).toBeGreaterThan(limits.ingestBodyBytes / one.length - 100)
   })
 
   test('a reader who leaves ends the stream and aborts the signal', async () => {

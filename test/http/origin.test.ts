@@ -8,6 +8,8 @@ const local: OriginRules = {
   allowedHosts: [],
   allowedOrigins: [],
   machineName: 'workstation.corp.example',
+  csrfOriginCheck: true,
+  browserLogin: false,
 }
 const get: Arrival = {
   method: 'GET',
@@ -16,11 +18,12 @@ const get: Arrival = {
   host: '127.0.0.1:8787',
   origin: null,
   fetchSite: null,
+  referer: null,
   authorization: null,
   cookie: null,
 }
 const refused = (rules: Partial<OriginRules>, arrival: Partial<Arrival>) =>
-  originRule({ ...local, ...rules })({ ...get, ...arrival })
+  originRule({ ...local, ...rules }, reached => reached)({ ...get, ...arrival })
 
 describe('Host', () => {
   test.each([
@@ -135,5 +138,103 @@ describe('Origin of a change', () => {
     expect(refused({}, asked)!.hint).toContain('runtime.allowedOrigins: ["https://app.corp.example"]')
     expect(refused({ allowedOrigins: ['https://app.corp.example'] }, asked)).toBeUndefined()
     expect(refused({ publicOrigin: 'https://app.corp.example/' }, asked)).toBeUndefined()
+  })
+
+  describe('where a browser says so by Referer alone', () => {
+    test.each([
+      ['a page of this runtime', { referer: 'http://localhost:8787/ui/keys?x=1' }],
+      ['the same with a cookie', { referer: 'http://localhost:8787/', cookie: 'wb_session=x' }],
+    ])('%s passes', (_who, arrival) => {
+      expect(refused({}, { ...post, ...arrival })).toBeUndefined()
+    })
+
+    test.each([
+      ['another page', { referer: 'https://evil.example/http://localhost:8787/' }],
+      ['another page with a cookie', { referer: 'https://evil.example/', cookie: 'wb_session=x' }],
+      ['no page', { referer: 'about:blank' }],
+      ['an empty one', { referer: '' }],
+      ['a path', { referer: '/ui' }],
+      ['user information that looks like us', { referer: 'http://localhost:8787@evil.example/' }],
+    ])('%s is refused', (_who, arrival) => {
+      expect(refused({}, { ...post, ...arrival })).toMatchObject({ code: 'forbidden_origin' })
+    })
+
+    test('what else was said counts more', () => {
+      const own = 'http://localhost:8787/'
+      expect(refused({}, { ...post, referer: own, origin: 'https://evil.example' })).toBeDefined()
+      expect(refused({}, { ...post, referer: own, origin: 'null' })).toBeDefined()
+      expect(refused({}, { ...post, referer: own, fetchSite: 'cross-site' })).toBeDefined()
+      expect(
+        refused({}, { ...post, referer: 'https://evil.example/', fetchSite: 'same-origin' }),
+      ).toBeUndefined()
+    })
+  })
+
+  test('S7.3-11: with publicOrigin, a matching Origin or Referer passes and another is refused, in every mode', () => {
+    for (const rules of [{}, { loopback: false, anonymousPasses: false }, { browserLogin: true }]) {
+      const configured = { ...rules, publicOrigin: 'https://wb.corp.example/' }
+      for (const cookie of [null, 'wb_session=x']) {
+        const asked = { ...post, cookie }
+        expect(refused(configured, { ...asked, origin: 'https://wb.corp.example' })).toBeUndefined()
+        expect(refused(configured, { ...asked, referer: 'https://wb.corp.example/ui' })).toBeUndefined()
+        for (const other of [
+          'https://wb.corp.example:8443',
+          'http://wb.corp.example',
+          'https://evil.example',
+        ])
+          for (const claimed of [{ origin: other }, { referer: `${other}/` }])
+            expect(refused(configured, { ...asked, ...claimed }), other).toMatchObject({
+              code: 'forbidden_origin',
+            })
+      }
+    }
+  })
+
+  test('S7.3-forbidden_origin: with browser login, a session acts for pages of publicOrigin alone', () => {
+    const rules = { browserLogin: true, publicOrigin: 'https://wb.corp.example' }
+    const borne = { ...post, cookie: 'wb_session=x' }
+    expect(refused(rules, borne)).toMatchObject({ code: 'forbidden_origin' })
+    expect(refused(rules, { ...borne, origin: 'http://localhost:8787' })).toBeDefined()
+    expect(refused(rules, { ...borne, origin: 'https://wb.corp.example' })).toBeUndefined()
+    expect(
+      refused(
+        { ...rules, allowedOrigins: ['http://localhost:8787'] },
+        { ...borne, origin: 'http://localhost:8787' },
+      ),
+    ).toBeUndefined()
+    // Without a cookie there is no session to act with.
+    expect(refused(rules, { ...post, origin: 'http://localhost:8787' })).toBeUndefined()
+    expect(
+      refused({ ...rules, publicOrigin: null }, { ...borne, origin: 'http://localhost:8787' }),
+    ).toBeUndefined()
+  })
+
+  test('csrfOriginCheck: false lets every origin in, and no other Host', () => {
+    const rules = { csrfOriginCheck: false }
+    for (const arrival of [{ origin: 'https://evil.example' }, { cookie: 'x' }, { fetchSite: 'cross-site' }])
+      expect(refused(rules, { ...post, ...arrival })).toBeUndefined()
+    expect(refused(rules, { ...post, host: 'evil.example' })).toMatchObject({ code: 'forbidden_origin' })
+  })
+
+  test('the own origin is the one that a trusted proxy tells of', () => {
+    const rule = originRule<Arrival>(local, () => ({ encrypted: true, host: 'wb.corp.example' }))
+    const asked = (origin: string) => rule({ ...get, ...post, origin })
+    expect(asked('https://wb.corp.example')).toBeUndefined()
+    expect(asked('https://wb.corp.example:443')).toBeUndefined()
+    expect(asked('http://wb.corp.example')).toBeDefined()
+    expect(asked('http://localhost:8787')).toBeDefined()
+  })
+
+  test('a refusal says why, and repeats of what a page sent no more than an origin', () => {
+    const why = (arrival: Partial<Arrival>) => refused({}, { ...post, ...arrival })!.facts.crossOrigin
+    expect(why({ origin: 'https://evil.example' })).toBe('the Origin is https://evil.example')
+    expect(why({ origin: 'wb_live_canary' })).toBe('the Origin is none')
+    expect(why({ referer: 'https://evil.example/?token=canary' })).toBe(
+      'the Referer is of https://evil.example',
+    )
+    expect(why({ referer: 'canary' })).toBe('the Referer is of no origin')
+    expect(why({ fetchSite: 'canary' })).toBe('Sec-Fetch-Site tells of another site')
+    expect(why({ cookie: 'canary' })).toBe('a cookie came without Origin or Referer')
+    expect(refused({}, { host: 'evil.example' })!.facts.crossOrigin).toBeUndefined()
   })
 })

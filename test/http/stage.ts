@@ -2,6 +2,7 @@ import { z } from 'zod'
 import type { Event } from '../../src/access/audit.ts'
 import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
 import { everything } from '../../src/access/visibility.ts'
+import type { Authenticate } from '../../src/auth/authenticate.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { anyCaller, member, needs, open } from '../../src/contract/access.ts'
 import { type ErrorEnvelope, WbError } from '../../src/contract/errors.ts'
@@ -11,6 +12,7 @@ import { operational } from '../../src/contract/operational.ts'
 import { pageQuery } from '../../src/contract/page.ts'
 import { route } from '../../src/contract/route.ts'
 import { type App, type AppParts, type AppSettings, createApp } from '../../src/http/app.ts'
+import type { Peer } from '../../src/http/incoming.ts'
 import { operationalHandlers } from '../../src/http/routes.ts'
 
 const Note = z.object({
@@ -79,6 +81,21 @@ const notes = {
     replies: { 200: 'application/x-ndjson' },
     errors: [],
   }),
+  renew: route({
+    method: 'POST',
+    path: '/api/v1/notes/renew',
+    summary: 'Renew them, with or without words',
+    access: anyCaller,
+    body: {
+      kind: 'json',
+      schema: z.object({ name: z.string().default('unnamed') }),
+      mode: 'lenient',
+      limitBytes: limits.jsonBodyBytes,
+      optional: true,
+    },
+    replies: { 200: z.object({ name: z.string() }) },
+    errors: [],
+  }),
   page: route({
     method: 'GET',
     path: '/page',
@@ -100,6 +117,7 @@ export const noteHandlers: NoteHandlers = {
   show: ({ params }) => ({ status: 200, body: { recordId: params.recordId } }),
   delete: () => ({ status: 204, body: undefined }),
   batch: ({ body }) => ({ status: 200, body: outcomes(body) }),
+  renew: ({ body }) => ({ status: 200, body }),
   page: () => ({ status: 200, body: '<p>' }),
 }
 
@@ -118,7 +136,11 @@ export const settings: AppSettings = {
     allowedHosts: [],
     allowedOrigins: [],
     machineName: 'workstation',
+    csrfOriginCheck: true,
+    browserLogin: false,
   },
+  trustProxyHeaders: false,
+  rateLimits: null,
 }
 
 export interface Logged {
@@ -127,12 +149,15 @@ export interface Logged {
   message: string
 }
 
+/** A request, and the other end of the connection that it came by; without one it is of this process. */
+export type Init = RequestInit & { peer?: Peer }
+
 export interface Stage {
   readonly app: App
   readonly logged: Logged[]
   /** What was noted for the audit trail. */
   readonly audited: Event[]
-  send(line: string, init?: RequestInit & { peer?: { encrypted: boolean } }): Promise<Response>
+  send(line: string, init?: Init): Promise<Response>
   post(body: unknown, init?: RequestInit): Promise<Response>
 }
 
@@ -142,6 +167,7 @@ export function stage(
     notes?: Partial<NoteHandlers>
     settings?: Partial<AppSettings>
     auth?: AuthContext
+    authenticate?: Authenticate
     countWorkspaces?: () => Promise<number>
     clock?: typeof systemClock
   } = {},
@@ -169,7 +195,7 @@ export function stage(
       }),
       notes: { ...noteHandlers, ...changed.notes },
     },
-    authenticate: () => changed.auth ?? anonymousIn('disabled'),
+    authenticate: changed.authenticate ?? (() => changed.auth ?? anonymousIn('disabled')),
     stranger: anonymousIn('disabled'),
     inWorkspace: auth => auth,
     audit,
@@ -178,7 +204,7 @@ export function stage(
     clock,
     settings: { ...settings, ...changed.settings },
   })
-  async function send(line: string, init: RequestInit & { peer?: { encrypted: boolean } } = {}) {
+  async function send(line: string, init: Init = {}) {
     const [method, path] = line.split(' ')
     const { peer, ...rest } = init
     return app.fetch(new Request(`http://localhost:8787${path}`, { method, ...rest }), peer && { peer })

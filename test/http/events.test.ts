@@ -1,0 +1,360 @@
+import { describe, expect, test, vi } from 'vitest'
+import { z } from 'zod'
+import type { Event } from '../../src/access/audit.ts'
+import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
+import { everything } from '../../src/access/visibility.ts'
+import { eventsOf } from '../../src/client/events.ts'
+import { anyCaller } from '../../src/contract/access.ts'
+import { WbError } from '../../src/contract/errors.ts'
+import { route, type ServerEvent } from '../../src/contract/route.ts'
+import { createApp } from '../../src/http/app.ts'
+import { TestClock } from '../harness/runtime.ts'
+import { settings } from './stage.ts'
+
+const api = {
+  ticks: {
+    follow: route({
+      method: 'GET',
+      path: '/api/v1/ticks',
+      summary: 'Follow',
+      access: anyCaller,
+      replies: { 200: z.object({}) },
+      events: z.object({ text: z.string() }),
+      errors: [],
+    }),
+  },
+}
+
+/** Events that a test gives, one for each time it is asked. */
+class Source implements AsyncIterableIterator<ServerEvent> {
+  asked = 0
+  ended = 0
+  #answers: ((result: Promise<IteratorResult<ServerEvent>>) => void)[] = []
+  #ready: Promise<IteratorResult<ServerEvent>>[] = []
+
+  next() {
+    this.asked++
+    const ready = this.#ready.shift()
+    return ready ?? new Promise<IteratorResult<ServerEvent>>(resolve => this.#answers.push(resolve))
+  }
+  async return(): Promise<IteratorResult<ServerEvent>> {
+    this.ended++
+    return { done: true, value: undefined }
+  }
+  [Symbol.asyncIterator]() {
+    return this
+  }
+  give(value: ServerEvent) {
+    this.#settle(Promise.resolve({ done: false, value }))
+  }
+  end() {
+    this.#settle(Promise.resolve({ done: true, value: undefined }))
+  }
+  break(error: Error) {
+    const broken = Promise.reject(error)
+    broken.catch(() => {})
+    this.#settle(broken)
+  }
+  #settle(result: Promise<IteratorResult<ServerEvent>>) {
+    const answer = this.#answers.shift()
+    if (answer) answer(result)
+    else this.#ready.push(result)
+  }
+}
+
+function tick(id: string, text = id): ServerEvent {
+  return { id, event: 'tick', data: { text } }
+}
+
+function stage() {
+  const clock = new TestClock()
+  const source = new Source()
+  const logged: { level: string; facts: object; message: string }[] = []
+  const audited: Event[] = []
+  const log = (level: string) => (facts: object, message: string) =>
+    void logged.push({ level, facts, message })
+  const callers = { authenticate: (): AuthContext => anonymousIn('apiKey') }
+  const app = createApp({
+    api,
+    handlers: {
+      ticks: {
+        follow: (_input, { follows }) =>
+          follows ? { status: 200, events: source } : { status: 200, body: {} },
+      },
+    },
+    authenticate: () => callers.authenticate(),
+    stranger: anonymousIn('apiKey'),
+    inWorkspace: auth => auth,
+    audit: {
+      note: (_actor, event) => void audited.push(event),
+      draft: () => {
+        throw new Error('nothing is recorded here')
+      },
+    },
+    visibility: everything,
+    log: { debug: log('debug'), info: log('info'), warn: log('warn'), error: log('error') },
+    clock,
+    settings,
+  })
+  const open = async (init: RequestInit = {}) => {
+    const headers = { accept: 'text/event-stream', ...(init.headers as Record<string, string>) }
+    const answer = await app.fetch(new Request('http://localhost/api/v1/ticks', { ...init, headers }))
+    return { answer, reader: answer.body!.getReader() }
+  }
+  return { app, clock, source, logged, audited, callers, open }
+}
+
+const decoder = new TextDecoder()
+type Reader = ReadableStreamDefaultReader<Uint8Array>
+async function read(reader: Reader): Promise<string | undefined> {
+  const { done, value } = await reader.read()
+  return done ? undefined : decoder.decode(value)
+}
+
+describe('an event stream', () => {
+  test('has the headers of a stream that nobody keeps or gathers, and begins at once', async () => {
+    const { answer, reader } = await stage().open()
+    expect(answer.status).toBe(200)
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/event-stream',
+      'cache-control': 'no-store',
+      'x-accel-buffering': 'no',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.stringMatching(/^\S+$/),
+    })
+    expect(await read(reader)).toBe(': ping\n\n')
+  })
+
+  test('is given to who asks for one, and to nobody else', async () => {
+    const { app } = stage()
+    const get = (accept?: string) =>
+      app.fetch(new Request('http://localhost/api/v1/ticks', { headers: accept ? { accept } : {} }))
+    for (const accept of [undefined, '*/*', 'application/json', 'text/html'])
+      expect((await get(accept)).headers.get('content-type')).toBe('application/json')
+    const both = await get('application/json, text/event-stream;q=0.9')
+    expect(both.headers.get('content-type')).toBe('text/event-stream')
+    await both.body!.cancel()
+  })
+
+  test('writes an event as id, name and one line of data, whatever its text holds', async () => {
+    const { open, source } = stage()
+    const { reader } = await open()
+    await read(reader)
+    source.give(tick('7', 'two\nlines\r and \u2028 more\n\nid: 8'))
+    expect(await read(reader)).toBe(
+      'id: 7\nevent: tick\ndata: {"text":"two\\nlines\\r and \u2028 more\\n\\nid: 8"}\n\n',
+    )
+  })
+
+  test('data leaves through its schema', async () => {
+    const { open, source } = stage()
+    const { reader } = await open()
+    await read(reader)
+    source.give({ id: '1', event: 'tick', data: { text: 'a', digest: 'scrypt$1$2' } })
+    expect(await read(reader)).toBe('id: 1\nevent: tick\ndata: {"text":"a"}\n\n')
+  })
+
+  test.each([
+    ['an id with a line end', { ...tick('1'), id: '1\nevent: forged' }],
+    ['a name with a line end', { ...tick('1'), event: 'tick\rdata: {}' }],
+    ['data that is not as declared', { ...tick('1'), data: { text: 7 } }],
+  ])('%s is a defect that ends the stream', async (_, event) => {
+    const { open, source, logged, app } = stage()
+    const { reader } = await open()
+    await read(reader)
+    source.give(event)
+    expect(await read(reader)).toBeUndefined()
+    expect(logged).toContainEqual(expect.objectContaining({ level: 'error', message: 'a stream broke' }))
+    expect([source.ended, app.inFlight]).toEqual([1, 0])
+  })
+
+  test('says every 15 seconds that it lives, and between events too', async () => {
+    const { open, source, clock } = stage()
+    const { reader } = await open()
+    await read(reader)
+    for (let round = 0; round < 3; round++) {
+      const next = read(reader)
+      clock.advance(15_000)
+      expect(await next).toBe(': ping\n\n')
+    }
+    source.give(tick('1'))
+    clock.advance(15_000)
+    expect(await read(reader)).toBe(': ping\n\n')
+    expect(await read(reader)).toContain('id: 1\n')
+    clock.advance(14_999)
+    source.give(tick('2'))
+    expect(await read(reader)).toContain('id: 2\n')
+  })
+
+  test('asks for an event when it is read, and for no second one before', async () => {
+    const { open, source, clock } = stage()
+    const { reader } = await open()
+    expect(source.asked).toBe(0)
+    await read(reader)
+    for (let n = 0; n < 50; n++) source.give(tick(String(n)))
+    clock.advance(3_600_000)
+    await new Promise(setImmediate)
+    expect(source.asked).toBe(0)
+    expect(await read(reader)).toBe(': ping\n\n')
+    expect(await read(reader)).toContain('id: 0\n')
+    expect(await read(reader)).toContain('id: 1\n')
+    await new Promise(setImmediate)
+    expect(source.asked).toBe(2)
+  })
+
+  test('ends when its events end', async () => {
+    const { open, source, app } = stage()
+    const { reader } = await open()
+    await read(reader)
+    source.end()
+    expect(await read(reader)).toBeUndefined()
+    expect(app.inFlight).toBe(0)
+  })
+
+  test('ends when its source breaks, with nothing of the reason on the wire', async () => {
+    const { open, source, logged, app } = stage()
+    const { reader } = await open()
+    await read(reader)
+    const next = read(reader)
+    source.break(new Error('the disk is gone'))
+    expect(await next).toBeUndefined()
+    expect(logged.at(-1)).toMatchObject({ level: 'error', message: 'a stream broke' })
+    expect(app.inFlight).toBe(0)
+  })
+
+  test('lets go of its source when the reader leaves, waiting for an event or not', async () => {
+    for (const isWaiting of [true, false]) {
+      const { open, source, app } = stage()
+      const { reader } = await open()
+      await read(reader)
+      if (isWaiting) void read(reader)
+      expect(app.inFlight).toBe(1)
+      await reader.cancel()
+      expect([source.ended, app.inFlight]).toEqual([1, 0])
+    }
+  })
+
+  test('ends when the request is called off', async () => {
+    const { open, source, app } = stage()
+    const interrupt = new AbortController()
+    const { reader } = await open({ signal: interrupt.signal })
+    await read(reader)
+    const next = read(reader)
+    interrupt.abort()
+    expect(await next).toBeUndefined()
+    expect([source.ended, app.inFlight]).toEqual([1, 0])
+  })
+
+  test('ends at once when the runtime drains, so that it is idle', async () => {
+    const { open, source, app } = stage()
+    const [one, other] = [await open(), await open()]
+    await read(one.reader)
+    const next = read(one.reader)
+    expect(app.inFlight).toBe(2)
+    app.drain()
+    expect(await next).toBeUndefined()
+    expect(await read(other.reader)).toBe(': ping\n\n')
+    expect(await read(other.reader)).toBeUndefined()
+    await app.idle()
+    expect([source.ended, app.inFlight]).toEqual([2, 0])
+  })
+
+  test('many streams wait for the end of one runtime without a word', async () => {
+    const warned = vi.spyOn(process, 'emitWarning')
+    const { open, app } = stage()
+    const all = await Promise.all(Array.from({ length: 40 }, () => open()))
+    app.drain()
+    for (const { reader } of all) await reader.read()
+    await app.idle()
+    expect(warned).not.toHaveBeenCalled()
+  })
+})
+
+describe('a caller that loses its right while it reads', () => {
+  test('is cut off at the next ping, and gets no event after it', async () => {
+    const { open, source, clock, callers, logged, app } = stage()
+    const { reader } = await open()
+    await read(reader)
+    callers.authenticate = () => {
+      throw new WbError('unauthorized', 'the key was revoked')
+    }
+    source.give(tick('1'))
+    expect(await read(reader)).toContain('id: 1\n')
+    source.give(tick('2'))
+    clock.advance(15_000)
+    expect(await read(reader)).toBeUndefined()
+    expect([source.ended, app.inFlight]).toEqual([1, 0])
+    expect(logged.filter(({ level }) => level !== 'debug')).toEqual([
+      { level: 'info', facts: expect.anything(), message: 'a stream ended' },
+    ])
+  })
+
+  test('is cut off while it waits too', async () => {
+    const { open, clock, callers } = stage()
+    const { reader } = await open()
+    await read(reader)
+    const next = read(reader)
+    callers.authenticate = () => {
+      throw new WbError('control_plane_unavailable', 'nobody knows')
+    }
+    clock.advance(15_000)
+    expect(await next).toBeUndefined()
+  })
+})
+
+describe('the client of a stream', () => {
+  async function* bytes(...parts: string[]): AsyncGenerator<Uint8Array> {
+    for (const part of parts) yield new TextEncoder().encode(part)
+  }
+  async function all(...parts: string[]): Promise<ServerEvent[]> {
+    const found: ServerEvent[] = []
+    for await (const event of eventsOf(bytes(...parts), undefined)) found.push(event)
+    return found
+  }
+
+  test('reads what the server writes, in whatever pieces it comes', async () => {
+    const { open, source } = stage()
+    const { answer, reader } = await open()
+    reader.releaseLock()
+    const given = [tick('a', 'ümläut\n'), tick('b', '\u{1f600}\r\n: ping')]
+    for (const event of given) source.give(event)
+    source.end()
+    const text = await answer.text()
+    expect(await all(text)).toEqual(given)
+    const whole = new TextEncoder().encode(text)
+    async function* single() {
+      for (const byte of whole) yield Uint8Array.of(byte)
+    }
+    const found: ServerEvent[] = []
+    for await (const event of eventsOf(single(), undefined)) found.push(event)
+    expect(found).toEqual(given)
+  })
+
+  test('reads streams as others write them', async () => {
+    expect(await all(': hello\r\n\r\nid:1\r\nevent: x\r\ndata:{"a":\r\ndata:1}\r\n\r\n')).toEqual([
+      { id: '1', event: 'x', data: { a: 1 } },
+    ])
+    expect(await all('id: 1\ndata: {}\n\ndata: []\n\nretry: 5\nunknown\n\n')).toEqual([
+      { id: '1', event: 'message', data: {} },
+      { id: '1', event: 'message', data: [] },
+    ])
+    expect(await all('data: {}\n')).toEqual([])
+  })
+
+  test.each([['data: 7\n\n'], ['data: {"a\n\n'], [`data: "${'x'.repeat(4_000_001)}"\n\n`]])(
+    'what no runtime sends is said to be none: %.12s',
+    async text => {
+      await expect(all(text)).rejects.toMatchObject({ name: 'Unreachable' })
+    },
+  )
+
+  test('a connection that breaks is told from a defect', async () => {
+    async function* broken(): AsyncGenerator<Uint8Array> {
+      yield new TextEncoder().encode('id: 1\ndata: {}\n\n')
+      throw Object.assign(new Error('aborted'), { code: 'ECONNRESET' })
+    }
+    const events = eventsOf(broken(), undefined)
+    expect((await events.next()).value).toEqual({ id: '1', event: 'message', data: {} })
+    await expect(events.next()).rejects.toMatchObject({ name: 'Unreachable' })
+  })
+})
