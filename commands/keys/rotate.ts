@@ -12,7 +12,7 @@ import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRotate extends WbCommand {
   static override summary = 'make the successor of a key; the old token works on for a while'
-  static override examples = ['wb keys rotate ci', 'wb keys rotate ci --grace 0']
+  static override examples = ['wb keys rotate ci', 'wb keys rotate deploy --grace 0 --write deploy.key']
   static override args = {
     key: Args.string({ required: true, description: 'label, prefix or id' }),
   }

@@ -16,7 +16,7 @@ import { reportJson, reportLines, reportOf } from './report.ts'
 import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
 import { Session } from './session.ts'
 import { shellWord } from './shell-word.ts'
-import { signingIn } from './signing-in.ts'
+import { asOwner, signingIn } from './signing-in.ts'
 import { take } from './take.ts'
 
 function everywhere(helpValue?: string) {
@@ -239,6 +239,7 @@ export abstract class WbCommand extends Command {
     if (report.code === 'internal_error' && kind === 'process')
       report.next = ['This is a defect of wb; run it again with --debug for the details.']
     if (report.code === 'unauthorized' && kind) report.next = signingIn(this.profile, kind)
+    if (report.code === 'forbidden' && kind) report.next.push(...asOwner(kind))
     if (report.kind === 'usage' && report.next.length === 0)
       report.next.push(...flagsMeant(error, Object.keys(this.#flags)), `${this.spoken} --help`)
     if (this.output.json) this.output.trace(reportJson(report))

@@ -138,7 +138,10 @@ export class Output {
     else {
       const cells = all
         .filter(({ piped }) => !piped)
-        .map(column => this.#marked(column, row, pad(this.#single(column, row), column.least ?? 0)))
+        .map(column => {
+          const text = this.#single(column, row)
+          return pad(text, column.least ?? 0).replace(text, () => this.#marked(column, row, text))
+        })
       this.result(`  ${cells.join(gap)}`.trimEnd())
     }
   }
@@ -193,8 +196,8 @@ export class Output {
       texts
         .map((text, index) => {
           const side = columns[index]![1].as === 'count' ? 'left' : 'right'
-          const filled = pad(truncate(text, widths[index]!), widths[index]!, side)
-          return mark(index === texts.length - 1 ? filled.trimEnd() : filled, index)
+          const cut = truncate(text, widths[index]!)
+          return pad(cut, widths[index]!, side).replace(cut, () => mark(cut, index))
         })
         .join(gap)
         .trimEnd()

@@ -18,6 +18,11 @@ export function signingIn(profile: Profile, kind: ResolvedRuntime['kind']): stri
   return [
     ...refused,
     'wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY',
-    'add --as-operator to act as the owner of the data directory',
+    ...asOwner(kind),
   ]
+}
+
+/** What who owns the data directory may type where others are refused. */
+export function asOwner(kind: ResolvedRuntime['kind']): string[] {
+  return kind === 'named' ? [] : ['add --as-operator to act as the owner of the data directory']
 }

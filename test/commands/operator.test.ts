@@ -5,7 +5,7 @@ import { type Place, place } from './wb.ts'
 
 /** A token of the right form that no runtime made. */
 const unknown = `wb_live_abcdefghijkl_${'z'.repeat(32)}`
-const request = String.raw`request [0-9A-Z]{26}`
+const request = 'request [0-9A-Z]{26}'
 const ownNext = [
   '    wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY',
   '    add --as-operator to act as the owner of the data directory',

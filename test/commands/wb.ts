@@ -58,7 +58,8 @@ export function place(): Place {
       return ending(child)
     },
     async serve(args = [], { env: more } = {}) {
-      const child = start(['serve', '--port', '0', '--json', ...args], more)
+      const port = args.includes('--port') ? [] : ['--port', '0']
+      const child = start(['serve', ...port, '--json', ...args], more)
       const ended = ending(child)
       onTestFinished(() => {
         child.kill('SIGKILL')

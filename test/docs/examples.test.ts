@@ -18,12 +18,17 @@ const before: Record<string, string> = {
   'workspaces delete': 'wb workspaces create scratch',
   'kb search': 'wb kb delete papers --yes',
   api: 'wb workspaces delete demo --yes',
+  'keys show': 'wb keys show ci || wb keys create ci',
+  'keys rotate': 'wb keys show ci || wb keys create ci; wb keys show deploy || wb keys create deploy',
+  'keys revoke': 'wb keys show ci || wb keys create ci',
 }
 
 /** Elsewhere than here: another runtime, the network. */
 const elsewhere = /https:\/\//
 /** Asks first, and here is nobody to answer. */
-const asks = /^wb \w+ delete (?!.*--yes)/
+const asks = /^wb \w+ (?:delete|revoke) (?!.*--yes)/
+/** Goes on until somebody ends it. */
+const endless = /^wb audit follow/
 
 /** Commands that leave everything as it is, and so may follow each other. */
 const reads = /(?:list|show|chunks|search|path|validate|explain|version)$/
@@ -46,7 +51,10 @@ test.each(groups)('%s: the examples of the help work as typed', { timeout: 120_0
     for (const example of commands[id]!.examples.filter(line => !elsewhere.test(line))) {
       const preparation = before[id.replaceAll(':', ' ')]
       if (preparation) run(preparation)
-      const { status, stderr } = run(example.replace(/^wb serve --port 0/, 'wb serve --data-dir other'))
+      const line = example
+        .replace(/^wb serve --port 0/, 'wb serve --data-dir other')
+        .replace(endless, 'timeout --preserve-status --signal INT 2 $&')
+      const { status, stderr } = run(line)
       expect(status, `${example}\n${stderr}`).toBe(asks.test(example) ? 2 : 0)
     }
 })

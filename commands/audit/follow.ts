@@ -1,0 +1,44 @@
+import { auditFlags } from '../../src/cli/audit-flags.ts'
+import { auditColumns } from '../../src/cli/audit-shown.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { follow } from '../../src/cli/follow.ts'
+import { audit } from '../../src/contract/audit.ts'
+import type { AuditAction, AuditRecord } from '../../src/contract/audit-record.ts'
+
+export default class AuditFollow extends WbCommand {
+  static override summary = 'show what is done and refused as it happens, until Ctrl-C'
+  static override examples = ['wb audit follow', 'wb audit follow --action auth.api_denied --json']
+  static override flags = { action: auditFlags.action, all: auditFlags.all }
+
+  async run() {
+    const { flags } = await this.parse(AuditFollow)
+    const { action } = flags
+    const columns = auditColumns(flags.all)
+    const events = follow({
+      ...(flags.all ? await this.everywhere(action) : await this.inWorkspace(action)),
+      signal: this.signal,
+      onLost: waitMs => this.output.note(`  the stream broke off; trying again in ${waitMs / 1_000} s`),
+    })
+    this.output.note('  following; Ctrl-C ends it')
+    for await (const { data } of events) this.output.row(data as AuditRecord, columns)
+  }
+
+  /** The newest record is read first: it says whether records may be read at all, and where the stream begins. */
+  private async everywhere(action?: AuditAction) {
+    const { client, signal } = this
+    const { items } = await client.call(audit.listAll, { query: { action, limit: 1 } })
+    const open = (lastEventId?: string) =>
+      client.events(audit.listAll, { query: { action } }, { lastEventId, signal })
+    return { after: items[0]?.auditId, open }
+  }
+
+  private async inWorkspace(action?: AuditAction) {
+    const { client, signal } = this
+    const { workspaceId } = await this.workspace()
+    const params = { workspaceId }
+    const { items } = await client.call(audit.list, { params, query: { action, limit: 1 } })
+    const open = (lastEventId?: string) =>
+      client.events(audit.list, { params, query: { action } }, { lastEventId, signal })
+    return { after: items[0]?.auditId, open }
+  }
+}

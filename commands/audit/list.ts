@@ -1,0 +1,30 @@
+import { auditFlags, auditQuery } from '../../src/cli/audit-flags.ts'
+import { auditColumns } from '../../src/cli/audit-shown.ts'
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { audit } from '../../src/contract/audit.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class AuditList extends WbCommand {
+  static override summary = 'list what was done and refused, the newest first'
+  static override examples = ['wb audit list --since 1h', 'wb audit list --action auth.api_denied --json']
+  static override flags = { ...auditFlags, limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(AuditList)
+    const query = { ...auditQuery(flags), limit: limits.pageMax }
+    const items = flags.all
+      ? this.client.items(audit.listAll, { query })
+      : this.client.items(audit.list, { params: await this.params(), query })
+    const { rows, total } = await this.take(items, flags.limit)
+    this.output.list(rows, {
+      columns: auditColumns(flags.all),
+      empty: [flags.since || flags.action ? 'nothing of that was done' : 'nothing was done yet'],
+      total,
+    })
+  }
+
+  private async params() {
+    const { workspaceId } = await this.workspace()
+    return { workspaceId }
+  }
+}

@@ -1,0 +1,305 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { onWhat, whoDid } from '../../src/cli/audit-shown.ts'
+import { follow } from '../../src/cli/follow.ts'
+import { Unreachable } from '../../src/client/unreachable.ts'
+import type { AuditRecord } from '../../src/contract/audit-record.ts'
+import { WbError } from '../../src/contract/errors.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Place, place } from './wb.ts'
+
+const success = 'success' as const
+
+describe('a record in words', () => {
+  test.each([
+    [{ type: 'apiKey', id: 'i', label: 'ci' }, 'ci (key)'],
+    [{ type: 'oidc', id: 'i', label: 'ada@example' }, 'ada@example (signed in)'],
+    [{ type: 'oidc', id: 'i', label: null }, 'i (signed in)'],
+    [{ type: 'bootstrap', id: null, label: null }, 'bootstrap token'],
+    [{ type: 'anonymous', id: null, label: null }, 'anonymous'],
+    [{ type: 'system', id: 'host-1', label: 'operator' }, 'operator (system)'],
+    [null, ''],
+  ] as [AuditRecord['subject'], string][])('who %j is: %s', (subject, words) => {
+    expect(whoDid({ subject })).toBe(words)
+  })
+
+  test.each([
+    [success, null, ''],
+    [success, {}, ''],
+    [success, { keyId: 'k', label: 'ci', scopes: 'read,write' }, 'ci may read write'],
+    [success, { keyId: 'k' }, 'k'],
+    [success, { knowledgeBaseId: 'b', documentId: 'd' }, 'd'],
+    [success, { knowledgeBaseId: 'b', count: 12 }, '12 of b'],
+    [success, { toolName: 'search_kb', source: 'builtin' }, 'search_kb'],
+    [success, { jobId: 'j', jobKind: 'ingest' }, 'ingest'],
+    [success, { scheme: 'bootstrap' }, 'bootstrap'],
+    [success, { user_code: 'AB-CD' }, 'AB-CD'],
+    [success, { principalId: 'ada' }, 'ada'],
+    [success, { reason: 'no_refresh_token' }, 'no_refresh_token'],
+    ['denied', { reason: "missing 'write'", requiredScope: 'write', label: 'x' }, "missing 'write'"],
+    ['failure', { knowledgeBaseId: 'b' }, 'b'],
+  ] as [AuditRecord['outcome'], AuditRecord['details'], string][])(
+    'on what %s %j was: %s',
+    (outcome, details, words) => {
+      expect(onWhat({ outcome, details })).toBe(words)
+    },
+  )
+})
+
+describe('following', () => {
+  /** Connections that end as they are told, and what was asked of each. */
+  function streams(...ends: (readonly (string | Error)[])[]) {
+    const asked: (string | undefined)[] = []
+    const waits: number[] = []
+    const stop = new AbortController()
+    async function* open(after: string | undefined) {
+      asked.push(after)
+      const end = ends.shift()
+      if (!end) return stop.abort()
+      for (const step of end) {
+        if (step instanceof Error) throw step
+        yield { id: step }
+      }
+    }
+    const events = follow({
+      after: 'first',
+      open,
+      signal: stop.signal,
+      onLost: ms => waits.push(ms),
+      pause: async () => {},
+    })
+    return { asked, waits, stop, events }
+  }
+  const broken = new Unreachable('the stream broke off', 'Open it again.')
+
+  test('goes on after the last event, later and later while none comes', async () => {
+    const { asked, waits, events } = streams(
+      ['a', 'b', broken],
+      [new WbError('draining', 'it ends')],
+      [broken],
+      [new WbError('rate_limited', 'too often')],
+      ['c'],
+      ...Array.from({ length: 8 }, () => [broken]),
+    )
+    const seen: string[] = []
+    for await (const { id } of events) seen.push(id)
+    expect(seen).toEqual(['a', 'b', 'c'])
+    expect(asked.slice(0, 7)).toEqual(['first', 'b', 'b', 'b', 'b', 'c', 'c'])
+    expect(waits).toEqual([
+      500, 1_000, 2_000, 4_000, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000,
+    ])
+  })
+
+  test.each([
+    new WbError('unauthorized', 'revoked'),
+    new WbError('workspace_not_found', 'gone'),
+    new TypeError('a defect'),
+  ])('ends with what will not pass: %s', async error => {
+    const { events } = streams(['a', error], ['b'])
+    expect(await events.next()).toMatchObject({ value: { id: 'a' } })
+    await expect(events.next()).rejects.toBe(error)
+  })
+
+  test('ends at once where it is interrupted, in a stream and between two', async () => {
+    const within = streams(['a', broken], ['b'])
+    await within.events.next()
+    within.stop.abort()
+    expect(await within.events.next()).toMatchObject({ done: true })
+    expect(within.waits).toEqual([])
+
+    const stop = new AbortController()
+    const events = follow<{ id: string }>({
+      after: undefined,
+      // biome-ignore lint/correctness/useYield: a stream without events
+      async *open() {
+        throw broken
+      },
+      signal: stop.signal,
+      onLost: () => stop.abort(),
+    })
+    expect(await events.next()).toMatchObject({ done: true })
+  })
+})
+
+/** A data directory whose runtime asks for keys, with a workspace named demo and an admin's key in the environment. */
+async function asking(): Promise<Place & { secret: string }> {
+  const here = place()
+  here.env.WB_CONFIG = join(here.home, 'closed.yaml')
+  writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
+  const { stdout } = await here.wb(['keys', 'create', 'admin', '--role', 'admin', '--as-operator'])
+  const secret = stdout.trim()
+  here.env.WB_API_KEY = secret
+  return { ...here, secret }
+}
+
+function rows(stdout: string): string[][] {
+  return stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => line.split('\t').slice(1, 5))
+}
+
+describe('wb audit list', () => {
+  test('S6-16: who did what and who was refused, the newest first, and no token in it', async () => {
+    const here = await asking()
+    const viewer = (await here.wb(['keys', 'create', 'ci', '--role', 'viewer'])).stdout.trim()
+    await here.wb(['kb', 'create', 'x'], { env: { WB_API_KEY: viewer } })
+    const { status, stdout, stderr } = await here.wb(['audit', 'list'])
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
+    expect(rows(stdout)).toEqual([
+      ['ci (key)', 'auth.api_denied', "authenticated subject is missing required scope 'write:kb'", 'denied'],
+      ['admin (key)', 'api_key.create', 'ci may read', 'success'],
+      ['operator (system)', 'api_key.create', 'admin may read write manage', 'success'],
+      ['operator (system)', 'workspace.create', 'demo', 'success'],
+    ])
+    const json = await here.wb(['audit', 'list', '--json', '--limit', '1'])
+    expect(JSON.parse(json.stdout)).toMatchObject([
+      {
+        action: 'auth.api_denied',
+        outcome: 'denied',
+        subject: { type: 'apiKey', label: 'ci' },
+        details: { requiredScope: 'write:kb' },
+      },
+    ])
+    expect(json.stderr).toBe('')
+    for (const token of [here.secret, viewer]) expect(stdout + json.stdout).not.toContain(token.split('_')[3])
+  })
+
+  test('by action and from a moment on; nothing is said so', async () => {
+    const { wb } = await asking()
+    const made = await wb(['audit', 'list', '--action', 'workspace.create', '--since', '1h'])
+    expect(rows(made.stdout)).toEqual([['operator (system)', 'workspace.create', 'demo', 'success']])
+    expect(await wb(['audit', 'list', '--since', '9999-01-01'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '  nothing of that was done\n',
+    })
+    expect(await wb(['audit', 'list', '--since', 'noon'])).toMatchObject({ status: 2, stdout: '' })
+    expect(await wb(['audit', 'list', '--action', 'kb.crate'])).toMatchObject({ status: 2, stdout: '' })
+  })
+
+  test('of the whole runtime for who is not bound to a workspace', async () => {
+    const { wb } = await asking()
+    const refused = await wb(['audit', 'list', '--all'])
+    expect(refused).toMatchObject({ status: 3, stdout: '' })
+    expect(refused.stderr).toMatch(
+      /\(forbidden, request \w{26}\)\n {4}.*\n {4}add --as-operator to act as the owner of the data directory\n$/,
+    )
+    const { stdout } = await wb(['audit', 'list', '--all', '--as-operator'])
+    expect(rows(stdout)[0]).toEqual([
+      'admin (key)',
+      'auth.api_denied',
+      'this operation is for subjects of the whole runtime',
+      'denied',
+    ])
+  })
+
+  test('security 16: in a terminal only what was refused stands out, and what was planted does nothing', async () => {
+    const here = await asking()
+    await here.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
+    await here.wb(['kb', 'list'], { env: { WB_API_KEY: `${here.secret.slice(0, -1)}0` } })
+    const { text } = await inTerminal(here, ['audit', 'list', '--all', '--as-operator'], { cols: 160 })
+    expect(text).toContain('abc may read write')
+    expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
+    expect(text).toMatch(/\x1b\[31mdenied\x1b\[39m/)
+    expect(text.match(/\x1b\[31m/g)).toHaveLength(1)
+    expect(withoutSequences(text).split('\n')[0]).toMatch(/^ {2}time +who +what +on +outcome +workspace$/)
+  })
+})
+
+/** A command that goes on until it is told to end. */
+function following({ env, home }: Place, args: string[]) {
+  const child = spawn(process.execPath, [join(process.cwd(), 'bin/run.js'), 'audit', 'follow', ...args], {
+    env,
+    cwd: home,
+  })
+  onTestFinished(() => {
+    child.kill('SIGKILL')
+  })
+  const seen = { stdout: '', stderr: '' }
+  for (const name of ['stdout', 'stderr'] as const)
+    child[name].setEncoding('utf8').on('data', text => {
+      seen[name] += text
+    })
+  return {
+    seen,
+    async says(stream: 'stdout' | 'stderr', words: string) {
+      while (!seen[stream].includes(words)) await once(child[stream], 'data')
+    },
+    async interrupt() {
+      child.kill('SIGINT')
+      const [status] = (await once(child, 'close')) as [number | null]
+      return { status, ...seen }
+    },
+  }
+}
+
+describe('wb audit follow', () => {
+  test('in process: what other processes do, a line each; Ctrl-C ends it with 0', async () => {
+    const here = await asking()
+    const followed = following(here, [])
+    await followed.says('stderr', 'following')
+    await here.wb(['kb', 'create', 'x'])
+    await followed.says('stdout', 'kb.create')
+    const { status, stdout, stderr } = await followed.interrupt()
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '  following; Ctrl-C ends it\n' })
+    expect(rows(stdout)).toEqual([['admin (key)', 'kb.create', 'x', 'success']])
+  })
+
+  test('one JSON object per line, across a server that is killed and comes back, without a gap', async () => {
+    const here = await asking()
+    const first = await here.serve()
+    const { port } = new URL(first.url)
+    const followed = following(here, ['--json', '--action', 'kb.create'])
+    await followed.says('stderr', 'following')
+    await here.wb(['kb', 'create', 'one'])
+    await followed.says('stdout', '"one"')
+    first.process.kill('SIGKILL')
+    await first.ended
+    await followed.says('stderr', 'trying again in 0.5 s')
+    await here.wb(['kb', 'create', 'between'])
+    await here.serve(['--port', port])
+    await here.wb(['kb', 'create', 'after'])
+    await followed.says('stdout', '"after"')
+    const { status, stdout } = await followed.interrupt()
+    expect(status).toBe(0)
+    const labels = stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => (JSON.parse(line) as AuditRecord).details?.label)
+    expect(labels).toEqual(['one', 'between', 'after'])
+  })
+
+  test('a caller who may not is refused at once', async () => {
+    const here = await asking()
+    const { stdout } = await here.wb(['keys', 'create', 'loader', '--scope', 'write:ingest'])
+    const env = { WB_API_KEY: stdout.trim() }
+    const refused = await here.wb(['audit', 'follow'], { env })
+    expect(refused).toMatchObject({ status: 3, stdout: '' })
+    expect(refused.stderr).toContain("missing required scope 'read:audit'")
+  })
+
+  test('in a terminal, with the time of the clock', async () => {
+    const here = await asking()
+    let isMade = false
+    const screen = await inTerminal(here, ['audit', 'follow'], {
+      cols: 160,
+      answer(text) {
+        if (text.includes('following') && !isMade) {
+          isMade = true
+          void here.wb(['kb', 'create', 'x'])
+          return ''
+        }
+        return text.includes('kb.create') ? '\x03' : undefined
+      },
+    })
+    expect(screen.status).toBe(0)
+    expect(withoutSequences(screen.text)).toMatch(
+      /\n {2}\d\d:\d\d:\d\d {2}admin \(key\) {9} {2}kb\.create {9} {2}x {29} {2}success\n/,
+    )
+  })
+})
