@@ -38,6 +38,9 @@ const purpose = 'device refresh'
 
 const Envelope = auth.deviceAuthorize.replies[200]
 
+/** Longer ones are issued by nobody, and not passed on. */
+const deviceCodeCharsMax = 4_096
+
 /** Between polls, where a provider says nothing. @see RFC 8628 3.2 */
 const intervalSeconds = 5
 
@@ -81,6 +84,7 @@ export class DeviceLogin {
     const act = { action: 'auth.device.token', unspoken: ['authorization_pending', 'slow_down'] } as const
     return trail.watch(caller, act, async () => {
       await this.#checkSupport()
+      if (deviceCode.length > deviceCodeCharsMax) throw refusalOf('invalid_grant')
       const tokens = await provider.exchangeDeviceCode(deviceCode)
       if ('refused' in tokens) throw refusalOf(tokens.refused)
       const issued = await checkIssued(verifier, tokens, { code: 'device_token_failed' })

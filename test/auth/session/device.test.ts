@@ -148,6 +148,14 @@ describe('signing a device in', () => {
     expect(answer.text).not.toMatch(/hush|invalid_client/)
   })
 
+  test('a code that nobody would have issued is not passed on', async () => {
+    const { provider, opened } = await stage()
+    const sent = async (chars: number) =>
+      codeOf(await opened.send('POST /auth/device/token', { device_code: 'x'.repeat(chars) }))
+    expect([await sent(4_097), provider.count(tokenPath)]).toEqual(['invalid_grant', 0])
+    expect([await sent(4_096), provider.count(tokenPath)]).toEqual(['invalid_grant', 1])
+  })
+
   test('S4.3-24: a token that the API would not accept is withheld', async () => {
     const { opened } = await stage({ oidc: { audience: 'https://someone-else.example' } })
     const { device_code, verification_uri_complete } = await start(opened)
