@@ -1,5 +1,5 @@
 import { WbError } from '../contract/errors.ts'
-import type { Problem } from './checks.ts'
+import { type Problem, usesOidc } from './checks.ts'
 import type { Environment } from './environment.ts'
 import type { Config } from './schema.ts'
 import { resolveSecret } from './secret-ref.ts'
@@ -12,56 +12,74 @@ export interface AuthSecrets {
   readonly sessionSecrets: readonly string[]
 }
 
-/** How long a secret must be, and how that is counted. */
-interface Least {
-  readonly min: number
-  readonly unit: string
-  measure(secret: string): number
-}
+/** What is wrong with a secret; undefined for one that will do. */
+type Fault = (secret: string) => string | undefined
 
-const bootstrapLeast: Least = { min: 32, unit: 'characters', measure: secret => [...secret].length }
-const sessionLeast: Least = { min: 32, unit: 'bytes', measure: secret => Buffer.byteLength(secret) }
+const bootstrapCharsMin = 32
+const sessionBytesMin = 32
+
+/** Characters are counted, as a person counts them; and a header must be able to carry it. */
+const bootstrapFault: Fault = secret => {
+  if ([...secret].length < bootstrapCharsMin) return `must have at least ${bootstrapCharsMin} characters`
+  return /[\s,\p{Cc}]/u.test(secret) ? 'must hold no white space and no comma' : undefined
+}
+const sessionFault: Fault = secret =>
+  Buffer.byteLength(secret) < sessionBytesMin ? `must have at least ${sessionBytesMin} bytes` : undefined
+
 const makeOne = 'Make one with: openssl rand -hex 32'
 
 /**
+ * The secrets that this mode uses; those of an identity provider that nobody signs in with are left alone.
+ *
  * @throws validation_error  a reference leads to nothing, or to a secret that is too short; `facts.problems` names
  *                           every such key, the message the first
  * @see specification 2.2
  */
 export function authSecrets({ auth }: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
-  const client = auth.oidc?.client
-  const problems: (Problem & { hint: string })[] = []
-  const read = (key: string, ref: string | null | undefined, least?: Least) => {
-    if (ref == null) return undefined
-    try {
-      const secret = resolveSecret(ref, environment)
-      if (!least || least.measure(secret) >= least.min) return secret
-      problems.push({
-        key,
-        message: `the secret must have at least ${least.min} ${least.unit}`,
-        hint: makeOne,
-      })
-    } catch (error) {
-      if (!(error instanceof WbError)) throw error
-      problems.push({ key, message: error.message, hint: error.hint })
-    }
-    return undefined
-  }
-
+  const client = usesOidc(auth) ? auth.oidc?.client : null
+  const { read, problems } = reader(environment)
   const secrets = {
-    bootstrapToken: read('auth.bootstrapTokenRef', auth.bootstrapTokenRef, bootstrapLeast),
+    bootstrapToken: read('auth.bootstrapTokenRef', auth.bootstrapTokenRef, bootstrapFault),
     clientSecret: read('auth.oidc.client.clientSecretRef', client?.clientSecretRef),
-    sessionSecrets: [client?.sessionSecretRef ?? []]
-      .flat()
-      .map(ref => read('auth.oidc.client.sessionSecretRef', ref, sessionLeast))
+    sessionSecrets: sessionRefs(client?.sessionSecretRef ?? [])
+      .map(([key, ref]) => read(key, ref, sessionFault))
       .filter(secret => secret !== undefined),
   }
   if (problems.length > 0) throw refusal(problems)
   return secrets
 }
 
-function refusal(problems: readonly (Problem & { hint: string })[]): WbError {
-  const [{ key, message, hint }] = problems as [Problem & { hint: string }]
+/** Each reference with its key, which has a number only in a list. */
+function sessionRefs(refs: string | readonly string[]): [key: string, ref: string][] {
+  const key = 'auth.oidc.client.sessionSecretRef'
+  return typeof refs === 'string' ? [[key, refs]] : refs.map((ref, at) => [`${key}[${at}]`, ref])
+}
+
+interface Unusable extends Problem {
+  hint: string | undefined
+}
+
+/** Reads secrets, and collects those that will not do. */
+function reader(environment: Environment) {
+  const problems: Unusable[] = []
+  function read(key: string, ref: string | null | undefined, faultOf?: Fault): string | undefined {
+    if (ref == null) return undefined
+    try {
+      const secret = resolveSecret(ref, environment)
+      const fault = faultOf?.(secret)
+      if (fault === undefined) return secret
+      problems.push({ key, message: `the secret ${fault}`, hint: makeOne })
+    } catch (error) {
+      if (!(error instanceof WbError)) throw error
+      problems.push({ key, message: error.message, hint: error.hint })
+    }
+    return undefined
+  }
+  return { read, problems }
+}
+
+function refusal(problems: readonly Unusable[]): WbError {
+  const [{ key, message, hint }] = problems as [Unusable]
   return new WbError('validation_error', `${key}: ${message}`, {
     hint,
     problems: problems.map(problem => ({ key: problem.key, message: problem.message })),

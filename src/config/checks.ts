@@ -1,4 +1,6 @@
+import { isLoopback } from '../base/loopback.ts'
 import type { Config } from './schema.ts'
+import { hasCookiePrefix } from './values.ts'
 
 /** What is wrong with a configuration, by key. The message holds no value that could be a secret. */
 export interface Problem {
@@ -22,6 +24,11 @@ export function notBuilt({ controlPlane: { driver } }: Config): Problem[] {
   return when(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)
 }
 
+/** What is allowed, and likely not meant. */
+export function cautions(config: Config): string[] {
+  return [...accessCautions(config), ...signInCautions(config)].map(({ key, message }) => `${key} ${message}`)
+}
+
 function when(condition: boolean, key: string, message: string): Problem[] {
   return condition ? [{ key, message }] : []
 }
@@ -31,9 +38,14 @@ export function isOpen(config: Config): boolean {
   return config.auth.mode === 'disabled' || config.auth.anonymousPolicy === 'allow'
 }
 
+/** Whether people and devices sign in with an identity provider. */
+export function usesOidc({ mode }: Pick<Config['auth'], 'mode'>): boolean {
+  return mode === 'oidc' || mode === 'any'
+}
+
 function authProblems(config: Config): Problem[] {
-  const { auth, controlPlane } = config
-  const usesOidc = auth.mode === 'oidc' || auth.mode === 'any'
+  const { runtime, auth, controlPlane } = config
+  const cookie = auth.oidc?.client?.sessionCookieName ?? ''
   const refused = auth.acknowledgeOpenAccess === false && controlPlane.driver !== 'memory' && isOpen(config)
   return [
     ...when(
@@ -41,13 +53,26 @@ function authProblems(config: Config): Problem[] {
       'auth.bootstrapTokenRef',
       'has no use while auth.mode is disabled; set auth.mode, or take it out',
     ),
-    ...when(usesOidc && auth.oidc === null, 'auth.oidc', `is required with auth.mode ${auth.mode}`),
+    ...when(
+      usesOidc(auth) && auth.oidc === null,
+      'auth.oidc',
+      `issuer and audience are required with auth.mode ${auth.mode}`,
+    ),
+    ...when(
+      hasCookiePrefix(cookie) && !isHttps(runtime.publicOrigin),
+      'auth.oidc.client.sessionCookieName',
+      'has a prefix that browsers take over https only; set runtime.publicOrigin to an https URL, or take it out',
+    ),
     ...when(
       refused,
       'auth.acknowledgeOpenAccess',
       'is false and callers without a credential pass; set auth.mode and anonymousPolicy: reject, or acknowledge it with true',
     ),
   ]
+}
+
+function isHttps(url: string | null): boolean {
+  return url !== null && new URL(url).protocol === 'https:'
 }
 
 function controlPlaneProblems({ controlPlane, seedWorkspaces }: Config): Problem[] {
@@ -83,7 +108,7 @@ function repeated(entries: readonly string[]): number[] {
 function productionProblems({ runtime, controlPlane, auth }: Config): Problem[] {
   if (runtime.environment !== 'production') return []
   const client = auth.oidc?.client
-  const insecure = runtime.publicOrigin !== null && new URL(runtime.publicOrigin).protocol !== 'https:'
+  const insecure = runtime.publicOrigin !== null && !isHttps(runtime.publicOrigin)
   return [
     ...when(controlPlane.driver === 'memory', 'controlPlane.driver', 'must not be memory in production'),
     ...when(auth.mode === 'disabled', 'auth.mode', 'must not be disabled in production'),
@@ -98,6 +123,44 @@ function productionProblems({ runtime, controlPlane, auth }: Config): Problem[] 
       !!client && runtime.publicOrigin === null,
       'runtime.publicOrigin',
       'is required in production when browser login is configured',
+    ),
+  ]
+}
+
+function accessCautions({ runtime, auth }: Config): Problem[] {
+  return [
+    ...when(
+      auth.mode !== 'disabled' && auth.anonymousPolicy === 'allow',
+      'auth.anonymousPolicy',
+      'is allow: callers without a credential pass every gate, whatever auth.mode says; set it to reject',
+    ),
+    ...when(
+      runtime.trustProxyHeaders === true && !isLoopback(runtime.host),
+      'runtime.trustProxyHeaders',
+      'is true: whoever reaches this port may write any address, host and scheme; list the addresses of the proxies',
+    ),
+  ]
+}
+
+function signInCautions({ runtime: { publicOrigin }, auth }: Config): Problem[] {
+  const { mode, oidc } = auth
+  if (!oidc) return []
+  if (!usesOidc(auth))
+    return [
+      { key: 'auth.oidc', message: `has no effect while auth.mode is ${mode}: nobody signs in with it` },
+    ]
+  if (!oidc.client || publicOrigin === null) return []
+  const { origin, protocol, hostname } = new URL(publicOrigin)
+  return [
+    ...when(
+      new URL(oidc.client.redirectPath, origin).origin !== origin,
+      'auth.oidc.client.redirectPath',
+      'leads to another origin than runtime.publicOrigin',
+    ),
+    ...when(
+      protocol === 'http:' && !isLoopback(hostname),
+      'runtime.publicOrigin',
+      'is http: whoever listens on the way can take a session over',
     ),
   ]
 }

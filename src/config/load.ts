@@ -1,7 +1,7 @@
 import { dirname, resolve } from 'node:path'
 import type { z } from 'zod'
 import { WbError } from '../contract/errors.ts'
-import { crossCheck, type Problem } from './checks.ts'
+import { cautions, crossCheck, type Problem } from './checks.ts'
 import type { Environment } from './environment.ts'
 import type { Found } from './find.ts'
 import { interpolate } from './interpolate.ts'
@@ -57,6 +57,7 @@ export function loadConfig(found: Pick<Found, 'path'>, environment: Environment,
   const warnings = ignoredKeys(tree)
   applyEnvironment(config, sources, warnings, environment)
   applyFlags(config, sources, flags)
+  warnings.push(...cautions(config))
   return { config, sources, warnings }
 }
 
@@ -100,7 +101,7 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
 }
 
 function messageOf(issue: z.core.$ZodIssue): string {
-  if (issue.code === 'invalid_type' && issue.input === undefined) return 'is required'
+  if (/^invalid_(?:type|union)$/.test(issue.code) && issue.input === undefined) return 'is required'
   return issue.message.replace(/^Invalid (?:input|option): /, '')
 }
 

@@ -1,3 +1,4 @@
+import { realpathSync } from 'node:fs'
 import { posix, resolve } from 'node:path'
 import { hostOfProviderKey } from './providers.ts'
 import type { Config, Release } from './schema.ts'
@@ -50,7 +51,7 @@ function ownRefs({ auth, controlPlane, chat, mcp }: Config): string[] {
  */
 export function released(ref: string, host: string, workspaceId: string, policy: ReleasePolicy): boolean {
   const normal = normalizeRef(ref)
-  if (normal === undefined || policy.reserved.some(own => isSame(own, normal))) return false
+  if (normal === undefined || isReserved(normal, policy.reserved)) return false
   return (
     hostOfProviderKey.get(normal) === host ||
     isOfWorkspace(normal, workspaceId, policy.secretsDir) ||
@@ -61,9 +62,27 @@ export function released(ref: string, host: string, workspaceId: string, policy:
   )
 }
 
-/** Case is ignored, as some platforms ignore it in paths and in names of variables. */
-function isSame(own: string, ref: string): boolean {
-  return (normalizeRef(own) ?? own).toLowerCase() === ref.toLowerCase()
+/** Whether it leads to what one of the configuration's own leads to, by whatever name. */
+function isReserved(ref: string, reserved: readonly string[]): boolean {
+  const names = namesOf(ref)
+  return reserved.some(own => namesOf(normalizeRef(own) ?? own).some(name => names.includes(name)))
+}
+
+/**
+ * A reference as it is written, and the file that its links lead to.
+ *
+ * Case is ignored, as some platforms ignore it in paths and in names of variables.
+ */
+function namesOf(ref: string): string[] {
+  const names = [ref]
+  if (ref.startsWith('file:')) {
+    try {
+      names.push(`file:${realpathSync(ref.slice('file:'.length))}`)
+    } catch {
+      // A file that is not there holds no secret.
+    }
+  }
+  return names.map(name => name.toLowerCase())
 }
 
 function isOfWorkspace(ref: string, workspaceId: string, secretsDir: string): boolean {

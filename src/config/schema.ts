@@ -3,14 +3,21 @@ import { secretRef } from '../contract/fields.ts'
 import { roles } from '../contract/scopes.ts'
 import {
   block,
+  callback,
+  cookieName,
   endpoint,
   filled,
   flag,
   headerName,
   hostName,
   integer,
+  issuerUrl,
   network,
+  oauthScope,
   origin,
+  ownPath,
+  ownRef,
+  safeUrl,
   variableName,
   webUrl,
 } from './values.ts'
@@ -116,9 +123,12 @@ const controlPlane = z.preprocess(
 )
 
 const oidc = z.strictObject({
-  issuer: webUrl,
-  audience: z.union([filled, z.array(filled).min(1)], 'must be text, or a list of texts'),
-  jwksUri: webUrl.nullable().default(null),
+  issuer: issuerUrl,
+  audience: z.union(
+    [filled, z.array(filled).min(1, 'must hold at least one')],
+    'must be text, or a list of texts',
+  ),
+  jwksUri: safeUrl.nullable().default(null),
   clockToleranceSeconds: integer(0, 300).default(30),
   claims: block({
     subject: filled.default('sub'),
@@ -132,14 +142,17 @@ const oidc = z.strictObject({
   client: z
     .strictObject({
       clientId: filled,
-      clientSecretRef: secretRef.nullable().default(null),
-      redirectPath: filled.default('/auth/callback'),
-      postLogoutPath: filled.default('/'),
-      scopes: z.array(filled).min(1).default(['openid', 'profile', 'email']),
+      clientSecretRef: ownRef.nullable().default(null),
+      redirectPath: callback.default('/auth/callback'),
+      postLogoutPath: ownPath.default('/'),
+      scopes: z.array(oauthScope).min(1, 'must hold at least one').default(['openid', 'profile', 'email']),
       resource: filled.nullable().default(null),
-      sessionCookieName: headerName.default('wb_session'),
+      sessionCookieName: cookieName.default('wb_session'),
       sessionSecretRef: z
-        .union([secretRef, z.array(secretRef).min(1)], 'must be a secret reference, or a list of them')
+        .union(
+          [ownRef, z.array(ownRef).min(1, 'must hold at least one')],
+          'must be a secret reference, or a list of them',
+        )
         .nullable()
         .default(null),
     })
@@ -150,7 +163,7 @@ const oidc = z.strictObject({
 const auth = block({
   mode: z.enum(['disabled', 'apiKey', 'oidc', 'any']).default('disabled'),
   anonymousPolicy: z.enum(['allow', 'reject']).default('allow'),
-  bootstrapTokenRef: secretRef.nullable().default(null),
+  bootstrapTokenRef: ownRef.nullable().default(null),
   acknowledgeOpenAccess: flag.nullable().default(null),
   oidc: oidc.nullable().default(null),
 })

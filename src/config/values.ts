@@ -1,5 +1,7 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
+import { isLoopback } from '../base/loopback.ts'
+import { secretRef } from '../contract/fields.ts'
 
 /** A map of keys; left out or empty, every key takes its default. */
 export function block<S extends z.ZodRawShape>(shape: S) {
@@ -32,6 +34,73 @@ export function isWebUrl(text: string): boolean {
   if (!URL.canParse(text)) return false
   const url = new URL(text)
   return /^https?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === ''
+}
+
+/** An address whose answers nobody on the way can change: https, or http that crosses no network. */
+export const safeUrl = webUrl.refine(
+  text => !isWebUrl(text) || isSafe(new URL(text)),
+  'must be an https URL, as http is believed on this machine only',
+)
+
+function isSafe({ protocol, hostname }: URL): boolean {
+  return protocol === 'https:' || isLoopback(hostname)
+}
+
+/** How an identity provider names itself. @see OpenID Connect Core 1.2: no query, no fragment */
+export const issuerUrl = safeUrl.refine(
+  text => !isWebUrl(text) || !/[?#]/.test(text),
+  'must be a URL without query and fragment, as the provider names itself',
+)
+
+/** A reference that the runtime itself resolves when it starts. */
+export const ownRef = secretRef.refine(
+  text => !text.startsWith('astra-cli:'),
+  'must be a secret reference: env:NAME or file:/absolute/path',
+)
+
+/** The text as it stands in an address, so that nothing in it is read otherwise: no `//`, no `\\`, no `..`. */
+function isPlainPath(text: string): boolean {
+  const base = 'http://origin.invalid'
+  return /^\/(?!\/)/.test(text) && URL.canParse(text, base) && new URL(text, base).href === base + text
+}
+
+/** A place on this origin, with or without a query. */
+export const ownPath = z.string().refine(isPlainPath, 'must be a path on this origin, such as /')
+
+/** Where a provider sends browsers back to. @see RFC 6749 3.1.2: no fragment */
+export const callback = z
+  .string()
+  .refine(
+    text => !/[?#]/.test(text) && (isPlainPath(text) || (isWebUrl(text) && new URL(text).href === text)),
+    'must be a path such as /auth/callback, or a whole http(s) URL, without query and fragment',
+  )
+
+/** @see RFC 6749 3.3 */
+export const oauthScope = z
+  .string()
+  .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be one scope, without spaces; write several as a list')
+
+const cookieNameCharsMax = 64
+/** What browsers hold to rules of their own. @see RFC 6265bis 4.1.3 */
+const cookiePrefixes = ['__Host-', '__Secure-']
+
+/** Browsers read prefixes in any case, so that another spelling of one is a slip. */
+export const cookieName = z
+  .string()
+  .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a cookie name: letters, digits, - and _')
+  .max(cookieNameCharsMax, `must have at most ${cookieNameCharsMax} characters`)
+  .refine(
+    name => hasCookiePrefix(name) || !cookiePrefixes.some(prefix => begins(name, prefix)),
+    `must write a prefix as it is: ${cookiePrefixes.join(' or ')}`,
+  )
+
+/** Whether browsers take a cookie of this name over https only. */
+export function hasCookiePrefix(name: string): boolean {
+  return cookiePrefixes.some(prefix => name.startsWith(prefix))
+}
+
+function begins(name: string, prefix: string): boolean {
+  return name.toLowerCase().startsWith(prefix.toLowerCase())
 }
 
 export const origin = webUrl.refine(

@@ -159,6 +159,51 @@ mcp: {stdioServers: [{id: a, command: b, secretEnv: {A: "env:OPENAI_API_KEY", B:
   })
 })
 
+describe('security 1: what the configuration uses is for the configuration', () => {
+  const isReleased = (config: object, ref: string) => {
+    const path = join(folder, 'own.yaml')
+    const runtime = {
+      secretRefs: { allow: [{ prefix: ref.slice(0, 6) }, { prefix: `file:${folder}` }] },
+    }
+    writeFileSync(path, JSON.stringify({ version: 1, runtime, ...config }))
+    const { config: loaded } = loadConfig({ path }, environmentOf({}))
+    return released(ref, 'any.example', mine, releasePolicy(loaded, join(folder, 'data'), true))
+  }
+  const oidc = (client: object) => ({
+    issuer: 'https://i.example',
+    audience: 'a',
+    client: { clientId: 'c', ...client },
+  })
+
+  test('bootstrap token, client secret and each of several session secrets, also while they have no effect', () => {
+    const auth = (mode: string) => ({
+      mode,
+      ...(mode !== 'disabled' && { bootstrapTokenRef: 'env:BOOT' }),
+      oidc: oidc({ clientSecretRef: 'env:CLIENT', sessionSecretRef: ['env:NEW', 'env:OLD'] }),
+    })
+    for (const mode of ['disabled', 'apiKey', 'oidc', 'any'])
+      for (const ref of ['env:CLIENT', 'env:NEW', 'env:OLD', ...(mode === 'disabled' ? [] : ['env:BOOT'])]) {
+        expect(isReleased({ auth: auth(mode) }, ref), `${mode} ${ref}`).toBe(false)
+        expect(isReleased({}, ref), ref).toBe(true)
+      }
+    expect(isReleased({ auth: auth('any') }, 'env:CLIENT_2')).toBe(true)
+  })
+
+  test('a file by another name: through a link to it, or to a folder above it', () => {
+    mkdirSync(join(folder, 'kept'))
+    writeFileSync(join(folder, 'kept/session'), 'secret')
+    writeFileSync(join(folder, 'kept/other'), 'secret')
+    symlinkSync(join(folder, 'kept'), join(folder, 'shelf'))
+    symlinkSync(join(folder, 'kept/session'), join(folder, 'alias'))
+    for (const own of ['kept/session', 'shelf/session', 'alias']) {
+      const config = { auth: { mode: 'oidc', oidc: oidc({ sessionSecretRef: `file:${folder}/${own}` }) } }
+      for (const name of ['kept/session', 'shelf/session', 'alias'])
+        expect(isReleased(config, `file:${folder}/${name}`), `${own} as ${name}`).toBe(false)
+      expect(isReleased(config, `file:${folder}/shelf/other`)).toBe(true)
+    }
+  })
+})
+
 describe('properties', () => {
   const part = fc.constantFrom('a', 'b', '..', '.', '', 'secrets', mine, theirs, 'data', 'proc')
   const ref = fc.oneof(
