@@ -53,7 +53,6 @@ export class AccessTokens {
       issuer: oidc.issuer,
       audience: oidc.audience,
       clockTolerance: oidc.clockToleranceSeconds,
-      requiredClaims: ['exp'],
     }
   }
 
@@ -95,6 +94,7 @@ export class AccessTokens {
       { ...this.#options, currentDate: new Date(clock.now()) },
     )
     const { exp, nbf } = payload
+    // The library lets a token without an end pass.
     if (!Number.isFinite(exp)) throw refused(messages.endless)
     if (isOfAnotherKind(protectedHeader, payload)) throw refused(messages.otherKind)
     return {

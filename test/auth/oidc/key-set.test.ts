@@ -110,6 +110,16 @@ describe('new keys', () => {
     expect(loads()).toBe(2)
   })
 
+  test('S5.3-04: many who come with it at once wait for one load', async () => {
+    const { idp, loads, ...rest } = await staged()
+    expect(await outcome(rest, await idp.sign())).toBe('alice')
+    await idp.rotateKeys('kept')
+    const tokens = await Promise.all(Array.from({ length: 10 }, (_, at) => idp.sign({ sub: `user-${at}` })))
+    const found = await Promise.all(tokens.map(token => outcome(rest, token)))
+    expect(found).toEqual(tokens.map((_, at) => `user-${at}`))
+    expect(loads()).toBe(2)
+  })
+
   test('S5.3-04: a flood of unknown keys makes two loads a minute, and shuts nobody out', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     const good = await idp.sign()
