@@ -1,6 +1,8 @@
 import { WbError } from '../contract/errors.ts'
-import type { Reply, Request, Route } from '../contract/route.ts'
+import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
+import { eventsOf } from './events.ts'
 import { failure, stranger, where } from './failure.ts'
+import { lines } from './lines.ts'
 import type { Fetch, Incoming, Outgoing } from './transport.ts'
 import { notOurs, Unreachable } from './unreachable.ts'
 
@@ -19,6 +21,11 @@ export interface Connection {
 
 export interface CallOptions {
   signal?: AbortSignal
+}
+
+export interface EventOptions extends CallOptions {
+  /** Id of the event to go on after. */
+  lastEventId?: string
 }
 
 export interface RawCall extends CallOptions {
@@ -42,6 +49,14 @@ export interface Client {
   items<T extends ListRoute>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Call a route that answers in lines of JSON. Lines are given as they come. */
   stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
+  /**
+   * Call a route for its event stream: what happens from now on, or after an event. It ends when the runtime ends it;
+   * to go on, open it again after the last event that came.
+   *
+   * @throws WbError the runtime refused
+   * @throws Unreachable no runtime answered, or the connection broke
+   */
+  events<T extends Route>(route: T, request: Request<T>, options?: EventOptions): AsyncGenerator<ServerEvent>
   /** Any request; whatever comes back is returned, errors too. */
   raw(call: RawCall): Promise<Incoming>
 }
@@ -58,8 +73,7 @@ interface Parts {
 }
 
 const ignoredHeader = 'x-workbase-ignored'
-/** A line tells of one document. */
-const lineCharsMax = 64_000_000
+const eventStream = 'text/event-stream'
 
 /** A client of one runtime. It reads nothing but its arguments, and loads no schema. */
 export function connect(connection: Connection): Client {
@@ -70,9 +84,18 @@ export function connect(connection: Connection): Client {
     return connection.fetch(base + path, { signal: connection.signal, ...outgoing, headers })
   }
 
-  async function answered(route: Route, parts: Parts, options: CallOptions): Promise<Incoming> {
-    const path = pathOf(route, parts)
-    const answer = await send(path, { method: route.method, ...encoded(route, parts.body), ...options })
+  async function answered(
+    route: Route,
+    parts: Parts,
+    { headers, ...options }: CallOptions & Pick<RawCall, 'headers'>,
+  ): Promise<Incoming> {
+    const body = encoded(route, parts.body)
+    const answer = await send(pathOf(route, parts), {
+      method: route.method,
+      ...body,
+      ...options,
+      headers: { ...body.headers, ...headers },
+    })
     if (answer.status >= 300) throw await failure(answer)
     const ignored = answer.headers.get(ignoredHeader)
     if (ignored) connection.onIgnored?.(namesIn(ignored))
@@ -96,11 +119,25 @@ export function connect(connection: Connection): Client {
 
   async function* stream(route: Route, parts: Parts, options: CallOptions = {}): AsyncGenerator<unknown> {
     const answer = await answered(route, parts, options)
-    if (answer.body) for await (const line of lines(answer.body)) yield parsed(answer, line)
+    if (answer.body) for await (const line of lines(answer.body)) if (line !== '') yield parsed(answer, line)
+  }
+
+  async function* events(
+    route: Route,
+    parts: Parts,
+    { lastEventId, ...options }: EventOptions = {},
+  ): AsyncGenerator<ServerEvent> {
+    const after = lastEventId === undefined ? undefined : { 'last-event-id': lastEventId }
+    const answer = await answered(route, parts, { ...options, headers: { accept: eventStream, ...after } })
+    if (!answer.headers.get('content-type')?.startsWith(eventStream) || !answer.body) {
+      await answer.text()
+      throw stranger(answer)
+    }
+    yield* eventsOf(answer.body, options.signal ?? connection.signal)
   }
 
   const raw = ({ path, headers = {}, ...call }: RawCall) => send(path, { ...call, headers })
-  return { call, items, stream, raw } as Client
+  return { call, items, stream, events, raw } as Client
 }
 
 /** The names in a list of ours; one that is not encoded as we do is taken as it stands. */
@@ -188,22 +225,4 @@ export async function* pages(read: (cursor: string | null) => Promise<Page>): As
     // Moved at powers of two, so that a circle of any length is noticed.
     if ((count & (count - 1)) === 0) mark = cursor
   }
-}
-
-/** The lines of a stream of UTF-8, without their ends; empty ones are left out. */
-async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
-  const decoder = new TextDecoder()
-  let rest = ''
-  for await (const part of body) {
-    const [first = '', ...more] = decoder.decode(part, { stream: true }).split('\n')
-    rest += first
-    for (const next of more) {
-      if (rest !== '') yield rest
-      rest = next
-    }
-    if (rest.length > lineCharsMax)
-      throw notOurs(`a line of the answer has more than ${lineCharsMax} characters`)
-  }
-  rest += decoder.decode()
-  if (rest !== '') yield rest
 }

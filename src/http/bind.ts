@@ -66,7 +66,10 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
       throw new Error(`the handler did not check a change of ${raisedBy}`)
     if (audit) caller.recorded(answered.audit)
 
-    if (answered.events) return eventStream(shared, current, answered.events)
+    if (answered.events) {
+      const stillAllowed = () => passAgain(shared, current, route)
+      return eventStream(shared, current, { events: answered.events, schema: route.events!, stillAllowed })
+    }
     const { mediaType, text } = encode(answered.status, answered.body)
     let pairs = headersOf(shared, current, mediaType)
     const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
@@ -104,6 +107,19 @@ async function inWorkspace(
   if (workspaceId === undefined) return auth
   current.auth = await shared.inWorkspace(auth, workspaceId)
   return current.auth
+}
+
+/**
+ * Ask again who asks, for an answer that goes on.
+ *
+ * @throws unauthorized, forbidden  the same request would be refused now
+ */
+async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<void> {
+  // The operator's own token is good for as long as the process lives, and each use of it is recorded.
+  if (current.auth?.subject?.type === 'bootstrap') return
+  current.auth = await identify(shared, current)
+  const auth = await inWorkspace(shared, current, current.workspaceId)
+  pass({ rule: access, workspaceId: current.workspaceId }, { auth })
 }
 
 function clientOf(shared: Shared, current: Exchange): string {

@@ -1,26 +1,153 @@
+import type { z } from 'zod'
 import type { ServerEvent } from '../contract/route.ts'
+import { asWbError } from './envelope.ts'
 import { type Exchange, headersOf, type Shared } from './exchange.ts'
+import { withHeaders } from './headers.ts'
 import { Reply } from './reply.ts'
 
-/** Events as they happen, until the reader goes away. @see https://html.spec.whatwg.org/multipage/server-sent-events.html */
-export function eventStream(shared: Shared, current: Exchange, events: AsyncIterable<ServerEvent>): Reply {
-  const source = events[Symbol.asyncIterator]()
-  const body = new ReadableStream<Uint8Array>(
-    {
-      async pull(controller) {
-        const { done, value } = await source.next()
-        if (done) controller.close()
-        else controller.enqueue(encode(value))
-      },
-      async cancel() {
-        await source.return?.()
-      },
-    },
-    { highWaterMark: 0 },
-  )
-  return new Reply(200, headersOf(shared, current, 'text/event-stream'), body)
+/** How often a silent stream says that it lives, and how soon it ends for a caller that may not read it any more. */
+const pingMs = 15_000
+
+export interface EventStream {
+  readonly events: AsyncIterable<ServerEvent>
+  /** Data leaves through it, so that a field which the contract does not declare cannot leak. */
+  readonly schema: z.ZodType
+  /** Rejects when the caller would be refused now. */
+  readonly stillAllowed: () => Promise<void>
 }
 
-function encode({ id, event, data }: ServerEvent): Uint8Array {
-  return Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+/**
+ * Events as they happen, until the reader goes away, loses the right to them, or the runtime drains. They are asked
+ * for as they are read, so that a slow reader makes nothing pile up.
+ *
+ * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
+ */
+export function eventStream(shared: Shared, current: Exchange, stream: EventStream): Reply {
+  const body = new ReadableStream(new EventBody(shared, current, stream), { highWaterMark: 0 })
+  const headers = withHeaders(headersOf(shared, current, 'text/event-stream'), {
+    'cache-control': 'no-store',
+    // Else nginx gathers events until its buffer is full.
+    'x-accel-buffering': 'no',
+  })
+  return new Reply(200, headers, body)
+}
+
+type Controller = ReadableStreamDefaultController<Uint8Array>
+
+/** What pulls events out of their source, one for each time that the reader asks. */
+class EventBody {
+  readonly #shared: Shared
+  readonly #current: Exchange
+  readonly #stream: EventStream
+  readonly #source: AsyncIterator<ServerEvent>
+  /** Undone when it is over. */
+  #holds: (() => void)[] = []
+  #callOffPing = () => {}
+  #isPingDue = false
+  /** The event that was asked for. */
+  #next: Promise<IteratorResult<ServerEvent>> | undefined
+  #hasArrived = false
+  #isOver = false
+  #wake = () => {}
+
+  constructor(shared: Shared, current: Exchange, stream: EventStream) {
+    this.#shared = shared
+    this.#current = current
+    this.#stream = stream
+    this.#source = stream.events[Symbol.asyncIterator]()
+  }
+
+  start(controller: Controller): void {
+    this.#shared.began()
+    const { signal } = this.#current.incoming
+    const end = () => this.#close(controller)
+    signal.addEventListener('abort', end)
+    this.#holds = [this.#shared.onDrain(end), () => signal.removeEventListener('abort', end)]
+    // The head of the response leaves with the first bytes, which may be long in coming.
+    this.#ping(controller)
+    if (signal.aborted || this.#shared.isDraining()) end()
+  }
+
+  async pull(controller: Controller): Promise<void> {
+    try {
+      this.#next ??= this.#ask()
+      if (!this.#hasArrived && !this.#isPingDue) await this.#news()
+      if (this.#isPingDue) await this.#stream.stillAllowed()
+      if (this.#isOver) return
+      if (this.#isPingDue) this.#ping(controller)
+      else await this.#give(controller, this.#next)
+    } catch (error) {
+      this.#tell(error)
+      this.#close(controller)
+    }
+  }
+
+  cancel(): void {
+    this.#end()
+  }
+
+  #ask(): Promise<IteratorResult<ServerEvent>> {
+    const next = this.#source.next()
+    const arrive = () => {
+      this.#hasArrived = true
+      this.#wake()
+    }
+    next.then(arrive, arrive)
+    return next
+  }
+
+  #news(): Promise<void> {
+    return new Promise(resolve => {
+      this.#wake = resolve
+    })
+  }
+
+  async #give(controller: Controller, next: Promise<IteratorResult<ServerEvent>>): Promise<void> {
+    this.#next = undefined
+    this.#hasArrived = false
+    const { done, value } = await next
+    if (done) this.#close(controller)
+    else if (!this.#isOver) controller.enqueue(encode(value, this.#stream.schema))
+  }
+
+  #ping(controller: Controller): void {
+    controller.enqueue(ping)
+    this.#isPingDue = false
+    this.#callOffPing = this.#shared.clock.after(pingMs, () => {
+      this.#isPingDue = true
+      this.#wake()
+    })
+  }
+
+  #close(controller: Controller): void {
+    if (this.#end()) controller.close()
+  }
+
+  /** @returns false when it was over already */
+  #end(): boolean {
+    if (this.#isOver) return false
+    this.#isOver = true
+    this.#callOffPing()
+    for (const undo of this.#holds) undo()
+    this.#wake()
+    this.#source.return?.().catch(error => this.#tell(error))
+    this.#shared.ended()
+    return true
+  }
+
+  /** The status is long sent: what went wrong is in the log alone, and the reader comes again and is told. */
+  #tell(error: unknown): void {
+    const { log } = this.#shared
+    const { requestId } = this.#current.trace
+    if (asWbError(error).status < 500) log.info({ requestId, reason: 'refused' }, 'a stream ended')
+    else log.error({ requestId, error }, 'a stream broke')
+  }
+}
+
+const ping = Buffer.from(': ping\n\n')
+
+/** @throws Error  an id or a name with the end of a line in it would forge a field: a defect */
+function encode({ id, event, data }: ServerEvent, schema: z.ZodType): Uint8Array {
+  if (/[\r\n\0]/.test(id + event)) throw new Error('an event has a line end in its id or name')
+  return Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(schema.parse(data))}\n\n`)
 }
