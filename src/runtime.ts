@@ -1,6 +1,8 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
 import { AuditTrail } from './access/audit.ts'
+import { AuditRecords } from './access/audit-records.ts'
+import { AuditRetention } from './access/audit-retention.ts'
 import { inWorkspace, noPrincipals } from './access/principals.ts'
 import { auditHandlers } from './access/routes.ts'
 import { anonymousIn, operatorOf } from './access/subject.ts'
@@ -36,6 +38,7 @@ import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
 import { openEmbedded } from './storage/open.ts'
+import type { RowStore } from './storage/rows.ts'
 import { tables } from './storage/tables.ts'
 import { chunkingHandlers, embeddingHandlers, workspaceHandlers } from './workspaces/routes.ts'
 import { chunkingKind, embeddingKind, Services } from './workspaces/services.ts'
@@ -61,6 +64,8 @@ export interface Seams {
   readonly outbound?: Outbound
   /** How the identity provider is reached. */
   readonly fetch?: typeof fetch
+  /** Stands before the store of control rows, to make it slow or failing. */
+  readonly rows?: (store: RowStore) => RowStore
   /** Stands before the store of content, to make it slow, failing or less able. */
   readonly content?: (store: ContentStore) => ContentStore
   /** A code that a route answers without declaring it becomes an internal error. */
@@ -92,7 +97,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const path = storePath(config, dataDir)
   const threads = settings.threads && path !== ':memory:'
   const store = await openEmbedded({ path, threads, clock })
-  const { rows } = store
+  const rows = (seams.rows ?? (own => own))(store.rows)
   const before = seams.content ?? (content => content)
   const content = before(store.content)
   const cursors = await openCursors(rows)
@@ -162,7 +167,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       auth: authHandlers(auth.signIn),
       workspaces: workspaceHandlers(workspaces),
       apiKeys: apiKeyHandlers(auth.keys),
-      audit: auditHandlers(audit),
+      audit: auditHandlers(new AuditRecords({ ...parts, trail: audit })),
       chunkers: chunkerHandlers(),
       chunkingServices: chunkingHandlers(chunking),
       embeddingServices: embeddingHandlers(embedding),
@@ -181,9 +186,11 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   })
 
   const operator = operatorOf(config.auth.mode, replicaId)
+  const retention = new AuditRetention({ ...parts, trail: audit, ...config.runtime.audit })
   if (settings.server) {
     await workspaces.deleteEphemeral()
     await fitting.resume()
+    retention.start()
   }
 
   return {
@@ -196,6 +203,8 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       await app.idle()
       await fitting.close()
       await auth.close()
+      await retention.close()
+      await audit.close()
       await network.close()
       await hosts.close()
       await store.close()

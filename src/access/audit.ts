@@ -1,10 +1,12 @@
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import { presentable } from '../base/redact.ts'
 import type { AuditAction, AuditDetails, AuditRecord } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import { logLines, StoreQueue } from './audit-sinks.ts'
 import type { AuthContext } from './subject.ts'
 
 /** On whose behalf something was done; null is the runtime itself. */
@@ -25,38 +27,51 @@ export interface Event {
 /** A record that is about to be kept. */
 export interface Draft {
   /** Belongs into the unit that it tells of. */
-  readonly write: Write
+  readonly write: Write & { readonly op: 'insert' }
   /** Say it in the log, once the unit was applied. */
   announce(): void
 }
 
-/** Who did what: in the log, and in the store. @see specification 6, contract: what is audited */
+export interface AuditTrailParts {
+  readonly rows: RowStore
+  readonly log: Log
+  readonly clock: Clock
+  /** Names this process where the runtime acts on its own. */
+  readonly replicaId: string
+}
+
+/**
+ * Who did what: in the log, and in the store.
+ *
+ * What a record must not miss is `draft`, part of the unit that it tells of, or `require`. Everything else is a `note`.
+ *
+ * @see specification 6, contract: what is audited
+ */
 export class AuditTrail {
-  constructor(
-    private readonly parts: {
-      rows: RowStore
-      log: Log
-      clock: Clock
-      /** Names this process where the runtime acts on its own. */
-      replicaId: string
-    },
-  ) {}
+  readonly #parts: AuditTrailParts
+  readonly #lines: ReturnType<typeof logLines>
+  readonly #queue: StoreQueue
+  readonly #listeners = new Set<(records: number) => void>()
+
+  constructor(parts: AuditTrailParts) {
+    this.#parts = parts
+    this.#lines = logLines(parts.log)
+    this.#queue = new StoreQueue({ ...parts, kept: records => this.#tell(records) })
+  }
+
+  /** Noted records that the store does not have: too many came at once, or it could not be written. */
+  get lost(): number {
+    return this.#queue.lost
+  }
 
   draft(actor: Actor | null, event: Event): Draft {
-    const { clock, log, replicaId } = this.parts
-    const row: AuditRecord = {
-      auditId: newId(),
-      at: timestamp(clock),
-      action: event.action,
-      outcome: event.outcome ?? 'success',
-      requestId: actor?.requestId ?? null,
-      subject: actor ? subjectOf(actor.auth) : { type: 'system', id: replicaId, label: null },
-      workspaceId: event.workspaceId ?? null,
-      details: event.details ?? null,
-    }
+    const row = this.#record(actor, event)
     return {
       write: { op: 'insert', table: tables.audit, row },
-      announce: () => log.info({ audit: true, ...row }, `audit ${row.action} ${row.outcome}`),
+      announce: () => {
+        this.#lines.take(row)
+        this.#tell(1)
+      },
     }
   }
 
@@ -67,22 +82,89 @@ export class AuditTrail {
    */
   async require(actor: Actor | null, event: Event): Promise<void> {
     const draft = this.draft(actor, event)
-    const outcome = await this.parts.rows.atomic([draft.write])
-    if (!outcome.ok) throw new WbError('control_plane_unavailable', 'the audit record could not be written')
+    const outcome = await this.#parts.rows.atomic([draft.write]).catch(unwritten)
+    if (!outcome.ok) unwritten(outcome)
     draft.announce()
   }
 
   /** Keep a record while the answer goes out; one that cannot be kept is in the log alone. */
   note(actor: Actor | null, event: Event): void {
-    const draft = this.draft(actor, event)
-    draft.announce()
-    this.parts.rows.atomic([draft.write]).catch(error => {
-      this.parts.log.warn({ error, action: event.action }, 'an audit record was lost')
-    })
+    const row = this.#record(actor, event)
+    this.#lines.take(row)
+    this.#queue.take(row)
   }
+
+  /** Resolves when what was noted so far is kept, or lost. */
+  flushed(): Promise<void> {
+    return this.#queue.flushed()
+  }
+
+  /** Call back whenever this process has kept records. Returns a function that ends it. */
+  onKept(listener: (records: number) => void): () => void {
+    this.#listeners.add(listener)
+    return () => this.#listeners.delete(listener)
+  }
+
+  async close(): Promise<void> {
+    await this.#queue.close()
+  }
+
+  #tell(records: number): void {
+    for (const listener of this.#listeners) listener(records)
+  }
+
+  #record(actor: Actor | null, event: Event): AuditRecord {
+    const { clock, replicaId } = this.#parts
+    return {
+      auditId: newId(),
+      at: timestamp(clock),
+      action: event.action,
+      outcome: event.outcome ?? 'success',
+      requestId: actor?.requestId ?? null,
+      subject: actor ? subjectOf(actor.auth) : { type: 'system', id: replicaId, label: null },
+      workspaceId: workspaceIn(event),
+      details: event.details ? bounded(event.details) : null,
+    }
+  }
+}
+
+/**
+ * Keep a record and drop it again, in one unit: for what takes several units, the last of which keeps the record, and
+ * must not begin where that one would fail.
+ *
+ * @throws control_plane_unavailable  the record cannot be kept
+ */
+export async function rehearse(rows: RowStore, record: Write): Promise<void> {
+  const { auditId } = (record as { row: AuditRecord }).row
+  const undone: Write = { op: 'delete', table: tables.audit, key: [auditId] }
+  const outcome = await rows.atomic([record, undone]).catch(unwritten)
+  if (!outcome.ok) unwritten(outcome)
+}
+
+/** @param cause  what the store said; its hint is kept, as it tells what to do */
+function unwritten(cause: unknown): never {
+  const hint = cause instanceof WbError ? cause.hint : undefined
+  throw new WbError('control_plane_unavailable', 'the audit record could not be written', { hint }, { cause })
 }
 
 function subjectOf({ subject }: AuthContext): AuditRecord['subject'] {
   if (!subject) return { type: 'anonymous', id: null, label: null }
-  return { type: subject.type, id: subject.id, label: subject.label }
+  const { type, id, label } = subject
+  return { type, id: presentable(id), label: label === null ? null : presentable(label) }
+}
+
+const workspaceShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
+
+/** The path of a request that was refused may name anything, a token too. */
+function workspaceIn({ workspaceId }: Event): string | null {
+  return workspaceId !== undefined && workspaceShape.test(workspaceId) ? workspaceId : null
+}
+
+/** Texts of clients and providers, without secrets and no longer than a message needs to be. */
+function bounded(details: AuditDetails): AuditDetails {
+  const clean = Object.entries(details).map(([name, value]) => [
+    name,
+    typeof value === 'string' ? presentable(value) : value,
+  ])
+  return Object.fromEntries(clean) as AuditDetails
 }

@@ -1,3 +1,4 @@
+import { rehearse } from '../access/audit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Subject } from '../access/subject.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
@@ -123,11 +124,13 @@ export class Workspaces {
    * Delete a workspace and all that it owns. The row goes last, so that a failed delete can be sent again.
    *
    * @throws workspace_not_found
-   * @throws cascade_incomplete  something is left; the workspace stays
+   * @throws control_plane_unavailable  it could not be recorded; nothing was deleted
+   * @throws cascade_incomplete         something is left; the workspace stays
    */
   async delete(workspaceId: string, caller?: Pick<Caller, 'record'>): Promise<void> {
     const workspace = await this.get(workspaceId)
     const record = caller ? [caller.record({ label: workspace.name })] : []
+    for (const write of record) await rehearse(this.parts.rows, write)
     try {
       for (let attempt = 0; attempt < purgesMax; attempt++) {
         for (const step of this.parts.purge) await step(workspace)

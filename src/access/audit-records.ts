@@ -1,0 +1,95 @@
+import type { Clock } from '../base/clock.ts'
+import type { AuditQuery } from '../contract/audit.ts'
+import type { AuditRecord } from '../contract/audit-record.ts'
+import { WbError } from '../contract/errors.ts'
+import type { ServerEvent } from '../contract/route.ts'
+import type { Page, Pager, Stretch } from '../storage/cursor.ts'
+import type { ListQuery, RowStore, Value } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import type { AuditTrail } from './audit.ts'
+import { Follower } from './follower.ts'
+
+/** How soon what other processes wrote is seen. */
+const pollMs = 500
+const sliceSize = 100
+
+/** Reads the audit trail: of one workspace, or of all, and then of those that are gone too. */
+export class AuditRecords {
+  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; trail: AuditTrail }) {}
+
+  /**
+   * A page of records, the newest first; what this process was told before is among them.
+   *
+   * @param workspaceId  null is all of them
+   * @throws workspace_not_found
+   * @throws invalid_cursor  the cursor is of another workspace, or of another query
+   */
+  async list(workspaceId: string | null, query: AuditQuery): Promise<Page<AuditRecord>> {
+    await this.requireWorkspace(workspaceId)
+    await this.parts.trail.flushed()
+    return this.parts.pager.page(tables.audit, newestFirst(workspaceId, query), query)
+  }
+
+  /**
+   * Records in the order in which they were kept, by whichever process: those that come after another, else those
+   * from now on. An id that is not of these records is taken for that of one that was pruned: what comes after it is
+   * all that is kept.
+   *
+   * @param workspaceId  null is all of them
+   * @param after        id of a record
+   * @throws workspace_not_found
+   */
+  async follow(
+    workspaceId: string | null,
+    { action }: Pick<AuditQuery, 'action'>,
+    after: string | null,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    await this.requireWorkspace(workspaceId)
+    await this.parts.trail.flushed()
+    const { clock, trail } = this.parts
+    return new Follower<AuditRecord>({
+      from: await (after === null ? this.newest(workspaceId) : this.placeOf(workspaceId, after)),
+      read: place => this.inOrder(workspaceId, { after: [place], limit: sliceSize }),
+      select: record => action === undefined || record.action === action,
+      toEvent: record => ({ id: record.auditId, event: 'audit', data: record }),
+      wait(wake) {
+        const calls = [trail.onKept(wake), clock.after(pollMs, wake)]
+        return () => {
+          for (const callOff of calls) callOff()
+        }
+      },
+    })
+  }
+
+  private inOrder(workspaceId: string | null, query: Pick<ListQuery, 'after' | 'limit' | 'descending'>) {
+    const list =
+      workspaceId === null
+        ? { index: 'byOrdinal', prefix: [] }
+        : { index: 'byWorkspace', prefix: [workspaceId] }
+    return this.parts.rows.list(tables.audit, { ...list, ...query })
+  }
+
+  private async newest(workspaceId: string | null): Promise<number> {
+    const [newest] = await this.inOrder(workspaceId, { descending: true, limit: 1 })
+    return newest?.ordinal ?? 0
+  }
+
+  private async placeOf(workspaceId: string | null, auditId: string): Promise<number> {
+    const stored = await this.parts.rows.get(tables.audit, [auditId])
+    const isAmongThem = stored && (workspaceId === null || stored.row.workspaceId === workspaceId)
+    return isAmongThem ? stored.ordinal : 0
+  }
+
+  private async requireWorkspace(workspaceId: string | null): Promise<void> {
+    if (workspaceId === null || (await this.parts.rows.get(tables.workspaces, [workspaceId]))) return
+    throw new WbError('workspace_not_found', `workspace '${workspaceId}' not found`)
+  }
+}
+
+function newestFirst(workspaceId: string | null, { action, since }: AuditQuery): Stretch {
+  const place = workspaceId === null ? '' : 'Workspace'
+  const prefix: Value[] = workspaceId === null ? [] : [workspaceId]
+  const order = { descending: true, through: since }
+  if (action === undefined) return { index: `by${place}Time`, prefix, ...order }
+  return { index: `by${place}ActionTime`, prefix: [...prefix, action], ...order }
+}

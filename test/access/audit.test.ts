@@ -1,0 +1,607 @@
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Actor, AuditTrail, type Event, rehearse } from '../../src/access/audit.ts'
+import { AuditRecords } from '../../src/access/audit-records.ts'
+import { AuditRetention } from '../../src/access/audit-retention.ts'
+import { anonymousIn, verifiedAs } from '../../src/access/subject.ts'
+import type { Log } from '../../src/base/log.ts'
+import { type AuditRecord, auditActions } from '../../src/contract/audit-record.ts'
+import { WbError } from '../../src/contract/errors.ts'
+import { Cursors, Pager } from '../../src/storage/cursor.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import type { RowStore, Write } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { TestClock, until } from '../harness/runtime.ts'
+
+const [here, there] = ['11111111-1111-4111-8111-111111111111', '22222222-2222-4222-8222-222222222222']
+const dayMs = 86_400_000
+
+interface Line {
+  readonly level: string
+  readonly facts: Record<string, unknown>
+  readonly message: string
+}
+
+/** A trail over a store of its own, and what it said in the log. */
+async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
+  const store = await openEmbedded({ path: ':memory:' })
+  const rows = before(store.rows)
+  const clock = new TestClock()
+  const lines: Line[] = []
+  const say = (level: string) => (facts: object, message: string) =>
+    void lines.push({ level, facts: { ...facts }, message })
+  const log: Log = { debug: say('debug'), info: say('info'), warn: say('warn'), error: say('error') }
+  const trail = new AuditTrail({ rows, clock, log, replicaId: 'replica' })
+  const pager = new Pager(rows, new Cursors('a key'))
+  const records = new AuditRecords({ rows, pager, clock, trail })
+  onTestFinished(async () => {
+    await trail.close()
+    await store.close()
+  })
+  const kept = async () =>
+    (await store.rows.list(tables.audit, { index: 'byOrdinal', prefix: [], limit: 100_000 })).map(
+      ({ row }) => row,
+    )
+  return { own: store.rows, rows, clock, lines, log, trail, records, kept }
+}
+
+const nobody: Actor = { auth: anonymousIn('apiKey'), requestId: 'r-1' }
+
+function actor(id: string, label: string | null = null): Actor {
+  const subject = {
+    id,
+    label,
+    type: 'oidc' as const,
+    workspaceScopes: null,
+    scopes: null,
+    role: null,
+    principalId: id,
+    grantSpanMs: null,
+  }
+  return { auth: verifiedAs('oidc', subject), requestId: 'r-2' }
+}
+
+const denial: Event = { action: 'auth.api_denied', outcome: 'denied', workspaceId: here }
+
+/** Workspaces that the reader asks for. */
+async function withWorkspaces(rows: RowStore): Promise<void> {
+  const at = '2026-01-01T00:00:00.000Z'
+  await rows.atomic(
+    [here, there].map(workspaceId => ({
+      op: 'insert',
+      table: tables.workspaces,
+      row: { workspaceId, name: workspaceId, createdAt: at },
+    })),
+  )
+}
+
+describe('a record', () => {
+  test('S6-16: is one object with the fields of the contract, in the store and in the log', async () => {
+    const { trail, kept, lines } = await stage()
+    trail.note(actor('alice', 'alice@example.test'), {
+      action: 'kb.create',
+      workspaceId: here,
+      details: { knowledgeBaseId: there, label: 'Handbook' },
+    })
+    await trail.flushed()
+    const told = {
+      action: 'kb.create',
+      outcome: 'success',
+      requestId: 'r-2',
+      subject: { type: 'oidc', id: 'alice', label: 'alice@example.test' },
+      workspaceId: here,
+      details: { knowledgeBaseId: there, label: 'Handbook' },
+    }
+    expect(await kept()).toEqual([
+      { auditId: expect.stringMatching(/^[0-9a-f-]{36}$/), at: '2026-01-01T00:00:00.000Z', ...told },
+    ])
+    expect(lines).toEqual([
+      { level: 'info', facts: { audit: true, ...told }, message: 'audit kb.create success' },
+    ])
+  })
+
+  test('S6-16: names nobody as anonymous, and the runtime itself as the system', async () => {
+    const { trail, kept } = await stage()
+    trail.note(nobody, denial)
+    trail.note(null, { action: 'job.claim', outcome: 'failure' })
+    await trail.flushed()
+    expect(await kept()).toMatchObject([
+      { subject: { type: 'anonymous', id: null, label: null }, outcome: 'denied', details: null },
+      {
+        subject: { type: 'system', id: 'replica', label: null },
+        outcome: 'failure',
+        requestId: null,
+        workspaceId: null,
+      },
+    ])
+  })
+
+  test('S5.9-01: holds no secret and no long text, wherever one was put', async () => {
+    const { trail, kept, lines } = await stage()
+    const token = `wb_live_abcdefghijkl_${'s'.repeat(32)}`
+    const long = 'x'.repeat(100_000)
+    trail.note(actor(long, `Bearer ${token}`), {
+      ...denial,
+      workspaceId: token,
+      details: { reason: `no: ${token}`, label: long, user_code: `token=${'u'.repeat(9)}`, count: 3 },
+    })
+    await trail.flushed()
+    const [record] = await kept()
+    expect(record).toMatchObject({
+      workspaceId: null,
+      subject: { id: `${'x'.repeat(499)}…`, label: 'Bearer [redacted]' },
+      details: {
+        reason: 'no: [redacted]',
+        label: `${'x'.repeat(499)}…`,
+        user_code: 'token=[redacted]',
+        count: 3,
+      },
+    })
+    expect(JSON.stringify([record, lines])).not.toMatch(/wb_live|ssss|uuuu/)
+  })
+
+  test('is announced when its unit was applied, and not before', async () => {
+    const { trail, rows, kept, lines } = await stage()
+    const draft = trail.draft(nobody, { action: 'api_key.create', workspaceId: here })
+    expect(lines).toEqual([])
+    await rows.atomic([draft.write])
+    draft.announce()
+    expect(await kept()).toHaveLength(1)
+    expect(lines).toMatchObject([{ message: 'audit api_key.create success' }])
+  })
+})
+
+describe('a record that must not be missing', () => {
+  const faults: [string, (writes: readonly Write[]) => unknown][] = [
+    ['the store fails', () => Promise.reject(new WbError('control_plane_unavailable', 'disk full'))],
+    ['the driver throws what nobody foresaw', () => Promise.reject(new TypeError('boom'))],
+    ['the unit is refused', () => Promise.resolve({ ok: false, at: 0, reason: 'exists' })],
+  ]
+
+  test.each(faults)('is an error when %s, and then said nowhere', async (_, atomic) => {
+    const { trail, kept, lines } = await stage(rows => ({ ...rows, atomic }) as RowStore)
+    await expect(trail.require(nobody, { action: 'auth.login' })).rejects.toMatchObject({
+      code: 'control_plane_unavailable',
+      message: 'the audit record could not be written',
+    })
+    expect([await kept(), lines]).toEqual([[], []])
+  })
+
+  test.each(faults)('fails its rehearsal when %s', async (_, atomic) => {
+    const { trail, rows } = await stage(own => ({ ...own, atomic }) as RowStore)
+    const { write } = trail.draft(nobody, { action: 'workspace.delete' })
+    await expect(rehearse(rows, write)).rejects.toMatchObject({ code: 'control_plane_unavailable' })
+  })
+
+  test('keeps the hint of the store, which says what to do', async () => {
+    const fault = new WbError('control_plane_unavailable', 'disk full', { hint: 'Free some space.' })
+    const { trail } = await stage(rows => ({ ...rows, atomic: () => Promise.reject(fault) }))
+    await expect(trail.require(nobody, { action: 'auth.login' })).rejects.toMatchObject({
+      hint: 'Free some space.',
+    })
+  })
+
+  test('is kept when the promise resolves', async () => {
+    const { trail, kept, lines } = await stage()
+    await trail.require(nobody, { action: 'auth.login' })
+    expect(await kept()).toMatchObject([{ action: 'auth.login' }])
+    expect(lines).toHaveLength(1)
+  })
+
+  test('leaves nothing behind when it was only rehearsed', async () => {
+    const { trail, rows, kept, lines } = await stage()
+    await rehearse(rows, trail.draft(nobody, { action: 'workspace.delete' }).write)
+    expect([await kept(), lines]).toEqual([[], []])
+  })
+})
+
+describe('noted records', () => {
+  test('are written in groups, in their order', async () => {
+    const sizes: number[] = []
+    const { trail, kept } = await stage(rows => ({
+      ...rows,
+      atomic(writes) {
+        sizes.push(writes.length)
+        return rows.atomic(writes)
+      },
+    }))
+    for (let n = 0; n < 500; n++) trail.note(nobody, { ...denial, details: { count: n } })
+    await trail.flushed()
+    expect((await kept()).map(({ details }) => details?.count)).toEqual(
+      Array.from({ length: 500 }, (_, n) => n),
+    )
+    expect(sizes).toEqual([200, 200, 100])
+  })
+
+  test('a flood fills a bounded queue; the rest is counted, said once a minute, and in the log', async () => {
+    const { trail, kept, lines, clock } = await stage()
+    const warnings = () => lines.filter(({ level }) => level === 'warn').map(({ facts }) => facts.lost)
+    for (let n = 0; n < 1_500; n++) trail.note(nobody, denial)
+    expect([trail.lost, warnings()]).toEqual([500, [1]])
+    clock.advance(59_999)
+    await trail.flushed()
+    for (let n = 0; n < 1_001; n++) trail.note(nobody, denial)
+    expect(warnings()).toEqual([1])
+    await trail.flushed()
+    clock.advance(1)
+    for (let n = 0; n < 1_001; n++) trail.note(nobody, denial)
+    expect([trail.lost, warnings()]).toEqual([502, [1, 501]])
+    await trail.flushed()
+    expect(await kept()).toHaveLength(3_000)
+    expect(lines.filter(({ level }) => level === 'info')).toHaveLength(3_502)
+  })
+
+  test('what is lost when nobody warned of it is said at the end', async () => {
+    const { trail, lines } = await stage()
+    for (let n = 0; n < 1_010; n++) trail.note(nobody, denial)
+    await trail.close()
+    await trail.close()
+    expect(lines.filter(({ level }) => level === 'warn').map(({ facts }) => facts.lost)).toEqual([1, 9])
+  })
+
+  test('a store that fails, or refuses, loses a group and nothing else', async () => {
+    const answers = [
+      () => Promise.reject(new WbError('control_plane_unavailable', 'disk full')),
+      () => Promise.resolve({ ok: false as const, at: 0, reason: 'exists' as const }),
+    ]
+    const { trail, kept, lines } = await stage(rows => ({
+      ...rows,
+      atomic: writes => answers.shift()?.() ?? rows.atomic(writes),
+    }))
+    for (let n = 0; n < 500; n++) trail.note(nobody, denial)
+    await trail.flushed()
+    expect([trail.lost, (await kept()).length]).toEqual([400, 100])
+    expect(lines.filter(({ level }) => level === 'warn')).toEqual([
+      expect.objectContaining({ message: 'audit records were lost' }),
+    ])
+  })
+
+  test('closing writes what waits', async () => {
+    const { trail, kept } = await stage()
+    for (let n = 0; n < 300; n++) trail.note(nobody, denial)
+    await trail.close()
+    expect(await kept()).toHaveLength(300)
+  })
+
+  test('waiting for what was noted does not wait for what is noted then', async () => {
+    const { trail } = await stage()
+    let isFlooding = true
+    trail.onKept(() => {
+      if (isFlooding) trail.note(nobody, denial)
+    })
+    trail.note(nobody, denial)
+    await trail.flushed()
+    isFlooding = false
+    expect(trail.lost).toBe(0)
+  })
+})
+
+describe('retention', () => {
+  async function retained(recordsMax?: number) {
+    const sizes: number[] = []
+    const made = await stage(rows => ({
+      ...rows,
+      atomic(writes) {
+        sizes.push(writes.length)
+        return rows.atomic(writes)
+      },
+    }))
+    const retention = new AuditRetention({ ...made, retentionDays: 90, recordsMax })
+    onTestFinished(() => retention.close())
+    return { ...made, retention, sizes }
+  }
+
+  test('records older than the configuration says go at the start, and then every hour', async () => {
+    const { trail, clock, retention, kept } = await retained()
+    await trail.require(nobody, { ...denial, details: { label: 'old' } })
+    clock.advance(90 * dayMs - 3_600_000)
+    await trail.require(nobody, { ...denial, details: { label: 'young' } })
+    retention.start()
+    clock.advance(1)
+    await trail.require(nobody, { ...denial, details: { label: 'new' } })
+    expect((await kept()).map(({ details }) => details?.label)).toEqual(['old', 'young', 'new'])
+    clock.advance(3_600_000)
+    await until(async () => (await kept()).length === 2)
+    expect((await kept()).map(({ details }) => details?.label)).toEqual(['young', 'new'])
+    clock.advance(90 * dayMs - 3_600_001)
+    await until(async () => (await kept()).length === 1)
+    await retention.close()
+    clock.advance(dayMs)
+    expect(await kept()).toHaveLength(1)
+  })
+
+  test('of too many records the oldest go, in small units', async () => {
+    const { trail, retention, kept, sizes } = await retained(150)
+    for (let n = 0; n < 900; n++) trail.note(nobody, { ...denial, details: { count: n } })
+    await trail.flushed()
+    sizes.length = 0
+    retention.start()
+    await until(async () => (await kept()).length <= 150)
+    expect((await kept()).map(({ details }) => details?.count)).toEqual(
+      Array.from({ length: 150 }, (_, n) => n + 750),
+    )
+    expect(Math.max(...sizes)).toBe(200)
+  })
+
+  test('a flood is cut back while it lasts, not an hour later', async () => {
+    const { trail, retention, kept } = await retained(1_000)
+    retention.start()
+    for (let round = 0; round < 21; round++) {
+      for (let n = 0; n < 500; n++) trail.note(nobody, denial)
+      await trail.flushed()
+    }
+    await until(async () => (await kept()).length <= 1_500)
+  })
+
+  test('a store that fails is said, and asked again at the next hour', async () => {
+    let isBroken = true
+    const { trail, clock, log, lines, own, rows, kept } = await stage(under => ({
+      ...under,
+      list: (table, query) =>
+        isBroken && table.name === 'audit'
+          ? Promise.reject(new WbError('control_plane_unavailable', 'no'))
+          : under.list(table, query),
+    }))
+    await trail.require(nobody, denial)
+    clock.advance(91 * dayMs)
+    const retention = new AuditRetention({ rows, clock, log, trail, retentionDays: 90 })
+    onTestFinished(() => retention.close())
+    retention.start()
+    await until(() => lines.some(({ message }) => message === 'old audit records could not be deleted'))
+    expect(await own.count(tables.audit, 'byTime', [])).toBe(1)
+    isBroken = false
+    clock.advance(3_600_000)
+    await until(async () => (await kept()).length === 0)
+  })
+})
+
+describe('reading', () => {
+  test('a list is newest first, and pages of any size hold every record once', async () => {
+    const { rows, records, own } = await stage()
+    await withWorkspaces(own)
+    const moments = ['00', '01', '02', '03'].map(second => `2026-01-01T00:00:${second}.000Z`)
+    const made = fc.record({
+      at: fc.constantFrom(...moments),
+      action: fc.constantFrom('kb.create', 'kb.delete'),
+      workspaceId: fc.constantFrom(here, there, null),
+    })
+    const query = fc.record({
+      place: fc.constantFrom(here, null),
+      since: fc.option(fc.constantFrom(...moments, '2026-01-01T00:00:01.500Z'), { nil: undefined }),
+      action: fc.option(fc.constantFrom('kb.create', 'kb.delete'), { nil: undefined }),
+      limit: fc.integer({ min: 1, max: 5 }),
+    })
+    await fc.assert(
+      fc.asyncProperty(fc.array(made, { maxLength: 20 }), query, async (all, { place, ...asked }) => {
+        await rows.atomic([{ op: 'deleteAll', table: tables.audit, index: 'byTime', prefix: [] }])
+        const written = all.map((fields, n) => ({ ...fields, auditId: `a${n}`, n }))
+        await rows.atomic(written.map(row => ({ op: 'insert', table: tables.audit, row })))
+        const expected = written
+          .filter(({ workspaceId }) => place === null || workspaceId === place)
+          .filter(({ at }) => asked.since === undefined || at >= asked.since)
+          .filter(({ action }) => asked.action === undefined || action === asked.action)
+          .sort((a, b) => b.at.localeCompare(a.at) || b.n - a.n)
+        const found: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await records.list(place, { ...asked, cursor } as Parameters<typeof records.list>[1])
+          expect(page.items.length).toBeLessThanOrEqual(asked.limit)
+          found.push(...page.items.map(({ auditId }) => auditId))
+          cursor = page.nextCursor ?? undefined
+        } while (cursor !== undefined)
+        expect(found).toEqual(expected.map(({ auditId }) => auditId))
+      }),
+      { numRuns: 150 },
+    )
+  })
+
+  test('a cursor works for its own list and for no other', async () => {
+    const { trail, records, own } = await stage()
+    await withWorkspaces(own)
+    for (const workspaceId of [here, there, here, there])
+      await trail.require(nobody, { action: 'kb.create', workspaceId })
+    const since = '2020-01-01T00:00:00.000Z'
+    const lists: [string | null, { action?: 'kb.create'; since?: string }][] = [
+      [here, {}],
+      [there, {}],
+      [null, {}],
+      [here, { action: 'kb.create' }],
+      [null, { action: 'kb.create' }],
+      [here, { since }],
+      [here, { since: '2020-01-01T00:00:00.001Z' }],
+      [here, { action: 'kb.create', since }],
+    ]
+    const cursors = await Promise.all(
+      lists.map(async ([place, query]) => (await records.list(place, { ...query, limit: 1 })).nextCursor!),
+    )
+    for (const [at, [place, query]] of lists.entries())
+      for (const [of, cursor] of cursors.entries()) {
+        const page = records.list(place, { ...query, limit: 1, cursor })
+        if (of === at) expect((await page).items).toHaveLength(1)
+        else await expect(page).rejects.toMatchObject({ code: 'invalid_cursor' })
+      }
+  })
+
+  test('what this process was told is in the list that is asked for next', async () => {
+    const { trail, records, own } = await stage()
+    await withWorkspaces(own)
+    trail.note(nobody, denial)
+    expect((await records.list(here, { limit: 9 })).items).toHaveLength(1)
+  })
+
+  test('a workspace that is not there has neither list nor stream', async () => {
+    const { records } = await stage()
+    const missing = { code: 'workspace_not_found' }
+    await expect(records.list(here, { limit: 9 })).rejects.toMatchObject(missing)
+    await expect(records.follow(here, {}, null)).rejects.toMatchObject(missing)
+  })
+})
+
+describe('following', () => {
+  async function followed(before?: (rows: RowStore) => RowStore) {
+    const made = await stage(before)
+    await withWorkspaces(made.own)
+    const say = (count: number, more: Partial<Event> = {}) =>
+      made.trail.require(nobody, { ...denial, details: { count }, ...more })
+    return { ...made, say }
+  }
+  const numberOf = (event: IteratorResult<{ data: object }>) =>
+    event.done ? undefined : (event.value.data as AuditRecord).details?.count
+  async function take(stream: AsyncIterable<{ data: object }>, many: number): Promise<unknown[]> {
+    const found: unknown[] = []
+    const events = stream[Symbol.asyncIterator]()
+    while (found.length < many) found.push(numberOf(await events.next()))
+    return found
+  }
+
+  test('begins with what comes from now on, and what was noted before is no part of it', async () => {
+    const { trail, records, say } = await followed()
+    await say(1)
+    trail.note(nobody, { ...denial, details: { count: 2 } })
+    const stream = await records.follow(here, {}, null)
+    await say(3)
+    trail.note(nobody, { ...denial, details: { count: 4 } })
+    expect(await take(stream, 2)).toEqual([3, 4])
+  })
+
+  test('an event is a record under its id', async () => {
+    const { records, say, kept } = await followed()
+    const stream = await records.follow(null, {}, null)
+    await say(1)
+    const { value } = await stream[Symbol.asyncIterator]().next()
+    const [record] = await kept()
+    expect(value).toEqual({ id: record!.auditId, event: 'audit', data: record })
+  })
+
+  test('goes on after a record; after one that is gone or not of these, with all that is kept', async () => {
+    const { records, say, kept } = await followed()
+    for (const n of [1, 2, 3]) await say(n)
+    await say(4, { workspaceId: there })
+    const [first, , third, elsewhere] = await kept()
+    const resumed = async (id: string, many: number, place: string | null = here) =>
+      take(await records.follow(place, {}, id), many)
+    expect(await resumed(first!.auditId, 2)).toEqual([2, 3])
+    expect(await resumed(third!.auditId, 1, null)).toEqual([4])
+    expect(await resumed('00000000-0000-4000-8000-000000000000', 3)).toEqual([1, 2, 3])
+    expect(await resumed('no id at all', 4, null)).toEqual([1, 2, 3, 4])
+    expect(await resumed(elsewhere!.auditId, 3)).toEqual([1, 2, 3])
+  })
+
+  test('keeps to its workspace and its action', async () => {
+    const { records, say } = await followed()
+    const streams = await Promise.all([
+      records.follow(here, {}, null),
+      records.follow(here, { action: 'kb.create' }, null),
+      records.follow(null, { action: 'kb.create' }, null),
+    ])
+    await say(1)
+    await say(2, { action: 'kb.create' })
+    await say(3, { action: 'kb.create', workspaceId: there })
+    await say(4)
+    await say(5, { action: 'kb.create' })
+    expect(await Promise.all(streams.map((stream, n) => take(stream, [4, 2, 3][n]!)))).toEqual([
+      [1, 2, 4, 5],
+      [2, 5],
+      [2, 3, 5],
+    ])
+  })
+
+  test('passes over many records that nobody asked for, and lets others work meanwhile', async () => {
+    const { trail, records, say, kept } = await followed()
+    await say(0)
+    for (let n = 0; n < 900; n++) trail.note(nobody, denial)
+    await trail.flushed()
+    await say(1, { action: 'kb.create' })
+    let turns = 0
+    const count = setInterval(() => turns++, 0)
+    const stream = await records.follow(here, { action: 'kb.create' }, (await kept())[0]!.auditId)
+    expect(await take(stream, 1)).toEqual([1])
+    clearInterval(count)
+    expect(turns).toBeGreaterThan(0)
+  })
+
+  test('wakes for a record of this process at once, and for those of others within half a second', async () => {
+    const { records, say, clock, own, trail } = await followed()
+    const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()
+    const soon = events.next()
+    await new Promise(setImmediate)
+    await say(1)
+    expect(numberOf(await soon)).toBe(1)
+    const later = events.next()
+    const { write } = trail.draft(nobody, { ...denial, details: { count: 2 } })
+    await own.atomic([write])
+    clock.advance(500)
+    expect(numberOf(await later)).toBe(2)
+  })
+
+  test('a record that is written while the store is asked is not waited for in vain', async () => {
+    let during: (() => Promise<unknown>) | undefined
+    const { records, trail } = await followed(rows => ({
+      ...rows,
+      async list(table, query) {
+        const found = await rows.list(table, query)
+        const run = query.after && during
+        during = run ? undefined : during
+        await run?.()
+        return found
+      },
+    }))
+    const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()
+    during = () => trail.require(nobody, { ...denial, details: { count: 1 } })
+    expect(numberOf(await events.next())).toBe(1)
+  })
+
+  test('ends when it is told to, waiting or not, and asks the store no more', async () => {
+    let asked = 0
+    const { records, clock, say } = await followed(rows => ({
+      ...rows,
+      list(table, query) {
+        if (query.after) asked++
+        return rows.list(table, query)
+      },
+    }))
+    for (const isWaiting of [true, false]) {
+      const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()
+      const waiting = isWaiting ? events.next() : undefined
+      await new Promise(setImmediate)
+      await events.return!()
+      expect(await (waiting ?? events.next())).toEqual({ done: true, value: undefined })
+      asked = 0
+      await say(1)
+      clock.advance(5_000)
+      await new Promise(setImmediate)
+      expect([asked, await events.next()]).toEqual([0, { done: true, value: undefined }])
+    }
+  })
+
+  test('reads on only when it is asked, a slice at a time', async () => {
+    const limits: number[] = []
+    const { records, trail, clock } = await followed(rows => ({
+      ...rows,
+      list(table, query) {
+        if (query.after) limits.push(query.limit)
+        return rows.list(table, query)
+      },
+    }))
+    const events = (await records.follow(here, {}, null))[Symbol.asyncIterator]()
+    for (let n = 0; n < 900; n++) trail.note(nobody, denial)
+    await trail.flushed()
+    clock.advance(60_000)
+    expect(limits).toEqual([])
+    for (let n = 0; n < 100; n++) await events.next()
+    clock.advance(60_000)
+    await new Promise(setImmediate)
+    expect(limits).toEqual([100])
+  })
+
+  test('every action of the contract can be kept, listed and followed', async () => {
+    const { records, trail } = await followed()
+    const stream = await records.follow(null, {}, null)
+    for (const action of auditActions) await trail.require(null, { action })
+    const listed = (await records.list(null, { limit: 200 })).items.map(({ action }) => action)
+    expect(listed.reverse()).toEqual([...auditActions])
+    const events = stream[Symbol.asyncIterator]()
+    for (const action of auditActions)
+      expect(((await events.next()).value.data as AuditRecord).action).toBe(action)
+  })
+})

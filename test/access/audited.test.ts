@@ -1,0 +1,492 @@
+import { describe, expect, test } from 'vitest'
+import { decide } from '../../src/access/gate.ts'
+import { verifiedAs } from '../../src/access/subject.ts'
+import { knownKeys } from '../../src/config/known-keys.ts'
+import { configSchema } from '../../src/config/schema.ts'
+import type { AuditRecord } from '../../src/contract/audit-record.ts'
+import { WbError } from '../../src/contract/errors.ts'
+import { api } from '../../src/contract/index.ts'
+import type { Route } from '../../src/contract/route.ts'
+import type { Scope } from '../../src/contract/scopes.ts'
+import type { RowStore, Write } from '../../src/storage/rows.ts'
+import { stage as signInStage } from '../auth/session/stage.ts'
+import { type Opened, type Options, open, type Sent, until } from '../harness/runtime.ts'
+
+const bootstrap = 'the-token-of-the-operator-of-these-tests'
+const all = '/api/v1/workspaces'
+
+/** A runtime that asks for credentials, and what its callers do. */
+async function closed(options: Options = {}) {
+  const opened = await open({
+    ...options,
+    environment: { FIRST_TOKEN: bootstrap },
+    config: {
+      auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:FIRST_TOKEN' },
+      ...options.config,
+    },
+  })
+  const as = (token: string | null, line: string, json?: unknown, headers = {}) =>
+    opened.send(line, json, { ...(token !== null && { authorization: `Bearer ${token}` }), ...headers })
+  const operator = (line: string, json?: unknown) => opened.sendAsOperator(line, json)
+  const { body } = await operator(`POST ${all}`, { name: 'first' })
+  const workspace = String(body.workspaceId)
+  const mint = async (grant: object) =>
+    String((await operator(`POST ${all}/${workspace}/api-keys`, { label: 'key', ...grant })).body.plaintext)
+  return { ...opened, as, operator, workspace, mint, trail: () => trailOf(opened) }
+}
+
+/** All that was recorded, the oldest first. */
+async function trailOf({ sendAsOperator }: Pick<Opened, 'sendAsOperator'>): Promise<AuditRecord[]> {
+  const found: AuditRecord[] = []
+  let cursor = ''
+  do {
+    const { body } = await sendAsOperator(`GET /api/v1/audit?limit=200${cursor && `&cursor=${cursor}`}`)
+    found.push(...(body.items as AuditRecord[]))
+    cursor = String(body.nextCursor ?? '')
+  } while (cursor !== '')
+  return found.reverse()
+}
+
+function codeOf({ body }: Sent): unknown {
+  return (body.error as { code: string } | undefined)?.code
+}
+
+describe('what is recorded', () => {
+  test('S6-08 S6-16: workspaces, keys, knowledge bases and documents: who, where and what', async () => {
+    const wb = await closed()
+    const token = await wb.mint({ label: 'admin', role: 'admin' })
+    const before = (await wb.trail()).length
+    const place = `${all}/${wb.workspace}`
+    const key = (await wb.as(token, `POST ${place}/api-keys`, { label: 'ci', scopes: ['write:kb', 'read'] }))
+      .body.key as { keyId: string }
+    const rotated = (await wb.as(token, `POST ${place}/api-keys/${key.keyId}/rotate`)).body.key as {
+      keyId: string
+    }
+    await wb.as(token, `DELETE ${place}/api-keys/${rotated.keyId}`)
+    const base = (await wb.as(token, `POST ${place}/knowledge-bases`, { name: 'handbook' })).body
+    const knowledgeBaseId = String(base.knowledgeBaseId)
+    const documents = `${place}/knowledge-bases/${knowledgeBaseId}/documents`
+    const ids: string[] = []
+    for (let n = 0; n < 4; n++)
+      ids.push(String((await wb.as(token, `POST ${documents}`, {})).body.documentId))
+    await wb.as(token, `DELETE ${documents}/${ids[0]}`)
+    await wb.as(token, `POST ${documents}/bulk-delete`, { documentIds: [...ids, wb.workspace] })
+    await wb.as(token, `DELETE ${place}/knowledge-bases/${knowledgeBaseId}`)
+    const sent = await wb.as(token, `DELETE ${place}`, undefined, { 'x-request-id': 'the-last-one' })
+    expect(sent.status, sent.text).toBe(204)
+
+    const records = (await wb.trail()).slice(before)
+    expect(records.map(({ action, details }) => [action, details])).toEqual([
+      ['api_key.create', { keyId: key.keyId, label: 'ci', scopes: 'read,write:kb' }],
+      [
+        'api_key.rotate',
+        expect.objectContaining({ keyId: rotated.keyId, label: 'ci', scopes: 'read,write:kb' }),
+      ],
+      ['api_key.revoke', { keyId: rotated.keyId, label: 'ci' }],
+      ['kb.create', { knowledgeBaseId, label: 'handbook' }],
+      ['document.delete', { knowledgeBaseId, documentId: ids[0], count: 1 }],
+      ['document.delete', { knowledgeBaseId, count: 3 }],
+      ['kb.delete', { knowledgeBaseId, label: 'handbook' }],
+      ['workspace.delete', { label: 'first' }],
+    ])
+    for (const record of records)
+      expect(record).toMatchObject({
+        outcome: 'success',
+        workspaceId: wb.workspace,
+        subject: { type: 'apiKey', label: 'admin', id: expect.any(String) },
+        requestId: expect.any(String),
+      })
+    expect(records.at(-1)!.requestId).toBe('the-last-one')
+  })
+
+  test('S6-08: the making of a workspace, in the trail of that workspace', async () => {
+    const wb = await closed()
+    const { body } = await wb.as(bootstrap, `POST ${all}`, { name: 'second' })
+    const { items } = (await wb.operator(`GET ${all}/${body.workspaceId}/audit`)).body
+    expect(items).toMatchObject([
+      {
+        action: 'workspace.create',
+        subject: { type: 'bootstrap', id: 'bootstrap' },
+        workspaceId: body.workspaceId,
+        details: { label: 'second' },
+      },
+    ])
+  })
+
+  test('what failed is not recorded as done', async () => {
+    const wb = await closed()
+    const before = (await wb.trail()).length
+    const place = `${all}/${wb.workspace}`
+    const missing = '00000000-0000-4000-8000-000000000000'
+    for (const [line, json] of [
+      [`POST ${all}`, { name: 'first' }],
+      [`POST ${place}/api-keys`, { label: '' }],
+      [`DELETE ${place}/api-keys/${missing}`],
+      [`DELETE ${place}/knowledge-bases/${missing}`],
+      [`DELETE ${all}/${missing}`],
+    ] as const)
+      expect((await wb.operator(line, json)).status).toBeGreaterThanOrEqual(400)
+    expect((await wb.trail()).length).toBe(before)
+  })
+
+  test('S6-04 S6-05: each refusal, by its scheme or by the scope that was missing', async () => {
+    const wb = await closed()
+    const viewer = await wb.mint({ label: 'viewer', role: 'viewer' })
+    const ingester = await wb.mint({ label: 'ingester', scopes: ['write:ingest'] })
+    const second = (await wb.operator(`POST ${all}`, { name: 'second' })).body.workspaceId
+    const place = `${all}/${wb.workspace}`
+    const before = (await wb.trail()).length
+    const basic = { authorization: `Basic ${Buffer.from('a:b').toString('base64')}` }
+    await wb.as(null, `GET ${all}`)
+    await wb.as(`wb_live_${'a'.repeat(12)}_${'b'.repeat(32)}`, `GET ${place}`)
+    await wb.as(null, `GET ${place}`, undefined, basic)
+    await wb.as(null, 'GET /api/v1/audit')
+    await wb.as(viewer, `POST ${place}/knowledge-bases`, { name: 'x' })
+    await wb.as(ingester, `GET ${place}/audit`)
+    await wb.as(viewer, `PATCH ${place}`, { name: 'x' })
+    await wb.as(viewer, `DELETE ${place}`)
+    await wb.as(viewer, `GET ${all}/${second}`)
+    await wb.as(viewer, 'GET /api/v1/audit')
+    const records = (await wb.trail()).slice(before)
+    expect(new Set(records.map(({ action, outcome }) => `${action} ${outcome}`))).toEqual(
+      new Set(['auth.api_denied denied']),
+    )
+    const unsaid = { reason: expect.any(String) }
+    expect(
+      records.map(({ subject, workspaceId, details }) => [
+        subject?.label ?? subject?.type,
+        workspaceId,
+        details,
+      ]),
+    ).toEqual([
+      ['anonymous', null, { scheme: 'none', ...unsaid }],
+      ['anonymous', null, { scheme: 'bearer', ...unsaid }],
+      ['anonymous', null, { scheme: 'other', ...unsaid }],
+      ['anonymous', null, { scheme: 'none', ...unsaid }],
+      ['viewer', wb.workspace, { requiredScope: 'write:kb', ...unsaid }],
+      ['ingester', wb.workspace, { requiredScope: 'read:audit', ...unsaid }],
+      ['viewer', wb.workspace, { requiredScope: 'write', ...unsaid }],
+      ['viewer', wb.workspace, { requiredScope: 'manage:workspace', ...unsaid }],
+      ['viewer', second, unsaid],
+      ['viewer', null, unsaid],
+    ])
+  })
+
+  test('S6-13: each use of the operator token', async () => {
+    const wb = await closed()
+    for (let n = 0; n < 3; n++) await wb.as(bootstrap, `GET ${all}`)
+    const uses = (await wb.trail()).filter(({ action }) => action === 'auth.bootstrap_use')
+    expect(uses).toHaveLength(3)
+    for (const use of uses)
+      expect(use).toMatchObject({
+        outcome: 'success',
+        subject: { type: 'bootstrap' },
+        details: { scheme: 'bootstrap' },
+      })
+    expect(new Set(uses.map(({ requestId }) => requestId)).size).toBe(3)
+  })
+
+  test('S6-02 S6-03: the two halves of a sign-in by a device', async () => {
+    const { opened } = await signInStage({ client: { scopes: ['openid'] } })
+    const begun = await opened.send('POST /auth/device/authorize')
+    expect(begun.status, begun.text).toBe(200)
+    await opened.send('POST /auth/device/token', { device_code: 'never given' })
+    const records = await trailOf(opened)
+    expect(records).toMatchObject([
+      { action: 'auth.device.authorize', outcome: 'success', details: { user_code: begun.body.user_code } },
+      { action: 'auth.device.token', outcome: 'failure', details: { reason: expect.any(String) } },
+    ])
+    expect(JSON.stringify(records)).not.toContain(begun.body.device_code)
+  })
+
+  test('S6-15: what changes many documents and chunks leaves no record', async () => {
+    const wb = await closed()
+    const editor = await wb.mint({ role: 'editor' })
+    const place = `${all}/${wb.workspace}`
+    const { body } = await wb.as(editor, `POST ${place}/knowledge-bases`, { name: 'handbook' })
+    const base = `${place}/knowledge-bases/${body.knowledgeBaseId}`
+    const before = (await wb.trail()).length
+    const done = async (line: string, json?: unknown) => {
+      const sent = await wb.as(editor, line, json)
+      expect(sent.status, `${line}: ${sent.text}`).toBeLessThan(300)
+      return sent.body
+    }
+    const ingested = await done(`POST ${base}/ingest`, { text: 'one' })
+    const { documentId } = ingested.document as { documentId: string }
+    const lines = '{"text":"two"}\n{"text":"three"}\n'
+    const batch = await wb.runtime.fetch(
+      new Request(`http://localhost${base}/ingest/batch`, {
+        method: 'POST',
+        body: lines,
+        headers: { authorization: `Bearer ${editor}`, 'content-type': 'application/x-ndjson' },
+      }),
+    )
+    expect((await batch.text()).trim().split('\n')).toHaveLength(2)
+    await done(`POST ${base}/documents`, {})
+    await done(`PATCH ${base}/documents/${documentId}`, { metadata: { a: 1 } })
+    await done(`POST ${base}/records`, { records: [{ id: 'r', text: 'four' }] })
+    await done(`DELETE ${base}/records/r`)
+    await done(`PATCH ${base}`, { description: 'x' })
+    await done(`PATCH ${place}`, { name: 'renamed' })
+    await done(`POST ${base}/search`, { text: 'one' })
+    await done(`GET ${base}/documents`)
+    expect((await wb.trail()).slice(before)).toEqual([])
+  })
+
+  test('S6-14: a client that asks too often leaves no record', async () => {
+    const wb = await closed({ config: { runtime: { rateLimit: { capacity: 3 } } } })
+    const before = (await wb.trail()).length
+    const peer = { encrypted: false, address: '203.0.113.7' }
+    const statuses: number[] = []
+    for (let n = 0; n < 9; n++) {
+      const headers = { host: 'localhost', authorization: 'Bearer nothing' }
+      const request = new Request(`http://localhost${all}`, { headers })
+      statuses.push((await wb.runtime.app.fetch(request, { peer })).status)
+    }
+    expect(statuses).toEqual([401, 401, 401, 429, 429, 429, 429, 429, 429])
+    const records = (await wb.trail()).slice(before)
+    expect(records.map(({ action }) => action)).toEqual(Array(3).fill('auth.api_denied'))
+  })
+})
+
+describe('a record that cannot be written', () => {
+  /** A store in which nothing can be recorded from some moment on. */
+  function unrecordable(fault: () => Error) {
+    const state = { isBroken: false }
+    const isRecord = (write: Write) => write.op === 'insert' && write.table.name === 'audit'
+    const rows = (store: RowStore): RowStore => ({
+      ...store,
+      atomic: writes =>
+        state.isBroken && writes.some(isRecord) ? Promise.reject(fault()) : store.atomic(writes),
+    })
+    return { state, rows }
+  }
+  const full = () => new WbError('control_plane_unavailable', 'the store cannot grow: the disk is full')
+
+  test('keys are neither made nor changed', async () => {
+    const { state, rows } = unrecordable(full)
+    const wb = await closed({ rows })
+    const keys = `${all}/${wb.workspace}/api-keys`
+    const token = await wb.mint({ role: 'admin' })
+    const listed = async () => (await wb.operator(`GET ${keys}`)).body.items as { keyId: string }[]
+    const before = await listed()
+    state.isBroken = true
+    const refused = [
+      await wb.operator(`POST ${keys}`, { label: 'x' }),
+      await wb.operator(`POST ${keys}/${before[0]!.keyId}/rotate`),
+      await wb.operator(`DELETE ${keys}/${before[0]!.keyId}`),
+      await wb.operator(`POST ${all}`, { name: 'second' }),
+    ]
+    expect(refused.map(codeOf)).toEqual(Array(4).fill('control_plane_unavailable'))
+    expect(refused.map(({ status }) => status)).toEqual(Array(4).fill(503))
+    state.isBroken = false
+    const { items } = (await wb.operator(`GET ${all}`)).body
+    expect(items).toMatchObject([{ name: 'first' }])
+    expect(await listed()).toMatchObject(
+      before.map(({ keyId }) => ({ keyId, revokedAt: null, expiresAt: null })),
+    )
+    expect((await wb.as(token, `GET ${all}`)).status).toBe(200)
+  })
+
+  test.each([
+    ['fails', full],
+    ['throws what nobody foresaw', () => new TypeError('boom')],
+  ])('a workspace is not deleted, nor anything in it, when the store %s', async (_, fault) => {
+    const { state, rows } = unrecordable(fault)
+    const wb = await closed({ rows })
+    const place = `${all}/${wb.workspace}`
+    const base = (await wb.operator(`POST ${place}/knowledge-bases`, { name: 'handbook' })).body
+    const path = `${place}/knowledge-bases/${base.knowledgeBaseId}`
+    await wb.operator(`POST ${path}/ingest`, { text: 'A wing in supersonic flow.' })
+    state.isBroken = true
+    const refused = await wb.operator(`DELETE ${place}`)
+    expect([refused.status, codeOf(refused)]).toEqual([503, 'control_plane_unavailable'])
+    state.isBroken = false
+    expect((await wb.operator(`POST ${path}/search`, { text: 'wing' })).body).toBeDefined()
+    expect((await wb.operator(`GET ${path}/documents`)).body.items).toHaveLength(1)
+    expect((await wb.operator(`DELETE ${place}`)).status).toBe(204)
+    expect((await wb.trail()).filter(({ action }) => action === 'workspace.delete')).toHaveLength(1)
+  })
+
+  test('everything else goes on, and what was lost is said', async () => {
+    const { state, rows } = unrecordable(full)
+    const wb = await closed({ rows })
+    const viewer = await wb.mint({ role: 'viewer' })
+    const place = `${all}/${wb.workspace}`
+    state.isBroken = true
+    const { status, body } = await wb.operator(`POST ${place}/knowledge-bases`, { name: 'handbook' })
+    expect(status).toBe(201)
+    const base = `${place}/knowledge-bases/${body.knowledgeBaseId}`
+    const document = (await wb.operator(`POST ${base}/documents`, {})).body.documentId
+    expect((await wb.operator(`DELETE ${base}/documents/${document}`)).status).toBe(204)
+    expect((await wb.operator(`DELETE ${base}`)).status).toBe(204)
+    expect((await wb.as(viewer, `DELETE ${place}`)).status).toBe(403)
+    expect((await wb.as('nothing', `GET ${place}`)).status).toBe(401)
+    expect((await wb.as(bootstrap, `GET ${place}`)).status).toBe(200)
+    await until(() => wb.complaints.some(({ message }) => message === 'audit records were lost'))
+    expect(wb.complaints.filter(({ message }) => message === 'audit records were lost')).toHaveLength(1)
+  })
+})
+
+describe('who may read', () => {
+  test('holders of read:audit or manage:access, of their own workspace; all of it the operator', async () => {
+    const wb = await closed()
+    const second = (await wb.operator(`POST ${all}`, { name: 'second' })).body.workspaceId
+    const status = async (token: string | null, path: string) => (await wb.as(token, `GET ${path}`)).status
+    const mine = `${all}/${wb.workspace}/audit`
+    const may: Scope[] = ['read', 'read:audit', 'manage', 'manage:access']
+    const mayNot: Scope[] = [
+      'read:content',
+      'read:chat',
+      'write',
+      'manage:keys',
+      'manage:workspace',
+      'tools:invoke',
+    ]
+    for (const scope of [...may, ...mayNot]) {
+      const token = await wb.mint({ scopes: [scope] })
+      expect(await status(token, mine), scope).toBe(may.includes(scope) ? 200 : 403)
+      expect(await status(token, `${all}/${second}/audit`), scope).toBe(403)
+      expect(await status(token, '/api/v1/audit'), scope).toBe(403)
+    }
+    expect(await status(bootstrap, mine)).toBe(200)
+    expect(await status(bootstrap, '/api/v1/audit')).toBe(200)
+    expect(await status(null, mine)).toBe(401)
+    expect(await status(null, '/api/v1/audit')).toBe(401)
+  })
+
+  test('S2.4-17: to hold read:audit opens no route of the specification, and to lack it closes none', () => {
+    const workspaceId = '11111111-1111-4111-8111-111111111111'
+    const opened = (...scopes: Scope[]) => {
+      const auth = verifiedAs('apiKey', {
+        id: 'k',
+        label: 'k',
+        type: 'apiKey',
+        workspaceScopes: [workspaceId],
+        scopes,
+        role: null,
+        principalId: 'k',
+        grantSpanMs: null,
+      })
+      return Object.values(api)
+        .flatMap((topic): Route[] => Object.values(topic))
+        .filter(({ path, access }) => {
+          const place = path.includes(':workspaceId') ? workspaceId : undefined
+          return decide({ rule: access, workspaceId: place }, { auth }).allow
+        })
+        .map(({ method, path }) => `${method} ${path}`)
+    }
+    const added = 'GET /api/v1/workspaces/:workspaceId/audit'
+    expect(opened('read:audit').filter(route => route !== added)).toEqual(opened('tools:invoke'))
+    const withoutIt: Scope[] = ['read:content', 'read:chat', 'write', 'manage', 'tools:invoke']
+    expect(opened(...withoutIt, 'read:audit')).toEqual(opened(...withoutIt))
+  })
+
+  test('records of a workspace that is gone stay with the operator', async () => {
+    const wb = await closed()
+    await wb.operator(`DELETE ${all}/${wb.workspace}`)
+    const gone = await wb.operator(`GET ${all}/${wb.workspace}/audit`)
+    expect([gone.status, codeOf(gone)]).toEqual([404, 'workspace_not_found'])
+    expect((await wb.trail()).map(({ action, workspaceId }) => [action, workspaceId])).toEqual([
+      ['workspace.create', wb.workspace],
+      ['workspace.delete', wb.workspace],
+    ])
+  })
+})
+
+describe('following over the routes', () => {
+  function events({ runtime }: Opened, path: string, headers: Record<string, string> = {}) {
+    return runtime.fetch(
+      new Request(`http://localhost${path}`, { headers: { accept: 'text/event-stream', ...headers } }),
+      'authorization' in headers ? undefined : 'operator',
+    )
+  }
+
+  /** Ids of the events of a stream as they come. */
+  async function* ids(answer: Response): AsyncGenerator<string> {
+    expect(answer.status).toBe(200)
+    const decoder = new TextDecoder()
+    let rest = ''
+    for await (const part of answer.body!) {
+      const blocks = (rest + decoder.decode(part, { stream: true })).split('\n\n')
+      rest = blocks.pop()!
+      for (const block of blocks) {
+        const id = /^id: (.*)$/m.exec(block)
+        if (id) yield id[1]!
+      }
+    }
+  }
+
+  test('many writers in two processes, and a reader that leaves and comes again: none lost, none twice', async () => {
+    const one = await closed()
+    const other = await open({
+      dataDir: one.dataDir,
+      environment: { FIRST_TOKEN: bootstrap },
+      config: denying,
+    })
+    const rounds = 60
+    const found: string[] = []
+    const first = await events(one, '/api/v1/audit')
+    const work = Promise.all(
+      [one, other].flatMap(({ send }) =>
+        [1, 2, 3].map(async () => {
+          for (let n = 0; n < rounds; n++)
+            await send(`GET ${all}`, undefined, { authorization: 'Bearer nothing' })
+        }),
+      ),
+    )
+    const read = async (answer: Response, upTo: number) => {
+      for await (const id of ids(answer)) {
+        found.push(id)
+        if (found.length === upTo) return
+      }
+    }
+    const total = 6 * rounds
+    await read(first, 100)
+    for (let upTo = 140; upTo < total; upTo += 40)
+      await read(await events(one, '/api/v1/audit', { 'last-event-id': found.at(-1)! }), upTo)
+    await read(await events(one, '/api/v1/audit', { 'last-event-id': found.at(-1)! }), total)
+    await work
+    const denied = (await trailOf(one)).filter(({ action }) => action === 'auth.api_denied')
+    expect(new Set(found).size).toBe(total)
+    expect([...found].sort()).toEqual(denied.map(({ auditId }) => auditId).sort())
+  })
+  const denying = {
+    auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:FIRST_TOKEN' },
+  }
+
+  test('a stream needs what the list needs', async () => {
+    const wb = await closed()
+    const token = await wb.mint({ scopes: ['write'] })
+    const authorization = `Bearer ${token}`
+    for (const path of [`${all}/${wb.workspace}/audit`, '/api/v1/audit']) {
+      const answer = await events(wb, path, { authorization })
+      expect([answer.status, answer.headers.get('content-type')]).toEqual([403, 'application/json'])
+    }
+    const missing = await events(wb, `${all}/00000000-0000-4000-8000-000000000000/audit`)
+    expect(missing.status).toBe(404)
+  })
+
+  test('a runtime that closes ends its streams', async () => {
+    const wb = await closed()
+    const answers = await Promise.all([events(wb, '/api/v1/audit'), events(wb, '/api/v1/audit')])
+    const reading = answers.map(async answer => {
+      for await (const _ of ids(answer));
+    })
+    await wb.close()
+    await Promise.all(reading)
+    expect(wb.runtime.app.inFlight).toBe(0)
+  })
+})
+
+test('S6-01: there is no route and no setting that would have the runtime call somebody about what happened', () => {
+  const outbound = /webhook|callback-?url|subscription|notif|push/i
+  const paths = Object.values(api).flatMap((topic): string[] =>
+    Object.values(topic).map(({ method, path }) => `${method} ${path}`),
+  )
+  expect(paths.length).toBeGreaterThan(40)
+  expect(paths.filter(path => outbound.test(path))).toEqual([])
+  const keys = knownKeys(configSchema)
+  expect(keys).toContain('runtime.audit.retentionDays')
+  expect(keys.filter(key => outbound.test(key))).toEqual([])
+})
