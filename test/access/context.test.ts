@@ -64,6 +64,15 @@ describe('what is known of a request', () => {
     })
   })
 
+  test('S2.2-02: in mode any a key and an OIDC token both pass', async () => {
+    const posture = world.posture({ ...world.oidc, mode: 'any', anonymousPolicy: 'reject' })
+    expect(await seenBy(posture, await world.mint(here, ['read']))).toMatchObject({
+      subject: { type: 'apiKey' },
+    })
+    const token = await world.signIn({ workspaces: [here] })
+    expect(await seenBy(posture, token)).toMatchObject({ subject: { type: 'oidc' } })
+  })
+
   test('S2.1-02 S2.1-07 S2.1-08 S2.1-09 S2.4-18: the bootstrap token', async () => {
     for (const mode of ['apiKey', 'oidc', 'any'] as const)
       expect(await seenBy(world.posture({ ...world.oidc, mode }), bootstrapToken)).toMatchObject({

@@ -84,6 +84,76 @@ describe('tools', () => {
   )
 })
 
+/** What a fine scope opens that a key without any of these stays out of; as specification 2.4 words it. */
+const covered: readonly (readonly [ids: string, scope: string, lines: readonly string[]])[] = [
+  [
+    'S2.4-04',
+    'write:ingest',
+    [
+      '`POST KB/documents`',
+      '`PATCH KB/documents/{documentId}`',
+      '`DELETE KB/documents/{documentId}`',
+      '`POST KB/documents/bulk-delete`',
+      '`POST KB/ingest`',
+      '`POST KB/ingest/batch`',
+      '`POST KB/records`',
+      '`DELETE KB/records/{recordId}`',
+    ],
+  ],
+  ['S2.4-05', 'write:kb', ['`POST W/knowledge-bases`', '`PATCH KB`', '`DELETE KB`']],
+  [
+    'S2.4-06',
+    'write:services',
+    ['chunking', 'embedding'].flatMap(of => [
+      `\`POST W/${of}-services\``,
+      `\`PATCH W/${of}-services/{${of}ServiceId}\``,
+      `\`DELETE W/${of}-services/{${of}ServiceId}\``,
+    ]),
+  ],
+  ['S2.4-07', 'write:agents', []],
+  [
+    'S2.4-08',
+    'manage:keys',
+    [
+      '`GET W/api-keys`',
+      '`POST W/api-keys`',
+      '`GET W/api-keys/{keyId}`',
+      '`POST W/api-keys/{keyId}/rotate`',
+      '`DELETE W/api-keys/{keyId}`',
+    ],
+  ],
+  ['S2.4-09', 'manage:access', ['`GET W/audit`']],
+  ['S2.4-10', 'manage:workspace', ['`DELETE W`']],
+  ['S2.4-03', 'read:content', []],
+  ['S2.4-03', 'read:chat', []],
+  // The specification binds no route to it; the contract has one of its own.
+  ['S2.4-03', 'read:audit', ['`GET W/audit`']],
+]
+
+describe('what a fine scope is for', () => {
+  const ofKey = (scope: string) => kinds.find(kind => kind.name === `a key with only ${scope}`)!
+
+  test.each(covered)('%s: %s', async (_ids, scope, expected) => {
+    const opened: string[] = []
+    for (const row of ofRoutes)
+      if ((await ofKey(scope).ask(row)) === 'yes' && (await ofKey('tools:invoke').ask(row)) !== 'yes')
+        opened.push(row.line)
+    expect(opened.sort()).toEqual([...expected].sort())
+  })
+
+  test('S2.4-03: reads are spoken of with the scope that covers them, and open to every key', () => {
+    const ruleOf = (line: string) => routesOf(surface).find(route => lineOf(route) === line)?.access
+    const KB = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
+    for (const line of [
+      `POST ${KB}/search`,
+      `GET ${KB}/documents`,
+      `GET ${KB}/documents/:documentId`,
+      `GET ${KB}/documents/:documentId/chunks`,
+    ])
+      expect(ruleOf(line)).toEqual({ kind: 'member', covers: 'read:content' })
+  })
+})
+
 describe('what the specification reads off a path is what the route declares', () => {
   const ofWorkspaces = routesOf(surface).filter(route => route.path.includes(':workspaceId'))
 
