@@ -88,10 +88,22 @@ describe('the session cookie', () => {
     },
   )
 
-  test('security 12: over 14 KB the refresh token is dropped', () => {
-    const stored = session(9_000, 4_000)
+  test.each([2_000, 4_000])('security 12: over 14 KB the refresh token is dropped, here one of %i', chars => {
+    const stored = session(9_000, chars)
     const { refreshToken: _, ...lasting } = stored
     expect(cookies.read({ origin, cookies: written(stored) })).toEqual(lasting)
+  })
+
+  test('security 12: what takes 14 KB and no more keeps it', () => {
+    const sizeOf = (refreshChars: number) =>
+      cookieValues(written(session(9_000, refreshChars)).replaceAll(/wb_session(?:\.\d)?/g, 'x'), 'x').join(
+        '',
+      ).length
+    expect(sizeOf(1_624)).toBeGreaterThan(14_000)
+    let chars = 1_500
+    while (sizeOf(chars + 1) > sizeOf(1)) chars++
+    expect(sizeOf(chars)).toBeLessThanOrEqual(14 * 1024)
+    expect(sizeOf(chars)).toBeGreaterThan(14 * 1024 - 4)
   })
 
   test('security 12: too large without it is session_too_large, 502', () => {
@@ -137,7 +149,12 @@ describe('the session cookie', () => {
         cookies.read({ origin, cookies: header.join('; ') }),
         header.join(';').slice(0, 80),
       ).toBeUndefined()
+    const [first, second] = written(session(3_000)).split('; ') as [string, string]
     const single = written(session(10))
+    const recut = [single.slice(0, 60), `wb_session.1=${single.slice(60)}`]
+    for (const header of [[first, second.replace('.1=', '=')], recut])
+      expect(cookies.read({ origin, cookies: header.join('; ') })).toBeUndefined()
+    expect(cookies.read({ origin, cookies: `${first}; ${second}` })).toEqual(session(3_000))
     expect(cookies.read({ origin, cookies: `${single}; ${single}` })).toBeUndefined()
   })
 
