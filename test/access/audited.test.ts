@@ -10,7 +10,7 @@ import type { Route } from '../../src/contract/route.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
 import type { RowStore, Write } from '../../src/storage/rows.ts'
 import { stage as signInStage } from '../auth/session/stage.ts'
-import { type Opened, type Options, open, type Sent, until } from '../harness/runtime.ts'
+import { type Opened, type Options, open, type Sent, TestClock, until } from '../harness/runtime.ts'
 
 const bootstrap = 'the-token-of-the-operator-of-these-tests'
 const all = '/api/v1/workspaces'
@@ -465,6 +465,26 @@ describe('following over the routes', () => {
     }
     const missing = await events(wb, `${all}/00000000-0000-4000-8000-000000000000/audit`)
     expect(missing.status).toBe(404)
+  })
+
+  test('S3-01: a key that is revoked reads on to the next ping and no further', async () => {
+    const clock = new TestClock()
+    const wb = await closed({ clock })
+    const { body } = await wb.operator(`POST ${all}/${wb.workspace}/api-keys`, { label: 'reader' })
+    const authorization = `Bearer ${body.plaintext}`
+    const mine = `${all}/${wb.workspace}/audit`
+    const [keyed, unkeyed] = await Promise.all([events(wb, mine, { authorization }), events(wb, mine)])
+    const [of, others] = [ids(keyed), ids(unkeyed)]
+    const [one, same] = [of.next(), others.next()]
+    const path = `${all}/${wb.workspace}/api-keys/${(body.key as { keyId: string }).keyId}`
+    expect((await wb.operator(`DELETE ${path}`)).status).toBe(204)
+    expect((await one).value).toBe((await same).value)
+    const [next, here] = [of.next(), others.next()]
+    clock.advance(15_000)
+    expect(await next).toEqual({ done: true, value: undefined })
+    await wb.operator(`POST ${all}/${wb.workspace}/knowledge-bases`, { name: 'later' })
+    expect((await here).done).toBe(false)
+    await others.return(undefined)
   })
 
   test('a runtime that closes ends its streams', async () => {

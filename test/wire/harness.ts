@@ -28,7 +28,8 @@ export interface Reply {
   readonly body: unknown
 }
 
-const executable = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
+/** The command line, as it is installed. */
+export const executable = fileURLToPath(new URL('../../bin/run.js', import.meta.url))
 const readyWithinMs = 20_000
 const testTimeoutMs = 60_000
 
