@@ -32,6 +32,8 @@ function configured(name: string, runtime: object, more: object = { auth }) {
   return { env, args: ['--config', path] }
 }
 
+type Headers = Record<string, string>
+
 const publicOrigin = 'https://wb.example.com'
 const session = { cookie: 'wb_session=v2.x.y.z' }
 const bearer = { authorization: `Bearer ${bootstrap}` }
@@ -45,7 +47,7 @@ async function csrfRecords(wire: Wire): Promise<Row[]> {
 }
 
 /** A request from an address of this machine. */
-async function from(address: string, serving: Serving, line: string, headers: Record<string, string>) {
+async function from(address: string, serving: Serving, line: string, headers: Headers) {
   const [method, path] = line.split(' ') as ['GET', string]
   const client = new Client(serving.url, { localAddress: address })
   try {
@@ -59,12 +61,12 @@ async function from(address: string, serving: Serving, line: string, headers: Re
 
 describe('with publicOrigin and browser login', () => {
   const wire = useServer(configured('public', { publicOrigin }))
-  const change = (line: string, headers: Record<string, string>): Promise<Reply> =>
+  const change = (line: string, headers: Headers): Promise<Reply> =>
     wire.send(line, line === logout ? { headers } : { headers, json: { name: 'planted' } })
 
   test('S7.3-11: a matching Origin or Referer passes, with a cookie and without', async () => {
-    for (const claimed of [{ origin: publicOrigin }, { referer: `${publicOrigin}/ui/keys?x=1` }])
-      for (const borne of [session, {}])
+    for (const claimed of [{ origin: publicOrigin }, { referer: `${publicOrigin}/ui/keys?x=1` }] as Headers[])
+      for (const borne of [session, {}] as Headers[])
         expect((await change(logout, { ...claimed, ...borne })).status, JSON.stringify(claimed)).toBe(200)
   })
 
@@ -82,7 +84,7 @@ describe('with publicOrigin and browser login', () => {
       { origin: 'https://evil.example', referer: `${publicOrigin}/`, ...session },
       { origin: wire.serving.url, ...session },
       session,
-    ] as Record<string, string>[])
+    ] as Headers[])
       for (const line of [logout, 'POST /auth/refresh', `POST ${workspaces}`]) {
         const reply = await change(line, headers)
         const about = `${line} ${JSON.stringify(headers)} → ${reply.text}`
@@ -132,7 +134,7 @@ describe('with publicOrigin and browser login', () => {
 describe('S2.2-28 S2.5-04: behind a proxy that is trusted', () => {
   const wire = useServer(configured('proxied', { trustProxyHeaders: ['127.0.0.3'] }))
   const told = { 'x-forwarded-proto': 'https', 'x-forwarded-host': 'wb.example.com' }
-  const seenFrom = async (address: string, headers: Record<string, string>) => {
+  const seenFrom = async (address: string, headers: Headers) => {
     const login = await from(address, wire.serving, 'GET /auth/login', headers)
     const out = await from(address, wire.serving, logout, headers)
     return {

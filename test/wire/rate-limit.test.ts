@@ -98,7 +98,7 @@ describe('a small bucket', () => {
       { 'x-forwarded-for': '192.0.2.1' },
       { 'x-real-ip': '192.0.2.1' },
       { forwarded: 'for=192.0.2.1' },
-    ])
+    ] as Record<string, string>[])
       expect((await local('GET /api/v1/workspaces', headers)).status, JSON.stringify(headers)).toBe(429)
   })
 
