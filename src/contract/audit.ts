@@ -11,13 +11,15 @@ const auditQuery = pageQuery.extend({
 })
 export type AuditQuery = z.output<typeof auditQuery>
 
+const streamed =
+  'With `Accept: text/event-stream` the answer is a stream of records in the order in which they were kept: from now on, or after the one that `Last-Event-ID` names. After one that is not kept any more come all that are. Of the query, `action` holds for the stream too.'
+
 export const audit = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/audit',
     summary: 'List what was done in a workspace, the newest first',
-    description:
-      'With `Accept: text/event-stream` the answer is a stream of records from now on, or from `Last-Event-ID` on.',
+    description: streamed,
     access: needs('read:audit').orElse('manage:access'),
     query: auditQuery,
     replies: { 200: page(AuditRecord) },
@@ -28,8 +30,7 @@ export const audit = {
     method: 'GET',
     path: '/api/v1/audit',
     summary: 'List what was done in the runtime, the newest first',
-    description:
-      'With `Accept: text/event-stream` the answer is a stream of records from now on, or from `Last-Event-ID` on.',
+    description: streamed,
     access: operator,
     query: auditQuery,
     replies: { 200: page(AuditRecord) },
