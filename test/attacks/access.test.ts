@@ -60,6 +60,19 @@ describe('security 2: open means open', () => {
   })
 })
 
+describe('security 5: many processes, one data directory', () => {
+  test('what one runtime takes back, another that knows it already refuses', async () => {
+    const one = await open({ config: closed })
+    const other = await open({ config: closed, dataDir: one.dataDir })
+    const { keys, mint } = await workspaceIn(one)
+    const { plaintext, key } = await mint({ role: 'admin' })
+    for (const runtime of [one, other])
+      expect((await runtime.send(`GET ${keys}`, undefined, bearer(plaintext))).status).toBe(200)
+    expect((await one.sendAsOperator(`DELETE ${keys}/${key.keyId}`)).status).toBe(204)
+    expect((await other.send(`GET ${keys}`, undefined, bearer(plaintext))).status).toBe(401)
+  })
+})
+
 describe('security 7: nobody grants what they do not hold', () => {
   test('a key that may mint makes no key that may do more, nor a longer one', async () => {
     const runtime = await open({ config: closed })
@@ -140,6 +153,16 @@ describe('security 8: there is no ambient operator', () => {
       { action: 'api_key.create', subject: { type: 'system' }, details: { keyId: key.keyId } },
       { action: 'workspace.create', subject: { type: 'system' } },
     ])
+  })
+})
+
+describe('security 9: no command line over HTTP', () => {
+  test('no body of any route has a place for one', async () => {
+    const { send } = await open()
+    const { paths, components } = (await send('GET /api/v1/openapi.json')).body as Record<string, object>
+    const names = [...JSON.stringify([paths, components]).matchAll(/"(\w+)":\{/g)].map(([, name]) => name!)
+    expect(names).toContain('embeddingDimension')
+    expect(names.filter(name => /^(?:command|args|argv|exec|shell|stdio|cwd|env)/i.test(name))).toEqual([])
   })
 })
 
