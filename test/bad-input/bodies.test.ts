@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Sent } from '../wire/harness.ts'
 import { jsonType, useRefusals } from './refusals.ts'
-import { batch, taken, vectors } from './routes.ts'
+import { batch, bodiless, taken, vectors } from './routes.ts'
 import { placed } from './stage.ts'
 
 const refusals = useRefusals()
@@ -10,18 +10,23 @@ const bodied = Object.keys(taken)
 
 test('the table covers every route that takes a body', () => {
   const described = refusals.stage.routes.filter(route => /^(POST|PATCH|PUT) /.test(route))
-  expect([...bodied, batch].sort()).toEqual(described.sort())
+  expect([...bodied, ...bodiless, batch].sort()).toEqual(described.sort())
 })
 
 describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
-  const { valid, required, strict, fields } = taken[route]!
+  const { valid, required, strict, optional, refusal = 'validation_error', fields } = taken[route]!
   const line = () => placed(route, refusals.stage.own)
 
   test('a field of a wrong type or value is refused by name', async () => {
     await refusals.all(async findings => {
       for (const [field, { wrong, codes }] of Object.entries(fields))
         for (const value of wrong)
-          await refusals.spoil(findings, line(), { ...valid, [field]: value }, { field, codes })
+          await refusals.spoil(
+            findings,
+            line(),
+            { ...valid, [field]: value },
+            { field, codes: codes.map(code => (code === 'validation_error' ? refusal : code)) },
+          )
     })
   })
 
@@ -31,7 +36,7 @@ describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
         const { [field]: _, ...rest } = valid
         // The rule of search is about the whole body, so it has no path.
         const named = route.endsWith('/search') ? 'text' : field
-        await refusals.spoil(findings, line(), rest, { field: named, codes: ['validation_error'] })
+        await refusals.spoil(findings, line(), rest, { field: named, codes: [refusal] })
       }
       if (strict)
         for (const field of ['colour', 'kind', 'workspaceId', 'constructor', 'toString'])
@@ -71,8 +76,9 @@ describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
     ]
     await refusals.all(async findings => {
       for (const [what, sent] of bodies) {
+        if (optional && sent.raw === '') continue
         const reply = await refusals.wire.send(line(), sent)
-        findings.add(`${route} ${what}`, reply, refusals.complaint(reply, 'validation_error'))
+        findings.add(`${route} ${what}`, reply, refusals.complaint(reply, refusal))
       }
     })
   })
@@ -200,4 +206,33 @@ test('__proto__ in metadata, payload, filter and lexical options changes nothing
   const fresh = await refusals.wire.send(`POST ${kb}/documents`, { json: {} })
   expect(fresh.text).not.toContain('polluted')
   expect(fresh.body).toMatchObject({ metadata: {} })
+})
+
+test('a role beside scopes that are not its own', async () => {
+  const line = placed('POST /api/v1/workspaces/{workspaceId}/api-keys', refusals.stage.own)
+  await refusals.all(async findings => {
+    for (const [role, scopes] of [
+      ['viewer', ['read', 'write']],
+      ['viewer', ['read:content']],
+      ['editor', ['write']],
+      ['admin', ['manage']],
+    ])
+      await refusals.spoil(
+        findings,
+        line,
+        { label: 'spoilt', role, scopes },
+        { field: 'scopes', codes: ['validation_error'] },
+      )
+  })
+})
+
+test('a body where none is read changes nothing', async () => {
+  await refusals.all(async findings => {
+    for (const line of bodiless)
+      for (const raw of ['{"a":1}', 'no JSON', '['.repeat(50_000), Buffer.alloc(11_000_000)]) {
+        const reply = await refusals.wire.send(line, { raw, headers: jsonType })
+        const codes = raw.length > 10_000_000 ? ['payload_too_large'] : ['not_configured']
+        findings.add(`${line} ${raw.length} bytes`, reply, refusals.complaint(reply, ...codes))
+      }
+  })
 })

@@ -43,6 +43,34 @@ export const when = kind([
   ...broken,
 ])
 export const share = kind([...notNumber, null, -0.1, 1.1])
+export const label = kind([...notText, null, '', 'x'.repeat(121), ...broken])
+export const scopes = kind([
+  'read',
+  5,
+  true,
+  null,
+  {},
+  [],
+  [5],
+  [null],
+  [['read']],
+  [''],
+  ['nope'],
+  ['READ'],
+  ['read '],
+  ['write:'],
+  ['writeX'],
+  ['read', 'a\u0000'],
+  ['\ud800'],
+])
+export const principal = kind([...notText, '', 'a b', 'a/b', 'x'.repeat(129), ...broken])
+export const future = kind([
+  ...when.wrong.filter(value => value !== null),
+  '2020-01-01T00:00:00.000Z',
+  '-000001-01-01T00:00:00.000Z',
+])
+export const grace = kind([...notWhole, null, 2_592_001])
+export const code = kind([...notText, null, ''])
 export const listOfText = kind([
   'x',
   5,

@@ -141,6 +141,25 @@ test('queries of every list: limits and cursors', async () => {
   }
 
   function isList(route: string): boolean {
-    return /^GET .*(\/workspaces|-services|\/knowledge-bases|\/documents|\/chunks)$/.test(route)
+    return /^GET .*(\/workspaces|-services|\/knowledge-bases|\/documents|\/chunks|\/api-keys|\/audit)$/.test(
+      route,
+    )
   }
+})
+
+test('queries of the audit log: moments and actions', async () => {
+  const moments = ['', 'today', '0', '2026-02-30T00:00:00.000Z', '2026-01-01T00:00:00+02:00', '%00', '%ZZ']
+  const actions = ['', 'nope', 'api_key', 'API_KEY.CREATE', 'api_key.create,kb.create', '__proto__', '%00']
+  await refusals.all(async findings => {
+    for (const route of refusals.stage.routes.filter(line => /^GET .*\/audit$/.test(line)))
+      for (const [name, value] of [
+        ...moments.map(moment => ['since', moment]),
+        ...actions.map(action => ['action', action]),
+      ]) {
+        const reply = await refusals.wire.send(`${placed(route, refusals.stage.own)}?${name}=${value}`)
+        const about = `${route}?${name}=${value}`
+        const unnamed = !messageOf(reply).includes(name!) && `does not name ${name}`
+        findings.add(about, reply, refusals.complaint(reply, 'validation_error') ?? unnamed)
+      }
+  })
 })

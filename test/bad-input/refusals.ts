@@ -1,4 +1,7 @@
-import { beforeAll, expect } from 'vitest'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, expect } from 'vitest'
 import { type Reply, useServer, type Wire } from '../wire/harness.ts'
 import { serialise } from './kinds.ts'
 import { complaint, everything, type Stage, setStage } from './stage.ts'
@@ -58,7 +61,12 @@ export class Refusals {
 export const jsonType = { 'content-type': 'application/json' }
 
 export function useRefusals(): Refusals {
-  const wire = useServer()
+  const folder = mkdtempSync(join(tmpdir(), 'wb-refusals-'))
+  const path = join(folder, 'workbase.yaml')
+  // A table of bad requests is more than a client may send in a minute where sign-ins start.
+  writeFileSync(path, JSON.stringify({ version: 1, runtime: { rateLimit: { authCapacity: 100_000 } } }))
+  afterAll(() => rmSync(folder, { recursive: true, force: true }))
+  const wire = useServer({ args: ['--config', path] })
   const refusals = new Refusals(wire)
   beforeAll(async () => {
     refusals.stage = await setStage(wire)

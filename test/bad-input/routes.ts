@@ -2,22 +2,28 @@ import {
   address,
   choice,
   chunker,
+  code,
   countOrNull,
   credentials,
   documentIds,
   filter,
   flag,
   flagOrNull,
+  future,
+  grace,
   id,
   idOrNull,
   type Kind,
+  label,
   lexical,
   listOfText,
   metadata,
   path,
   positive,
   positiveOrNull,
+  principal,
   records,
+  scopes,
   secretRef,
   share,
   text,
@@ -33,6 +39,10 @@ export interface Taken {
   readonly valid: Readonly<Record<string, unknown>>
   readonly required: readonly string[]
   readonly strict?: true
+  /** A request without a body is taken too. */
+  readonly optional?: true
+  /** The code of a body that does not fit, where it is not `validation_error`. */
+  readonly refusal?: string
   readonly fields: Readonly<Record<string, Kind>>
 }
 
@@ -189,6 +199,29 @@ export const taken: Readonly<Record<string, Taken>> = {
     fields: { documentIds },
   },
   [`POST ${KB}/ingest`]: { valid: { text: 'spoilt' }, required: ['text'], fields: ingestFields },
+  [`POST ${W}/api-keys`]: {
+    valid: { label: 'spoilt' },
+    required: ['label'],
+    fields: { label, role: choice, scopes, expiresAt: future, principalId: principal },
+  },
+  [`POST ${W}/api-keys/{keyId}/rotate`]: {
+    valid: {},
+    required: [],
+    optional: true,
+    fields: { graceSeconds: grace },
+  },
+  'POST /auth/device/token': {
+    valid: { device_code: 'spoilt' },
+    required: ['device_code'],
+    refusal: 'invalid_request',
+    fields: { device_code: code },
+  },
+  'POST /auth/device/refresh': {
+    valid: { refresh_token: 'spoilt' },
+    required: ['refresh_token'],
+    refusal: 'invalid_request',
+    fields: { refresh_token: code },
+  },
   [`POST ${KB}/records`]: {
     valid: { records: [{ id: 'spoilt', vector: [1, 0, 0] }] },
     required: ['records'],
@@ -197,6 +230,13 @@ export const taken: Readonly<Record<string, Taken>> = {
 }
 
 export const batch = `POST ${KB}/ingest/batch`
+
+/** Routes that change something and take no body. */
+export const bodiless: readonly string[] = [
+  'POST /auth/refresh',
+  'POST /auth/logout',
+  'POST /auth/device/authorize',
+]
 
 /** Vectors are spoilt apart: in a search they stand in the place of text, in an upsert inside a record. */
 export const vectors = vector
@@ -208,4 +248,5 @@ export const unknownCodes: Readonly<Record<string, string>> = {
   documentId: 'document_not_found',
   chunkingServiceId: 'chunking_service_not_found',
   embeddingServiceId: 'embedding_service_not_found',
+  keyId: 'api_key_not_found',
 }

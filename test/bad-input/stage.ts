@@ -69,6 +69,7 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
     const workspace = `/api/v1/workspaces/${workspaceId}`
     await read(`${workspace}/chunking-services`)
     await read(`${workspace}/embedding-services`)
+    await read(`${workspace}/api-keys`)
     for (const { knowledgeBaseId } of await read(`${workspace}/knowledge-bases`)) {
       const kb = `${workspace}/knowledge-bases/${knowledgeBaseId}`
       for (const { documentId } of await read(`${kb}/documents`)) {
@@ -89,6 +90,7 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
   const service = { name: 'spare', engine: 'langchain_ts' }
   const records = [{ id: 'kept', vector: [1, 0, 0], payload: { kept: true } }]
   await wire.send(`POST ${kb}/records`, { json: { records } })
+  const minted = await wire.send(`POST ${workspace}/api-keys`, { json: { label: 'kept' } })
   const [embedding] = await wire.items(`${workspace}/embedding-services`)
   return {
     workspaceId: idOf(workspace),
@@ -97,5 +99,6 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
     chunkingServiceId: await wire.make(`${workspace}/chunking-services`, service, 'chunkingServiceId'),
     embeddingServiceId: String(embedding!.embeddingServiceId),
     recordId: 'kept',
+    keyId: (minted.body as { key: { keyId: string } }).key.keyId,
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { api } from '../../src/contract/index.ts'
+import { apiKeys } from '../../src/contract/keys.ts'
 import type { Route } from '../../src/contract/route.ts'
 import { chunkingServices } from '../../src/contract/services.ts'
 import { makeBase, makeMockService } from '../harness/place.ts'
@@ -19,6 +20,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'records.upsert': () => ({ records: [{ id: 'planted', text: 'planted' }] }),
   'chunkingServices.update': () => ({ name: 'taken over' }),
   'embeddingServices.update': () => ({ name: 'taken over' }),
+  'apiKeys.rotate': () => ({ graceSeconds: 0 }),
 }
 
 /** Every route below a workspace that names something in it. */
@@ -39,9 +41,22 @@ async function furnished(wb: Opened) {
     params: { workspaceId },
     body: { name: 'own', engine: 'langchain_ts' },
   })
+  const { key } = await wb.call(apiKeys.create, {
+    params: { workspaceId },
+    body: { label: 'own', role: 'admin' },
+  })
+  const { keyId } = key
   const { documentId } = document
   const recordId = `${documentId}:0`
-  return { workspaceId, knowledgeBaseId, documentId, recordId, embeddingServiceId, chunkingServiceId }
+  return {
+    workspaceId,
+    knowledgeBaseId,
+    documentId,
+    recordId,
+    embeddingServiceId,
+    chunkingServiceId,
+    keyId,
+  }
 }
 
 async function attempt(wb: Opened, name: string, { method, path, body }: Route, ids: Record<string, string>) {
@@ -70,7 +85,7 @@ test('S1-07 S7.3-knowledge_base_not_found: ids of another workspace are 404 on e
     const answer = await attempt(wb, name, route, { ...theirs, workspaceId: mine.workspaceId })
     expect(answer.status, `${name}: ${answer.text}`).toBe(404)
     const { code } = answer.body.error as { code: string }
-    expect(code, name).toMatch(/^(knowledge_base|chunking_service|embedding_service)_not_found$/)
+    expect(code, name).toMatch(/^(knowledge_base|chunking_service|embedding_service|api_key)_not_found$/)
     expect(answer.text).not.toContain('ornithopter')
   }
   expect(storeFile(wb.dataDir).dump()).toBe(before)
