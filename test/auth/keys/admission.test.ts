@@ -110,6 +110,20 @@ describe('bounds', () => {
     expect(wb.began).toEqual(['running', 'most 0', 'single', 'newcomer', 'most 1'])
   })
 
+  test('a place that was lost or left is there for others', async () => {
+    const wb = stage({ atOnce: 1, waitingMax: 2 })
+    for (let n = 0; n < 5; n++) {
+      wb.ask('10.0.0.1', 'running')
+      wb.ask('10.0.0.1', 'first')
+      wb.ask('10.0.0.1', 'loses its place')
+      wb.ask('10.0.0.2', 'takes it')
+      await settled()
+      await wb.drain()
+    }
+    expect(wb.refused).toEqual(Array(5).fill('loses its place'))
+    expect(wb.began).toHaveLength(15)
+  })
+
   test('a newcomer is refused only when nobody has more than one waiting', async () => {
     const wb = stage({ atOnce: 1, waitingMax: 3 })
     wb.ask('10.0.0.9', 'running')
@@ -166,13 +180,32 @@ describe('whatever is asked for', () => {
           for (const client of overtakers.keys())
             if (!waiting().some(name => clientOf(name) === client)) overtakers.delete(client)
         }
+        const countOf = (client: string) => waiting().filter(name => clientOf(name) === client).length
+        /** Who is refused when a client asks: the last of who has the most waiting, and nobody without need. */
+        const expectedRefusal = (name: string) => {
+          if (wb.running.length < bounds.atOnce) return []
+          const own = countOf(clientOf(name))
+          if (own >= bounds.waitingPerClientMax) return [name]
+          if (waiting().length < bounds.waitingMax) return []
+          const counts = waiting().map(other => countOf(clientOf(other)))
+          const most = Math.max(...counts)
+          if (most <= own + 1) return [name]
+          const longest = waiting().filter(other => countOf(clientOf(other)) === most)
+          return longest.filter(other => longest.findLast(one => clientOf(one) === clientOf(other)) === other)
+        }
         for (const client of steps) {
           if (client === null) {
             if (wb.running.length > 0) await wb.step()
           } else {
-            asked.push(`10.0.0.${client}/${asked.length}`)
-            wb.ask(`10.0.0.${client}`, asked.at(-1)!)
+            const name = `10.0.0.${client}/${asked.length}`
+            const before = wb.refused.length
+            const candidates = expectedRefusal(name)
+            asked.push(name)
+            wb.ask(`10.0.0.${client}`, name)
             await settled()
+            const refused = wb.refused.slice(before)
+            expect(refused).toHaveLength(Math.min(1, candidates.length))
+            for (const one of refused) expect(candidates).toContain(one)
           }
           watch()
           expect(wb.running.length).toBeLessThanOrEqual(bounds.atOnce)
@@ -186,6 +219,7 @@ describe('whatever is asked for', () => {
           expect(own(wb.began)).toEqual(own(asked).filter(name => wb.began.includes(name)))
         }
       }),
+      { numRuns: 300 },
     )
   })
 })

@@ -305,6 +305,14 @@ describe('rotate', () => {
     })
   })
 
+  test('S7.3-01: of a revoked key nobody learns what it could do', async () => {
+    const { room, mint, rotate } = await stage()
+    const { key } = await mint({ scopes: ['manage'] })
+    await room.revoke({ workspaceId, keyId: key.keyId }, caller({}))
+    const by = caller({ scopes: ['manage:keys'] })
+    await expect(rotate(key.keyId, by)).rejects.toMatchObject({ code: 'api_key_not_found' })
+  })
+
   test('a key that is revoked or deleted meanwhile has no successor', async () => {
     const { room, mint, rotate, plain } = await stage()
     const { key: revoked } = await mint()
