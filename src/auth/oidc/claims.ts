@@ -13,15 +13,15 @@ export type Claims = Readonly<Record<string, unknown>>
  * @see specification 2.2, 5.6
  */
 export function subjectOf(payload: Claims, { claims, roleMapping }: Mapping): Subject {
-  const id = claim(payload, claims.subject)
+  const id = payload[claims.subject]
   if (typeof id !== 'string' || id === '') throw new WbError('unauthorized', 'the token names no subject')
-  const label = claim(payload, claims.label)
-  const role = roleMapping && roleOfClaim(claim(payload, roleMapping.claim), roleMapping)
+  const label = payload[claims.label]
+  const role = roleMapping && roleOfClaim(payload[roleMapping.claim], roleMapping)
   return {
     id,
     label: typeof label === 'string' && label !== '' ? label : null,
     type: 'oidc',
-    workspaceScopes: workspaceScopesOf(claim(payload, claims.workspaceScopes)),
+    workspaceScopes: workspaceScopesOf(payload[claims.workspaceScopes]),
     scopes: role && scopesOfRole[role],
     role,
     principalId: id,
@@ -30,11 +30,6 @@ export function subjectOf(payload: Claims, { claims, roleMapping }: Mapping): Su
 }
 
 type Mapping = Pick<OidcConfig, 'claims' | 'roleMapping'>
-
-/** Names of claims come from outside, so that none of them may be found on a prototype. */
-function claim(payload: Claims, name: string): unknown {
-  return Object.hasOwn(payload, name) ? payload[name] : undefined
-}
 
 /** Null is every workspace; what says nothing that is understood is none. */
 function workspaceScopesOf(value: unknown): string[] | null {
@@ -51,6 +46,7 @@ function textsOf(value: unknown): string[] {
 /** The highest of the roles that the values of a claim are mapped to. */
 function roleOfClaim(value: unknown, mapping: NonNullable<Mapping['roleMapping']>): Role {
   const named = textsOf(typeof value === 'string' ? [value] : value)
-  const mapped = named.flatMap(name => (Object.hasOwn(mapping.values, name) ? mapping.values[name]! : []))
+  // A name like `constructor` finds something too, which is no role.
+  const mapped = named.map(name => mapping.values[name])
   return roles.findLast(role => mapped.includes(role)) ?? mapping.default
 }

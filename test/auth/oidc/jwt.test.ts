@@ -327,6 +327,7 @@ describe('security 11: what says that it is no access token', () => {
     [{ typ: 'ID' }, { typ: 'JWT' }],
     [{ typ: 'Logout' }, { typ: 'JWT' }],
     [{ typ: 'Refresh' }, { typ: 'JWT' }],
+    [{ typ: 'Offline' }, { typ: 'JWT' }],
     [{ at_hash: 'x' }, { typ: 'JWT' }],
     [{ c_hash: 'x' }, { typ: 'JWT' }],
     [{ at_hash: null }, {}],

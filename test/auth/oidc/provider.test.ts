@@ -181,6 +181,15 @@ describe('browser', () => {
     expect(idp.count('/token')).toBe(0)
   })
 
+  test('S2.2-28: the provider is told the address that it sent the browser to, whatever a proxy made of it', async () => {
+    const { idp, provider } = await staged()
+    const inside = (url: URL) => {
+      url.host = 'runtime.internal:8787'
+    }
+    granted(await signIn(provider, { tamper: inside }))
+    expect(idp.asked.find(({ path }) => path === '/token')!.form.get('redirect_uri')).toBe(redirectUri)
+  })
+
   test('an ID token with another nonce is refused', async () => {
     const { provider } = await staged()
     expect(await signIn(provider, { nonce: 'another' })).toEqual({ refused: 'invalid_response' })
@@ -231,6 +240,18 @@ describe('refresh', () => {
     expect(await provider.refresh('r')).toEqual({ accessToken: 't', tokenType: 'Bearer' })
   })
 
+  test('S2.2-14: the skew of the configuration holds for ID tokens too', async () => {
+    const idp = await startProvider()
+    const exp = Math.floor(Date.now() / 1_000) - 60
+    const idToken = await idp.sign({ aud: clients.public.id, exp }, { typ: 'JWT' })
+    const body = JSON.stringify({ access_token: 't', token_type: 'bearer', id_token: idToken })
+    idp.front = ({ path }) => (path === '/token' ? { status: 200, body } : undefined)
+    const within = (clockToleranceSeconds: number) =>
+      stage(idp, { client: oidcClient(), clockToleranceSeconds }).provider.refresh('r')
+    expect(await within(30)).toEqual({ refused: 'invalid_response' })
+    granted(await within(120))
+  })
+
   test.each([
     ['a token of another type', '{"access_token":"t","token_type":"dpop"}'],
     ['a token of an unknown type', '{"access_token":"t","token_type":"mac"}'],
@@ -273,6 +294,7 @@ describe('device', () => {
     expect(idp.count('/token')).toBe(before + 1)
     const grant = idp.asked.findLast(({ path }) => path === '/token')!.form
     expect(grant.get('grant_type')).toBe('urn:ietf:params:oauth:grant-type:device_code')
+    expect(grant.get('resource')).toBe(audience)
     expect(granted(await provider.refresh(tokens.refreshToken!)).accessToken).not.toBe(tokens.accessToken)
   })
 
@@ -365,6 +387,15 @@ describe('out of order', () => {
     expect(await asked).toMatchObject({
       ...unavailable,
       facts: { why: 'it did not answer within 10 seconds' },
+    })
+  })
+
+  test('why is told to the log', async () => {
+    const { idp, provider } = await staged()
+    await provider.discover()
+    idp.front = () => ({ status: 503 })
+    await expect(provider.refresh('r')).rejects.toMatchObject({
+      facts: { why: 'it answered with status 503' },
     })
   })
 
@@ -503,6 +534,40 @@ describe('discovery', () => {
     const { provider } = stage(idp, { jwksUri: idp.keySetUrl.href, client: oidcClient() })
     await provider.discover()
     expect(await provider.hasDeviceEndpoint()).toBe(true)
+  })
+
+  test('without a client the document need only name the keys', async () => {
+    const { idp } = await staged()
+    const { issuer } = idp
+    idp.front = () => ({ status: 200, body: JSON.stringify({ issuer, jwks_uri: `${issuer}/jwks` }) })
+    await stage(idp).provider.discover()
+  })
+
+  test('of an issuer that is not ours no more is shown than a person reads', async () => {
+    const { idp, provider } = await staged()
+    idp.front = () => ({ status: 200, body: JSON.stringify({ issuer: `https://${'x'.repeat(5_000)}` }) })
+    const error = await provider.discover().catch(error => error)
+    expect(error.message.length).toBeLessThan(400)
+  })
+
+  test('security 15: a provider behind https cannot send the secret through the open', async () => {
+    const issuer = 'https://x.test'
+    const asked: string[] = []
+    const document = {
+      issuer,
+      jwks_uri: `${issuer}/jwks`,
+      authorization_endpoint: `${issuer}/auth`,
+      token_endpoint: `${issuer}/token`,
+      device_authorization_endpoint: 'http://x.test/device',
+    }
+    const fetch = (async (url: string | URL) => {
+      asked.push(new URL(url).protocol)
+      return Response.json(document)
+    }) as typeof globalThis.fetch
+    const { provider } = stage({ issuer }, { client: oidcClient() }, { clientSecret: 'secret', fetch })
+    expect(await provider.hasDeviceEndpoint()).toBe(false)
+    expect(await provider.authorizeDevice()).toEqual({ refused: 'invalid_response' })
+    expect(asked).toEqual(['https:'])
   })
 
   test('a defect of ours is not called one of the provider', async () => {
