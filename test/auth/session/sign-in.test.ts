@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { type Actor, AuditTrail, type Event } from '../../../src/access/audit.ts'
+import type { Actor, Event } from '../../../src/access/audit.ts'
 import type { Caller } from '../../../src/access/caller.ts'
 import { anonymousIn, operatorOf, type Subject, verifiedAs } from '../../../src/access/subject.ts'
 import type { Tokens } from '../../../src/auth/oidc/provider.ts'
@@ -256,11 +256,6 @@ describe('the audit trail of signing in', () => {
       ['auth.device.refresh', 'idp_rejected', 'alice'],
       ['auth.device.refresh', 'invalid_grant', null],
     ])
-  })
-
-  test('the trail of the runtime is one that it can be told to', () => {
-    const fits: SignInParts['audit'] = AuditTrail.prototype
-    expect(fits.require).toBeTypeOf('function')
   })
 })
 
