@@ -1,0 +1,266 @@
+import { once } from 'node:events'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { audience, CookieJar, clients, drive, startProvider } from '../harness/identity-provider.ts'
+import { exactly } from '../wire/exactly.ts'
+import { useServer } from '../wire/harness.ts'
+import { failure } from '../wire/shapes.ts'
+
+const home = mkdtempSync(join(tmpdir(), 'wb-credentials-'))
+const provider = await startProvider({
+  untilClosed: true,
+  redirectUris: ['http://127.0.0.1/auth/callback'],
+})
+afterAll(async () => {
+  await provider.close()
+  rmSync(home, { recursive: true, force: true })
+})
+
+const bootstrap = 'bootstrap-token-of-a-test-of-48-characters-long'
+const path = join(home, 'workbase.yaml')
+writeFileSync(
+  path,
+  JSON.stringify({
+    version: 1,
+    auth: {
+      mode: 'any',
+      anonymousPolicy: 'reject',
+      bootstrapTokenRef: 'env:BOOTSTRAP',
+      oidc: {
+        issuer: provider.issuer,
+        audience,
+        client: {
+          clientId: clients.confidential.id,
+          clientSecretRef: 'env:CLIENT',
+          sessionSecretRef: 'env:SESSION',
+        },
+      },
+    },
+  }),
+)
+const wire = useServer({
+  env: {
+    BOOTSTRAP: bootstrap,
+    SESSION: 'session-secret-of-a-test-of-32-bytes-and-more',
+    CLIENT: clients.confidential.secret,
+  },
+  args: ['--config', path],
+})
+
+const target = '/api/v1/workspaces'
+const good = `Authorization: Bearer ${bootstrap}`
+let token: string
+let session: string
+
+beforeAll(async () => {
+  const headers = { authorization: `Bearer ${bootstrap}` }
+  const made = await wire.send(`POST ${target}`, { json: { name: 'kept' }, headers })
+  const { workspaceId } = made.body as { workspaceId: string }
+  const minted = await wire.send(`POST ${target}/${workspaceId}/api-keys`, {
+    json: { label: 'kept' },
+    headers,
+  })
+  token = (minted.body as { plaintext: string }).plaintext
+  const jar = new CookieJar()
+  await drive(`${wire.serving.url}/auth/login`, { jar, login: 'alice' })
+  session = jar.header(new URL(wire.serving.url))
+  expect(session).toMatch(/^wb_session=v2\./)
+})
+
+interface RawReply {
+  readonly status: number
+  readonly head: string
+  readonly body: string
+}
+
+/** One request whose header lines stand as they are given. */
+async function raw(lines: readonly (string | Buffer)[], method = 'GET', path = target): Promise<RawReply> {
+  const { host, hostname, port } = new URL(wire.serving.url)
+  const socket = connect(Number(port), hostname)
+  const parts: Buffer[] = []
+  socket.on('data', part => parts.push(part)).on('error', () => {})
+  const head = [`${method} ${path} HTTP/1.1`, `Host: ${host}`, ...lines, 'Connection: close', '', '']
+  socket.write(Buffer.concat(head.flatMap((line, at) => [at > 0 ? '\r\n' : '', line].map(bytesOf))))
+  await once(socket, 'close')
+  const text = Buffer.concat(parts).toString()
+  const end = text.indexOf('\r\n\r\n')
+  return {
+    status: Number(text.split(' ')[1]),
+    head: text.slice(0, end).toLowerCase(),
+    body: text.slice(end + 4),
+  }
+}
+
+function bytesOf(text: string | Buffer): Buffer {
+  return typeof text === 'string' ? Buffer.from(text, 'latin1') : text
+}
+
+/** An envelope of one of the codes, that sets nothing and tells no secret. */
+function expectRefused(reply: RawReply, about: string, ...codes: string[]): void {
+  const found = `${about.slice(0, 200)} → ${reply.head.slice(0, 300)} ${reply.body.slice(0, 300)}`
+  const body = JSON.parse(reply.body.slice(reply.body.indexOf('{'), reply.body.lastIndexOf('}') + 1)) as {
+    error: { code: string }
+  }
+  expect(codes, found).toContain(body.error.code)
+  exactly(body, failure(body.error.code), found)
+  expect(reply.head, found).not.toContain('set-cookie')
+  expect(reply.head.includes('www-authenticate: bearer'), found).toBe(body.error.code === 'unauthorized')
+  for (const secret of [bootstrap, token, session.slice(20)]) expect(reply.body, found).not.toContain(secret)
+}
+
+describe('S7.2-02: Authorization that no reader would take for a bearer token', () => {
+  test.each([
+    ['nothing', 'Authorization:'],
+    ['a scheme alone', 'Authorization: Bearer'],
+    ['a scheme and blanks', 'Authorization: Bearer    '],
+    ['no scheme', `Authorization: ${bootstrap}`],
+    ['a scheme that sticks', `Authorization: Bearer${bootstrap}`],
+    ['a colon', `Authorization: Bearer: ${bootstrap}`],
+    ['two tokens', `Authorization: Bearer ${bootstrap} ${bootstrap}`],
+    ['two credentials in one line', `Authorization: Bearer ${bootstrap}, Bearer ${bootstrap}`],
+    ['quotes', `Authorization: Bearer "${bootstrap}"`],
+    ['a parameter', `Authorization: Bearer token=${bootstrap}`],
+    ['Basic', `Authorization: Basic ${Buffer.from(`x:${bootstrap}`).toString('base64')}`],
+    ['Basic with a bearer inside', `Authorization: Basic Bearer ${bootstrap}`],
+    ['Digest', 'Authorization: Digest username="x"'],
+    ['Negotiate', 'Authorization: Negotiate YII='],
+    ['Token', `Authorization: Token ${bootstrap}`],
+    ['ApiKey', `Authorization: ApiKey ${bootstrap}`],
+    ['an escaped NUL', `Authorization: Bearer ${bootstrap}%00`],
+    ['bytes beyond ASCII', `Authorization: Bearer ${bootstrap}\u00e9\u00ff`],
+    ['31 KB', `Authorization: Bearer ${'x'.repeat(31_000)}`],
+    ['31 KB that begin well', `Authorization: Bearer wb_live_${'a'.repeat(31_000)}`],
+    ['dots', `Authorization: Bearer ${'.'.repeat(10_000)}`],
+    ['a slightly longer token', `Authorization: Bearer ${bootstrap}x`],
+    ['a slightly shorter token', `Authorization: Bearer ${bootstrap.slice(0, -1)}`],
+    ['another letter case', `Authorization: Bearer ${bootstrap.toUpperCase()}`],
+  ])('%s is 401', async (about, line) => {
+    expectRefused(await raw([line]), about, 'unauthorized')
+  })
+
+  test.each([
+    ['two that differ', [good, 'Authorization: Bearer x']],
+    ['two that differ, the good one last', ['Authorization: Bearer x', good]],
+    ['two of one kind', [good, good]],
+    ['two in other letters', [good, `AUTHORIZATION: Bearer ${bootstrap}`]],
+    ['two schemes', [good, 'Authorization: Basic eDp5']],
+    ['an empty one beside a good one', ['Authorization:', good]],
+    ['a folded line', [`Authorization: Bearer\r\n ${bootstrap}`]],
+    ['a NUL', [`Authorization: Bearer ${bootstrap}\u0000`]],
+    ['a NUL in the middle', [`Authorization: Bearer ${bootstrap.slice(0, 9)}\u0000${bootstrap.slice(9)}`]],
+    ['a lone line end', [`Authorization: Bearer ${bootstrap}\nX-Injected: y\r`]],
+    ['a blank before the colon', [`Authorization : Bearer ${bootstrap}`]],
+  ])('%s is refused before anybody reads it', async (about, lines) => {
+    expectRefused(await raw(lines), about, 'validation_error')
+  })
+
+  test('tokens of 100 KB are 431, in every place', async () => {
+    const long = 'x'.repeat(100_000)
+    for (const line of [
+      `Authorization: Bearer ${long}`,
+      `Cookie: wb_session=v2.${long}`,
+      `Authorization: ${long}`,
+    ])
+      expectRefused(await raw([line]), line, 'headers_too_large')
+  })
+
+  test('a token counts in no other place', async () => {
+    for (const lines of [
+      [`X-Api-Key: ${token}`],
+      [`Proxy-Authorization: Bearer ${bootstrap}`],
+      [`X-Authorization: Bearer ${bootstrap}`],
+      [`X-Forwarded-Authorization: Bearer ${bootstrap}`],
+      [`Cookie: wb_session=${bootstrap}`],
+      [`Cookie: wb_session=${token}; Authorization=Bearer ${bootstrap}`],
+    ])
+      expectRefused(await raw(lines), lines.join(), 'unauthorized')
+    for (const query of [`access_token=${bootstrap}`, `token=${token}`, `api_key=${token}`])
+      expectRefused(await raw([], 'GET', `${target}?${query}`), query, 'unauthorized')
+  })
+
+  test('the same in a good header passes, in any letters of the scheme', async () => {
+    for (const line of [good, `authorization: bearer ${bootstrap}`, `Authorization: BEARER ${token}`])
+      expect((await raw([line])).status, line).toBe(200)
+  })
+})
+
+describe('cookies that are no session', () => {
+  test('a session signs in, and so does one among other cookies', async () => {
+    for (const cookie of [session, `theme=dark; ${session}; x=y`])
+      expect((await raw([`Cookie: ${cookie}`])).status).toBe(200)
+  })
+
+  test('two of one name are none, in whatever order and however sent', async () => {
+    for (const lines of [
+      [`Cookie: ${session}; ${session}`],
+      [`Cookie: wb_session=x; ${session}`],
+      [`Cookie: ${session}; wb_session=x`],
+      [`Cookie: ${session}; wb_session=`],
+      [`Cookie: ${session}`, `Cookie: ${session}`],
+      ['Cookie: wb_session=x', `Cookie: ${session}`],
+    ])
+      expectRefused(await raw(lines), lines.join(' | '), 'unauthorized')
+  })
+
+  test.each([
+    ['nothing', 'wb_session='],
+    ['no value', 'wb_session'],
+    ['text', 'wb_session=x'],
+    ['dots', 'wb_session=v2....'],
+    ['another version', 'wb_session=v1.a.b.c'],
+    ['no base64', 'wb_session=v2.!!!.???.***'],
+    ['a bad escape', 'wb_session=%ZZ'],
+    ['an escaped NUL', 'wb_session=v2.%00.%00.%00'],
+    ['30 KB', `wb_session=v2.${'A'.repeat(30_000)}.A.A`],
+    ['names of objects', '__proto__=x; constructor=y; toString=z; hasOwnProperty=w'],
+    ['a thousand names', Array.from({ length: 1_000 }, (_, at) => `wb_session_${at}=x`).join('; ')],
+    ['separators', ';;;,,,===;;;'],
+    ['bytes beyond ASCII', 'wb_session=\u00ff\u00fe'],
+  ])('%s is 401', async (about, cookie) => {
+    expectRefused(await raw([`Cookie: ${cookie}`]), about, 'unauthorized')
+  })
+
+  test('a NUL in a cookie is refused before anybody reads it', async () => {
+    expectRefused(await raw([`Cookie: ${session}\u0000`]), 'NUL', 'validation_error')
+  })
+
+  test('a header that is not good is not made up for by a session', async () => {
+    for (const line of ['Authorization: Bearer x', 'Authorization: Basic eDp5', 'Authorization:'])
+      expectRefused(await raw([line, `Cookie: ${session}`]), line, 'unauthorized')
+  })
+
+  test('none of them is a 5xx on a route that reads cookies, and none is taken for a session', async () => {
+    for (const cookie of [
+      'wb_session=x',
+      'wb_session=%ZZ',
+      `${session}; ${session}`,
+      'wb_session=v2.A.A.A',
+    ]) {
+      const lines = [`Cookie: ${cookie}`, `Origin: ${wire.serving.url}`, 'Content-Length: 0']
+      const reply = await raw(lines, 'POST', '/auth/refresh')
+      expect(reply.status, cookie).toBe(401)
+      expect(reply.body, cookie).toContain('"code":"no_refresh_token"')
+    }
+  })
+})
+
+test('X-Forwarded-* that a client forges are no credential and no way around one', async () => {
+  for (const lines of [
+    ['X-Forwarded-For: 127.0.0.1'],
+    ['X-Forwarded-For: ::1', 'X-Real-IP: 127.0.0.1', 'Forwarded: for=127.0.0.1;host=localhost;proto=https'],
+    ['X-Forwarded-Host: localhost', 'X-Forwarded-Proto: https'],
+    ['X-Forwarded-User: operator', 'X-Remote-User: operator', 'X-Forwarded-Email: alice@example.com'],
+    ['X-Original-URL: /healthz', 'X-Rewrite-URL: /healthz', 'X-HTTP-Method-Override: GET'],
+    [`X-Forwarded-For: ${'1.2.3.4, '.repeat(3_000)}1.2.3.4`],
+    ['X-Forwarded-For: \u00ff', 'X-Forwarded-Host: evil.example/\u00ff', 'X-Forwarded-Proto: javascript'],
+  ])
+    expectRefused(await raw(lines), lines.join(' | '), 'unauthorized')
+})
+
+test('and after all of it the runtime lives, and holds what it held', async () => {
+  const reply = await wire.send(`GET ${target}`, { headers: { authorization: `Bearer ${bootstrap}` } })
+  expect((reply.body as { items: { name: string }[] }).items.map(({ name }) => name)).toEqual(['kept'])
+})
