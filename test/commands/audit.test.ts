@@ -274,6 +274,22 @@ describe('wb audit follow', () => {
     expect(labels).toEqual(['one', 'between', 'after'])
   })
 
+  test('nothing is missed where the server goes away before the first record came', async () => {
+    const here = await asking()
+    await here.wb(['kb', 'create', 'before'])
+    const first = await here.serve()
+    const { port } = new URL(first.url)
+    const followed = following(here, ['--json', '--action', 'kb.create'])
+    await followed.says('stderr', 'following')
+    first.process.kill('SIGKILL')
+    await followed.says('stderr', 'trying again in 0.5 s')
+    await here.wb(['kb', 'create', 'between'])
+    await here.serve(['--port', port])
+    await followed.says('stdout', '"between"')
+    const { status, stdout } = await followed.interrupt()
+    expect({ status, stdout }).toEqual({ status: 0, stdout: expect.not.stringContaining('"before"') })
+  })
+
   test('a caller who may not is refused at once', async () => {
     const here = await asking()
     const { stdout } = await here.wb(['keys', 'create', 'loader', '--scope', 'write:ingest'])

@@ -124,6 +124,15 @@ describe('a key on the command line', () => {
     })
   })
 
+  test.each(['authorization: Bearer s3cret\nx', 'authorization s3cret', 'Bearer s3cret: x', ': s3cret'])(
+    'S5.9-02: of a header that cannot be sent no value is shown: %j',
+    async header => {
+      const { status, stderr } = await place().wb(['api', 'GET', '/version', '-H', header, '--debug'])
+      expect(status).toBe(2)
+      expect(stderr).not.toContain('s3cret')
+    },
+  )
+
   test.each([
     [['api', 'GET', '/version', '-H', `Bearer ${unknown}`]],
     [['api', 'GET', '/version', '-H', `authorization: Bearer ${unknown}\nx: y`]],
