@@ -1,6 +1,6 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { inWorkspace } from '../../src/access/principals.ts'
-import { type AuthContext, anonymousIn, type Subject, verifiedAs } from '../../src/access/subject.ts'
+import { type AuthContext, anonymousIn, inRole, type Subject, verifiedAs } from '../../src/access/subject.ts'
 import { isOpen } from '../../src/config/checks.ts'
 import { environmentOf } from '../../src/config/environment.ts'
 import { loadConfig } from '../../src/config/load.ts'
@@ -146,6 +146,11 @@ describe('a role of the workspace itself', () => {
     ])
       expect(await inWorkspace(auth, here, knows)).toBe(auth)
   })
+})
+
+test('nobody has no role to take', () => {
+  const nobody = anonymousIn('any')
+  expect(inRole(nobody, 'admin', scopesOfRole.admin)).toBe(nobody)
 })
 
 describe.each(modes)('mode %s, policy reject', mode => {
