@@ -1,0 +1,169 @@
+import { describe, expect, test } from 'vitest'
+import { type Opened, open, type Sent, until } from '../harness/runtime.ts'
+
+const bootstrap = 'bootstrap-canary-of-48-characters-for-one-test-x'
+const all = '/api/v1/workspaces'
+const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
+
+interface Denial {
+  readonly action: string
+  readonly outcome: string
+  readonly requestId: string
+  readonly subject: { readonly type: string; readonly id: string | null }
+  readonly workspaceId: string | null
+  readonly details: Readonly<Record<string, string>>
+}
+
+class House {
+  readonly tokens: Record<string, string> = { operator: bootstrap }
+  own = ''
+  other = ''
+
+  constructor(readonly wb: Opened) {}
+
+  as(who: string, line: string, json?: unknown): Promise<Sent> {
+    return this.wb.send(line, json, { authorization: `Bearer ${this.tokens[who]}` })
+  }
+
+  async mint(name: string, grant: object): Promise<string> {
+    const { status, text, body } = await this.as('operator', `POST ${all}/${this.own}/api-keys`, {
+      label: name,
+      ...grant,
+    })
+    expect(status, text).toBe(201)
+    this.tokens[name] = String(body.plaintext)
+    return (body.key as { keyId: string }).keyId
+  }
+
+  /** Every record of a refusal, the oldest first. */
+  async denials(): Promise<Denial[]> {
+    const { body } = await this.as('operator', 'GET /api/v1/audit?action=auth.api_denied&limit=200')
+    return (body.items as Denial[]).reverse()
+  }
+}
+
+async function house(runtime: object = {}): Promise<House> {
+  const auth = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:FIRST' }
+  const made = new House(await open({ config: { auth, runtime }, environment: { FIRST: bootstrap } }))
+  for (const name of ['own', 'other'] as const)
+    made[name] = String((await made.as('operator', `POST ${all}`, { name })).body.workspaceId)
+  return made
+}
+
+/** The records of a few requests, one each, in their order. */
+async function deniedBy(home: House, requests: () => Promise<Sent[]>): Promise<Denial[]> {
+  const before = (await home.denials()).length
+  const answers = await requests()
+  await until(async () => (await home.denials()).length >= before + answers.length)
+  const found = (await home.denials()).slice(before)
+  const ids = answers.map(({ body }) => (body.error as { requestId: string }).requestId)
+  expect(found.map(({ requestId }) => requestId)).toEqual(ids)
+  expect(found.every(({ action, outcome }) => action === 'auth.api_denied' && outcome === 'denied')).toBe(
+    true,
+  )
+  return found
+}
+
+describe('each failed auth decision below /api/v1/ is one record', () => {
+  test('S6-04: 401, with how the credential came, on known and unknown routes', async () => {
+    const home = await house()
+    const attempts: [line: string, headers: Record<string, string>, scheme: string][] = [
+      [`GET ${all}`, {}, 'none'],
+      [`POST ${all}`, {}, 'none'],
+      [`GET ${all}/${home.own}`, { authorization: 'Bearer canary' }, 'bearer'],
+      [`GET ${all}/${home.own}`, { authorization: 'Basic canary' }, 'other'],
+      [`GET ${all}/${home.own}`, { cookie: 'wb_session=canary' }, 'session'],
+      [`DELETE ${all}/${home.own}/api-keys/${unknownId}`, {}, 'none'],
+      ['GET /api/v1/nowhere', {}, 'none'],
+      ['GET /api/v1/audit', {}, 'none'],
+    ]
+    for (const [line, headers] of attempts)
+      expect((await home.wb.send(line, undefined, headers)).status, line).toBe(401)
+    await until(async () => (await home.denials()).length >= attempts.length)
+    const found = await home.denials()
+    expect(found.map(({ details }) => details.scheme)).toEqual(attempts.map(([, , scheme]) => scheme))
+    for (const { outcome, subject, details } of found) {
+      expect([outcome, subject]).toEqual(['denied', { type: 'anonymous', id: null, label: null }])
+      expect(Object.keys(details)).toEqual(['scheme', 'reason'])
+    }
+    expect(JSON.stringify(found)).not.toContain('canary')
+  })
+
+  test('S6-04 S6-05: 403, with the scope where one is missing, by the gate', async () => {
+    const home = await house()
+    const keyId = await home.mint('viewer', { role: 'viewer' })
+    const found = await deniedBy(home, async () => [
+      await home.as('viewer', `POST ${all}/${home.own}/knowledge-bases`, { name: 'x' }),
+      await home.as('viewer', `DELETE ${all}/${home.own}`),
+      await home.as('viewer', `GET ${all}/${home.own}/api-keys`),
+      await home.as('viewer', `GET ${all}/${home.other}`),
+      await home.as('viewer', `POST ${all}`, { name: 'x' }),
+      await home.as('viewer', 'GET /api/v1/audit'),
+    ])
+    expect(found.map(({ details }) => details.requiredScope)).toEqual([
+      'write:kb',
+      'manage:workspace',
+      'manage:keys',
+      undefined,
+      undefined,
+      undefined,
+    ])
+    expect(found.map(({ workspaceId }) => workspaceId)).toEqual([
+      ...Array<string>(3).fill(home.own),
+      home.other,
+      null,
+      null,
+    ])
+    for (const { subject } of found) expect(subject).toEqual({ type: 'apiKey', id: keyId, label: 'viewer' })
+  })
+
+  test('S6-05: where one of two scopes is enough, the first is named', async () => {
+    const home = await house()
+    await home.mint('builder', { scopes: ['write:kb'] })
+    const [denial] = await deniedBy(home, async () => [
+      await home.as('builder', `GET ${all}/${home.own}/audit`),
+    ])
+    expect(denial!.details.requiredScope).toBe('read:audit')
+  })
+
+  test('S6-05 S4.2-08: 403 that a handler throws: a raised rule, and what nobody may grant', async () => {
+    const home = await house()
+    await home.mint('editor', { role: 'editor' })
+    await home.mint('minter', { scopes: ['manage:keys'] })
+    const found = await deniedBy(home, async () => [
+      await home.as('editor', `PATCH ${all}/${home.own}`, { rlacEnabled: true }),
+      await home.as('minter', `POST ${all}/${home.own}/api-keys`, { label: 'x', role: 'viewer' }),
+    ])
+    expect(found.map(({ details }) => details.requiredScope)).toEqual(['manage:access', 'read'])
+    expect(found.map(({ workspaceId }) => workspaceId)).toEqual([home.own, home.own])
+  })
+
+  test('S6-04 S3-03: a revoked key, which leaves no letter of itself', async () => {
+    const home = await house()
+    const keyId = await home.mint('gone', { role: 'admin' })
+    expect((await home.as('gone', `GET ${all}`)).status).toBe(200)
+    expect((await home.as('operator', `DELETE ${all}/${home.own}/api-keys/${keyId}`)).status).toBe(204)
+    const found = await deniedBy(home, async () => [
+      await home.as('gone', `GET ${all}`),
+      await home.as('gone', `GET /api/v1/${home.tokens.gone}`),
+    ])
+    expect(JSON.stringify(found)).not.toContain(home.tokens.gone!.slice(-32))
+    for (const { details } of found) expect(details.scheme).toBe('bearer')
+  })
+
+  test('what passes, and what fails for another reason, leaves none', async () => {
+    const home = await house()
+    await home.mint('admin', { role: 'admin' })
+    const statuses = [
+      await home.as('admin', `GET ${all}/${home.own}`),
+      await home.as('admin', `GET ${all}/${home.own}/knowledge-bases/${unknownId}`),
+      await home.as('admin', 'GET /api/v1/nowhere'),
+      await home.as('admin', `PATCH ${all}/${home.own}`, { colour: 1 }),
+      await home.wb.send('GET /nowhere'),
+      await home.wb.send('GET /auth/me'),
+    ].map(({ status }) => status)
+    expect(statuses).toEqual([200, 404, 404, 400, 404, 401])
+    const [last] = await deniedBy(home, async () => [await home.as('nobody', `GET ${all}`)])
+    expect(await home.denials()).toEqual([last])
+  })
+})
