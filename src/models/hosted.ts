@@ -85,8 +85,16 @@ function exchange(outbound: Outbound, endpoint: URL, credential: string | undefi
     })
     const body = await readWhole(answer, answerBytesMax)
     const headers = { 'content-type': 'application/json', ...retryHeaders(answer.headers) }
-    return new Response(body.length > 0 ? new Uint8Array(body) : null, { status: answer.status, headers })
+    const { status } = answer
+    if (body.length === 0) return new Response(null, { status, headers })
+    const told = status < 300 ? new Uint8Array(body) : withoutSecret(body.toString(), credential)
+    return new Response(told, { status, headers })
   }
+}
+
+/** A refusal goes to the log as it came, and some providers repeat the key that they refuse. */
+function withoutSecret(refusal: string, credential: string | undefined): string {
+  return credential === undefined ? refusal : refusal.replaceAll(credential, '[redacted]')
 }
 
 /** The pause that a provider asks for, in the words that the SDK reads, within our bound. */
