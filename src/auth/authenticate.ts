@@ -8,7 +8,7 @@ import type { SessionCookies } from './session/cookie.ts'
 export interface Presented {
   readonly authorization: string | null
   readonly cookie: string | null
-  /** IP address of the client; empty within this process. */
+  /** IP address of the client, an IPv6 one as its /64; empty within this process. */
   readonly address: string
   readonly requestId: string
   /** Scheme, host and port under which a browser sees the runtime; asked for only where a cookie is read. */

@@ -386,3 +386,19 @@ describe('the bootstrap token', () => {
     expect((await wb.send(workspaces, undefined, bearer(changed))).status).toBe(200)
   })
 })
+
+test('decision 10: guesses from many addresses of one IPv6 network wait in one queue, its neighbours in others', async () => {
+  const wb = await runtime('apiKey')
+  const guess = async (address: string) => {
+    const headers = { ...bearer(newToken().token), host: 'localhost' }
+    const request = new Request('http://localhost/api/v1/workspaces', { headers })
+    const answer = await wb.runtime.app.fetch(request, { peer: { encrypted: false, address } })
+    if (answer.status === 429) expect(answer.headers.get('retry-after')).toBe('1')
+    return answer.status
+  }
+  const statusesOf = async (addresses: string[]) => (await Promise.all(addresses.map(guess))).sort()
+  const same = await statusesOf(Array.from({ length: 60 }, (_, n) => `2001:db8::${n.toString(16)}`))
+  expect(new Set(same)).toEqual(new Set([401, 429]))
+  const neighbours = Array.from({ length: 60 }, (_, n) => `2001:db8:0:${n.toString(16)}::1`)
+  expect(new Set(await statusesOf(neighbours))).toEqual(new Set([401]))
+})

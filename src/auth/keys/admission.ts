@@ -1,5 +1,4 @@
 import { availableParallelism } from 'node:os'
-import { networkOf } from '../../base/network.ts'
 import { WbError } from '../../contract/errors.ts'
 
 export interface AdmissionLimits {
@@ -44,12 +43,12 @@ export class Admission {
   /**
    * Do a piece of work when its turn has come.
    *
-   * @param address  IP address of the client
+   * @param client  whose turn it takes
    * @throws rate_limited  too much of this client waits, or everywhere too much from too many of them
    */
-  async run<T>(address: string, work: () => Promise<T>): Promise<T> {
+  async run<T>(client: string, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#limits.atOnce) this.#running++
-    else await this.#turn(networkOf(address))
+    else await this.#turn(client)
     try {
       return await work()
     } finally {
@@ -94,7 +93,7 @@ export class Admission {
 }
 
 function tooMuch(): WbError {
-  return new WbError('rate_limited', 'too many credentials of this address wait to be checked', {
+  return new WbError('rate_limited', 'too many credentials wait for their turn', {
     headers: { 'retry-after': String(retryAfterSeconds) },
   })
 }

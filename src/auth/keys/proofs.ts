@@ -18,7 +18,7 @@ export interface Proven {
 /** A token that was presented, and from where. */
 export interface Claim {
   readonly token: string
-  /** IP address of the client. */
+  /** IP address of the client, an IPv6 one as its /64. */
   readonly address: string
 }
 

@@ -67,16 +67,6 @@ describe('turns', () => {
     await expect(admission.run('a', failing)).rejects.toThrow('broken')
     expect(await admission.run('b', async () => 'done')).toBe('done')
   })
-
-  test('addresses of one /64 share their turns', async () => {
-    const wb = stage({ atOnce: 1, waitingPerClientMax: 2 })
-    for (let n = 0; n < 4; n++) wb.ask(`2001:db8::${n}`, String(n))
-    wb.ask('2001:db8:0:1::1', 'neighbour')
-    await settled()
-    expect(wb.refused).toEqual(['3'])
-    await wb.drain()
-    expect(wb.began).toEqual(['0', '1', 'neighbour', '2'])
-  })
 })
 
 describe('bounds', () => {
