@@ -208,6 +208,12 @@ describe('S2.2-28 S2.5-04: scheme and host as the client wrote them', () => {
     expect(reached(true, twice)).toEqual({ encrypted: false, host: 'wb.example.com:8443' })
   })
 
+  test('a connection that has no address any more is no trusted proxy, unless all are', () => {
+    const gone = (trusted: TrustedProxies) => new Proxies(trusted).reachedBy(request(told, ''))
+    expect(gone(['10.0.0.0/8', '::/0'])).toEqual(own)
+    expect(gone(true).encrypted).toBe(true)
+  })
+
   test('each counts alone, and what is none is passed over', () => {
     expect(reached(true, { 'x-forwarded-proto': 'HTTPS' })).toEqual({ ...own, encrypted: true })
     expect(reached(true, { 'x-forwarded-host': '[2001:db8::1]:8443' })).toEqual({

@@ -4,7 +4,7 @@ import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
 import { everything } from '../../src/access/visibility.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import { systemClock } from '../../src/base/clock.ts'
-import { anyCaller, member, needs, open } from '../../src/contract/access.ts'
+import { anyCaller, changes, member, needs, open } from '../../src/contract/access.ts'
 import { type ErrorEnvelope, WbError } from '../../src/contract/errors.ts'
 import { metadata } from '../../src/contract/fields.ts'
 import { limits } from '../../src/contract/limits.ts'
@@ -14,6 +14,7 @@ import { route } from '../../src/contract/route.ts'
 import { type App, type AppParts, type AppSettings, createApp } from '../../src/http/app.ts'
 import type { Peer } from '../../src/http/incoming.ts'
 import { operationalHandlers } from '../../src/http/routes.ts'
+import { tables } from '../../src/storage/tables.ts'
 
 const Note = z.object({
   name: z.string().min(1).max(10),
@@ -72,6 +73,29 @@ const notes = {
     replies: { 204: null },
     errors: [],
   }),
+  alter: route({
+    method: 'PATCH',
+    path: '/api/v1/workspaces/:workspaceId',
+    summary: 'Change one',
+    access: needs('write').and(changes('rlacEnabled'), 'manage:access'),
+    body: {
+      kind: 'json',
+      schema: z.strictObject({ name: z.string(), rlacEnabled: z.boolean().nullable() }).partial(),
+      mode: 'strict',
+      limitBytes: limits.jsonBodyBytes,
+    },
+    replies: { 200: z.object({}) },
+    errors: [],
+  }),
+  revoke: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/api-keys/:keyId',
+    summary: 'Revoke one',
+    access: needs('manage:keys'),
+    replies: { 204: null },
+    errors: ['api_key_not_found'],
+    audit: 'api_key.revoke',
+  }),
   batch: route({
     method: 'POST',
     path: '/api/v1/notes/batch',
@@ -117,6 +141,11 @@ export const noteHandlers: NoteHandlers = {
   show: ({ params }) => ({ status: 200, body: { recordId: params.recordId } }),
   delete: () => ({ status: 204, body: undefined }),
   batch: ({ body }) => ({ status: 200, body: outcomes(body) }),
+  alter: ({ body }, caller) => {
+    caller.checkChange({ name: 'x', rlacEnabled: false }, body)
+    return { status: 200, body: {} }
+  },
+  revoke: () => ({ status: 204, body: undefined }),
   renew: ({ body }) => ({ status: 200, body }),
   page: () => ({ status: 200, body: '<p>' }),
 }
@@ -155,7 +184,7 @@ export type Init = RequestInit & { peer?: Peer }
 export interface Stage {
   readonly app: App
   readonly logged: Logged[]
-  /** What was noted for the audit trail. */
+  /** What was noted for the audit trail, or kept with what it tells of and announced. */
   readonly audited: Event[]
   send(line: string, init?: Init): Promise<Response>
   post(body: unknown, init?: RequestInit): Promise<Response>
@@ -180,9 +209,10 @@ export function stage(
   const audited: Event[] = []
   const audit: AppParts<typeof api>['audit'] = {
     note: (_actor, event) => void audited.push(event),
-    draft: () => {
-      throw new Error('no route of this surface keeps a record of its own')
-    },
+    draft: (_actor, event) => ({
+      write: { op: 'insert', table: tables.audit, row: { drafted: event } } as never,
+      announce: () => void audited.push(event),
+    }),
   }
   const app = createApp({
     api,
