@@ -114,7 +114,12 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
     audit,
     fetch: seams.fetch ?? network.fetch,
   })
-  if (settings.server) await auth.discover()
+  if (settings.server)
+    await auth.discover().catch(async error => {
+      await network.close()
+      await store.close()
+      throw error
+    })
   const hosts = openHosts({ path, threads, content })
   const fitting = new Fitting({
     store: content,
