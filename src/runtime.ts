@@ -13,7 +13,7 @@ import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
 import { packageVersion } from './base/package.ts'
-import { authSecrets } from './config/auth-secrets.ts'
+import { authSecrets, secretsAtHand } from './config/auth-secrets.ts'
 import { isOpen } from './config/checks.ts'
 import type { Environment } from './config/environment.ts'
 import { releasePolicy } from './config/release.ts'
@@ -93,7 +93,7 @@ export interface Runtime {
 export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
   const clock = seams.clock ?? systemClock
-  const secrets = authSecrets(config, environment)
+  const secrets = (settings.server ? authSecrets : secretsAtHand)(config, environment)
   const path = storePath(config, dataDir)
   const threads = settings.threads && path !== ':memory:'
   const store = await openEmbedded({ path, threads, clock })

@@ -35,18 +35,30 @@ const makeOne = 'Make one with: openssl rand -hex 32'
  *                           every such key, the message the first
  * @see specification 2.2
  */
-export function authSecrets({ auth }: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
+export function authSecrets(config: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
+  const { secrets, problems } = readSecrets(config, environment)
+  if (problems.length > 0) throw refusal(problems)
+  return secrets
+}
+
+/**
+ * The same without those that will not do: a command beside a server need not know what the server was started with.
+ */
+export function secretsAtHand(config: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
+  return readSecrets(config, environment).secrets
+}
+
+function readSecrets({ auth }: Pick<Config, 'auth'>, environment: Environment) {
   const client = usesOidc(auth) ? auth.oidc?.client : null
   const { read, problems } = reader(environment)
-  const secrets = {
+  const secrets: AuthSecrets = {
     bootstrapToken: read('auth.bootstrapTokenRef', auth.bootstrapTokenRef, bootstrapFault),
     clientSecret: read('auth.oidc.client.clientSecretRef', client?.clientSecretRef),
     sessionSecrets: sessionRefs(client?.sessionSecretRef ?? [])
       .map(([key, ref]) => read(key, ref, sessionFault))
       .filter(secret => secret !== undefined),
   }
-  if (problems.length > 0) throw refusal(problems)
-  return secrets
+  return { secrets, problems }
 }
 
 /** Each reference with its key, which has a number only in a list. */

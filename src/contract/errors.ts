@@ -237,7 +237,10 @@ export const errorRegistry = {
     hint: 'The identity provider is busy; start the sign-in again in a moment.',
   },
   token_validation_failed: { status: 401, hint: 'Sign in again; if it stays, check issuer and audience.' },
-  unauthorized: { status: 401, hint: 'Sign in with `wb login`, or send a valid API key as a bearer token.' },
+  unauthorized: {
+    status: 401,
+    hint: 'Send a valid API key, or a token of the identity provider, as a bearer token.',
+  },
   unsupported_file_type: {
     status: 415,
     hint: 'Send text, or one of the formats that the documentation lists.',

@@ -51,6 +51,19 @@ describe('security 8: the operator', () => {
     expect(named).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(namedNext)) })
   })
 
+  test('needs no secret that only the server was started with', async () => {
+    const here = closed()
+    writeFileSync(
+      here.config,
+      'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: env:ONLY_THERE }\n',
+    )
+    expect(await here.wb(['workspaces', 'create', 'demo', '--as-operator'])).toMatchObject({ status: 0 })
+    expect(await here.wb(['serve', '--port', '0'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('auth.bootstrapTokenRef: env:ONLY_THERE is not set'),
+    })
+  })
+
   test('is nobody over HTTP: a named runtime is a usage error that says why', async () => {
     const { wb, dataDir } = closed()
     expect(await wb(['kb', 'list', '--as-operator', '--url', 'http://127.0.0.1:1'])).toEqual({
