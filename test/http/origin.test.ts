@@ -202,7 +202,10 @@ describe('Origin of a change', () => {
         { ...borne, origin: 'http://localhost:8787' },
       ),
     ).toBeUndefined()
-    // Without a cookie there is no session to act with.
+    // Without a cookie, or a sign-in, there is no session to act with.
+    expect(
+      refused({ ...rules, browserLogin: false }, { ...borne, origin: 'http://localhost:8787' }),
+    ).toBeUndefined()
     expect(refused(rules, { ...post, origin: 'http://localhost:8787' })).toBeUndefined()
     expect(
       refused({ ...rules, publicOrigin: null }, { ...borne, origin: 'http://localhost:8787' }),
