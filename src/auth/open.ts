@@ -12,10 +12,11 @@ import { BootstrapVerifier } from './bootstrap.ts'
 import { ApiKeys } from './keys/keys.ts'
 import { ApiKeyVerifier } from './keys/verifier.ts'
 import { JwtVerifier } from './oidc/jwt.ts'
+import type { OidcClient } from './oidc/protocol.ts'
 import { type IdentityProvider, openProvider } from './oidc/provider.ts'
 import { SessionCookies } from './session/cookie.ts'
 import { Seal } from './session/seal.ts'
-import { type OidcClient, SignIn, type SignInParts } from './session/sign-in.ts'
+import { SignIn, type SignInParts } from './session/sign-in.ts'
 
 export interface AuthParts {
   readonly config: Config['auth']

@@ -12,8 +12,6 @@ import type {
 } from './protocol.ts'
 import { isSafe, wellKnown } from './transport.ts'
 
-export type { OidcConfig, Tokens } from './protocol.ts'
-
 /**
  * The identity provider, as the runtime speaks to it.
  *

@@ -4,14 +4,15 @@ import type { Clock } from '../../base/clock.ts'
 import { auth, type DeviceTokens, deviceTokenErrors } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
-import type { IdentityProvider, OidcConfig } from '../oidc/provider.ts'
+import type { OidcClient } from '../oidc/protocol.ts'
+import type { IdentityProvider } from '../oidc/provider.ts'
 import { checkIssued, digest, type Issued, type Renewer } from './issued.ts'
 import { SharedRenewals } from './renewals.ts'
 import type { Seal } from './seal.ts'
 import type { SignInTrail } from './trail.ts'
 
 export interface DeviceLoginParts {
-  readonly client: Pick<NonNullable<OidcConfig['client']>, 'clientId'>
+  readonly client: Pick<OidcClient, 'clientId'>
   readonly provider: Pick<IdentityProvider, 'hasDeviceEndpoint' | 'authorizeDevice' | 'exchangeDeviceCode'>
   readonly verifier: Pick<JwtVerifier, 'check'>
   readonly renewer: Renewer

@@ -4,7 +4,8 @@ import type { Clock } from '../../base/clock.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import type { Verified } from '../authenticate.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
-import type { IdentityProvider, Tokens } from '../oidc/provider.ts'
+import type { Tokens } from '../oidc/protocol.ts'
+import type { IdentityProvider } from '../oidc/provider.ts'
 
 /** Tokens of the identity provider that the API would accept, and what it found out about them. */
 export interface Issued {

@@ -6,7 +6,8 @@ import { authorizationErrors } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Verified } from '../authenticate.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
-import type { IdentityProvider, OidcConfig, Tokens } from '../oidc/provider.ts'
+import type { OidcClient, Tokens } from '../oidc/protocol.ts'
+import type { IdentityProvider } from '../oidc/provider.ts'
 import type { SessionCookies, StoredSession } from './cookie.ts'
 import { clearingLine, cookieLine, cookieValues, isSecure } from './cookie-header.ts'
 import { checkIssued } from './issued.ts'
@@ -30,7 +31,7 @@ export interface SentBack {
 }
 
 export interface BrowserLoginParts {
-  readonly client: Pick<NonNullable<OidcConfig['client']>, 'redirectPath' | 'sessionCookieName'>
+  readonly client: Pick<OidcClient, 'redirectPath' | 'sessionCookieName'>
   readonly provider: Pick<IdentityProvider, 'authorizationUrl' | 'exchangeCode'>
   readonly verifier: Pick<JwtVerifier, 'check'>
   readonly cookies: SessionCookies

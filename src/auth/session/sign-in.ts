@@ -6,6 +6,7 @@ import { auth } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import { roleOf, scopesOfRole } from '../../contract/scopes.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
+import type { OidcClient } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
 import type { SessionCookies } from './cookie.ts'
 import { DeviceLogin } from './device.ts'
@@ -15,8 +16,6 @@ import { pendingLogins } from './pending-logins.ts'
 import { BrowserSession } from './refresh.ts'
 import type { Seal } from './seal.ts'
 import { SignInTrail } from './trail.ts'
-
-export type OidcClient = NonNullable<NonNullable<Config['auth']['oidc']>['client']>
 
 /** What signing in with an identity provider takes. */
 export interface SignInParts {

@@ -1,8 +1,8 @@
 import { createHash, randomBytes } from 'node:crypto'
 import { createServer } from 'node:net'
 import { describe, expect, test } from 'vitest'
-import type { OidcClient } from '../../../src/auth/oidc/protocol.ts'
-import type { IdentityProvider, Tokens } from '../../../src/auth/oidc/provider.ts'
+import type { OidcClient, Tokens } from '../../../src/auth/oidc/protocol.ts'
+import type { IdentityProvider } from '../../../src/auth/oidc/provider.ts'
 import {
   audience,
   clients,
