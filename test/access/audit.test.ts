@@ -3,6 +3,7 @@ import { describe, expect, onTestFinished, test } from 'vitest'
 import { type Actor, AuditTrail, type Event, rehearse } from '../../src/access/audit.ts'
 import { AuditRecords } from '../../src/access/audit-records.ts'
 import { AuditRetention } from '../../src/access/audit-retention.ts'
+import { Follower } from '../../src/access/follower.ts'
 import { anonymousIn, verifiedAs } from '../../src/access/subject.ts'
 import type { Log } from '../../src/base/log.ts'
 import { type AuditRecord, auditActions } from '../../src/contract/audit-record.ts'
@@ -572,6 +573,37 @@ describe('following', () => {
       await new Promise(setImmediate)
       expect([asked, await events.next()]).toEqual([0, { done: true, value: undefined }])
     }
+  })
+
+  test('calls off each wait that it began, however that ended', async () => {
+    let waiting = 0
+    let wake = () => {}
+    const pages = [[], [{ row: 'a', version: 1, ordinal: 1 }], new Error('no disk'), []]
+    const follower = new Follower<string>({
+      from: 0,
+      async read() {
+        const page = pages.shift()!
+        if (page instanceof Error) throw page
+        return page
+      },
+      select: () => true,
+      toEvent: id => ({ id, event: 'row', data: {} }),
+      wait(run) {
+        waiting++
+        wake = run
+        return () => waiting--
+      },
+    })
+    const first = follower.next()
+    await new Promise(setImmediate)
+    expect(waiting).toBe(1)
+    wake()
+    expect([(await first).value, waiting]).toEqual([{ id: 'a', event: 'row', data: {} }, 0])
+    await expect(follower.next()).rejects.toThrow('no disk')
+    expect(waiting).toBe(0)
+    const last = follower.next()
+    await follower.return()
+    expect([(await last).done, waiting]).toEqual([true, 0])
   })
 
   test('reads on only when it is asked, a slice at a time', async () => {
