@@ -4,7 +4,6 @@ import type { Log } from '../base/log.ts'
 import type { AuthSecrets } from '../config/auth-secrets.ts'
 import type { Config } from '../config/schema.ts'
 import { auth } from '../contract/auth.ts'
-import { WbError } from '../contract/errors.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type Authenticate, authenticator, type Verifier } from './authenticate.ts'
@@ -47,9 +46,7 @@ const redirectKey = 'auth.oidc.client.redirectPath'
 const sessionKey = 'auth.oidc.client.sessionSecretRef'
 const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices end with this process`
 
-/**
- * @throws validation_error  where browsers shall come back to is no place
- */
+/** Build what the configuration asks for; nothing is asked of the identity provider yet. */
 export function openAuth(parts: AuthParts): Auth {
   const { config, secrets, audit } = parts
   const { mode } = config
@@ -88,12 +85,9 @@ function warn({ secrets, log }: AuthParts, { redirectPath }: OidcClient): void {
     )
 }
 
-/** The path that a browser asks for when it comes back; undefined for what is no place. */
-function placeOf(redirectPath: string): string | undefined {
-  const anywhere = 'http://localhost'
-  if (!URL.canParse(redirectPath, anywhere)) return undefined
-  const { protocol, pathname } = new URL(redirectPath, anywhere)
-  return /^https?:$/.test(protocol) ? pathname : undefined
+/** The path that a browser asks for when it comes back. */
+function placeOf(redirectPath: string): string {
+  return new URL(redirectPath, 'http://localhost').pathname
 }
 
 interface Oidc {
@@ -109,8 +103,6 @@ function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): Oid
   const verifier = new JwtVerifier({ oidc, provider, fetch, clock, log })
   const { client } = oidc
   if (!client) return { provider, verifier, signIn: undefined }
-  if (placeOf(client.redirectPath) === undefined)
-    throw new WbError('validation_error', `${redirectKey}: must be a path or an http(s) URL`)
   const seal = new Seal(secrets.sessionSecrets)
   const cookies = new SessionCookies({ seal, name: client.sessionCookieName })
   return { provider, verifier, signIn: { client, provider, verifier, cookies, seal, audit, clock } }

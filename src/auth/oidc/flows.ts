@@ -20,8 +20,6 @@ import type {
   Tokens,
 } from './protocol.ts'
 
-/** How long a device waits between two polls when the provider does not say. @see RFC 8628 section 3.2 */
-const pollSeconds = 5
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
 /** The OAuth flows of one client. Each throws `NoAnswer` when the provider is out of order. */
@@ -62,12 +60,7 @@ export class Flows {
 
   authorizeDevice(): Promise<DeviceAuthorization | Refused> {
     const parameters = { scope: this.#scope, ...this.#resource }
-    return orRefused(
-      initiateDeviceAuthorization(this.found.configuration, parameters).then(envelope => ({
-        interval: pollSeconds,
-        ...envelope,
-      })),
-    )
+    return orRefused(initiateDeviceAuthorization(this.found.configuration, parameters))
   }
 
   exchangeDeviceCode(deviceCode: string): Promise<Tokens | Refused> {

@@ -277,7 +277,6 @@ describe('device', () => {
       verification_uri: `${idp.issuer}/device`,
       verification_uri_complete: expect.stringContaining(`${idp.issuer}/device?user_code=`),
       expires_in: 600,
-      interval: 5,
     })
     const asked = idp.asked.find(({ path }) => path === '/device/auth')!
     expect(Object.fromEntries(asked.form)).toEqual({
