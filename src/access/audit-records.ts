@@ -1,13 +1,13 @@
 import type { Clock } from '../base/clock.ts'
 import type { AuditQuery } from '../contract/audit.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
-import { WbError } from '../contract/errors.ts'
 import type { ServerEvent } from '../contract/route.ts'
 import type { Page, Pager, Stretch } from '../storage/cursor.ts'
 import type { ListQuery, RowStore, Value } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { AuditTrail } from './audit.ts'
 import { Follower } from './follower.ts'
+import { requireWorkspace } from './workspace.ts'
 
 /** How soon what other processes wrote is seen. */
 const pollMs = 500
@@ -25,7 +25,7 @@ export class AuditRecords {
    * @throws invalid_cursor  the cursor is of another workspace, or of another query
    */
   async list(workspaceId: string | null, query: AuditQuery): Promise<Page<AuditRecord>> {
-    await this.requireWorkspace(workspaceId)
+    if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
     await this.parts.trail.flushed()
     return this.parts.pager.page(tables.audit, newestFirst(workspaceId, query), query)
   }
@@ -44,7 +44,7 @@ export class AuditRecords {
     { action }: Pick<AuditQuery, 'action'>,
     after: string | null,
   ): Promise<AsyncIterable<ServerEvent>> {
-    await this.requireWorkspace(workspaceId)
+    if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
     await this.parts.trail.flushed()
     const { clock, trail } = this.parts
     return new Follower<AuditRecord>({
@@ -78,11 +78,6 @@ export class AuditRecords {
     const stored = await this.parts.rows.get(tables.audit, [auditId])
     const isAmongThem = stored && (workspaceId === null || stored.row.workspaceId === workspaceId)
     return isAmongThem ? stored.ordinal : 0
-  }
-
-  private async requireWorkspace(workspaceId: string | null): Promise<void> {
-    if (workspaceId === null || (await this.parts.rows.get(tables.workspaces, [workspaceId]))) return
-    throw new WbError('workspace_not_found', `workspace '${workspaceId}' not found`)
   }
 }
 

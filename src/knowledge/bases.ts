@@ -1,3 +1,4 @@
+import { workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
@@ -20,7 +21,6 @@ import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
 import { builtInProvider } from '../workspaces/seeds.ts'
 import type { Services } from '../workspaces/services.ts'
-import { workspaceNotFound } from '../workspaces/workspaces.ts'
 import { collectionGone } from './guards.ts'
 
 /** A knowledge base with all that work on its content needs. */

@@ -1,3 +1,4 @@
+import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
@@ -12,7 +13,6 @@ import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { Column, RowStore, Table, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import { workspaceNotFound } from './workspaces.ts'
 
 /** What the runtime writes on a service of any kind. */
 export interface Stamps {
@@ -75,7 +75,7 @@ export class Services<Row extends Stamps, Create = never> {
 
   /** @throws workspace_not_found */
   async list(workspaceId: string, query: PageQuery): Promise<Page<Row>> {
-    await this.requireWorkspace(workspaceId)
+    await requireWorkspace(this.parts.rows, workspaceId)
     return this.parts.pager.page(this.kind.table, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
@@ -99,7 +99,7 @@ export class Services<Row extends Stamps, Create = never> {
   async get(workspaceId: string, id: string): Promise<Row> {
     const stored = await this.parts.rows.get(this.kind.table, [workspaceId, id])
     if (stored) return stored.row
-    await this.requireWorkspace(workspaceId)
+    await requireWorkspace(this.parts.rows, workspaceId)
     throw this.notFound(id)
   }
 
@@ -159,9 +159,5 @@ export class Services<Row extends Stamps, Create = never> {
       index: this.kind.boundBy,
       prefix: [workspaceId, id],
     }
-  }
-
-  private async requireWorkspace(workspaceId: string): Promise<void> {
-    if (!(await this.parts.rows.get(tables.workspaces, [workspaceId]))) throw workspaceNotFound(workspaceId)
   }
 }

@@ -1,6 +1,7 @@
 import { rehearse } from '../access/audit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Subject } from '../access/subject.ts'
+import { workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -193,10 +194,6 @@ export class Workspaces {
     if (other)
       throw new WbError('workspace_database_conflict', 'another workspace is bound to this url and keyspace')
   }
-}
-
-export function workspaceNotFound(workspaceId: string): WbError {
-  return new WbError('workspace_not_found', `workspace '${workspaceId}' not found`)
 }
 
 function nameOrIdTaken(outcome: Outcome & { ok: false }, workspace: Workspace): WbError {

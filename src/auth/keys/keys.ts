@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts'
+import { requireWorkspace, workspaceNotFound } from '../../access/workspace.ts'
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { AuditDetails } from '../../contract/audit-record.ts'
@@ -50,7 +51,7 @@ export class ApiKeys {
    * @throws invalid_cursor       the cursor is not of this list
    */
   async list(workspaceId: string, query: PageQuery): Promise<Page<ApiKey>> {
-    await this.#requireWorkspace(workspaceId)
+    await requireWorkspace(this.parts.rows, workspaceId)
     const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
     const { items, nextCursor } = await this.parts.pager.page(tables.apiKeys, byWorkspace, query)
     return { items: items.map(shown), nextCursor }
@@ -173,12 +174,8 @@ export class ApiKeys {
   }
 
   async #missing({ workspaceId, keyId }: KeyPath): Promise<WbError> {
-    await this.#requireWorkspace(workspaceId)
+    await requireWorkspace(this.parts.rows, workspaceId)
     return keyNotFound(keyId)
-  }
-
-  async #requireWorkspace(workspaceId: string): Promise<void> {
-    if (!(await this.parts.rows.get(tables.workspaces, [workspaceId]))) throw workspaceNotFound(workspaceId)
   }
 }
 
@@ -195,10 +192,6 @@ function inserted(row: ApiKeyRow): Write {
 /** What the audit trail says of a new key. */
 function told({ keyId, label, scopes, principalId }: ApiKeyRow): AuditDetails {
   return { keyId, label, scopes: scopes?.join(), ...(principalId && { principalId }) }
-}
-
-function workspaceNotFound(workspaceId: string): WbError {
-  return new WbError('workspace_not_found', `workspace '${workspaceId}' not found`)
 }
 
 function keyNotFound(keyId: string): WbError {

@@ -1,0 +1,13 @@
+import { WbError } from '../contract/errors.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+
+/** @throws workspace_not_found  there is none of this id */
+export async function requireWorkspace(rows: RowStore, workspaceId: string): Promise<void> {
+  if (!(await rows.get(tables.workspaces, [workspaceId]))) throw workspaceNotFound(workspaceId)
+}
+
+/** What is said of a workspace that a path names and that is not there, or is no more. */
+export function workspaceNotFound(workspaceId: string): WbError {
+  return new WbError('workspace_not_found', `workspace '${workspaceId}' not found`)
+}
