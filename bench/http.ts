@@ -6,7 +6,7 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { throughput } from './load.ts'
-import { call, remove, startServer } from './server.ts'
+import { call, remove, startServer, unlimited } from './server.ts'
 import { median, table } from './statistics.ts'
 
 const rounds = 9
@@ -28,7 +28,7 @@ async function startBare(): Promise<{ url: string; process: ChildProcess }> {
 }
 
 const bare = await startBare()
-const server = await startServer()
+const server = await startServer(undefined, { config: unlimited })
 try {
   await call(server, 'POST', '/api/v1/workspaces', { name: 'bench' })
   const targets = {

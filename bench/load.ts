@@ -3,7 +3,7 @@ import { Agent, request } from 'undici'
 /** Requests per second of one path over some seconds, by a fixed number of connections. */
 export async function throughput(
   url: string,
-  options: { seconds: number; connections: number },
+  options: { seconds: number; connections: number; headers?: Record<string, string> },
 ): Promise<number> {
   const dispatcher = new Agent({ connections: options.connections, pipelining: 1 })
   const end = performance.now() + options.seconds * 1_000
@@ -12,7 +12,7 @@ export async function throughput(
   await Promise.all(
     Array.from({ length: options.connections }, async () => {
       while (performance.now() < end) {
-        const { statusCode, body } = await request(url, { dispatcher })
+        const { statusCode, body } = await request(url, { dispatcher, headers: options.headers })
         await body.dump()
         if (statusCode !== 200) throw new Error(`${url}: ${statusCode}`)
         answered++

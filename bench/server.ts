@@ -1,6 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { createInterface } from 'node:readline'
@@ -30,9 +30,24 @@ export function wb(dataDir: string, ...args: string[]) {
   return { command: process.execPath, args: [bin, ...args], env: environment }
 }
 
-export async function startServer(dataDir = temporaryFolder()): Promise<Server> {
-  const { command, args, env } = wb(dataDir, 'serve', '--port', '0', '--json', '--data-dir', dataDir)
-  const child = spawn(command, args, { env, stdio: ['ignore', 'pipe', 'inherit'] })
+/** More requests than any of these programs makes in a minute: what is measured is not the limit of them. */
+export const unlimited = { runtime: { rateLimit: { capacity: 1_000_000 } } }
+
+/** How a server differs from one without a configuration. */
+export interface Setting {
+  /** What `workbase.yaml` would hold, without its version. */
+  readonly config?: object
+  readonly env?: Readonly<Record<string, string>>
+}
+
+export async function startServer(dataDir = temporaryFolder(), setting: Setting = {}): Promise<Server> {
+  const named = setting.config ? ['--config', written(dataDir, setting.config)] : []
+  const line = ['serve', '--port', '0', '--json', '--data-dir', dataDir, ...named]
+  const { command, args, env } = wb(dataDir, ...line)
+  const child = spawn(command, args, {
+    env: { ...env, ...setting.env },
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
   const { url, pid } = await readyLine(child)
   return {
     url,
@@ -44,6 +59,13 @@ export async function startServer(dataDir = temporaryFolder()): Promise<Server> 
       await ended
     },
   }
+}
+
+/** A configuration file that only who is given its name finds. */
+function written(dataDir: string, config: object): string {
+  const path = join(dataDir, 'bench.yaml')
+  writeFileSync(path, JSON.stringify({ version: 1, ...config }))
+  return path
 }
 
 async function readyLine(child: ChildProcess): Promise<{ url: string; pid: number }> {
@@ -58,16 +80,16 @@ async function readyLine(child: ChildProcess): Promise<{ url: string; pid: numbe
   throw new Error('the server ended before it was ready')
 }
 
-/** One JSON call; throws the envelope's words on a failure. */
+/** One JSON call; throws the envelope's words on a failure. A server may come with the headers that it asks for. */
 export async function call<T>(
-  server: { url: string },
+  server: { url: string; headers?: Readonly<Record<string, string>> },
   method: string,
   path: string,
   body?: unknown,
 ): Promise<T> {
   const response = await fetch(new URL(path, server.url), {
     method,
-    headers: body === undefined ? {} : { 'content-type': 'application/json' },
+    headers: { ...server.headers, ...(body !== undefined && { 'content-type': 'application/json' }) },
     body: body === undefined ? undefined : JSON.stringify(body),
   })
   const text = await response.text()

@@ -1,0 +1,310 @@
+/**
+ * What it costs to know who asks, and what a guesser costs those who are known.
+ *
+ * npm run bench:auth -- [--quick] [check | jwt | http | guess | tell]…
+ */
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { exportJWK, generateKeyPair, SignJWT } from 'jose'
+import type { Presented, Verifier } from '../src/auth/authenticate.ts'
+import { digestOf, newToken } from '../src/auth/keys/token.ts'
+import { ApiKeyVerifier } from '../src/auth/keys/verifier.ts'
+import { JwtVerifier } from '../src/auth/oidc/jwt.ts'
+import { systemClock, timestamp } from '../src/base/clock.ts'
+import { createLog } from '../src/base/log.ts'
+import { openEmbedded } from '../src/storage/open.ts'
+import { tables } from '../src/storage/tables.ts'
+import { throughput } from './load.ts'
+import type { Pace, Paced } from './pace.ts'
+import { call, remove, type Server, type Setting, startServer, temporaryFolder, unlimited } from './server.ts'
+import { median, quantile, table } from './statistics.ts'
+import { prefixOf, wrongToken } from './tokens.ts'
+
+const words = process.argv.slice(2)
+const quick = words.includes('--quick')
+const chosen = words.filter(word => !word.startsWith('-'))
+const log = createLog({ level: 'warn', stream: process.stderr })
+const presented: Presented = {
+  authorization: null,
+  cookie: null,
+  address: '127.0.0.1',
+  requestId: 'bench',
+  siteOrigin: () => 'http://localhost',
+}
+
+/** CPU and wall time of one verification, in milliseconds, over many in a row. */
+async function costOf(
+  verifier: Verifier,
+  tokens: readonly string[],
+  times: number,
+): Promise<[number, number]> {
+  const verify = async (at: number) => {
+    if (!(await verifier.verify(tokens[at % tokens.length]!, presented))) throw new Error('not its token')
+  }
+  const [cpu, wall] = [process.cpuUsage(), performance.now()]
+  for (let at = 0; at < times; at++) await verify(at)
+  const { user, system } = process.cpuUsage(cpu)
+  return [(user + system) / 1_000 / times, (performance.now() - wall) / times]
+}
+
+function costRow(name: string, [cpuMs, wallMs]: [number, number], goal: string): string[] {
+  return [name, cpuMs.toFixed(4), wallMs.toFixed(4), goal]
+}
+
+/** A key that this process has seen once, over a store on the disk. */
+async function checkCost(): Promise<void> {
+  const folder = temporaryFolder()
+  const store = await openEmbedded({ path: join(folder, 'workbase.db') })
+  const verifier = new ApiKeyVerifier({ rows: store.rows, clock: systemClock, log })
+  const { token, prefix } = newToken()
+  const now = timestamp(systemClock)
+  const workspaceId = crypto.randomUUID()
+  const key = { workspaceId, keyId: crypto.randomUUID(), prefix, label: 'bench', principalId: null }
+  const never = { lastUsedAt: null, revokedAt: null, expiresAt: null }
+  const row = { ...key, ...never, scopes: ['read' as const], digest: await digestOf(token), createdAt: now }
+  await store.rows.atomic([
+    {
+      op: 'insert',
+      table: tables.workspaces,
+      row: { workspaceId, name: 'bench', createdAt: now, updatedAt: now } as never,
+    },
+    { op: 'insert', table: tables.apiKeys, row },
+  ])
+  const cold = await costOf(verifier, [token], 1)
+  const times = quick ? 5_000 : 50_000
+  await costOf(verifier, [token], times)
+  const warm = await costOf(verifier, [token], times)
+  await verifier.close()
+  await store.close()
+  remove(folder)
+  const rows = [
+    costRow('API key, seen before', warm, 'CPU at most 0.1'),
+    costRow('API key, the first time', cold, ''),
+  ]
+  console.log(table(['one check', 'CPU ms', 'wall ms', 'goal'], rows))
+}
+
+/** Tokens under keys that are loaded: each for the first time, and one again and again. */
+async function jwtCost(): Promise<void> {
+  const issuer = 'https://id.example'
+  const { privateKey, publicKey } = await generateKeyPair('ES256')
+  const jwk = { ...(await exportJWK(publicKey)), kid: 'bench', alg: 'ES256', use: 'sig' }
+  const oidc = {
+    issuer,
+    audience: 'bench',
+    jwksUri: `${issuer}/keys`,
+    clockToleranceSeconds: 30,
+    claims: { subject: 'sub', label: 'email', workspaceScopes: 'wb_workspace_scopes' },
+    roleMapping: null,
+    client: null,
+  }
+  const keySetUrl = async () => new URL(oidc.jwksUri)
+  const fetch = async () => Response.json({ keys: [jwk] })
+  const verifier = new JwtVerifier({ oidc, provider: { keySetUrl }, fetch, clock: systemClock, log })
+  const sign = (n: number) =>
+    new SignJWT({ email: 'someone@example.com', wb_workspace_scopes: null, jti: String(n) })
+      .setProtectedHeader({ alg: 'ES256', kid: 'bench', typ: 'at+jwt' })
+      .setIssuer(issuer)
+      .setAudience('bench')
+      .setSubject('someone')
+      .setIssuedAt()
+      .setExpirationTime('1h')
+      .sign(privateKey)
+  const count = quick ? 500 : 4_000
+  const tokens = await Promise.all(Array.from({ length: 2 * count }, (_, n) => sign(n)))
+  await costOf(verifier, tokens.slice(count), count)
+  const fresh = await costOf(verifier, tokens.slice(0, count), count)
+  const again = await costOf(verifier, tokens.slice(0, 1), 10 * count)
+  const rows = [
+    costRow('JWT (ES256), keys loaded', fresh, 'at most 0.3'),
+    costRow('JWT (ES256), seen before', again, ''),
+  ]
+  console.log(table(['one check', 'CPU ms', 'wall ms', 'goal'], rows))
+}
+
+/** Servers that were not stopped yet. */
+const running = new Set<Server>()
+
+async function started(setting: Setting): Promise<Server> {
+  const server = await startServer(undefined, setting)
+  running.add(server)
+  return server
+}
+
+async function stopAll(): Promise<void> {
+  for (const server of running) {
+    await server.stop()
+    remove(server.dataDir)
+  }
+  running.clear()
+}
+
+/** A server with keys. */
+interface Guarded {
+  /** One workspace of it. */
+  readonly url: string
+  readonly tokens: readonly string[]
+}
+
+async function guarded(keys: number, env: Record<string, string> = {}): Promise<Guarded> {
+  const boot = wrongToken()
+  const auth = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BENCH_BOOT' }
+  const config = { ...unlimited, auth }
+  const server = await started({ config, env: { BENCH_BOOT: boot, ...env } })
+  const operator = { url: server.url, headers: { authorization: `Bearer ${boot}` } }
+  const url = await workspaceOf(operator)
+  const tokens: string[] = []
+  for (let n = 0; n < keys; n++) {
+    const made = await call<{ plaintext: string }>(operator, 'POST', `${new URL(url).pathname}/api-keys`, {
+      label: `key ${n}`,
+    })
+    tokens.push(made.plaintext)
+  }
+  return { url, tokens }
+}
+
+async function workspaceOf(server: { url: string; headers?: Record<string, string> }): Promise<string> {
+  const path = '/api/v1/workspaces'
+  const { workspaceId } = await call<{ workspaceId: string }>(server, 'POST', path, { name: 'bench' })
+  return `${server.url}${path}/${workspaceId}`
+}
+
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+/** One workspace by three servers in turn: without auth, with a key, with a key and a scrypt for each request. */
+async function requestRates(): Promise<void> {
+  const open = await started({ config: unlimited })
+  const known = await guarded(1)
+  const dear = await guarded(1, { NODE_OPTIONS: `--import ${join(import.meta.dirname, 'scrypt-each.mjs')}` })
+  const targets: Record<string, [url: string, headers?: Record<string, string>]> = {
+    'auth.mode disabled': [await workspaceOf(open)],
+    'with a key': [known.url, bearer(known.tokens[0]!)],
+    'with a key, scrypt each time': [dear.url, bearer(dear.tokens[0]!)],
+  }
+  const load = { seconds: quick ? 0.5 : 2, connections: 20 }
+  const rates = new Map<string, number[]>(Object.keys(targets).map(name => [name, []]))
+  for (let round = -1; round < (quick ? 3 : 9); round++)
+    for (const [name, [url, headers]] of Object.entries(targets)) {
+      const rate = await throughput(url, { ...load, ...(headers && { headers }) })
+      if (round >= 0) rates.get(name)!.push(rate)
+    }
+  const [none, key, scrypt] = [...rates.values()] as [number[], number[], number[]]
+  const ratio = (over: number[], under: number[]) => median(over.map((rate, at) => rate / under[at]!))
+  const goals = [
+    '',
+    `${(ratio(key, none) * 100).toFixed(0)} % of disabled (at least 70 %)`,
+    `a key is ${ratio(key, scrypt).toFixed(0)} times as fast (at least 20)`,
+  ]
+  const rows = [...rates].map(([name, sample], at) => [name, median(sample).toFixed(0), goals[at]!])
+  console.log(table(['GET one workspace', 'requests/s', 'ratio'], rows))
+}
+
+/** Requests from a process of their own. */
+async function paced(pace: Pace): Promise<Paced> {
+  const file = join(import.meta.dirname, 'pace.ts')
+  const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(pace)], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  let text = ''
+  child.stdout.setEncoding('utf8').on('data', part => {
+    text += part
+  })
+  const [status] = (await once(child, 'close')) as [number]
+  if (status !== 0) throw new Error(`a load ended with ${status}`)
+  return JSON.parse(text) as Paced
+}
+
+function p99({ ms, statuses }: Paced): number {
+  if (Object.keys(statuses).join() !== '200') throw new Error(`a known key met ${JSON.stringify(statuses)}`)
+  return quantile(ms, 0.99)
+}
+
+/** How long a token that the server has not seen waits until it is let in. */
+async function firstTimes(url: string, tokens: readonly string[], everyMs: number): Promise<number[]> {
+  const waits: number[] = []
+  for (const token of tokens) {
+    await new Promise(resolve => setTimeout(resolve, everyMs))
+    const began = performance.now()
+    const answer = await fetch(url, { headers: bearer(token) })
+    const text = await answer.text()
+    if (answer.status !== 200) throw new Error(`a right token was answered with ${answer.status}: ${text}`)
+    waits.push(performance.now() - began)
+  }
+  return waits
+}
+
+/** Those who are known, and those who come with the right token for the first time, while somebody else guesses. */
+async function underGuesses(): Promise<void> {
+  const seconds = quick ? 4 : 20
+  const rounds = quick ? 1 : 3
+  const colds = 3
+  const { url, tokens } = await guarded(1 + rounds * colds)
+  const [known, ...unseen] = tokens as [string, ...string[]]
+  const good: Pace = { url, perSecond: 100, seconds, from: '127.0.0.1', token: known }
+  const guess = { url, perSecond: 200, from: '127.0.0.2', token: { prefix: prefixOf(known) } }
+  await paced({ ...good, seconds: 1 })
+  const [quiet, loud, waits, guesses]: [number[], number[], number[], Paced[]] = [[], [], [], []]
+  for (let round = 0; round < rounds; round++) {
+    quiet.push(p99(await paced(good)))
+    // The guesser begins before the others and ends after them.
+    const guessing = paced({ ...guess, seconds: seconds + 4 })
+    await new Promise(resolve => setTimeout(resolve, 2_000))
+    const cold = unseen.slice(round * colds, (round + 1) * colds)
+    const everyMs = (seconds * 1_000) / (colds + 1)
+    const [under, first, guessed] = await Promise.all([paced(good), firstTimes(url, cold, everyMs), guessing])
+    loud.push(p99(under))
+    waits.push(...first)
+    guesses.push(guessed)
+  }
+  const ratio = median(loud.map((ms, at) => ms / quiet[at]!))
+  const answered = guesses.map(
+    ({ perSecond, statuses }) => `${perSecond.toFixed(0)}/s ${JSON.stringify(statuses)}`,
+  )
+  const rows = [
+    ['p99 of a known key, quiet, ms', median(quiet).toFixed(2), ''],
+    ['p99 of a known key, under guesses, ms', median(loud).toFixed(2), ''],
+    ['the second of the first', ratio.toFixed(2), 'at most 3'],
+    ['longest wait of an unseen right token, ms', Math.max(...waits).toFixed(0), 'at most 2000'],
+    ['guesses, by status', answered.join('; '), '200/s'],
+  ]
+  console.log(table(['200 wrong secrets a second from elsewhere', 'figure', 'goal'], rows))
+}
+
+/** Whether the time of a refusal tells that a prefix exists. */
+async function tellingTimes(): Promise<void> {
+  const { url, tokens } = await guarded(1)
+  const prefix = prefixOf(tokens[0]!)
+  const each = quick ? 60 : 2_000
+  const times: Record<'unknown' | 'wrong', number[]> = { unknown: [], wrong: [] }
+  const kinds = ['unknown', 'wrong'] as const
+  for (let at = -10; at < each; at++)
+    // Which of the two comes first changes, so that neither always follows the other.
+    for (const kind of at % 2 === 0 ? kinds : kinds.toReversed()) {
+      const token = wrongToken(kind === 'wrong' ? prefix : undefined)
+      const began = performance.now()
+      const answer = await fetch(url, { headers: bearer(token) })
+      await answer.text()
+      if (answer.status !== 401) throw new Error(`a wrong token was answered with ${answer.status}`)
+      if (at >= 0) times[kind].push(performance.now() - began)
+    }
+  const [unknown, wrong] = [median(times.unknown), median(times.wrong)]
+  const apart = (Math.abs(unknown - wrong) / Math.min(unknown, wrong)) * 100
+  const rows = [
+    ['unknown prefix, median ms', unknown.toFixed(2), ''],
+    ['wrong secret, median ms', wrong.toFixed(2), ''],
+    ['apart', `${apart.toFixed(2)} %`, 'under 5 %'],
+  ]
+  console.log(table([`${each} refusals of each kind, in turn`, 'figure', 'goal'], rows))
+}
+
+const parts = { check: checkCost, jwt: jwtCost, http: requestRates, guess: underGuesses, tell: tellingTimes }
+for (const [name, run] of Object.entries(parts)) {
+  if (chosen.length > 0 && !chosen.includes(name)) continue
+  try {
+    await run()
+  } finally {
+    await stopAll()
+  }
+  console.log()
+}

@@ -1,0 +1,11 @@
+/** Preloaded into a server: each request costs one scrypt more, as if no token were ever remembered. */
+import { randomBytes, scrypt } from 'node:crypto'
+import { Server } from 'node:http'
+
+const salt = randomBytes(16)
+const { emit } = Server.prototype
+Server.prototype.emit = function (event, ...rest) {
+  if (event !== 'request') return emit.call(this, event, ...rest)
+  scrypt('a token', salt, 32, () => emit.call(this, event, ...rest))
+  return true
+}
