@@ -1,7 +1,8 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { AuditTrail } from '../access/audit.ts'
 import { type AuthContext, type Subject, verifiedAs } from '../access/subject.ts'
 import type { Presented, Verified, Verifier } from './authenticate.ts'
+import { sha256 } from './hash.ts'
 
 const subject: Subject = {
   id: 'bootstrap',
@@ -20,19 +21,15 @@ export class BootstrapVerifier implements Verifier {
   readonly #auth: AuthContext
 
   constructor(readonly parts: { token: string; mode: 'apiKey' | 'oidc' | 'any'; audit: AuditTrail }) {
-    this.#digest = digestOf(parts.token)
+    this.#digest = sha256(parts.token)
     this.#auth = verifiedAs(parts.mode, subject)
   }
 
   verify(token: string, { requestId }: Presented): Promise<Verified> | undefined {
-    if (!timingSafeEqual(digestOf(token), this.#digest)) return undefined
+    // Digests are of one length, so that the comparison tells nothing of the token's.
+    if (!timingSafeEqual(sha256(token), this.#digest)) return undefined
     const details = { scheme: 'bootstrap' }
     this.parts.audit.note({ auth: this.#auth, requestId }, { action: 'auth.bootstrap_use', details })
     return Promise.resolve({ subject, expiresAtSeconds: null })
   }
-}
-
-/** Digests are of one length, so that a comparison tells nothing of the token's. */
-function digestOf(token: string): Buffer {
-  return createHash('sha256').update(token).digest()
 }

@@ -1,12 +1,10 @@
-import { createHmac } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
-import { randomHex } from '../../base/id.ts'
+import { keyedHash } from '../hash.ts'
 import { Admission } from './admission.ts'
 import { isDigestOf } from './token.ts'
 
 const provenMax = 10_000
 const refusedMax = 10_000
-const keyBytes = 32
 
 /** Whose token it was, and by which digest. */
 export interface Proven {
@@ -29,7 +27,7 @@ export interface Claim {
  * @see security decision 10
  */
 export class Proofs {
-  readonly #key = randomHex(keyBytes)
+  readonly #hash = keyedHash()
   readonly #admission: Admission
   readonly #proven = new LRUCache<string, Proven>({ max: provenMax })
   /** The digest that a token is not of: a changed row is a new question. */
@@ -77,9 +75,5 @@ export class Proofs {
     if (isRight) this.#proven.set(hash, row)
     else this.#refused.set(hash, row.digest)
     return isRight
-  }
-
-  #hash(token: string): string {
-    return createHmac('sha256', this.#key).update(token).digest('base64')
   }
 }

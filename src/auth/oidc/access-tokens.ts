@@ -1,11 +1,10 @@
-import { createHmac } from 'node:crypto'
 import { errors, type JWTVerifyGetKey, type JWTVerifyOptions, type JWTVerifyResult, jwtVerify } from 'jose'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
-import { randomHex } from '../../base/id.ts'
 import type { Log } from '../../base/log.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Verified } from '../authenticate.ts'
+import { keyedHash } from '../hash.ts'
 import type { Ask } from './ask.ts'
 import { subjectOf } from './claims.ts'
 import { KeySet, type Keys } from './key-set.ts'
@@ -34,8 +33,7 @@ export class AccessTokens {
   readonly #keys: KeySet
   readonly #options: JWTVerifyOptions
   readonly #proven = new LRUCache<string, Proven>({ max: provenMax, maxSize: provenCharsMax })
-  /** So that nobody who reads the memory of what is proven finds a token by its hash. */
-  readonly #secret = randomHex(32)
+  readonly #hash = keyedHash()
 
   constructor(
     private readonly parts: {
@@ -61,7 +59,7 @@ export class AccessTokens {
    * @throws identity_provider_unavailable  the keys cannot be had
    */
   async verify(token: string): Promise<Verified> {
-    const id = createHmac('sha256', this.#secret).update(token).digest('base64')
+    const id = this.#hash(token)
     const known = this.#proven.get(id)
     if (known) {
       const { generation } = await this.#keys.holding(known.keyId)

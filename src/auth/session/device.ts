@@ -3,10 +3,11 @@ import type { Subject } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
 import { auth, type DeviceTokens, deviceTokenErrors } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
+import { fingerprint } from '../hash.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
 import type { OidcClient } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
-import { checkIssued, digest, type Issued, type Renewer } from './issued.ts'
+import { checkIssued, type Issued, type Renewer } from './issued.ts'
 import { SharedRenewals } from './renewals.ts'
 import type { Seal } from './seal.ts'
 import type { SignInTrail } from './trail.ts'
@@ -52,7 +53,7 @@ export class DeviceLogin {
   constructor(private readonly parts: DeviceLoginParts) {
     this.#renewals = new SharedRenewals({
       clock: parts.clock,
-      keyOf: ({ reply }) => digest(reply.refresh_token!),
+      keyOf: ({ reply }) => fingerprint(reply.refresh_token!),
       lifetimeSeconds: ({ reply }) => reply.expires_in,
     })
   }
@@ -109,7 +110,7 @@ export class DeviceLogin {
     const { reply, subject } = await trail.watch(caller, { action, subjectId: held?.subject }, async () => {
       await this.#checkSupport()
       if (!held) throw new WbError('invalid_grant', 'the refresh token was not handed out by this runtime')
-      return this.#renewals.once(digest(sealed), async () =>
+      return this.#renewals.once(fingerprint(sealed), async () =>
         this.#handOut(await renewer.renew(held.refreshToken, held.subject), held.refreshToken),
       )
     })

@@ -1,8 +1,8 @@
-import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import type { Verified } from '../authenticate.ts'
+import { fingerprint } from '../hash.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
 import type { Tokens } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
@@ -59,7 +59,7 @@ export class Renewer {
    * @throws identity_provider_unavailable  the provider or its keys cannot be had
    */
   async renew(refreshToken: string, subject: string): Promise<Issued> {
-    const key = digest(refreshToken)
+    const key = fingerprint(refreshToken)
     const tokens = this.#unproven.get(key) ?? (await this.parts.provider.refresh(refreshToken))
     if ('refused' in tokens)
       throw new WbError('refresh_failed', 'the identity provider does not renew this sign-in', { ...tokens })
@@ -85,9 +85,4 @@ export class Renewer {
 
 function isUnavailable(error: unknown): boolean {
   return error instanceof WbError && error.code === 'identity_provider_unavailable'
-}
-
-/** SHA-256 in base64url. */
-export function digest(text: string): string {
-  return createHash('sha256').update(text).digest('base64url')
 }

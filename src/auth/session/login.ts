@@ -1,10 +1,11 @@
-import { createHash, timingSafeEqual } from 'node:crypto'
+import { timingSafeEqual } from 'node:crypto'
 import type { Caller, Site } from '../../access/caller.ts'
 import type { Clock } from '../../base/clock.ts'
 import { randomOctets } from '../../base/id.ts'
 import { authorizationErrors } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Verified } from '../authenticate.ts'
+import { sha256 } from '../hash.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
 import type { OidcClient, Tokens } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
@@ -162,8 +163,4 @@ function callbackOf(redirectUri: string, sent: SentBack): URL {
 
 function secret(): string {
   return randomOctets(secretBytes).toString('base64url')
-}
-
-function sha256(text: string): Buffer {
-  return createHash('sha256').update(text).digest()
 }

@@ -1,6 +1,6 @@
-import { createHash } from 'node:crypto'
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
+import { fingerprint } from '../hash.ts'
 
 /** A browser that was sent to the identity provider and did not come back yet. */
 export interface PendingLogin {
@@ -34,18 +34,13 @@ export function pendingLogins(clock: Clock): PendingLogins {
   })
   return {
     async put(state, login) {
-      waiting.set(digest(state), login)
+      waiting.set(fingerprint(state), login)
     },
     async take(state) {
-      const key = digest(state)
+      const key = fingerprint(state)
       const login = waiting.get(key)
       waiting.delete(key)
       return login
     },
   }
-}
-
-/** States are found by their digest, so that the time of a look-up tells nothing of them. */
-function digest(state: string): string {
-  return createHash('sha256').update(state).digest('base64url')
 }

@@ -1,8 +1,9 @@
 import type { Caller, Site } from '../../access/caller.ts'
 import type { Clock } from '../../base/clock.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
+import { fingerprint } from '../hash.ts'
 import type { SessionCookies, StoredSession } from './cookie.ts'
-import { digest, type Issued, type Renewer } from './issued.ts'
+import type { Issued, Renewer } from './issued.ts'
 import { lifetimeSeconds, sessionOf } from './login.ts'
 import { SharedRenewals } from './renewals.ts'
 import { known, type SignInTrail } from './trail.ts'
@@ -91,5 +92,5 @@ export class BrowserSession {
 
 /** Where refresh tokens are good for ever, the access token tells one session from the next. */
 function keyOf({ accessToken, refreshToken }: StoredSession): string {
-  return digest([accessToken, refreshToken].join('\n'))
+  return fingerprint([accessToken, refreshToken].join('\n'))
 }
