@@ -1,5 +1,10 @@
 import { WbError } from '../contract/errors.ts'
 
+/** Whether an `Authorization` header is of the scheme of this API, whatever follows. */
+export function isBearer(authorization: string): boolean {
+  return /^bearer(?: |$)/i.test(authorization)
+}
+
 /**
  * The token of an `Authorization` header.
  *

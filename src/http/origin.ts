@@ -1,4 +1,5 @@
 import { isIP } from 'node:net'
+import { isBearer } from '../auth/bearer.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Reached } from './proxies.ts'
 
@@ -88,10 +89,10 @@ export function originRule<A extends Arrival>(
   }
 
   return arrival => {
-    if (hostMatters && !isOwnHost(arrival.host) && !anyHostPaths.has(arrival.path))
-      return refusedHost(arrival.host)
-    if (!rules.csrfOriginCheck || safeMethods.has(arrival.method) || isBearer(arrival.authorization))
-      return undefined
+    const { host, path, method, authorization } = arrival
+    if (hostMatters && !isOwnHost(host) && !anyHostPaths.has(path)) return refusedHost(host)
+    if (!rules.csrfOriginCheck || safeMethods.has(method)) return undefined
+    if (authorization !== null && isBearer(authorization)) return undefined
     return isOwnPage(arrival) ? undefined : refusedOrigin(arrival)
   }
 }
@@ -109,10 +110,6 @@ function nameOf(host: string): string {
   if (bracketed) return bracketed[1]!.toLowerCase()
   const plain = /^([a-z0-9._-]+?)\.?(?::\d*)?$/i.exec(host)
   return plain ? plain[1]!.toLowerCase() : ''
-}
-
-function isBearer(authorization: string | null): boolean {
-  return authorization !== null && /^bearer\s/i.test(authorization)
 }
 
 /** The origin of what was reached; empty when it has none. */
