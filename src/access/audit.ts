@@ -4,6 +4,7 @@ import type { Log } from '../base/log.ts'
 import { presentable } from '../base/redact.ts'
 import type { AuditAction, AuditDetails, AuditRecord } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
+import { params } from '../contract/ids.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { logLines, StoreQueue } from './audit-sinks.ts'
@@ -153,11 +154,9 @@ function subjectOf({ subject }: AuthContext): AuditRecord['subject'] {
   return { type, id: presentable(id), label: label === null ? null : presentable(label) }
 }
 
-const workspaceShape = /^[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}$/i
-
 /** The path of a request that was refused may name anything, a token too. */
 function workspaceIn({ workspaceId }: Event): string | null {
-  return workspaceId !== undefined && workspaceShape.test(workspaceId) ? workspaceId : null
+  return params.workspaceId.safeParse(workspaceId).data ?? null
 }
 
 /** Texts of clients and providers, without secrets and no longer than a message needs to be. */

@@ -2,17 +2,17 @@ import type { H3Event } from 'h3'
 import type { AuditTrail, Event } from '../access/audit.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
+import { isBearer } from '../auth/bearer.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { presentable } from '../base/redact.ts'
 import type { ErrorCode, WbError } from '../contract/errors.ts'
-import { params } from '../contract/ids.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { asWbError, type Failure, failureOf } from './envelope.ts'
 import { type HeaderPairs, withHeaders } from './headers.ts'
 import { Incoming } from './incoming.ts'
 import type { OriginRule } from './origin.ts'
-import { type RateLimit, rationOf } from './rate-limit.ts'
+import type { RateLimit } from './rate-limit.ts'
 import { checkDeclared, Reply } from './reply.ts'
 import { type Trace, traceOf } from './trace.ts'
 
@@ -76,7 +76,8 @@ export function exchange(
     const incoming = new Incoming(event)
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
-    if (incoming.path.startsWith(uncachedPaths)) current.headers.push(['cache-control', 'no-store'])
+    // Answers there hold what no cache may keep.
+    if (incoming.path.startsWith(authPaths)) current.headers.push(['cache-control', 'no-store'])
     const startedAt = shared.clock.now()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,
@@ -139,26 +140,21 @@ function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boole
   else log.warn({ ...failure, reason: error.message, error: error.cause }, 'request')
 }
 
-/** Where answers hold what no cache may keep. */
-const uncachedPaths = '/auth/'
-
-/** Where a refusal for lack of a credential or of a right is recorded. */
-const auditedPaths = '/api/v1/'
+const apiPaths = '/api/v1/'
+const authPaths = '/auth/'
 
 /** Record that somebody was not let in. @see specification 6, contract: auth.api_denied, auth.csrf_rejected */
 function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
   const { incoming, trace, auth = shared.stranger, workspaceId } = current
   const event = denialOf(incoming, error) ?? rejectionOf(incoming, error)
   if (!event) return
-  // Before the path was validated, a workspace id is any text.
-  const isId = params.workspaceId.safeParse(workspaceId).success
-  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, ...(isId && { workspaceId }) })
+  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId })
 }
 
 /** A credential that was missing or not good, or a right that was not held. */
 function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Event | undefined {
   const { code, message, facts } = error
-  if ((code !== 'unauthorized' && code !== 'forbidden') || !path.startsWith(auditedPaths)) return undefined
+  if ((code !== 'unauthorized' && code !== 'forbidden') || !path.startsWith(apiPaths)) return undefined
   const scope = facts.requiredScope
   return {
     action: 'auth.api_denied',
@@ -174,7 +170,8 @@ function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Ev
 /** A change that a page of another origin asked for. */
 function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | undefined {
   const why = facts.crossOrigin
-  if (typeof why !== 'string' || rationOf(path) === undefined) return undefined
+  if (typeof why !== 'string') return undefined
+  if (!path.startsWith(apiPaths) && !path.startsWith(authPaths)) return undefined
   return {
     action: 'auth.csrf_rejected',
     outcome: 'failure',
@@ -184,6 +181,6 @@ function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | un
 
 /** How a credential was presented, without a letter of it. */
 function schemeOf(authorization: string | null, cookie: string | null): string {
-  if (authorization !== null) return /^bearer(?:\s|$)/i.test(authorization) ? 'bearer' : 'other'
+  if (authorization !== null) return isBearer(authorization) ? 'bearer' : 'other'
   return cookie === null ? 'none' : 'session'
 }
