@@ -1,7 +1,12 @@
-import { readFileSync } from 'node:fs'
-import { expect, test } from 'vitest'
+import { mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { parse } from 'yaml'
+import { environmentOf } from '../../src/config/environment.ts'
 import { formatKey, leaves } from '../../src/config/key-path.ts'
 import { knownKeys } from '../../src/config/known-keys.ts'
+import { loadConfig } from '../../src/config/load.ts'
 import { configSchema } from '../../src/config/schema.ts'
 
 const page = readFileSync(new URL('../../docs/configuration.md', import.meta.url), 'utf8')
@@ -33,4 +38,31 @@ test('every default is the documented one', () => {
     const key = formatKey(path)
     if (key !== 'version') expect([key, documented.get(key)]).toEqual([key, `\`${JSON.stringify(value)}\``])
   }
+})
+
+type Tree = Record<string, unknown>
+
+/** The second over the first, map by map. */
+function over(base: Tree, more: Tree): Tree {
+  const isTree = (value: unknown): value is Tree =>
+    typeof value === 'object' && value !== null && !Array.isArray(value)
+  const entries = Object.entries(more).map(([key, value]) => {
+    const below = base[key]
+    return [key, isTree(below) && isTree(value) ? over(below, value) : value]
+  })
+  return { ...base, ...Object.fromEntries(entries) }
+}
+
+test('the examples of signing in are configurations, parts of one in the place where they belong', () => {
+  const folder = mkdtempSync(join(tmpdir(), 'wb-docs-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const path = join(folder, 'workbase.yaml')
+  const text = readFileSync(new URL('../../docs/signing-in.md', import.meta.url), 'utf8')
+  const blocks = [...text.matchAll(/```yaml\n([\s\S]*?)```/g)].map(([, block]) => parse(block!) as Tree)
+  const whole = blocks.find(block => block.version === 1)!
+  for (const block of blocks) {
+    writeFileSync(path, JSON.stringify(over(whole, block)))
+    expect(loadConfig({ path }, environmentOf({})).warnings).toEqual([])
+  }
+  expect(blocks.length).toBeGreaterThanOrEqual(3)
 })
