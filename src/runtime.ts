@@ -14,7 +14,7 @@ import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
 import { packageVersion } from './base/package.ts'
 import { authSecrets, secretsAtHand } from './config/auth-secrets.ts'
-import { isOpen } from './config/checks.ts'
+import { isOpen, usesOidc } from './config/checks.ts'
 import type { Environment } from './config/environment.ts'
 import { releasePolicy } from './config/release.ts'
 import type { Config } from './config/schema.ts'
@@ -228,7 +228,6 @@ function buildOf({ app }: Environment, clock: Clock) {
 function appSettings(config: Config, loopback: boolean, strictErrors: boolean): AppSettings {
   const { runtime, auth } = config
   const { enabled, capacity, authCapacity, windowMs } = runtime.rateLimit
-  const usesOidc = auth.mode === 'oidc' || auth.mode === 'any'
   return {
     requestIdHeader: runtime.requestIdHeader,
     production: runtime.environment === 'production',
@@ -241,7 +240,7 @@ function appSettings(config: Config, loopback: boolean, strictErrors: boolean): 
       allowedOrigins: runtime.allowedOrigins,
       machineName: hostname(),
       csrfOriginCheck: runtime.csrfOriginCheck,
-      browserLogin: usesOidc && !!auth.oidc?.client,
+      browserLogin: usesOidc(auth) && !!auth.oidc?.client,
     },
     trustProxyHeaders: runtime.trustProxyHeaders,
     rateLimits: enabled

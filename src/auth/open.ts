@@ -2,6 +2,7 @@ import type { AuditTrail } from '../access/audit.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { AuthSecrets } from '../config/auth-secrets.ts'
+import { usesKeys, usesOidc } from '../config/checks.ts'
 import type { Config } from '../config/schema.ts'
 import { auth } from '../contract/auth.ts'
 import type { Pager } from '../storage/cursor.ts'
@@ -50,7 +51,7 @@ const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices 
 export function openAuth(parts: AuthParts): Auth {
   const { config, secrets, audit } = parts
   const { mode } = config
-  const keyVerifier = mode === 'apiKey' || mode === 'any' ? new ApiKeyVerifier(parts) : undefined
+  const keyVerifier = usesKeys(config) ? new ApiKeyVerifier(parts) : undefined
   const oidc = openOidc(parts)
   const verifiers: (Verifier | undefined)[] = [
     mode !== 'disabled' && secrets.bootstrapToken !== undefined
@@ -97,8 +98,8 @@ interface Oidc {
 }
 
 function openOidc({ config, secrets, audit, clock, log, fetch }: AuthParts): Oidc | undefined {
-  const { mode, oidc } = config
-  if ((mode !== 'oidc' && mode !== 'any') || !oidc) return undefined
+  const { oidc } = config
+  if (!usesOidc(config) || !oidc) return undefined
   const provider = openProvider({ oidc, clientSecret: secrets.clientSecret, fetch, clock })
   const verifier = new JwtVerifier({ oidc, provider, fetch, clock, log })
   const { client } = oidc

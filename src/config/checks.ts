@@ -38,8 +38,15 @@ export function isOpen(config: Config): boolean {
   return config.auth.mode === 'disabled' || config.auth.anonymousPolicy === 'allow'
 }
 
+type Mode = Pick<Config['auth'], 'mode'>
+
+/** Whether API keys are verified. */
+export function usesKeys({ mode }: Mode): boolean {
+  return mode === 'apiKey' || mode === 'any'
+}
+
 /** Whether people and devices sign in with an identity provider. */
-export function usesOidc({ mode }: Pick<Config['auth'], 'mode'>): boolean {
+export function usesOidc({ mode }: Mode): boolean {
   return mode === 'oidc' || mode === 'any'
 }
 

@@ -1,6 +1,7 @@
 import type { AuditTrail } from '../../access/audit.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
+import { usesKeys, usesOidc } from '../../config/checks.ts'
 import type { Config } from '../../config/schema.ts'
 import { auth } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -60,13 +61,12 @@ export class SignIn {
 
   /** Which ways of signing in exist, whatever the provider does at the moment. @see contract 3.1 */
   async config() {
-    const { mode } = this
     const login = this.parts !== undefined
     const path = (at: string) => (login ? at : null)
     return {
       modes: {
-        apiKey: mode === 'apiKey' || mode === 'any',
-        oidc: mode === 'oidc' || mode === 'any',
+        apiKey: usesKeys(this),
+        oidc: usesOidc(this),
         login,
         device: await this.#hasDevice(),
       },
