@@ -53,7 +53,7 @@ export function decide(demand: Demand, { auth }: Pick<Caller, 'auth'>): Decision
       if (subject) return ofWholeRuntime(subject)
       return auth.mode === 'disabled' ? allowed : stranger
     default:
-      return subject ? inWorkspace(subject, rule, demand) : allowed
+      return subject ? ofWorkspace(subject, rule, demand) : allowed
   }
 }
 
@@ -67,7 +67,7 @@ function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
 }
 
 /** Reach before scope: who may not enter a workspace learns nothing of what its routes need. @see specification 5.5.1 */
-function inWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, changed }: Demand): Decision {
+function ofWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, changed }: Demand): Decision {
   const { workspaceScopes, scopes } = subject
   if (workspaceScopes && !workspaceScopes.includes(workspaceId!))
     return forbidden('authenticated subject has no access to this workspace')
