@@ -1,8 +1,8 @@
+import type { Site } from '../access/caller.ts'
 import { type AuthContext, anonymousIn, type Subject, verifiedAs } from '../access/subject.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import { bearerToken } from './bearer.ts'
-import type { SessionCookies } from './session/cookie.ts'
 
 /** What a request shows of who it is from. */
 export interface Presented {
@@ -35,11 +35,16 @@ export interface Verifier {
   verify(token: string, presented: Presented): Promise<Verified> | undefined
 }
 
+/** Where the bearer token of a browser lies. */
+export interface Sessions {
+  read(site: Site): { readonly accessToken: string; readonly refreshToken?: string } | undefined
+}
+
 export interface AuthenticatorParts extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {
   /** In the order in which they look at a token. */
   readonly verifiers: readonly Verifier[]
   /** Where browsers can sign in. */
-  readonly sessions: SessionCookies | undefined
+  readonly sessions: Sessions | undefined
 }
 
 /**
