@@ -6,7 +6,7 @@ import type { SessionCookies, StoredSession } from './cookie.ts'
 import type { Issued, Renewer } from './issued.ts'
 import { lifetimeSeconds, sessionOf } from './login.ts'
 import { SharedRenewals } from './renewals.ts'
-import { known, type SignInTrail } from './trail.ts'
+import { type SignInTrail, subjectNamed } from './trail.ts'
 
 /** A session that goes on. */
 export interface Refreshed {
@@ -85,7 +85,7 @@ export class BrowserSession {
   end(caller: Caller): readonly string[] {
     const { cookies, trail } = this.parts
     const session = cookies.read(caller.site)
-    if (session) trail.note(caller, 'auth.logout', known(session.subject))
+    if (session) trail.note(caller, 'auth.logout', subjectNamed(session.subject))
     return cookies.clear(caller.site)
   }
 }

@@ -49,7 +49,7 @@ export class SignInTrail {
     } catch (error) {
       const code = error instanceof WbError ? error.code : 'internal_error'
       if (!act.unspoken?.includes(code)) {
-        const subject = act.subjectId === undefined ? undefined : known(act.subjectId)
+        const subject = act.subjectId === undefined ? undefined : subjectNamed(act.subjectId)
         this.audit.note(this.#actor(caller, subject), {
           action: act.action,
           outcome: 'failure',
@@ -66,7 +66,7 @@ export class SignInTrail {
 }
 
 /** A subject that a sealed value names, and of which nothing else is known: it may do nothing. */
-export function known(id: string): Subject {
+export function subjectNamed(id: string): Subject {
   return {
     id,
     label: null,

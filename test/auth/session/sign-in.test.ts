@@ -6,7 +6,7 @@ import type { Tokens } from '../../../src/auth/oidc/protocol.ts'
 import { SessionCookies } from '../../../src/auth/session/cookie.ts'
 import { Seal } from '../../../src/auth/session/seal.ts'
 import { describeSelf, SignIn, type SignInParts } from '../../../src/auth/session/sign-in.ts'
-import { known } from '../../../src/auth/session/trail.ts'
+import { subjectNamed } from '../../../src/auth/session/trail.ts'
 import { WbError } from '../../../src/contract/errors.ts'
 import { scopesOfRole } from '../../../src/contract/scopes.ts'
 import { open, TestClock } from '../../harness/runtime.ts'
@@ -74,7 +74,7 @@ function stage(changes: Partial<SignInParts['provider']> = {}, check?: SignInPar
 }
 
 function subject(more: Partial<Subject> = {}): Subject {
-  return { ...known('alice'), label: 'Alice', workspaceScopes: null, scopes: null, ...more }
+  return { ...subjectNamed('alice'), label: 'Alice', workspaceScopes: null, scopes: null, ...more }
 }
 
 function caller(cookies: string | null = null): Caller {
