@@ -487,6 +487,25 @@ describe('following over the routes', () => {
     await others.return(undefined)
   })
 
+  test('a stream of the operator token is one use of it, however long it is read', async () => {
+    const clock = new TestClock()
+    const wb = await closed({ clock })
+    const stream = ids(await events(wb, '/api/v1/audit', { authorization: `Bearer ${bootstrap}` }))
+    const next = stream.next()
+    for (let n = 0; n < 4; n++) {
+      await new Promise(setImmediate)
+      clock.advance(15_000)
+    }
+    await wb.operator(`POST ${all}`, { name: 'second' })
+    expect((await next).done).toBe(false)
+    await stream.return(undefined)
+    expect((await wb.trail()).map(({ action }) => action)).toEqual([
+      'workspace.create',
+      'auth.bootstrap_use',
+      'workspace.create',
+    ])
+  })
+
   test('a runtime that closes ends its streams', async () => {
     const wb = await closed()
     const answers = await Promise.all([events(wb, '/api/v1/audit'), events(wb, '/api/v1/audit')])
