@@ -1,6 +1,6 @@
 import type { Access, WorkspaceAccess } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
-import type { Scope } from '../contract/scopes.ts'
+import { holds, type Scope } from '../contract/scopes.ts'
 import type { Caller } from './caller.ts'
 import type { Subject } from './subject.ts'
 
@@ -91,11 +91,6 @@ export function pass(demand: Demand, caller: Pick<Caller, 'auth'>): void {
   const decision = decide(demand, caller)
   if (decision.allow) return
   throw new WbError(decision.code, decision.message, { requiredScope: decision.requiredScope })
-}
-
-/** A held scope grants itself and, when it is a coarse tier, its fine grants. Null holds everything. @see specification 2.4 */
-export function holds(held: readonly Scope[] | null, required: Scope): boolean {
-  return held === null || held.some(scope => required === scope || required.startsWith(`${scope}:`))
 }
 
 /**

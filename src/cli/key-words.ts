@@ -1,4 +1,4 @@
-import type { Scope } from '../contract/scopes.ts'
+import { holds, type Scope } from '../contract/scopes.ts'
 
 /** What holding a scope lets a key do, as words that go on from "may". */
 const grants: Readonly<Record<Scope, string>> = {
@@ -40,40 +40,40 @@ export interface KeyWords {
  * @see specification 2.4, 5.5
  */
 export function keyWords(scopes: readonly Scope[]): KeyWords {
-  const holds = (scope: Scope) => scopes.some(held => held === scope || scope.startsWith(`${held}:`))
-  const audits = holds('read:audit') || holds('manage:access')
-  const tools = holds('tools:invoke') || holds('write')
+  const has: Has = scope => holds(scopes, scope)
+  const audits = has('read:audit') || has('manage:access')
+  const tools = has('tools:invoke') || has('write')
   const may = [
-    ...(holds('read') ? [grants.read] : readsAnyway(holds)),
-    ...(audits && !holds('read') ? [grants['read:audit']] : []),
-    ...tier('write', writing, holds),
-    ...tier('manage', managing, holds),
+    ...(has('read') ? [grants.read] : readsAnyway(has)),
+    ...(audits && !has('read') ? [grants['read:audit']] : []),
+    ...tier('write', writing, has),
+    ...tier('manage', managing, has),
     ...(tools ? [grants['tools:invoke']] : []),
   ]
   const mayNot = [
     ...(audits ? [] : [grants['read:audit']]),
-    ...untold('write', writing, holds),
-    ...untold('manage', managing, holds),
+    ...untold('write', writing, has),
+    ...untold('manage', managing, has),
     ...(tools ? [] : [grants['tools:invoke']]),
   ]
   return { may, mayNot }
 }
 
-type Holds = (scope: Scope) => boolean
+type Has = (scope: Scope) => boolean
 
 /** No scope is asked of who reads over HTTP; what is read by way of tools is. */
-function readsAnyway(holds: Holds): string[] {
-  const named = (['read:content', 'read:chat'] as const).filter(holds).map(scope => grants[scope])
+function readsAnyway(has: Has): string[] {
+  const named = (['read:content', 'read:chat'] as const).filter(has).map(scope => grants[scope])
   return [...named, 'read over HTTP what the workspace holds, as every key of it may']
 }
 
 /** What a tier grants: in one where the whole is held, else each fine scope that is. */
-function tier(whole: 'write' | 'manage', parts: readonly Scope[], holds: Holds): string[] {
-  return holds(whole) ? [grants[whole]] : parts.filter(holds).map(scope => grants[scope])
+function tier(whole: 'write' | 'manage', parts: readonly Scope[], has: Has): string[] {
+  return has(whole) ? [grants[whole]] : parts.filter(has).map(scope => grants[scope])
 }
 
-function untold(whole: 'write' | 'manage', parts: readonly Scope[], holds: Holds): string[] {
-  if (holds(whole)) return []
-  if (!parts.some(holds)) return [withheld[whole]]
-  return parts.filter(scope => !holds(scope)).map(scope => grants[scope])
+function untold(whole: 'write' | 'manage', parts: readonly Scope[], has: Has): string[] {
+  if (has(whole)) return []
+  if (!parts.some(has)) return [withheld[whole]]
+  return parts.filter(scope => !has(scope)).map(scope => grants[scope])
 }

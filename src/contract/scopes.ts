@@ -18,6 +18,11 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number]
 
+/** A held scope grants itself and, when it is a coarse tier, its fine grants. Null holds everything. @see specification 2.4 */
+export function holds(held: readonly Scope[] | null, required: Scope): boolean {
+  return held === null || held.some(scope => required === scope || required.startsWith(`${scope}:`))
+}
+
 /** Roles, each a whole set of scopes, from the least privileged on. */
 export const roles = ['viewer', 'editor', 'admin'] as const
 export type Role = (typeof roles)[number]

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import type { Caller } from '../../src/access/caller.ts'
-import { type Demand, decide, holds, pass, ungrantable } from '../../src/access/gate.ts'
+import { type Demand, decide, pass, ungrantable } from '../../src/access/gate.ts'
 import { anonymousIn, type Subject, verifiedAs } from '../../src/access/subject.ts'
 import {
   type Access,
@@ -14,7 +14,7 @@ import {
   platform,
   signedIn,
 } from '../../src/contract/access.ts'
-import { type Scope, scopes } from '../../src/contract/scopes.ts'
+import { holds, type Scope, scopes } from '../../src/contract/scopes.ts'
 
 const scope = fc.constantFrom(...scopes)
 const held = fc.uniqueArray(scope)

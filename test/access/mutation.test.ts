@@ -1,5 +1,4 @@
 import { afterAll, beforeAll, expect, test } from 'vitest'
-import { holds } from '../../src/access/gate.ts'
 import {
   type Access,
   anyCaller,
@@ -11,7 +10,7 @@ import {
   platform,
   signedIn,
 } from '../../src/contract/access.ts'
-import { scopes } from '../../src/contract/scopes.ts'
+import { holds, scopes } from '../../src/contract/scopes.ts'
 import { allKinds, type Kind } from './kinds.ts'
 import { type Row, readRules } from './rules-table.ts'
 import { lineOf, ownSurface, routesOf, withRule } from './stage.ts'

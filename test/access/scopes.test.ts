@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { holds } from '../../src/access/gate.ts'
 import {
+  holds,
   inOrder,
   type Role,
   roleOf,

@@ -1,7 +1,7 @@
-import { holds, ungrantable } from '../../access/gate.ts'
+import { ungrantable } from '../../access/gate.ts'
 import type { Subject } from '../../access/subject.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { Scope } from '../../contract/scopes.ts'
+import { holds, type Scope } from '../../contract/scopes.ts'
 
 /** What a key would be good for. */
 export interface Grant {
