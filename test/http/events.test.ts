@@ -259,6 +259,23 @@ describe('an event stream', () => {
     expect([source.ended, app.inFlight]).toEqual([2, 0])
   })
 
+  test.each(['drains', 'is asked no more'])(
+    'is over at once when the runtime %s while it opens',
+    async end => {
+      const { open, source, app, callers } = stage()
+      const called = new AbortController()
+      callers.authenticate = () => {
+        if (end === 'drains') app.drain()
+        else called.abort()
+        return anonymousIn('apiKey')
+      }
+      const { reader } = await open({ signal: called.signal })
+      expect(await read(reader)).toBe(': ping\n\n')
+      expect(await read(reader)).toBeUndefined()
+      expect([source.ended, app.inFlight]).toEqual([1, 0])
+    },
+  )
+
   test('many streams wait for the end of one runtime without a word', async () => {
     const warned = vi.spyOn(process, 'emitWarning')
     const { open, app } = stage()

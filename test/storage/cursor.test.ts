@@ -1,0 +1,169 @@
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { limits } from '../../src/contract/limits.ts'
+import { Cursors, openCursors, Pager } from '../../src/storage/cursor.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import type { RowStore, Value } from '../../src/storage/rows.ts'
+import { type DocumentRow, tables } from '../../src/storage/tables.ts'
+
+const cursors = new Cursors('a key of a store')
+const value = fc.oneof(fc.string({ unit: 'binary', maxLength: 20 }), fc.integer(), fc.constant(null))
+const position = fc.array(value, { minLength: 1, maxLength: 4 })
+const refused = expect.objectContaining({ code: 'invalid_cursor' })
+
+async function store() {
+  const opened = await openEmbedded({ path: ':memory:' })
+  onTestFinished(() => opened.close())
+  return opened.rows
+}
+
+describe('a cursor', () => {
+  test('gives back the place that it was made for, in its own list', () => {
+    fc.assert(
+      fc.property(fc.string(), position, (list, place) => {
+        expect(cursors.open(list, cursors.seal(list, place))).toEqual(place)
+      }),
+    )
+  })
+
+  test('is none of another list, nor of another store', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), position, (list, other, place) => {
+        fc.pre(list !== other)
+        const cursor = cursors.seal(list, place)
+        expect(() => cursors.open(other, cursor)).toThrow(refused)
+        expect(() => new Cursors('another key').open(list, cursor)).toThrow(refused)
+      }),
+    )
+  })
+
+  test('S7.3-invalid_cursor: is none when a single character differs', () => {
+    const cursor = cursors.seal('list', ['2026-01-01T00:00:00.000Z', 17])
+    for (let at = 0; at < cursor.length; at++)
+      for (const character of ['A', 'z', '-', '_', '=', '~', '']) {
+        if (cursor[at] === character) continue
+        const forged = cursor.slice(0, at) + character + cursor.slice(at + 1)
+        expect(() => cursors.open('list', forged), forged).toThrow(refused)
+      }
+  })
+
+  const encoded = (made: unknown) => Buffer.from(JSON.stringify(made)).toString('base64url')
+  test.each([
+    ['nothing', ''],
+    ['no JSON', Buffer.from('nothing').toString('base64url')],
+    ['no list', encoded({ at: 1 })],
+    ['an empty list', encoded([])],
+    ['no seal', encoded([1, 2])],
+    ['a seal that is no text', encoded([1, null])],
+    ['a seal of another length', encoded([1, 'short'])],
+    ['a wrong seal', encoded([1, 'A'.repeat(16)])],
+    ['what is no value', encoded([true, { a: 1 }, 'A'.repeat(16)])],
+    ['padding', `${cursors.seal('list', [1])}=`],
+    ['white space', `${cursors.seal('list', [1])}\n`],
+    ['more than there can be', cursors.seal('list', ['x'.repeat(limits.cursorChars)])],
+  ])('S7.3-invalid_cursor: %s is none', (_, cursor) => {
+    expect(() => cursors.open('list', cursor)).toThrow(refused)
+  })
+})
+
+describe('the key of the cursors', () => {
+  test('is made once and lies in the store, so that every process accepts the same ones', async () => {
+    const rows = await store()
+    const [first, second] = await Promise.all([openCursors(rows), openCursors(rows)])
+    const third = await openCursors(rows)
+    const cursor = first.seal('list', [1])
+    for (const each of [second, third]) expect(each.open('list', cursor)).toEqual([1])
+    expect(await rows.get(tables.settings, ['cursor-key'])).toMatchObject({
+      row: { value: expect.stringMatching(/^[0-9a-f]{64}$/) },
+    })
+  })
+})
+
+describe('pages', () => {
+  const list = { index: 'byFilename', prefix: ['w', 'k'] }
+
+  async function documents(names: readonly (string | null)[]): Promise<RowStore> {
+    const rows = await store()
+    await rows.atomic(
+      names.map((sourceFilename, n) => ({
+        op: 'insert',
+        table: tables.documents,
+        row: { workspaceId: 'w', knowledgeBaseId: 'k', documentId: `d${n}`, sourceFilename },
+      })),
+    )
+    return rows
+  }
+
+  /** Ids of all pages. */
+  async function walked(
+    page: (cursor: string | undefined) => Promise<{ items: DocumentRow[]; nextCursor: string | null }>,
+  ): Promise<string[]> {
+    const found: string[] = []
+    let cursor: string | undefined
+    do {
+      const { items, nextCursor } = await page(cursor)
+      found.push(...items.map(({ documentId }) => documentId))
+      cursor = nextCursor ?? undefined
+    } while (cursor !== undefined)
+    return found
+  }
+
+  test('of rows that were found otherwise are those of the list', async () => {
+    const name = fc.constantFrom(null, '', 'a', 'b', 'é', '\u{1f600}')
+    await fc.assert(
+      fc.asyncProperty(
+        fc.array(name, { maxLength: 12 }),
+        fc.integer({ min: 1, max: 4 }),
+        async (names, limit) => {
+          const rows = await documents(names)
+          const pager = new Pager(rows, cursors)
+          const stored = await rows.list(tables.documents, { ...list, limit: 100 })
+          const shuffled = [...stored].sort((a, b) => ((a.ordinal * 7) % 5) - ((b.ordinal * 7) % 5))
+          const listed = stored.map(({ row }) => row.documentId)
+          expect(await walked(cursor => pager.page(tables.documents, list, { limit, cursor }))).toEqual(
+            listed,
+          )
+          expect(
+            await walked(cursor => pager.pageOf(tables.documents, list, shuffled, { limit, cursor })),
+          ).toEqual(listed)
+        },
+      ),
+      { numRuns: 60 },
+    )
+  })
+
+  test('run backwards, and end at a value; each of these is a list of its own', async () => {
+    const pager = new Pager(await documents([null, 'a', 'b', 'c', 'b']), cursors)
+    const down = { ...list, descending: true }
+    const lists = [
+      list,
+      down,
+      { ...down, through: 'b' },
+      { ...down, through: 'a' },
+      { ...list, through: 'b' },
+    ]
+    const all = await Promise.all(
+      lists.map(each => walked(cursor => pager.page(tables.documents, each, { limit: 2, cursor }))),
+    )
+    expect(all).toEqual([
+      ['d0', 'd1', 'd2', 'd4', 'd3'],
+      ['d3', 'd4', 'd2', 'd1', 'd0'],
+      ['d3', 'd4', 'd2'],
+      ['d3', 'd4', 'd2', 'd1'],
+      ['d1', 'd2', 'd4'],
+    ])
+    const made: (readonly [(typeof lists)[number], string])[] = []
+    for (const each of lists)
+      made.push([each, (await pager.page(tables.documents, each, { limit: 1 })).nextCursor!])
+    for (const [of, cursor] of made)
+      for (const each of lists.filter(other => other !== of))
+        await expect(pager.page(tables.documents, each, { limit: 1, cursor })).rejects.toEqual(refused)
+  })
+
+  test('hold no more than the place of a row that was shown', async () => {
+    const pager = new Pager(await documents(['a shown one', 'hidden']), cursors)
+    const { nextCursor } = await pager.page(tables.documents, list, { limit: 1 })
+    const held = JSON.parse(Buffer.from(nextCursor!, 'base64url').toString()) as Value[]
+    expect(held).toEqual(['a shown one', 1, expect.stringMatching(/^[\w-]{16}$/)])
+  })
+})
