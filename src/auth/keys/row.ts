@@ -13,8 +13,12 @@ export function principalOf({ principalId, keyId }: ApiKeyRow): string {
 }
 
 /** How long a key was made to last, in milliseconds; null is for ever. */
-export function spanOf({ spanMs, createdAt, expiresAt }: ApiKeyRow): number | null {
-  if (spanMs !== undefined) return spanMs
+export function spanOf(row: ApiKeyRow): number | null {
+  return row.spanMs !== undefined ? row.spanMs : presentSpanOf(row)
+}
+
+/** The same by its end as it now is: a key in its grace time ends, and grants nothing that never does. */
+export function presentSpanOf({ createdAt, expiresAt }: ApiKeyRow): number | null {
   return expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt)
 }
 

@@ -8,7 +8,7 @@ import type { Presented, Verified, Verifier } from '../authenticate.ts'
 import type { Admission } from './admission.ts'
 import { LastUsed } from './last-used.ts'
 import { type Claim, Proofs } from './proofs.ts'
-import { principalOf, scopesOf } from './row.ts'
+import { presentSpanOf, principalOf, scopesOf } from './row.ts'
 import { digestOfNone, prefixOf } from './token.ts'
 
 /**
@@ -74,7 +74,7 @@ export class ApiKeyVerifier implements Verifier {
 }
 
 function subjectOf(row: ApiKeyRow): Subject {
-  const { workspaceId, keyId, label, createdAt, expiresAt } = row
+  const { workspaceId, keyId, label } = row
   return {
     id: keyId,
     label,
@@ -83,6 +83,6 @@ function subjectOf(row: ApiKeyRow): Subject {
     scopes: scopesOf(row),
     role: null,
     principalId: principalOf(row),
-    grantSpanMs: expiresAt === null ? null : Date.parse(expiresAt) - Date.parse(createdAt),
+    grantSpanMs: presentSpanOf(row),
   }
 }

@@ -101,6 +101,17 @@ describe('who a token is', () => {
     expect((await present(token))?.subject).toMatchObject({ principalId: 'ada', grantSpanMs: 120_000 })
   })
 
+  test('security 7: made for ever and in its grace time, it grants nothing for ever', async () => {
+    const { present, plain } = await stage()
+    const fields = {
+      createdAt: '2025-12-31T23:59:00.000Z',
+      expiresAt: '2026-01-01T00:01:00.000Z',
+      spanMs: null,
+    }
+    const { token } = await storedKey(plain, fields)
+    expect((await present(token))?.subject).toMatchObject({ grantSpanMs: 120_000 })
+  })
+
   test.each(['', 'x', 'a.b.c', 'wb_live_short_secret', 'x'.repeat(100_000), 'wb_live_\u0000'])(
     'S5.2-02: %j is not looked at',
     async token => {
