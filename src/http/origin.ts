@@ -61,6 +61,7 @@ export function originRule<A extends Arrival>(
   )
   const origins = new Set([...(publicOrigin ? [publicOrigin] : []), ...rules.allowedOrigins].map(originOf))
   const hostMatters = rules.loopback || rules.anonymousPasses
+  // Nearly every request names the host that the one before it named.
   let lastOwnHost: string | null = null
 
   function isOwnHost(host: string | null): boolean {

@@ -57,7 +57,7 @@ export class MemoryBuckets implements RateBuckets {
     this.#clock = clock
     this.#windowMs = windowMs
     this.#max = max
-    this.#buckets = new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: { now: () => clock.now() } })
+    this.#buckets = new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock })
   }
 
   /** Buckets that are kept. */
