@@ -23,6 +23,12 @@ export interface Caller {
   /** An event stream was asked for, of what comes after an event's id, or from now on. */
   readonly follows: { readonly after: string | null } | null
   /**
+   * Ask again what let the caller in, before something that took its time is made to last.
+   *
+   * @throws unauthorized, forbidden  the same request would be refused now
+   */
+  confirm(): Promise<void>
+  /**
    * Check what the rule of the route demands for fields that it names; a route whose rule is raised must call it.
    *
    * @throws forbidden  such a field differs, and the caller lacks the scope for that

@@ -1,5 +1,9 @@
 /** Longest message that is logged or sent, in UTF-16 units. */
 export const messageCharsMax = 500
+/** What is looked at of a message, before it is cut: enough that nothing behind it could come to stand in the first part. */
+const messageCharsRead = 4_000
+/** Longest text of a line of the log, in UTF-16 units. */
+const textCharsMax = 16_000
 
 const hidden = '[redacted]'
 
@@ -16,14 +20,15 @@ const shapes = new RegExp(
     'xox[abprs]-[A-Za-z0-9-]{8,}',
     'AKIA[0-9A-Z]{16}',
     'AIza[0-9A-Za-z_-]{30,}',
-    'eyJ[A-Za-z0-9_-]{8,}\\.[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]*){1,3}',
+    'eyJ[A-Za-z0-9_-]{8,4000}\\.[A-Za-z0-9_-]+(?:\\.[A-Za-z0-9_-]*){1,3}',
   ]
     .map(shape => `\\b${shape}`)
     .join('|'),
   'g',
 )
 const bearer = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{4,}/gi
-const userInfo = /(\b[a-z][a-z0-9+.-]*:\/\/)[^\s/?#@"'\\]+@/gi
+/** Bounded, as a search begins anew at every word. */
+const userInfo = /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@"'\\]{1,500}@/gi
 const secretName = /(?:token|password|passwd|secret|api[-_]?key|authorization)$/i
 /** `token=…`, `api_key: …`, `"password":"…"`; the value ends where a word, a quoted text or a parameter would. */
 const pairs =
@@ -50,11 +55,14 @@ export function redactLine(line: string): string {
 
 function clean(name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
-  return secretName.test(name) ? hidden : redact(value)
+  return secretName.test(name) ? hidden : redact(cut(value, textCharsMax))
 }
 
 /** A message as it may leave: without secrets, and not longer than a message needs to be. */
 export function presentable(message: string): string {
-  const clean = redact(message)
-  return clean.length <= messageCharsMax ? clean : `${clean.slice(0, messageCharsMax - 1)}…`
+  return cut(redact(message.slice(0, messageCharsRead)), messageCharsMax)
+}
+
+function cut(text: string, charsMax: number): string {
+  return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1)}…`
 }

@@ -14,7 +14,7 @@ import { type Exchange, exchange, headersOf, type Serve, type Shared } from './e
 import { withHeaders } from './headers.ts'
 import { ignoredHeader } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
-import { inputReader } from './input.ts'
+import { inputReader, type Read } from './input.ts'
 import { writeLines } from './ndjson.ts'
 import { isForwarded } from './proxies.ts'
 import { checkPath, decodeParams } from './query.ts'
@@ -33,6 +33,9 @@ interface Answered {
 }
 
 export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<Answered>
+
+/** A body may take minutes to arrive: after this long a caller is asked again whether it may send it. */
+const confirmAfterMs = 1_000
 
 /** Says that the process lives, draining or not. */
 const livenessPath = '/healthz'
@@ -56,20 +59,27 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     if (access.kind !== 'open') current.auth = await identify(shared, current)
     if (hasEmptyEnd(incoming.path)) throw noRoute(incoming)
     const rawParams = decodeParams(incoming.params)
-    const auth = await inWorkspace(shared, current, rawParams.workspaceId)
-    pass({ rule: access, workspaceId: current.workspaceId }, { auth })
+    const firstAuth = await inWorkspace(shared, current, rawParams.workspaceId)
+    pass({ rule: access, workspaceId: current.workspaceId }, { auth: firstAuth })
+    const confirm = () => passAgain(shared, current, route)
+    const askedAt = shared.clock.now()
     const { input, ignored } = await readInput(incoming, rawParams)
+    const isLate = shared.clock.now() - askedAt >= confirmAfterMs
+    const auth = isLate ? await confirm() : firstAuth
     const visibility = await shared.visibility(auth, incoming.request)
-    const caller = new RequestCaller({ shared, route, current, params: input.params, auth, visibility })
-    const answered = await handler(input as never, caller)
+    const { params } = input
+    const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm })
+    const answered = await handler(withConfirmedLines(shared, route, input, confirm) as never, caller)
     if (raisedBy !== undefined && has(input.body, raisedBy) && !caller.isChangeChecked)
       throw new Error(`the handler did not check a change of ${raisedBy}`)
     if (audit) caller.recorded(answered.audit)
 
-    if (answered.events) {
-      const stillAllowed = () => passAgain(shared, current, route)
-      return eventStream(shared, current, { events: answered.events, schema: route.events!, stillAllowed })
-    }
+    if (answered.events)
+      return eventStream(shared, current, {
+        events: answered.events,
+        schema: route.events!,
+        stillAllowed: confirm,
+      })
     const { mediaType, text } = encode(answered.status, answered.body)
     let pairs = headersOf(shared, current, mediaType)
     const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
@@ -114,12 +124,35 @@ async function inWorkspace(
  *
  * @throws unauthorized, forbidden  the same request would be refused now
  */
-async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<void> {
+async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<AuthContext> {
+  const known = current.auth ?? shared.stranger
   // The operator's own token is good for as long as the process lives, and each use of it is recorded.
-  if (current.auth?.subject?.type === 'bootstrap') return
+  if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
   current.auth = await identify(shared, current)
   const auth = await inWorkspace(shared, current, current.workspaceId)
   pass({ rule: access, workspaceId: current.workspaceId }, { auth })
+  return auth
+}
+
+/** Lines come for as long as their sender likes: who may send them is asked again while they do. */
+function withConfirmedLines(
+  { clock }: Shared,
+  { body }: Route,
+  input: Read['input'],
+  confirm: () => Promise<unknown>,
+): Read['input'] {
+  if (body?.kind !== 'ndjson') return input
+  async function* confirmed(lines: AsyncIterable<unknown>) {
+    let askedAt = clock.now()
+    for await (const line of lines) {
+      if (clock.now() - askedAt >= confirmAfterMs) {
+        await confirm()
+        askedAt = clock.now()
+      }
+      yield line
+    }
+  }
+  return { ...input, body: confirmed(input.body as AsyncIterable<unknown>) }
 }
 
 function clientOf(shared: Shared, current: Exchange): string {
@@ -185,8 +218,9 @@ async function streamOf(shared: Shared, trace: Trace, body: unknown): Promise<Re
   const objects = (body as AsyncIterable<object>)[Symbol.asyncIterator]()
   const first = await objects.next()
   const failed = (error: unknown) => {
-    shared.log.error({ requestId: trace.requestId, error }, 'a stream broke')
-    return failureOf(error, trace.requestId).envelope
+    const { status, envelope } = failureOf(error, trace.requestId)
+    if (status >= 500) shared.log.error({ requestId: trace.requestId, error }, 'a stream broke')
+    return envelope
   }
   shared.began()
   return writeLines(objects, first, failed, shared.ended)

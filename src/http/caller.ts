@@ -16,6 +16,8 @@ interface Parts {
   readonly params: object
   readonly auth: AuthContext
   readonly visibility: Visibility
+  /** Rejects when the caller would be refused now. */
+  readonly confirm: () => Promise<unknown>
 }
 
 /** The caller of one request. What most handlers never ask for is made when they do. */
@@ -24,16 +26,18 @@ export class RequestCaller implements Caller {
   readonly #route: Route
   readonly #current: Exchange
   readonly #params: object
+  readonly #confirm: Parts['confirm']
   #draft: Draft | undefined
   readonly auth: AuthContext
   readonly visibility: Visibility
   isChangeChecked = false
 
-  constructor({ shared, route, current, params, auth, visibility }: Parts) {
+  constructor({ shared, route, current, params, auth, visibility, confirm }: Parts) {
     this.#shared = shared
     this.#route = route
     this.#current = current
     this.#params = params
+    this.#confirm = confirm
     this.auth = auth
     this.visibility = visibility
   }
@@ -53,6 +57,10 @@ export class RequestCaller implements Caller {
     const isAsked = this.#route.events && incoming.header('accept')?.includes('text/event-stream')
     // A `HEAD` has nobody who would read the events.
     return isAsked && incoming.method !== 'HEAD' ? { after: incoming.header('last-event-id') } : null
+  }
+
+  async confirm(): Promise<void> {
+    await this.#confirm()
   }
 
   checkChange(before: object, after: object): void {

@@ -13,7 +13,7 @@ export interface EventStream {
   /** Data leaves through it, so that a field which the contract does not declare cannot leak. */
   readonly schema: z.ZodType
   /** Rejects when the caller would be refused now. */
-  readonly stillAllowed: () => Promise<void>
+  readonly stillAllowed: () => Promise<unknown>
 }
 
 /**

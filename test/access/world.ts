@@ -107,6 +107,7 @@ function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
     requestId: 'r',
     site: { origin: 'http://localhost', cookies: null },
     follows: null,
+    async confirm() {},
     checkChange() {},
     record: details => audit.draft({ auth, requestId: 'r' }, { action: 'api_key.create', details }).write,
   }

@@ -28,6 +28,8 @@ export interface Opened {
   readonly dataDir: string
   /** Typed calls; a refusal is thrown as its `WbError`. */
   readonly call: Client['call']
+  /** The same as the owner of the data directory. */
+  readonly callAsOperator: Client['call']
   /** Any request: `POST /api/v1/workspaces`. */
   send(line: string, json?: unknown, headers?: Readonly<Record<string, string>>): Promise<Sent>
   /** The same as the owner of the data directory. */
@@ -88,10 +90,11 @@ export async function open(options: Options = {}): Promise<Opened> {
     const own = { ...headers, ...(request.headers as Record<string, string>) }
     return runtime.fetch(new Request(origin + path, { ...request, headers: own }), as)
   }
-  const { call } = connect({
-    baseUrl: '',
-    fetch: (path, request) => fetch(path, { ...request, duplex: 'half' } as RequestInit),
-  })
+  const callAs = (as?: 'operator') =>
+    connect({
+      baseUrl: '',
+      fetch: (path, request) => fetch(path, { ...request, duplex: 'half' } as RequestInit, as),
+    }).call
   async function send(line: string, json?: unknown, more = {}, as?: 'operator'): Promise<Sent> {
     const [method, path] = line.split(' ') as [string, string]
     const body = json === undefined ? {} : { body: JSON.stringify(json) }
@@ -108,7 +111,8 @@ export async function open(options: Options = {}): Promise<Opened> {
   return {
     runtime,
     dataDir,
-    call,
+    call: callAs(),
+    callAsOperator: callAs('operator'),
     complaints,
     close,
     settle: () => runtime.settle({ signal: new AbortController().signal, onProgress: () => {} }),

@@ -37,6 +37,19 @@ test('a message is cut at 500 characters', () => {
   expect(presentable('x'.repeat(messageCharsMax + 1))).toMatch(/…$/)
 })
 
+test.each([
+  ['words before a @', `${'a.'.repeat(2_000_000)}@`],
+  ['what begins like a JWT', 'eyJaaaaaaaa-'.repeat(300_000)],
+  ['user information without end', `${'http://a'.repeat(500_000)}@`],
+  ['a name and white space', 'token '.repeat(600_000) + ' '.repeat(1_000_000)],
+])('a message of megabytes does not hold the process: %s', (_what, text) => {
+  // With a search that begins anew at every word this would end long after the test's time.
+  expect(presentable(text).length).toBeLessThanOrEqual(messageCharsMax)
+  const { written, stream } = lines()
+  createLog({ level: 'info', stream }).info({ reason: text }, text)
+  expect(written[0]!.length).toBeLessThan(20_000)
+})
+
 function lines() {
   const written: string[] = []
   return { written, stream: { write: (line: string) => written.push(line) } }
