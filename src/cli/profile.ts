@@ -1,7 +1,7 @@
 import { accessSync, constants, readFileSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import { isLoopback } from '../base/loopback.ts'
+import { isInTheClear } from '../base/loopback.ts'
 import { writePrivately } from '../base/private-file.ts'
 import { UsageError } from './faults.ts'
 
@@ -155,9 +155,9 @@ function operatorElsewhere(name: string, url: string): UsageError {
  * @see design/security 15
  */
 export function refuseClearText(what: string, url: string): void {
-  const { protocol, hostname, origin } = new URL(url)
-  if (protocol === 'https:' || isLoopback(hostname)) return
-  throw new UsageError(`${what} would travel unencrypted to ${origin}`, [
+  const target = new URL(url)
+  if (!isInTheClear(target)) return
+  throw new UsageError(`${what} would travel unencrypted to ${target.origin}`, [
     `use https://, or add --insecure-http if you trust every network on the way`,
   ])
 }

@@ -1,4 +1,4 @@
-import { isLoopback } from '../base/loopback.ts'
+import { isInTheClear, isLoopback } from '../base/loopback.ts'
 import type { Config } from './schema.ts'
 import { hasCookiePrefix } from './values.ts'
 
@@ -157,15 +157,15 @@ function signInCautions({ runtime: { publicOrigin }, auth }: Config): Problem[] 
       { key: 'auth.oidc', message: `has no effect while auth.mode is ${mode}: nobody signs in with it` },
     ]
   if (!oidc.client || publicOrigin === null) return []
-  const { origin, protocol, hostname } = new URL(publicOrigin)
+  const site = new URL(publicOrigin)
   return [
     ...when(
-      new URL(oidc.client.redirectPath, origin).origin !== origin,
+      new URL(oidc.client.redirectPath, site).origin !== site.origin,
       'auth.oidc.client.redirectPath',
       'leads to another origin than runtime.publicOrigin',
     ),
     ...when(
-      protocol === 'http:' && !isLoopback(hostname),
+      isInTheClear(site),
       'runtime.publicOrigin',
       'is http: whoever listens on the way can take a session over',
     ),

@@ -1,6 +1,6 @@
 import { isIP } from 'node:net'
 import { z } from 'zod'
-import { isLoopback } from '../base/loopback.ts'
+import { isInTheClear } from '../base/loopback.ts'
 import { secretRef } from '../contract/fields.ts'
 
 /** A map of keys; left out or empty, every key takes its default. */
@@ -38,13 +38,9 @@ export function isWebUrl(text: string): boolean {
 
 /** An address whose answers nobody on the way can change: https, or http that crosses no network. */
 export const safeUrl = webUrl.refine(
-  text => !isWebUrl(text) || isSafe(new URL(text)),
+  text => !isWebUrl(text) || !isInTheClear(new URL(text)),
   'must be an https URL, as http is believed on this machine only',
 )
-
-function isSafe({ protocol, hostname }: URL): boolean {
-  return protocol === 'https:' || isLoopback(hostname)
-}
 
 /** How an identity provider names itself. @see OpenID Connect Core 1.2: no query, no fragment */
 export const issuerUrl = safeUrl.refine(

@@ -1,4 +1,4 @@
-import { isLoopback } from '../base/loopback.ts'
+import { isInTheClear } from '../base/loopback.ts'
 import type { Environment } from '../config/environment.ts'
 import { type ProviderName, providers } from '../config/providers.ts'
 import { type ReleasePolicy, released } from '../config/release.ts'
@@ -69,7 +69,7 @@ export function credentialFor(dialling: Dialling, endpoint: URL): string | undef
     throw unavailable(service, `uses ${ref}, which is not released for ${endpoint.host}`, {
       hint: `Add {ref: "${ref}", hosts: ["${endpoint.host}"]} to runtime.secretRefs.allow in the configuration.`,
     })
-  if (endpoint.protocol !== 'https:' && !isLoopback(endpoint.hostname))
+  if (isInTheClear(endpoint))
     throw unavailable(service, `would send ${ref} to ${endpoint.host} without encryption`, {
       hint: 'Give the service an https endpoint, or take its credential out.',
     })

@@ -1,10 +1,10 @@
-import { isLoopback } from '../../base/loopback.ts'
+import { isInTheClear } from '../../base/loopback.ts'
 
 /** Whether what is sent to an address stays between here and there: https, or no network at all. @see security decision 15 */
 export function isSafe(address: unknown): boolean {
   if (typeof address !== 'string' || !URL.canParse(address)) return false
-  const { protocol, hostname } = new URL(address)
-  return protocol === 'https:' || (protocol === 'http:' && isLoopback(hostname))
+  const url = new URL(address)
+  return /^https?:$/.test(url.protocol) && !isInTheClear(url)
 }
 
 /** Where a provider describes itself. @see OpenID Connect Discovery 4 */
