@@ -5,7 +5,7 @@ import { usesKeys, usesOidc } from '../../config/checks.ts'
 import type { Config } from '../../config/schema.ts'
 import { auth } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
-import { roleOf, scopesOfRole } from '../../contract/scopes.ts'
+import { roleOf } from '../../contract/scopes.ts'
 import type { JwtVerifier } from '../oidc/jwt.ts'
 import type { OidcClient } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
@@ -124,7 +124,7 @@ export function describeSelf({ subject, session }: AuthContext) {
     type,
     workspaceScopes: workspaceScopes && [...workspaceScopes],
     role: role ?? (scopes && roleOf(scopes)),
-    scopes: scopes ? [...scopes] : role && [...scopesOfRole[role]],
+    scopes: scopes && [...scopes],
     expiresAt: session.expiresAtSeconds,
     canRefresh: session.canRefresh,
   }
