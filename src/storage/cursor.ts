@@ -1,20 +1,14 @@
 import { createHmac, timingSafeEqual } from 'node:crypto'
-import { randomHex } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { AnyTable, Column, ListQuery, RowStore, Stored, Table, Value } from './rows.ts'
-import { tables } from './tables.ts'
+import { storeSecret } from './secret.ts'
 
 const sealBytes = 12
-const keyName = 'cursor-key'
 
-/** The cursors of a store, sealed by a key that lies in it, made by whichever process comes first. */
+/** The cursors of a store, sealed by a key that lies in it. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
-  const stored = await rows.get(tables.settings, [keyName])
-  if (stored) return new Cursors(stored.row.value)
-  const made = { name: keyName, value: randomHex(32) }
-  const outcome = await rows.atomic([{ op: 'insert', table: tables.settings, row: made }])
-  return outcome.ok ? new Cursors(made.value) : openCursors(rows)
+  return new Cursors(await storeSecret(rows, 'cursor-key'))
 }
 
 /** Keyset cursors, sealed so that one works only for the list that gave it. */
