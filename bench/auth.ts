@@ -8,12 +8,14 @@ import { once } from 'node:events'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { Presented, Verifier } from '../src/auth/authenticate.ts'
+import { Admission } from '../src/auth/keys/admission.ts'
 import { digestOf, newToken } from '../src/auth/keys/token.ts'
 import { ApiKeyVerifier } from '../src/auth/keys/verifier.ts'
 import { JwtVerifier } from '../src/auth/oidc/jwt.ts'
 import { systemClock, timestamp } from '../src/base/clock.ts'
 import { createLog } from '../src/base/log.ts'
 import { openEmbedded } from '../src/storage/open.ts'
+import { storeSecret } from '../src/storage/secret.ts'
 import { tables } from '../src/storage/tables.ts'
 import { throughput } from './load.ts'
 import type { Pace, Paced } from './pace.ts'
@@ -56,8 +58,10 @@ function costRow(name: string, [cpuMs, wallMs]: [number, number], goal: string):
 async function checkCost(): Promise<void> {
   const folder = temporaryFolder()
   const store = await openEmbedded({ path: join(folder, 'workbase.db') })
-  const verifier = new ApiKeyVerifier({ rows: store.rows, clock: systemClock, log })
-  const { token, prefix } = newToken()
+  const tokenKey = await storeSecret(store.rows, 'token-key')
+  const parts = { rows: store.rows, clock: systemClock, log, admission: new Admission(), tokenKey }
+  const verifier = new ApiKeyVerifier(parts)
+  const { token, prefix } = newToken(tokenKey)
   const now = timestamp(systemClock)
   const workspaceId = crypto.randomUUID()
   const key = { workspaceId, keyId: crypto.randomUUID(), prefix, label: 'bench', principalId: null }

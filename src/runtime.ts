@@ -39,6 +39,7 @@ import { openCursors, Pager } from './storage/cursor.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
 import { openEmbedded } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
+import { storeSecret } from './storage/secret.ts'
 import { tables } from './storage/tables.ts'
 import { chunkingHandlers, embeddingHandlers, workspaceHandlers } from './workspaces/routes.ts'
 import { chunkingKind, embeddingKind, Services } from './workspaces/services.ts'
@@ -111,6 +112,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
     ...parts,
     config: config.auth,
     secrets,
+    tokenKey: await storeSecret(rows, 'token-key'),
     audit,
     fetch: seams.fetch ?? network.fetch,
   })

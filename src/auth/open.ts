@@ -9,6 +9,7 @@ import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type Authenticate, authenticator, type Verifier } from './authenticate.ts'
 import { BootstrapVerifier } from './bootstrap.ts'
+import { Admission } from './keys/admission.ts'
 import { ApiKeys } from './keys/keys.ts'
 import { ApiKeyVerifier } from './keys/verifier.ts'
 import { JwtVerifier } from './oidc/jwt.ts'
@@ -23,6 +24,8 @@ export interface AuthParts {
   readonly secrets: AuthSecrets
   readonly rows: RowStore
   readonly pager: Pager
+  /** Secret of the store, which its API keys are marked by. */
+  readonly tokenKey: string
   readonly audit: AuditTrail
   readonly clock: Clock
   readonly log: Log
@@ -51,7 +54,8 @@ const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices 
 export function openAuth(parts: AuthParts): Auth {
   const { config, secrets, audit } = parts
   const { mode } = config
-  const keyVerifier = usesKeys(config) ? new ApiKeyVerifier(parts) : undefined
+  const keyParts = { ...parts, admission: new Admission() }
+  const keyVerifier = usesKeys(config) ? new ApiKeyVerifier(keyParts) : undefined
   const oidc = openOidc(parts)
   const verifiers: (Verifier | undefined)[] = [
     mode !== 'disabled' && secrets.bootstrapToken !== undefined
@@ -66,7 +70,7 @@ export function openAuth(parts: AuthParts): Auth {
       verifiers: verifiers.filter(verifier => verifier !== undefined),
       sessions: oidc?.signIn?.cookies,
     }),
-    keys: new ApiKeys(parts),
+    keys: new ApiKeys(keyParts),
     signIn: new SignIn(mode, oidc?.signIn),
     async discover() {
       await oidc?.provider.discover()

@@ -44,6 +44,7 @@ export async function openWorld(surface: Surface) {
     clock,
     log: quiet,
     fetch: issuer.fetch,
+    tokenKey: 'the-key-that-marks-tokens',
   }
   const now = new Date(clock.now()).toISOString()
   for (const workspaceId of [here, elsewhere])

@@ -12,6 +12,8 @@ import { WbError } from '../../src/contract/errors.ts'
 import { type Opened, type Options, open, scratchDir, until } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
 
+const tokenKey = 'the-key-that-marks-tokens'
+
 const headerForm = 'the Authorization header must be: Bearer <token>'
 const noScheme = 'the token matches no configured scheme'
 const refusesStrangers = 'this runtime refuses requests without credentials'
@@ -44,7 +46,7 @@ describe('the Authorization header', () => {
     ' Bearer abc',
     'Bearer abc\n',
     'Basic Bearer abc',
-    newToken().token,
+    newToken(tokenKey).token,
   ])('S5.1-02 S7.2-02: %j is none', header => {
     expect(() => bearerToken(header)).toThrow(
       expect.objectContaining({ code: 'unauthorized', message: headerForm }),
@@ -232,7 +234,7 @@ const forms: Record<string, string>[] = [
   { authorization: '' },
   { authorization: 'Basic x' },
   bearer('x'),
-  bearer(newToken().token),
+  bearer(newToken(tokenKey).token),
   bearer('eyJhbGciOiJub25lIn0.e30.x'),
 ]
 
@@ -271,7 +273,7 @@ describe('modes', () => {
         'Bearer',
         'Basic dXNlcjpwYXNz',
         'Token x',
-        newToken().token,
+        newToken(tokenKey).token,
         'Bearer a, Bearer b',
       ])
         await expectUnauthorized(wb, { authorization }, headerForm)
@@ -280,12 +282,12 @@ describe('modes', () => {
 
   test.each(verifyingModes)('S5.2-09 S5.2-02 S7.2-03: mode %s has no scheme for other shapes', async mode => {
     const wb = await runtime(mode)
-    for (const token of ['x', '0', 'x'.repeat(100_000), 'wb_live_', `${newToken().token}x`, 'a.b'])
+    for (const token of ['x', '0', 'x'.repeat(100_000), 'wb_live_', `${newToken(tokenKey).token}x`, 'a.b'])
       await expectUnauthorized(wb, bearer(token), noScheme)
   })
 
   test('S5.2-02 S5.2-08: keys are verified in modes apiKey and any, in mode oidc they are no scheme', async () => {
-    const { token } = newToken()
+    const { token } = newToken(tokenKey)
     for (const mode of ['apiKey', 'any'] as const)
       await expectUnauthorized(await runtime(mode), bearer(token), 'the token is not valid')
     await expectUnauthorized(await runtime('oidc'), bearer(token), noScheme)
@@ -380,7 +382,7 @@ describe('the bootstrap token', () => {
 test('decision 10: guesses from many addresses of one IPv6 network wait in one queue, its neighbours in others', async () => {
   const wb = await runtime('apiKey')
   const guess = async (address: string) => {
-    const headers = { ...bearer(newToken().token), host: 'localhost' }
+    const headers = { ...bearer(newToken(tokenKey).token), host: 'localhost' }
     const request = new Request('http://localhost/api/v1/workspaces', { headers })
     const answer = await wb.runtime.app.fetch(request, { peer: { encrypted: false, address } })
     if (answer.status === 429) expect(answer.headers.get('retry-after')).toBe('1')

@@ -10,7 +10,7 @@ import { changeRow } from '../../storage/change.ts'
 import type { Page, Pager } from '../../storage/cursor.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../storage/tables.ts'
-import { Admission } from './admission.ts'
+import type { Admission } from './admission.ts'
 import { checkGrant, earlier, endAfter, endOf, type Grant } from './grants.ts'
 import { principalOf, scopesOf, shown, spanOf } from './row.ts'
 import { digestOf, newToken } from './token.ts'
@@ -34,15 +34,12 @@ interface Terms extends Grant {
   readonly expiresAt: string | null
 }
 
-/** Digests that wait to be made; that many take about twenty seconds. */
-const mintsWaitingMax = 512
-
 /** The keys of workspaces. @see specification 2.3, 3 */
 export class ApiKeys {
-  /** A digest is as dear to make as to check. */
-  readonly #mints = new Admission({ waitingMax: mintsWaitingMax, waitingPerClientMax: mintsWaitingMax })
-
-  constructor(readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
+  /** @param parts.tokenKey  secret of the store, which its tokens are marked by */
+  constructor(
+    readonly parts: { rows: RowStore; pager: Pager; clock: Clock; admission: Admission; tokenKey: string },
+  ) {}
 
   /**
    * The keys of a workspace in the order in which they were made, revoked ones included.
@@ -63,18 +60,20 @@ export class ApiKeys {
    * @throws workspace_not_found
    * @throws validation_error     `expiresAt` is not in the future
    * @throws forbidden            it would be more than the caller may grant
-   * @throws rate_limited         too many keys are being made
+   * @throws rate_limited         too many keys of the workspace are being made
+   * @throws unauthorized         the caller was let in, and would not be now
    */
   async create(
     workspaceId: string,
     { label, scopes, principalId = null, expiresAt: asked }: ApiKeyCreate,
-    caller: Pick<Caller, 'auth' | 'record'>,
+    caller: Pick<Caller, 'auth' | 'record' | 'confirm'>,
   ): Promise<Minted> {
     const { subject } = caller.auth
     const now = this.parts.clock.now()
     const expiresAt = endOf(asked, now, subject)
     checkGrant(subject, { scopes, principalId })
     const { plaintext, row } = await this.#mint({ workspaceId, label, scopes, principalId, now, expiresAt })
+    await caller.confirm()
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       inserted(row),
@@ -96,12 +95,13 @@ export class ApiKeys {
    * @throws workspace_not_found
    * @throws api_key_not_found    there is none, or it was revoked
    * @throws forbidden            the successor would be more than the caller may grant
-   * @throws rate_limited         too many keys are being made
+   * @throws rate_limited         too many keys of the workspace are being made
+   * @throws unauthorized         the caller was let in, and would not be now
    */
   async rotate(
     path: KeyPath,
     { graceSeconds }: ApiKeyRotate,
-    caller: Pick<Caller, 'auth' | 'record'>,
+    caller: Pick<Caller, 'auth' | 'record' | 'confirm'>,
   ): Promise<Minted & { previous: ApiKey }> {
     const { subject } = caller.auth
     const now = this.parts.clock.now()
@@ -111,6 +111,7 @@ export class ApiKeys {
     const expiresAt = endAfter(now, [spanOf(old), subject?.grantSpanMs ?? null])
     const { workspaceId, label } = old
     const { plaintext, row } = await this.#mint({ workspaceId, label, ...grant, now, expiresAt })
+    await caller.confirm()
     const previous = await this.#change(
       path,
       key => ({ ...key, spanMs: spanOf(key), expiresAt: earlier(key.expiresAt, now + graceSeconds * 1_000) }),
@@ -133,9 +134,12 @@ export class ApiKeys {
     )
   }
 
+  /** A digest is as dear to make as to check: whoever asks for a key waits, and may have lost its own meanwhile. */
   async #mint({ now, ...terms }: Terms): Promise<{ plaintext: string; row: ApiKeyRow }> {
-    const { token, prefix } = newToken()
-    const digest = await this.#mints.run('', () => digestOf(token))
+    const { admission, tokenKey } = this.parts
+    const { token, prefix } = newToken(tokenKey)
+    const turn = { lane: 'mints', client: `workspace ${terms.workspaceId}` } as const
+    const digest = await admission.run(turn, () => digestOf(token))
     const row: ApiKeyRow = {
       ...terms,
       scopes: [...terms.scopes],

@@ -1,7 +1,7 @@
 import { LRUCache } from 'lru-cache'
 import { keyedHash } from '../hash.ts'
-import { Admission } from './admission.ts'
-import { isDigestOf } from './token.ts'
+import type { Admission } from './admission.ts'
+import { isDigestOf, isMarked } from './token.ts'
 
 const provenMax = 10_000
 const refusedMax = 10_000
@@ -28,15 +28,13 @@ export interface Claim {
  */
 export class Proofs {
   readonly #hash = keyedHash()
-  readonly #admission: Admission
   readonly #proven = new LRUCache<string, Proven>({ max: provenMax })
   /** The digest that a token is not of: a changed row is a new question. */
   readonly #refused = new LRUCache<string, string>({ max: refusedMax })
   readonly #checks = new Map<string, Promise<boolean>>()
 
-  constructor(admission = new Admission()) {
-    this.#admission = admission
-  }
+  /** @param parts.tokenKey  secret of the store, which its tokens are marked by */
+  constructor(private readonly parts: { admission: Admission; tokenKey: string }) {}
 
   /** What a token was found to be. */
   proven(token: string): Proven | undefined {
@@ -60,8 +58,10 @@ export class Proofs {
     const name = [hash, row.digest, address].join()
     let check = this.#checks.get(name)
     if (!check) {
-      check = this.#admission
-        .run(address, () => this.#check(hash, token, row))
+      const { admission, tokenKey } = this.parts
+      const lane = isMarked(token, tokenKey) ? 'marked' : 'unmarked'
+      check = admission
+        .run({ lane, client: address }, () => this.#check(hash, token, row))
         .finally(() => this.#checks.delete(name))
       this.#checks.set(name, check)
     }

@@ -1,9 +1,13 @@
-import { scrypt, timingSafeEqual } from 'node:crypto'
+import { createHmac, scrypt, timingSafeEqual } from 'node:crypto'
 import { promisify } from 'node:util'
 import { randomHex, randomLetters } from '../../base/id.ts'
 
 const prefixChars = 12
 const secretChars = 32
+/** The last characters of the secret; those before them are random, 134 bits. */
+const checkChars = 6
+const checkBase = 36
+const checks = BigInt(checkBase ** checkChars)
 const saltBytes = 16
 const digestBytes = 32
 
@@ -12,10 +16,31 @@ const digestForm = new RegExp(`^scrypt\\$([0-9a-f]{${2 * saltBytes}})\\$([0-9a-f
 
 const derive = promisify<string, Buffer, number, Buffer>(scrypt)
 
-/** A new token and its public part. @see specification 2.3 */
-export function newToken(): { token: string; prefix: string } {
+/**
+ * A new token and its public part.
+ *
+ * @param key  secret of the store, which marks the token as one of its own
+ * @see specification 2.3
+ */
+export function newToken(key: string): { token: string; prefix: string } {
   const prefix = randomLetters(prefixChars)
-  return { token: `wb_live_${prefix}_${randomLetters(secretChars)}`, prefix }
+  const unchecked = `wb_live_${prefix}_${randomLetters(secretChars - checkChars)}`
+  return { token: unchecked + checkOf(unchecked, key), prefix }
+}
+
+/**
+ * Whether a text of the form of a token ends as those do that were made with a key, compared in constant time. Nothing
+ * is proven by that: it says which tokens are worth a look before others.
+ */
+export function isMarked(token: string, key: string): boolean {
+  const check = checkOf(token.slice(0, -checkChars), key)
+  return timingSafeEqual(Buffer.from(token.slice(-checkChars)), Buffer.from(check))
+}
+
+/** Letters and digits by HMAC-SHA256 of what stands before them. */
+function checkOf(unchecked: string, key: string): string {
+  const code = createHmac('sha256', key).update(unchecked).digest().readBigUInt64BE() % checks
+  return code.toString(checkBase).padStart(checkChars, '0')
 }
 
 /** The public part of a token; undefined for what is not shaped like one. */

@@ -23,8 +23,11 @@ export class ApiKeyVerifier implements Verifier {
   /** Stands for the row that an unknown prefix does not have. */
   readonly #none = { workspaceId: '', keyId: '', digest: digestOfNone() }
 
-  constructor(readonly parts: { rows: RowStore; clock: Clock; log: Log; admission?: Admission }) {
-    this.#proofs = new Proofs(parts.admission)
+  /** @param parts.tokenKey  secret of the store, which its tokens are marked by */
+  constructor(
+    readonly parts: { rows: RowStore; clock: Clock; log: Log; admission: Admission; tokenKey: string },
+  ) {
+    this.#proofs = new Proofs(parts)
     this.#lastUsed = new LastUsed(parts)
   }
 

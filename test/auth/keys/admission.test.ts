@@ -1,7 +1,8 @@
 import { availableParallelism } from 'node:os'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { Admission, type AdmissionLimits } from '../../../src/auth/keys/admission.ts'
+import { Admission, type AdmissionLimits, type Turn } from '../../../src/auth/keys/admission.ts'
+import type { LaneLimits } from '../../../src/auth/keys/lane.ts'
 
 /** An admission whose work ends when it is told to. */
 function stage(limits: Partial<AdmissionLimits> = {}) {
@@ -13,13 +14,13 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
     running,
     began,
     refused,
-    ask(address: string, name = address) {
+    ask(client: string, name = client, lane: Turn['lane'] = 'unmarked') {
       const work = () =>
         new Promise<void>(end => {
           began.push(name)
           running.push({ name, end })
         })
-      return admission.run(address, work).catch(error => {
+      return admission.run({ lane, client }, work).catch(error => {
         expect(error).toMatchObject({ code: 'rate_limited', status: 429 })
         expect(error.facts.headers).toEqual({ 'retry-after': '1' })
         refused.push(name)
@@ -34,6 +35,11 @@ function stage(limits: Partial<AdmissionLimits> = {}) {
       while (running.length > 0) await this.step()
     },
   }
+}
+
+/** One at once, and a lane of guesses that is bounded so. */
+function narrow(unmarked: Partial<LaneLimits>): Partial<AdmissionLimits> {
+  return { atOnce: 1, unmarked: { waitingMax: 512, waitingPerClientMax: 16, ...unmarked } }
 }
 
 /** What was promised so far has happened. */
@@ -64,14 +70,14 @@ describe('turns', () => {
   test('a place is free again when work fails', async () => {
     const admission = new Admission({ atOnce: 1 })
     const failing = () => Promise.reject(new Error('broken'))
-    await expect(admission.run('a', failing)).rejects.toThrow('broken')
-    expect(await admission.run('b', async () => 'done')).toBe('done')
+    await expect(admission.run({ lane: 'marked', client: 'a' }, failing)).rejects.toThrow('broken')
+    expect(await admission.run({ lane: 'mints', client: 'b' }, async () => 'done')).toBe('done')
   })
 })
 
 describe('bounds', () => {
   test('an address with too much waiting is refused, and no other is', async () => {
-    const wb = stage({ atOnce: 1, waitingPerClientMax: 16 })
+    const wb = stage(narrow({ waitingPerClientMax: 16 }))
     for (let n = 0; n < 20; n++) wb.ask('10.0.0.1', `one ${n}`)
     wb.ask('10.0.0.2', 'two')
     await settled()
@@ -80,16 +86,26 @@ describe('bounds', () => {
     expect(wb.began).toContain('two')
   })
 
-  test('the default is 16 of an address', async () => {
+  test.each([
+    ['unmarked', 16],
+    ['marked', 64],
+    ['mints', 64],
+  ] as const)('%s: %i of a client by default, and 512 in all', async (lane, each) => {
     const wb = stage({ atOnce: 1 })
-    for (let n = 0; n < 18; n++) wb.ask('10.0.0.1', String(n))
+    wb.ask('a', 'running', lane)
+    for (let n = 0; n <= each; n++) wb.ask('a', String(n), lane)
     await settled()
-    expect(wb.refused).toEqual(['17'])
+    expect(wb.refused).toEqual([String(each)])
+    await wb.drain()
+    wb.ask('a', 'running', lane)
+    for (let n = 0; n <= 512; n++) wb.ask(`client ${n}`, `single ${n}`, lane)
+    await settled()
+    expect(wb.refused.slice(1)).toEqual(['single 512'])
     await wb.drain()
   })
 
   test('when the queue is full, the address with the most waiting loses its last', async () => {
-    const wb = stage({ atOnce: 1, waitingMax: 4 })
+    const wb = stage(narrow({ waitingMax: 4 }))
     wb.ask('10.0.0.9', 'running')
     for (let n = 0; n < 3; n++) wb.ask('10.0.0.1', `most ${n}`)
     wb.ask('10.0.0.2', 'single')
@@ -101,7 +117,7 @@ describe('bounds', () => {
   })
 
   test('a place that was lost or left is there for others', async () => {
-    const wb = stage({ atOnce: 1, waitingMax: 2 })
+    const wb = stage(narrow({ waitingMax: 2 }))
     for (let n = 0; n < 5; n++) {
       wb.ask('10.0.0.1', 'running')
       wb.ask('10.0.0.1', 'first')
@@ -115,7 +131,7 @@ describe('bounds', () => {
   })
 
   test('a newcomer is refused only when nobody has more than one waiting', async () => {
-    const wb = stage({ atOnce: 1, waitingMax: 3 })
+    const wb = stage(narrow({ waitingMax: 3 }))
     wb.ask('10.0.0.9', 'running')
     for (let n = 1; n <= 3; n++) wb.ask(`10.0.0.${n}`, `single ${n}`)
     wb.ask('10.0.0.4', 'newcomer')
@@ -125,7 +141,7 @@ describe('bounds', () => {
   })
 
   test('who would have the most waiting is the one that is refused', async () => {
-    const wb = stage({ atOnce: 1, waitingMax: 3 })
+    const wb = stage(narrow({ waitingMax: 3 }))
     wb.ask('10.0.0.9', 'running')
     wb.ask('10.0.0.1', 'one')
     wb.ask('10.0.0.2', 'two')
@@ -134,6 +150,89 @@ describe('bounds', () => {
     await settled()
     expect(wb.refused).toEqual(['one too many'])
     await wb.drain()
+  })
+})
+
+describe('lanes', () => {
+  test('decision 10: 900 addresses with a wrong token each neither refuse a marked token nor go before it', async () => {
+    const wb = stage({ atOnce: 1 })
+    for (let n = 0; n < 900; n++) wb.ask(`guesser ${n}`)
+    for (let n = 0; n < 12; n++) wb.ask(`client ${n}`, `valid ${n}`, 'marked')
+    await settled()
+    for (let n = 0; n < 12; n++) await wb.step()
+    expect(wb.began).toEqual(['guesser 0', ...Array.from({ length: 12 }, (_, n) => `valid ${n}`)])
+    await wb.drain()
+    expect(wb.refused).toHaveLength(900 - 512 - 1)
+    for (const name of wb.refused) expect(name).toMatch(/^guesser/)
+  })
+
+  test('one workspace that mints does not keep another waiting, and is refused at its own bound', async () => {
+    const wb = stage({ atOnce: 1 })
+    for (let n = 0; n < 400; n++) wb.ask('workspace a', `a ${n}`, 'mints')
+    wb.ask('workspace b', 'b', 'mints')
+    await settled()
+    await wb.step()
+    await wb.step()
+    expect(wb.began).toEqual(['a 0', 'a 1', 'b'])
+    await wb.drain()
+    expect(wb.refused).toHaveLength(400 - 64 - 1)
+  })
+
+  test('both together work on no more than one of them may', async () => {
+    const wb = stage({ atOnce: 2 })
+    for (const lane of ['marked', 'unmarked', 'mints'] as const)
+      for (let n = 0; n < 3; n++) wb.ask(lane, `${lane} ${n}`, lane)
+    await settled()
+    while (wb.running.length > 0) {
+      expect(wb.running.length).toBeLessThanOrEqual(2)
+      await wb.step()
+    }
+    expect(wb.began).toHaveLength(9)
+  })
+
+  const lane = fc.constantFrom<Turn['lane']>('marked', 'unmarked', 'mints')
+  const step = fc.option(fc.tuple(lane, fc.integer({ min: 0, max: 3 })), { nil: null })
+
+  test('marked before unmarked, and never two of checks or mints in a row while the other waited for both', async () => {
+    await fc.assert(
+      fc.asyncProperty(fc.array(step, { maxLength: 60 }), async steps => {
+        const wb = stage({ atOnce: 1 })
+        const asked: string[] = []
+        const laneOf = (name: string) => name.split(' ')[0]!
+        const kindOf = (name: string) => (laneOf(name) === 'mints' ? 'mint' : 'check')
+        const waiting = () => asked.filter(name => !wb.began.includes(name) && !wb.refused.includes(name))
+        /** Kinds that waited when the last turn was given, and what it was given to. */
+        let last: { kind: string; kinds: Set<string> } | undefined
+        const end = async () => {
+          const before = waiting()
+          await wb.step()
+          const begun = before.find(name => wb.began.at(-1) === name)
+          expect(begun === undefined).toBe(before.length === 0)
+          if (begun === undefined) {
+            last = undefined
+            return
+          }
+          if (laneOf(begun) === 'unmarked') expect(before.map(laneOf)).not.toContain('marked')
+          const kinds = new Set(before.map(kindOf))
+          if (last?.kinds.size === 2 && kinds.size === 2) expect(kindOf(begun)).not.toBe(last.kind)
+          last = { kind: kindOf(begun), kinds }
+        }
+        for (const one of steps) {
+          if (one === null) {
+            if (wb.running.length > 0) await end()
+          } else {
+            const [chosen, client] = one
+            const name = `${chosen} ${client} ${asked.length}`
+            asked.push(name)
+            wb.ask(`client ${client}`, name, chosen)
+            await settled()
+          }
+        }
+        while (wb.running.length > 0) await end()
+        expect([...wb.began, ...wb.refused].sort()).toEqual([...asked].sort())
+      }),
+      { numRuns: 200 },
+    )
   })
 })
 
@@ -149,7 +248,7 @@ describe('whatever is asked for', () => {
   test('every piece of work begins or is refused, in order, within the bounds, and in fair turns', async () => {
     await fc.assert(
       fc.asyncProperty(limits, fc.array(step, { maxLength: 60 }), async (bounds, steps) => {
-        const wb = stage(bounds)
+        const wb = stage({ atOnce: bounds.atOnce, unmarked: bounds })
         const asked: string[] = []
         /** Of each waiting client: who was let in since it began to wait. */
         const overtakers = new Map<string, string[]>()

@@ -1,20 +1,35 @@
 import { describe, expect, test } from 'vitest'
 import type { Subject } from '../../../src/access/subject.ts'
+import { Admission, type Turn } from '../../../src/auth/keys/admission.ts'
 import { ApiKeys } from '../../../src/auth/keys/keys.ts'
-import { isDigestOf } from '../../../src/auth/keys/token.ts'
+import { isDigestOf, isMarked } from '../../../src/auth/keys/token.ts'
+import { WbError } from '../../../src/contract/errors.ts'
 import { scopesOfRole } from '../../../src/contract/scopes.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
-import { caller, keyStore, rowOf, storedKey, workspaceId } from './stage.ts'
+import { caller, keyStore, rowOf, storedKey, tokenKey, workspaceId } from './stage.ts'
 
 const hourMs = 3_600_000
 const dayMs = 24 * hourMs
 const elsewhere = '22222222-2222-4222-8222-222222222222'
 const unknown = '33333333-3333-4333-8333-333333333333'
 
-async function stage(before: (rows: RowStore) => RowStore = rows => rows) {
+/** Tells whose turns were asked for, and how many are over. */
+class Watched extends Admission {
+  readonly turns: Turn[] = []
+  done = 0
+
+  override async run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+    this.turns.push(turn)
+    const made = await super.run(turn, work)
+    this.done++
+    return made
+  }
+}
+
+async function stage(before: (rows: RowStore) => RowStore = rows => rows, admission = new Admission()) {
   const store = await keyStore()
-  const room = new ApiKeys({ ...store, rows: before(store.rows) })
+  const room = new ApiKeys({ ...store, rows: before(store.rows), admission })
   const mint = (fields = {}, by = caller({})) =>
     room.create(workspaceId, { label: 'a key', scopes: ['read'], ...fields }, by)
   const rotate = (keyId: string, by = caller({}), graceSeconds = 60) =>
@@ -112,6 +127,50 @@ describe('mint', () => {
       atomic: async () => ({ ok: false, at: 1, reason: 'taken', unique: 'prefix' }),
     }))
     await expect(mint()).rejects.toThrow('another one of its name')
+  })
+})
+
+describe('security 10: a caller that waited for a digest is asked again', () => {
+  const refused = new WbError('unauthorized', 'the key was revoked')
+
+  test('before a key is made, so that one who was refused meanwhile gets none', async () => {
+    const { mint, plain } = await stage()
+    const by = caller({}, () => Promise.reject(refused))
+    await expect(mint({}, by)).rejects.toBe(refused)
+    expect(await plain.count(tables.apiKeys, 'byWorkspace', [workspaceId])).toBe(0)
+    expect(by.records).toEqual([])
+  })
+
+  test('before a key is rotated, and the key stays what it was', async () => {
+    const { mint, rotate, plain } = await stage()
+    const { key } = await mint()
+    const before = await rowOf(plain, key)
+    const by = caller({}, () => Promise.reject(refused))
+    await expect(rotate(key.keyId, by)).rejects.toBe(refused)
+    expect(await rowOf(plain, key)).toEqual(before)
+    expect(await plain.count(tables.apiKeys, 'byWorkspace', [workspaceId])).toBe(1)
+    expect(by.records).toEqual([])
+  })
+
+  test.each(['mint', 'rotate'] as const)('%s: after the digest is made, not before', async work => {
+    const admission = new Watched()
+    const { mint, rotate, plain } = await stage(rows => rows, admission)
+    const { row } = await storedKey(plain)
+    const asked: number[] = []
+    const by = caller({}, async () => void asked.push(admission.done))
+    await (work === 'mint' ? mint({}, by) : rotate(row.keyId, by))
+    expect(asked).toEqual([1])
+  })
+})
+
+describe('whose turn a new key takes', () => {
+  test('mints and rotations queue as their workspace, and their tokens are marked', async () => {
+    const admission = new Watched()
+    const { mint, rotate } = await stage(rows => rows, admission)
+    const first = await mint()
+    const second = await rotate(first.key.keyId)
+    expect(admission.turns).toEqual(Array(2).fill({ lane: 'mints', client: `workspace ${workspaceId}` }))
+    for (const { plaintext } of [first, second]) expect(isMarked(plaintext, tokenKey)).toBe(true)
   })
 })
 

@@ -10,6 +10,8 @@ import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
 import { TestClock } from '../../harness/runtime.ts'
 
+/** What the tokens of this store are marked by. */
+export const tokenKey = 'the-key-that-marks-tokens'
 export const workspaceId = '11111111-1111-4111-8111-111111111111'
 
 /** A store in memory with one workspace, time that stands still, and counts of what was asked of the store. */
@@ -37,7 +39,7 @@ export async function keyStore() {
   const now = new Date(clock.now()).toISOString()
   const workspace = { workspaceId, name: 'one', createdAt: now, updatedAt: now }
   await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
-  return { clock, rows, plain: store.rows, pager: new Pager(rows, cursors), counts }
+  return { clock, rows, plain: store.rows, pager: new Pager(rows, cursors), counts, tokenKey }
 }
 
 /** A key as a row, and its token. */
@@ -45,7 +47,7 @@ export async function storedKey(
   rows: RowStore,
   fields: Partial<ApiKeyRow> = {},
 ): Promise<{ token: string; row: ApiKeyRow }> {
-  const { token, prefix } = newToken()
+  const { token, prefix } = newToken(tokenKey)
   const row: ApiKeyRow = {
     workspaceId,
     keyId: randomUUID(),
@@ -69,9 +71,10 @@ export async function rowOf(rows: RowStore, { keyId }: Pick<ApiKeyRow, 'keyId'>)
 }
 
 /** Somebody who calls a room, and what the audit trail would hold of it. */
-export function caller(fields: Partial<Subject> | 'anonymous'): Pick<Caller, 'auth' | 'record'> & {
-  records: AuditDetails[]
-} {
+export function caller(
+  fields: Partial<Subject> | 'anonymous',
+  confirm: Caller['confirm'] = async () => {},
+): Pick<Caller, 'auth' | 'record' | 'confirm'> & { records: AuditDetails[] } {
   const records: AuditDetails[] = []
   const auth =
     fields === 'anonymous'
@@ -91,5 +94,5 @@ export function caller(fields: Partial<Subject> | 'anonymous'): Pick<Caller, 'au
     records.push(details)
     return { op: 'insert', table: tables.audit, row: { auditId: randomUUID(), details } } as const
   }
-  return { auth, record, records }
+  return { auth, record, confirm, records }
 }

@@ -1,14 +1,22 @@
-import { scryptSync } from 'node:crypto'
+import { createHmac, scryptSync } from 'node:crypto'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { digestOf, digestOfNone, isDigestOf, newToken, prefixOf } from '../../../src/auth/keys/token.ts'
+import {
+  digestOf,
+  digestOfNone,
+  isDigestOf,
+  isMarked,
+  newToken,
+  prefixOf,
+} from '../../../src/auth/keys/token.ts'
 
+const tokenKey = 'the-key-that-marks-tokens'
 const form = /^wb_live_([a-z0-9]{12})_([a-z0-9]{32})$/
 const letters = 'abcdefghijklmnopqrstuvwxyz0123456789'
 
 describe('tokens', () => {
   test('S2.3-01 S8-15: wb_live_, 12 letters, 32 letters, and no two alike', () => {
-    const made = Array.from({ length: 2_000 }, newToken)
+    const made = Array.from({ length: 2_000 }, () => newToken(tokenKey))
     for (const { token, prefix } of made) expect(form.exec(token)?.[1]).toBe(prefix)
     expect(new Set(made.map(({ token }) => token)).size).toBe(made.length)
     expect(new Set(made.map(({ prefix }) => prefix)).size).toBe(made.length)
@@ -18,7 +26,8 @@ describe('tokens', () => {
   test('S2.3-01: every letter is as likely as the others', () => {
     const counts = new Map<string, number>()
     for (let made = 0; made < 5_000; made++)
-      for (const letter of newToken().token.slice(-32)) counts.set(letter, (counts.get(letter) ?? 0) + 1)
+      for (const letter of newToken(tokenKey).token.slice(-32))
+        counts.set(letter, (counts.get(letter) ?? 0) + 1)
     expect([...counts.keys()].sort().join('')).toBe([...letters].sort().join(''))
     const expected = (5_000 * 32) / letters.length
     const chiSquare = [...counts.values()].reduce((sum, count) => sum + (count - expected) ** 2 / expected, 0)
@@ -27,7 +36,7 @@ describe('tokens', () => {
   })
 
   test('S5.2-02: a token made here is read, and its public part found', () => {
-    const { token, prefix } = newToken()
+    const { token, prefix } = newToken(tokenKey)
     expect(prefixOf(token)).toBe(prefix)
   })
 
@@ -74,9 +83,56 @@ describe('tokens', () => {
   })
 })
 
+describe('the mark of a store', () => {
+  const marks = 36 ** 6
+
+  test('every token that is made bears it, at its end, and does to no other store', () => {
+    fc.assert(
+      fc.property(fc.string(), fc.string(), (key, other) => {
+        fc.pre(key !== other)
+        const { token } = newToken(key)
+        expect(isMarked(token, key)).toBe(true)
+        expect(isMarked(token, other)).toBe(false)
+      }),
+    )
+  })
+
+  test('it is HMAC-SHA256 of all that stands before it, in six characters', () => {
+    for (let n = 0; n < 200; n++) {
+      const { token } = newToken(tokenKey)
+      const code = createHmac('sha256', tokenKey).update(token.slice(0, -6)).digest('hex')
+      const number = BigInt(`0x${code.slice(0, 16)}`) % BigInt(marks)
+      expect(token.slice(-6)).toBe(number.toString(36).padStart(6, '0'))
+    }
+  })
+
+  test('a token with any character changed does not bear it', () => {
+    const { token } = newToken(tokenKey)
+    for (let at = 'wb_live_'.length; at < token.length; at++)
+      for (const letter of letters)
+        if (token[at] !== '_' && token[at] !== letter) {
+          const flipped = token.slice(0, at) + letter + token.slice(at + 1)
+          expect(isMarked(flipped, tokenKey), flipped).toBe(false)
+        }
+  })
+
+  test('a guess bears it once in 36^6', () => {
+    const guesses = 20_000
+    let found = 0
+    for (let n = 0; n < guesses; n++) if (isMarked(newToken('a guess').token, tokenKey)) found++
+    // One such guess is expected in a hundred thousand runs.
+    expect(found).toBe(0)
+    // Each place of the mark takes every letter: fewer of them would make guesses likelier.
+    const seen = Array.from({ length: 6 }, () => new Set<string>())
+    for (let n = 0; n < 3_000; n++)
+      for (const [at, letter] of [...newToken(tokenKey).token.slice(-6)].entries()) seen[at]!.add(letter)
+    expect(seen.map(({ size }) => size)).toEqual(Array(6).fill(36))
+  })
+})
+
 describe('digests', () => {
   test('S2.3-04: scrypt$salt$digest of the whole token at the default cost, with a salt of its own', async () => {
-    const { token } = newToken()
+    const { token } = newToken(tokenKey)
     const [one, other] = await Promise.all([digestOf(token), digestOf(token)])
     expect(one).toMatch(/^scrypt\$[0-9a-f]{32}\$[0-9a-f]{64}$/)
     expect(one.split('$')[1]).not.toBe(other.split('$')[1])
@@ -86,7 +142,7 @@ describe('digests', () => {
   })
 
   test('S5.2-05: a digest is that of its token, and of no other', async () => {
-    const [{ token }, { token: other }] = [newToken(), newToken()]
+    const [{ token }, { token: other }] = [newToken(tokenKey), newToken(tokenKey)]
     const digest = await digestOf(token)
     expect(await isDigestOf(token, digest)).toBe(true)
     expect(await isDigestOf(other, digest)).toBe(false)
@@ -95,7 +151,7 @@ describe('digests', () => {
   })
 
   test('a damaged digest is that of no token', async () => {
-    const { token } = newToken()
+    const { token } = newToken(tokenKey)
     const digest = await digestOf(token)
     for (const damaged of [
       '',

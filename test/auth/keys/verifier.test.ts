@@ -1,19 +1,23 @@
 import { describe, expect, test } from 'vitest'
-import { Admission } from '../../../src/auth/keys/admission.ts'
+import { Admission, type Turn } from '../../../src/auth/keys/admission.ts'
 import { digestOf, newToken } from '../../../src/auth/keys/token.ts'
 import { ApiKeyVerifier } from '../../../src/auth/keys/verifier.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../../src/storage/tables.ts'
-import { keyStore, rowOf, storedKey, workspaceId } from './stage.ts'
+import { keyStore, rowOf, storedKey, tokenKey, workspaceId } from './stage.ts'
 
+/** What marks the tokens of another store; to this one they are guesses. */
+const ofAnother = 'the-key-of-another-store'
 const silent = { debug() {}, info() {}, warn() {}, error() {} }
 
 /** Counts the digests that are computed. */
 class Counting extends Admission {
   count = 0
-  override run<T>(address: string, work: () => Promise<T>): Promise<T> {
+  readonly turns: Turn[] = []
+  override run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
     this.count++
-    return super.run(address, work)
+    this.turns.push(turn)
+    return super.run(turn, work)
   }
 }
 
@@ -26,6 +30,7 @@ async function stage() {
     verifier,
     /** How many digests were computed. */
     computed: () => admission.count,
+    turns: admission.turns,
     present: (token: string, address = '192.0.2.1') => verifier.verify(token, presented(address)),
   }
 }
@@ -59,7 +64,7 @@ function median(values: readonly number[]): number {
 
 /** A token of the same prefix with another secret. */
 function wrongSecretOf(token: string): string {
-  return token.slice(0, -32) + newToken().token.slice(-32)
+  return token.slice(0, -32) + newToken(ofAnother).token.slice(-32)
 }
 
 describe('who a token is', () => {
@@ -126,7 +131,7 @@ describe('what does not hold', () => {
   test('S5.2-03 S5.2-05 S7.2-03: an unknown prefix and a wrong secret cost the same and are told the same', async () => {
     const { present, plain, computed } = await stage()
     const { token } = await storedKey(plain)
-    await expect(present(newToken().token)).rejects.toMatchObject(invalid)
+    await expect(present(newToken(ofAnother).token)).rejects.toMatchObject(invalid)
     expect(computed()).toBe(1)
     await expect(present(wrongSecretOf(token))).rejects.toMatchObject(invalid)
     expect(computed()).toBe(2)
@@ -137,7 +142,7 @@ describe('what does not hold', () => {
     const { token } = await storedKey(plain)
     const [unknown, wrong]: [number[], number[]] = [[], []]
     for (let n = 0; n < 15; n++) {
-      unknown.push(await durationOf(() => present(newToken().token)!.catch(() => {})))
+      unknown.push(await durationOf(() => present(newToken(ofAnother).token)!.catch(() => {})))
       wrong.push(await durationOf(() => present(wrongSecretOf(token))!.catch(() => {})))
     }
     const ratio = median(unknown) / median(wrong)
@@ -224,7 +229,7 @@ describe('what is remembered', () => {
     const { present, plain, computed } = await stage()
     const { token, row } = await storedKey(plain)
     const wrong = wrongSecretOf(token)
-    const unknown = newToken()
+    const unknown = newToken(ofAnother)
     for (let n = 0; n < 5; n++)
       for (const one of [wrong, unknown.token]) await expect(present(one)).rejects.toMatchObject(invalid)
     expect(computed()).toBe(2)
@@ -288,13 +293,34 @@ describe('what is remembered', () => {
 })
 
 describe('decision 10: guessing is bounded, the right key is not', () => {
+  test('a token that this store made takes its turn among such, and any other among others', async () => {
+    const { present, plain, turns } = await stage()
+    const { token } = await storedKey(plain)
+    await present(token, '192.0.2.1')
+    await expect(present(wrongSecretOf(token), '192.0.2.2')).rejects.toMatchObject(invalid)
+    await expect(present(newToken(ofAnother).token, '192.0.2.3')).rejects.toMatchObject(invalid)
+    expect(turns).toEqual([
+      { lane: 'marked', client: '192.0.2.1' },
+      { lane: 'unmarked', client: '192.0.2.2' },
+      { lane: 'unmarked', client: '192.0.2.3' },
+    ])
+  })
+
+  test('a mark lets nobody in, and a key without one is let in', async () => {
+    const { present, plain } = await stage()
+    await expect(present(newToken(tokenKey).token)).rejects.toMatchObject(invalid)
+    const { token, prefix } = newToken(ofAnother)
+    const { row } = await storedKey(plain, { prefix, digest: await digestOf(token) })
+    expect((await present(token))?.subject.id).toBe(row.keyId)
+  })
+
   test('a flood of wrong tokens from one address is refused with 429, and another address is let in meanwhile', async () => {
     const { present, plain } = await stage()
     const [cold, warm] = [await storedKey(plain), await storedKey(plain)]
     await present(warm.token, '192.0.2.3')
     const codes: string[] = []
     const flood = Array.from({ length: 60 }, () =>
-      present(newToken().token, '192.0.2.2')!.catch(error => codes.push(error.code)),
+      present(newToken(ofAnother).token, '192.0.2.2')!.catch(error => codes.push(error.code)),
     )
     expect((await present(cold.token, '192.0.2.1'))?.subject.id).toBe(cold.row.keyId)
     expect(codes.filter(code => code === 'unauthorized').length).toBeLessThanOrEqual(3)

@@ -1,0 +1,129 @@
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { Admission, type Turn } from '../../src/auth/keys/admission.ts'
+import { newToken } from '../../src/auth/keys/token.ts'
+import { ApiKeyVerifier } from '../../src/auth/keys/verifier.ts'
+import { keyStore, storedKey } from '../auth/keys/stage.ts'
+import { type Opened, open, until } from '../harness/runtime.ts'
+
+const closed = { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } }
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+const mintsInFlight = 400
+
+interface Minted {
+  readonly plaintext: string
+  readonly key: { readonly keyId: string }
+}
+
+/** A workspace, the path of its keys, and a key that makes others. */
+async function workspaceIn({ sendAsOperator }: Opened, name: string) {
+  const made = await sendAsOperator('POST /api/v1/workspaces', { name })
+  const place = `/api/v1/workspaces/${made.body.workspaceId}`
+  const keys = `${place}/api-keys`
+  const { body } = await sendAsOperator(`POST ${keys}`, { label: 'admin', role: 'admin' })
+  const { plaintext: token, key } = body as unknown as Minted
+  return { place, keys, token, keyId: key.keyId }
+}
+
+/** Requests that are sent at once, and the statuses of those that were answered. */
+function flood(count: number, send: () => Promise<{ status: number }>) {
+  const statuses: number[] = []
+  const all = Array.from({ length: count }, async () => void statuses.push((await send()).status))
+  return { statuses, ended: Promise.all(all), of: (status: number) => statuses.filter(one => one === status) }
+}
+
+async function countOf({ sendAsOperator }: Opened, keys: string): Promise<number> {
+  const { body } = await sendAsOperator(`GET ${keys}?limit=200`)
+  return (body.items as unknown[]).length
+}
+
+describe('a key that was revoked', () => {
+  test(`makes none of the ${mintsInFlight} keys that it asked for before`, async () => {
+    const wb = await open({ config: closed })
+    const { keys, token, keyId } = await workspaceIn(wb, 'mine')
+    const mints = flood(mintsInFlight, () => wb.send(`POST ${keys}`, { label: 'heir' }, bearer(token)))
+    await until(() => mints.of(201).length > 0)
+    expect((await wb.sendAsOperator(`DELETE ${keys}/${keyId}`)).status).toBe(204)
+    const atRevocation = await countOf(wb, keys)
+    await mints.ended
+    expect(await countOf(wb, keys)).toBe(atRevocation)
+    expect(mints.of(401).length).toBeGreaterThan(30)
+    expect(new Set(mints.statuses)).toEqual(new Set([201, 401, 429]))
+  })
+
+  test('rotates no other after that', async () => {
+    const wb = await open({ config: closed })
+    const { keys, token, keyId } = await workspaceIn(wb, 'mine')
+    const made = await wb.sendAsOperator(`POST ${keys}`, { label: 'other' })
+    const path = `${keys}/${(made.body as unknown as Minted).key.keyId}`
+    const rotations = flood(40, () => wb.send(`POST ${path}/rotate`, { graceSeconds: 60 }, bearer(token)))
+    await until(() => rotations.of(201).length > 0)
+    expect((await wb.sendAsOperator(`DELETE ${keys}/${keyId}`)).status).toBe(204)
+    const atRevocation = await countOf(wb, keys)
+    await rotations.ended
+    expect(await countOf(wb, keys)).toBe(atRevocation)
+    expect(rotations.of(401).length).toBeGreaterThan(20)
+  })
+})
+
+describe('a workspace that makes keys without end', () => {
+  test('keeps neither the keys of another waiting, nor who shows one for the first time', async () => {
+    const wb = await open({ config: closed })
+    const [a, b] = [await workspaceIn(wb, 'a'), await workspaceIn(wb, 'b')]
+    const mints = flood(mintsInFlight, () => wb.sendAsOperator(`POST ${a.keys}`, { label: 'one of many' }))
+    await until(() => mints.of(429).length > 0)
+    const { status } = await wb.send(`POST ${b.keys}`, { label: 'one' }, bearer(b.token))
+    expect(status).toBe(201)
+    // B's two digests come each after one of A's, and what ran meanwhile; of the others of A most wait.
+    expect(mints.of(201).length).toBeLessThan(40)
+    await mints.ended
+    expect(new Set(mints.statuses)).toEqual(new Set([201, 429]))
+  })
+})
+
+/** One at once; tells whose work was asked for and begun, and drops the rest when it is told to. */
+class Watched extends Admission {
+  readonly begun: Turn[] = []
+  asked = 0
+  isOver = false
+
+  override run<T>(turn: Turn, work: () => Promise<T>): Promise<T> {
+    this.asked++
+    return super.run(turn, () => {
+      this.begun.push(turn)
+      return this.isOver ? Promise.reject(new Error('over')) : work()
+    })
+  }
+}
+
+describe('900 addresses with a wrong token each', () => {
+  test('decision 10: refuse no valid key that is shown for the first time, and keep none waiting', async () => {
+    const store = await keyStore()
+    const admission = new Watched({ atOnce: 1 })
+    const log = { debug() {}, info() {}, warn() {}, error() {} }
+    const verifier = new ApiKeyVerifier({ ...store, log, admission })
+    onTestFinished(() => verifier.close())
+    const present = (token: string, address: string) =>
+      verifier.verify(token, {
+        authorization: null,
+        cookie: null,
+        address,
+        requestId: 'r',
+        siteOrigin: () => 'http://x',
+      })!
+    const cold = await Promise.all(Array.from({ length: 12 }, () => storedKey(store.plain)))
+    const guesses = Promise.allSettled(
+      Array.from({ length: 900 }, (_, n) => present(newToken('a guess').token, `guesser ${n}`)),
+    )
+    await until(() => admission.asked === 900)
+    const before = admission.begun.length
+    const letIn = await Promise.all(cold.map(({ token }, n) => present(token, `client ${n}`)))
+    expect(letIn.map(({ subject }) => subject.id)).toEqual(cold.map(({ row }) => row.keyId))
+    const lanes = admission.begun.slice(before).map(({ lane }) => lane)
+    // What was looked up when they came, and no guess between them.
+    expect(lanes.indexOf('marked')).toBeLessThanOrEqual(1)
+    expect(lanes.filter(lane => lane === 'marked')).toHaveLength(12)
+    expect(lanes.lastIndexOf('marked') - lanes.indexOf('marked')).toBe(11)
+    admission.isOver = true
+    await guesses
+  })
+})
