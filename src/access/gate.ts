@@ -10,6 +10,8 @@ export type Decision =
       readonly allow: false
       readonly code: 'unauthorized' | 'forbidden'
       readonly message: string
+      /** What to do about it. */
+      readonly hint?: string
       readonly requiredScope?: Scope
     }
 
@@ -63,14 +65,20 @@ function isOfWorkspace(rule: Access): rule is WorkspaceAccess {
 
 /** @see specification 4.2, 5.4 */
 function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
-  return workspaceScopes ? forbidden('this operation is for subjects of the whole runtime') : allowed
+  return workspaceScopes
+    ? forbidden('this operation is for subjects of the whole runtime', {
+        hint: 'No key reaches further than its workspace: use the bootstrap token, or a sign-in for all workspaces.',
+      })
+    : allowed
 }
 
 /** Reach before scope: who may not enter a workspace learns nothing of what its routes need. @see specification 5.5.1 */
 function ofWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, changed }: Demand): Decision {
   const { workspaceScopes, scopes } = subject
   if (workspaceScopes && !workspaceScopes.includes(workspaceId!))
-    return forbidden('authenticated subject has no access to this workspace')
+    return forbidden('authenticated subject has no access to this workspace', {
+      hint: 'Use a key of this workspace.',
+    })
   if (rule.kind === 'member') return allowed
   const { scope, or, raise } = rule
   if (!holds(scopes, scope) && !(or && holds(scopes, or))) return missing(scope)
@@ -78,19 +86,23 @@ function ofWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, cha
   return allowed
 }
 
-function forbidden(message: string, requiredScope?: Scope): Decision {
-  return { allow: false, code: 'forbidden', message, ...(requiredScope && { requiredScope }) }
+function forbidden(message: string, more: { hint: string; requiredScope?: Scope }): Decision {
+  return { allow: false, code: 'forbidden', message, ...more }
 }
 
 function missing(scope: Scope): Decision {
-  return forbidden(`authenticated subject is missing required scope '${scope}'`, scope)
+  return forbidden(`authenticated subject is missing required scope '${scope}'`, {
+    hint: `Ask for a key with the scope ${scope}.`,
+    requiredScope: scope,
+  })
 }
 
 /** @throws unauthorized, forbidden  what `decide` says */
 export function pass(demand: Demand, caller: Pick<Caller, 'auth'>): void {
   const decision = decide(demand, caller)
   if (decision.allow) return
-  throw new WbError(decision.code, decision.message, { requiredScope: decision.requiredScope })
+  const { code, message, hint, requiredScope } = decision
+  throw new WbError(code, message, { hint, requiredScope })
 }
 
 /**

@@ -134,8 +134,19 @@ function productionProblems({ runtime, controlPlane, auth }: Config): Problem[] 
   ]
 }
 
-function accessCautions({ runtime, auth }: Config): Problem[] {
+function accessCautions(config: Config): Problem[] {
+  const { runtime, auth } = config
   return [
+    ...when(
+      auth.mode === 'disabled' && auth.anonymousPolicy === 'reject',
+      'auth.anonymousPolicy',
+      'is reject, which closes nothing while auth.mode is disabled: any text passes as a token; set auth.mode',
+    ),
+    ...when(
+      isOpen(config) && !isLoopback(runtime.host) && auth.acknowledgeOpenAccess !== true,
+      'runtime.host',
+      'lets other machines in, and callers without a credential pass: no server starts without --allow-open-access',
+    ),
     ...when(
       auth.mode !== 'disabled' && auth.anonymousPolicy === 'allow',
       'auth.anonymousPolicy',

@@ -148,10 +148,11 @@ function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
   const { incoming, trace, auth = shared.stranger, workspaceId } = current
   const event = denialOf(incoming, error) ?? rejectionOf(incoming, error)
   if (!event) return
-  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId })
+  const { ofWorkspace = workspaceId } = error.facts as { ofWorkspace?: string }
+  shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId: ofWorkspace })
 }
 
-/** A credential that was missing or not good, or a right that was not held. */
+/** A credential that was missing or not good, or a right that was not held. A key that holds no more is named. */
 function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Event | undefined {
   const { code, message, facts } = error
   if ((code !== 'unauthorized' && code !== 'forbidden') || !path.startsWith(apiPaths)) return undefined
@@ -162,6 +163,7 @@ function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Ev
     details: {
       ...(typeof scope === 'string' && { requiredScope: scope }),
       ...(code === 'unauthorized' && { scheme: schemeOf(authorization, cookie) }),
+      ...(typeof facts.keyId === 'string' && { keyId: facts.keyId }),
       reason: presentable(message),
     },
   }

@@ -132,11 +132,16 @@ export class Incoming implements Arrival, Forwarded {
   }
 }
 
-/** A path, the whole server, or a whole URL as proxies send it; without steps. @see RFC 9112 3.2 */
+/**
+ * A path, the whole server, or a whole URL as proxies send it; without steps, and without the backslash that a URL takes
+ * for a slash and a proxy does not.
+ *
+ * @see RFC 9112 3.2
+ */
 function isTarget(target: string): boolean {
   const isForm =
     target.startsWith('/') || target === '*' || (/^https?:/i.test(target) && URL.canParse(target))
-  return isForm && !step.test(target)
+  return isForm && !step.test(target) && !/^[^?#]*\\/.test(target)
 }
 
 /** `.` or `..` as a part of the path, however spelt: a URL takes it for a step, so a record `..` would be its parent. */

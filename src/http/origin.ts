@@ -134,11 +134,15 @@ function refusedHost(host: string | null): WbError {
 
 function refusedOrigin(arrival: Arrival): WbError {
   const known = originOf(arrival.origin ?? arrival.referer ?? '')
-  return new WbError('forbidden_origin', 'a change was asked for by a page of another origin', {
+  const isSilent = arrival.origin === null && arrival.fetchSite === null && arrival.referer === null
+  const message = isSilent
+    ? 'a change came with a cookie, and without an Origin or Referer'
+    : 'a change was asked for by a page of another origin'
+  return new WbError('forbidden_origin', message, {
     crossOrigin: whyRefused(arrival),
     hint: known
       ? `To let that page in, write runtime.allowedOrigins: ["${known}"] in the configuration.`
-      : 'Send an API key as a bearer token, or no Origin and no cookie.',
+      : 'Send the Origin of this runtime with the cookie, or a bearer token and no cookie.',
   })
 }
 

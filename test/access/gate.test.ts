@@ -165,7 +165,8 @@ describe('decide', () => {
       { rule: needs('manage:keys'), workspaceId: here },
       as({ workspaceScopes: [elsewhere] }),
     )
-    expect(decision).toEqual({ allow: false, code: 'forbidden', message: reach })
+    const hint = 'Use a key of this workspace.'
+    expect(decision).toEqual({ allow: false, code: 'forbidden', message: reach, hint })
   })
 
   test('S6-05: a missing scope is named for the audit', () => {
@@ -229,7 +230,11 @@ describe('pass', () => {
     const demand = { rule: needs('write:kb'), workspaceId: here }
     expect(pass(demand, callers.writer)).toBeUndefined()
     expect(() => pass(demand, callers.reader)).toThrow(
-      expect.objectContaining({ code: 'forbidden', facts: { requiredScope: 'write:kb' } }),
+      expect.objectContaining({
+        code: 'forbidden',
+        hint: 'Ask for a key with the scope write:kb.',
+        facts: expect.objectContaining({ requiredScope: 'write:kb' }),
+      }),
     )
     expect(() => pass({ rule: signedIn, workspaceId: undefined }, callers.open)).toThrow(
       expect.objectContaining({ code: 'unauthorized' }),

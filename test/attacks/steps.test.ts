@@ -42,6 +42,14 @@ test('the record `..` is not its knowledge base, whoever resolves the path', asy
   expect((await runtime.send(`GET ${path}`)).status).toBe(200)
 })
 
+test('a backslash, which a proxy does not read as a slash, is in no path', async () => {
+  const { runtime, path } = await baseWithStep()
+  const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })
+  onTestFinished(async () => void (await close(0)))
+  expect(await statusOf(port, path.replace('/workspaces/', '/workspaces\\'))).toBe(400)
+  expect(await statusOf(port, `${path}?x=a\\b`)).not.toBe(400)
+})
+
 test('dots that are no step are part of an id', async () => {
   const { runtime, path } = await baseWithStep()
   const { port, close } = await listen(runtime.runtime.app, { host: '127.0.0.1', port: 0 })

@@ -423,14 +423,29 @@ describe('what is said although it may be meant', () => {
   test('S2.2-25: a provider in a mode that does not ask it has no effect', () => {
     const { auth } = withClient({ clientSecretRef: 'env:NONE' })
     for (const mode of ['disabled', 'apiKey'])
-      expect(warningsOf({ auth: { ...auth, mode, ...rejecting } })).toEqual([
+      expect(warningsOf({ auth: { ...auth, mode, ...rejecting } })).toContain(
         `auth.oidc has no effect while auth.mode is ${mode}: nobody signs in with it`,
-      ])
+      )
+  })
+
+  test('a policy that closes nothing, and a bind that no server starts with', () => {
+    expect(warningsOf({ auth: rejecting })).toEqual([
+      'auth.anonymousPolicy is reject, which closes nothing while auth.mode is disabled: any text passes as a token; set auth.mode',
+    ])
+    const openBind = [expect.stringContaining('runtime.host lets other machines in')]
+    expect(warningsOf({ runtime: { host: '0.0.0.0' } })).toEqual(openBind)
+    expect(warningsOf({}, { host: '192.0.2.1' })).toEqual(openBind)
+    expect(warningsOf({ runtime: { host: '0.0.0.0' }, auth: { acknowledgeOpenAccess: true } })).toEqual([])
+    expect(warningsOf({ runtime: { host: '0.0.0.0' }, auth: { mode: 'apiKey', ...rejecting } })).toEqual([])
   })
 
   test('proxies that are anybody, where others can connect', () => {
     const word = 'runtime.trustProxyHeaders is true: '
-    const trusting = (trustProxyHeaders: unknown, host?: string) => ({ runtime: { trustProxyHeaders, host } })
+    const auth = { mode: 'apiKey', ...rejecting }
+    const trusting = (trustProxyHeaders: unknown, host?: string) => ({
+      auth,
+      runtime: { trustProxyHeaders, host },
+    })
     expect(warningsOf(trusting(true, '0.0.0.0'))).toEqual([expect.stringContaining(word)])
     expect(warningsOf(trusting(true), { host: '192.0.2.1' })).toEqual([expect.stringContaining(word)])
     expect(warningsOf(trusting(true, '0.0.0.0'), { host: '127.0.0.1' })).toEqual([])

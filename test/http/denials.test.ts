@@ -9,7 +9,7 @@ interface Denial {
   readonly action: string
   readonly outcome: string
   readonly requestId: string
-  readonly subject: { readonly type: string; readonly id: string | null }
+  readonly subject: { readonly type: string; readonly id: string | null; readonly label: string | null }
   readonly workspaceId: string | null
   readonly details: Readonly<Record<string, string>>
 }
@@ -89,6 +89,21 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
     expect(JSON.stringify(found)).not.toContain('canary')
   })
 
+  test('S6-04: a key that holds no more is named in the trail of its workspace', async () => {
+    const home = await house()
+    const keyId = await home.mint('gone', { role: 'viewer' })
+    expect((await home.as('operator', `DELETE ${all}/${home.own}/api-keys/${keyId}`)).status).toBe(204)
+    const found = await deniedBy(home, async () => [
+      await home.as('gone', `GET ${all}/${home.own}`),
+      await home.as('gone', `GET ${all}/${home.other}`),
+      await home.as('gone', `GET ${all}`),
+    ])
+    for (const { workspaceId, subject, details } of found) {
+      expect([workspaceId, subject.type]).toEqual([home.own, 'anonymous'])
+      expect(details).toMatchObject({ keyId, reason: 'the key was revoked' })
+    }
+  })
+
   test('S6-04 S6-05: 403, with the scope where one is missing, by the gate', async () => {
     const home = await house()
     const keyId = await home.mint('viewer', { role: 'viewer' })
@@ -114,7 +129,9 @@ describe('each failed auth decision below /api/v1/ is one record', () => {
       null,
       null,
     ])
-    for (const { subject } of found) expect(subject).toEqual({ type: 'apiKey', id: keyId, label: 'viewer' })
+    const labels = found.map(({ subject }) => subject?.label)
+    expect(labels).toEqual(['viewer', 'viewer', 'viewer', null, 'viewer', 'viewer'])
+    for (const { subject } of found) expect(subject).toMatchObject({ type: 'apiKey', id: keyId })
   })
 
   test('S6-05: where one of two scopes is enough, the first is named', async () => {

@@ -45,9 +45,9 @@ export class ApiKeyVerifier implements Verifier {
     const row = (await this.#provenRow(claim)) ?? (await this.#proveRow(claim, prefix))
     if (!row) throw new WbError('unauthorized', 'the token is not valid')
     // Said only here, to who holds the right secret.
-    if (row.revokedAt !== null) throw new WbError('unauthorized', 'the key was revoked')
+    if (row.revokedAt !== null) throw noMore('the key was revoked', row)
     if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.parts.clock.now())
-      throw new WbError('unauthorized', 'the key has expired')
+      throw noMore('the key has expired', row)
     this.#lastUsed.note(row)
     return { subject: subjectOf(row), expiresAtSeconds: null }
   }
@@ -74,6 +74,11 @@ export class ApiKeyVerifier implements Verifier {
     // Read again: the turn may have been long in coming.
     return isRight ? this.#provenRow(claim) : undefined
   }
+}
+
+/** The trail of its workspace names a key that holds no more. */
+function noMore(message: string, { workspaceId, keyId }: ApiKeyRow): WbError {
+  return new WbError('unauthorized', message, { ofWorkspace: workspaceId, keyId })
 }
 
 function subjectOf(row: ApiKeyRow): Subject {

@@ -93,17 +93,20 @@ export class AccessTokens {
     )
     const { exp, nbf } = payload
     // The library lets a token without an end pass.
-    if (!Number.isFinite(exp)) throw refused(messages.endless)
+    if (exp === undefined || !(exp < endSecondsMax)) throw refused(messages.endless)
     if (isOfAnotherKind(protectedHeader, payload)) throw refused(messages.otherKind)
     return {
       keyId: protectedHeader.kid,
       generation: keys!.generation,
-      endsAtSeconds: exp!,
+      endsAtSeconds: exp,
       beginsAtSeconds: nbf ?? 0,
-      verified: { subject: subjectOf(payload, oidc), expiresAtSeconds: Math.floor(exp!) },
+      verified: { subject: subjectOf(payload, oidc), expiresAtSeconds: Math.floor(exp) },
     }
   }
 }
+
+/** The end of the year 9999: what comes after is no time. */
+const endSecondsMax = 253_402_300_800
 
 /** Messages for the wire; what the library says stays here. */
 const messages = {

@@ -194,6 +194,7 @@ describe('times', () => {
   test.each([
     [{ exp: undefined }, messages.endless],
     [{ exp: '1e99' }, messages.endless],
+    [{ exp: 1e17 }, messages.endless],
     [{ exp: null }, messages.endless],
     [{ nbf: 'tomorrow' }, messages.malformed],
     [{ iat: 'now' }, messages.malformed],
