@@ -330,7 +330,7 @@ describe('a record that cannot be written', () => {
 })
 
 describe('who may read', () => {
-  test('holders of read:audit or manage:access, of their own workspace; all of it the operator', async () => {
+  test('S2.4-17: holders of read:audit or manage:access, of their own workspace; all of it the operator', async () => {
     const wb = await closed()
     const second = (await wb.operator(`POST ${all}`, { name: 'second' })).body.workspaceId
     const status = async (token: string | null, path: string) => (await wb.as(token, `GET ${path}`)).status

@@ -384,7 +384,7 @@ describe('who manages keys', () => {
 })
 
 describe('how a key ends', () => {
-  test('S3-01 S3-02 S3-03 S7.2-05 S7.2-07: revoked, it is refused at the next request, and stays in the list', async () => {
+  test('S4.2-18 S3-01 S3-02 S3-03 S7.2-05 S7.2-07: revoked, it is refused at the next request, and stays in the list', async () => {
     const { token: plain, keyId, key, signed } = await mint()
     await signed.get(place)
     await operator.exchange(`DELETE ${keys}/${keyId}`, undefined, 204, undefined)
@@ -392,6 +392,9 @@ describe('how a key ends', () => {
     await unauthorized(wrongSecretOf(plain), invalid)
     const shown = { ...key, lastUsedAt: oneOf(null, isoMs), revokedAt: isoMs }
     await operator.exchange(`GET ${keys}/${keyId}`, undefined, 200, shown)
+    const { revokedAt } = await operator.get(`${keys}/${keyId}`)
+    const { items } = await operator.get(`${keys}?limit=200`)
+    expect(items).toContainEqual(expect.objectContaining({ keyId, revokedAt }))
   })
 
   test('S3-17 S7.3-01 S7.3-api_key_not_found: nothing brings it back, and the first revocation stands', async () => {
