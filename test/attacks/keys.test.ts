@@ -1,3 +1,5 @@
+import { createHook } from 'node:async_hooks'
+import { availableParallelism } from 'node:os'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { Admission, type Turn } from '../../src/auth/keys/admission.ts'
 import { newToken } from '../../src/auth/keys/token.ts'
@@ -78,6 +80,34 @@ describe('a workspace that makes keys without end', () => {
     await mints.ended
     expect(new Set(mints.statuses)).toEqual(new Set([201, 429]))
   })
+})
+
+/** How many digests this process computes at once, at most, until the test ends. */
+function digestsAtOnce(): { most: number } {
+  const seen = { most: 0 }
+  const active = new Set<number>()
+  const hook = createHook({
+    init(id, type) {
+      if (type !== 'SCRYPTREQUEST') return
+      active.add(id)
+      seen.most = Math.max(seen.most, active.size)
+    },
+    before: id => void active.delete(id),
+  }).enable()
+  onTestFinished(() => void hook.disable())
+  return seen
+}
+
+test('decision 10: keys that are made and tokens that are checked take half the cores together', async () => {
+  const wb = await open({ config: closed })
+  const { place, keys } = await workspaceIn(wb, 'mine')
+  const seen = digestsAtOnce()
+  const mints = flood(20, () => wb.sendAsOperator(`POST ${keys}`, { label: 'one of many' }))
+  const guesses = flood(15, () => wb.send(`GET ${place}`, undefined, bearer(newToken('a guess').token)))
+  await Promise.all([mints.ended, guesses.ended])
+  expect([mints.of(201).length, guesses.of(401).length]).toEqual([20, 15])
+  expect(seen.most).toBeGreaterThan(0)
+  expect(seen.most).toBeLessThanOrEqual(Math.max(1, Math.floor(availableParallelism() / 2)))
 })
 
 /** One at once; tells whose work was asked for and begun, and drops the rest when it is told to. */
