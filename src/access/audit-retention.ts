@@ -5,7 +5,9 @@ import { tables } from '../storage/tables.ts'
 import type { AuditTrail } from './audit.ts'
 
 /** Records kept at most, whatever their age: about 1 GB. */
-const recordsMaxDefault = 1_000_000
+const actsMaxDefault = 1_000_000
+/** Of those that it took no credential to cause, so that nobody drives out the others with them: about 100 MB. */
+const refusalsMaxDefault = 100_000
 /** Rows deleted by one unit: other writers wait for a few milliseconds. */
 const sliceSize = 200
 const everyMs = 3_600_000
@@ -19,7 +21,8 @@ export interface AuditRetentionParts {
   readonly log: Log
   readonly trail: AuditTrail
   readonly retentionDays: number
-  readonly recordsMax?: number
+  readonly actsMax?: number
+  readonly refusalsMax?: number
 }
 
 /** Keeps the audit trail within its age and its number of records; the oldest go first. One process of a store does it. */
@@ -67,23 +70,26 @@ export class AuditRetention {
   }
 
   async #pruneAll(): Promise<void> {
-    const { rows, clock, retentionDays, recordsMax = recordsMaxDefault } = this.#parts
+    const { clock, retentionDays } = this.#parts
+    const { actsMax = actsMaxDefault, refusalsMax = refusalsMaxDefault } = this.#parts
     const oldest = new Date(clock.now() - retentionDays * dayMs).toISOString()
-    await this.#deleteThrough('byTime', oldest)
-    // Ordinals only grow, so between the newest and this one there are at most so many records.
-    const [newest] = await rows.list(tables.audit, {
-      index: 'byOrdinal',
-      prefix: [],
-      descending: true,
-      limit: 1,
-    })
-    if (newest) await this.#deleteThrough('byOrdinal', newest.ordinal - recordsMax)
+    await this.#delete({ index: 'byTime', prefix: [], through: oldest }, Number.POSITIVE_INFINITY)
+    await this.#cutBack(null, actsMax)
+    await this.#cutBack(1, refusalsMax)
   }
 
-  async #deleteThrough(index: string, through: NonNullable<ListQuery['through']>): Promise<void> {
+  /** Delete the oldest records of one sort that are too many. */
+  async #cutBack(refusal: 1 | null, max: number): Promise<void> {
+    const sort = { index: 'byRefusal', prefix: [refusal] }
+    const kept = await this.#parts.rows.count(tables.audit, sort.index, sort.prefix)
+    await this.#delete(sort, kept - max)
+  }
+
+  /** Delete records in the order of a list, in small units. */
+  async #delete(list: Pick<ListQuery, 'index' | 'prefix' | 'through'>, count: number): Promise<void> {
     const { rows } = this.#parts
-    while (!this.#isOver) {
-      const slice = await rows.list(tables.audit, { index, prefix: [], through, limit: sliceSize })
+    for (let left = count; left > 0 && !this.#isOver; left -= sliceSize) {
+      const slice = await rows.list(tables.audit, { ...list, limit: Math.min(sliceSize, left) })
       if (slice.length === 0) return
       await rows.atomic(
         slice.map(

@@ -7,7 +7,8 @@ import { WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import { logLines, StoreQueue } from './audit-sinks.ts'
+import { Losses, StoreQueue } from './audit-queue.ts'
+import { logLines } from './audit-sinks.ts'
 import type { AuthContext } from './subject.ts'
 
 /** On whose behalf something was done; null is the runtime itself. */
@@ -51,18 +52,24 @@ export interface AuditTrailParts {
 export class AuditTrail {
   readonly #parts: AuditTrailParts
   readonly #lines: ReturnType<typeof logLines>
-  readonly #queue: StoreQueue
+  readonly #losses: Losses
+  readonly #acts: StoreQueue
+  /** Apart, so that whoever is not let in displaces no record of what somebody did. */
+  readonly #refusals: StoreQueue
   readonly #listeners = new Set<(records: number) => void>()
 
   constructor(parts: AuditTrailParts) {
     this.#parts = parts
     this.#lines = logLines(parts.log)
-    this.#queue = new StoreQueue({ ...parts, kept: records => this.#tell(records) })
+    this.#losses = new Losses(parts)
+    const queue = { ...parts, losses: this.#losses, kept: (records: number) => this.#tell(records) }
+    this.#acts = new StoreQueue({ ...queue, countsSame: false })
+    this.#refusals = new StoreQueue({ ...queue, countsSame: true })
   }
 
   /** Noted records that the store does not have: too many came at once, or it could not be written. */
   get lost(): number {
-    return this.#queue.lost
+    return this.#losses.total
   }
 
   draft(actor: Actor | null, event: Event): Draft {
@@ -92,12 +99,13 @@ export class AuditTrail {
   note(actor: Actor | null, event: Event): void {
     const row = this.#record(actor, event)
     this.#lines.take(row)
-    this.#queue.take(row)
+    if (isRefusal(row)) this.#refusals.take({ ...row, refusal: 1 })
+    else this.#acts.take(row)
   }
 
   /** Resolves when what was noted so far is kept, or lost. */
-  flushed(): Promise<void> {
-    return this.#queue.flushed()
+  async flushed(): Promise<void> {
+    await Promise.all([this.#acts.flushed(), this.#refusals.flushed()])
   }
 
   /** Call back whenever this process has kept records. Returns a function that ends it. */
@@ -107,7 +115,8 @@ export class AuditTrail {
   }
 
   async close(): Promise<void> {
-    await this.#queue.close()
+    await this.flushed()
+    this.#losses.close()
   }
 
   #tell(records: number): void {
@@ -127,6 +136,12 @@ export class AuditTrail {
       details: event.details ? bounded(event.details) : null,
     }
   }
+}
+
+/** Whether it took no credential to cause a record, or none that was enough. */
+function isRefusal({ action, subject }: AuditRecord): boolean {
+  if (action === 'auth.api_denied' || action === 'auth.csrf_rejected') return true
+  return action.startsWith('auth.') && subject?.type === 'anonymous'
 }
 
 /**

@@ -45,6 +45,12 @@ export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes' | 'principalId
   digest: string
 }
 
+/** A record, with what only the runtime sees of it. */
+export interface AuditRow extends AuditRecord {
+  /** Set where it took no credential to cause it: such records are counted apart. */
+  refusal?: 1
+}
+
 /** A value of the store itself, such as the key that seals cursors. */
 export interface SettingRow {
   name: string
@@ -135,12 +141,13 @@ export const tables = {
       byPrefix: ['prefix'],
     },
   }),
-  audit: table<AuditRecord>({
+  audit: table<AuditRow>({
     name: 'audit',
     key: ['auditId'],
     unique: {},
     indexes: {
       byOrdinal: ['ordinal'],
+      byRefusal: ['refusal', 'ordinal'],
       byWorkspace: ['workspaceId', 'ordinal'],
       byTime: ['at', 'ordinal'],
       byActionTime: ['action', 'at', 'ordinal'],

@@ -63,6 +63,8 @@ function actor(id: string, label: string | null = null): Actor {
 }
 
 const denial: Event = { action: 'auth.api_denied', outcome: 'denied', workspaceId: here }
+/** One that says something else than the others. */
+const denialOf = (n: number): Event => ({ ...denial, details: { reason: `no ${n}` } })
 
 /** Workspaces that the reader asks for. */
 async function withWorkspaces(rows: RowStore): Promise<void> {
@@ -216,17 +218,22 @@ describe('noted records', () => {
 
   test('a flood fills a bounded queue; the rest is counted, said once a minute, and in the log', async () => {
     const { trail, kept, lines, clock } = await stage()
-    const warnings = () => lines.filter(({ level }) => level === 'warn').map(({ facts }) => facts.lost)
-    for (let n = 0; n < 1_500; n++) trail.note(nobody, denial)
-    expect([trail.lost, warnings()]).toEqual([500, [1]])
+    const warnings = () =>
+      lines.filter(({ level }) => level === 'warn').map(({ facts }) => [facts.lost, facts.lostSinceStart])
+    for (let n = 0; n < 1_500; n++) trail.note(nobody, denialOf(n))
+    expect([trail.lost, warnings()]).toEqual([500, [[1, 1]]])
     clock.advance(59_999)
     await trail.flushed()
-    for (let n = 0; n < 1_001; n++) trail.note(nobody, denial)
-    expect(warnings()).toEqual([1])
+    for (let n = 0; n < 1_001; n++) trail.note(nobody, denialOf(n))
+    expect(warnings()).toEqual([[1, 1]])
     await trail.flushed()
     clock.advance(1)
-    for (let n = 0; n < 1_001; n++) trail.note(nobody, denial)
-    expect([trail.lost, warnings()]).toEqual([502, [1, 501]])
+    for (let n = 0; n < 1_001; n++) trail.note(nobody, denialOf(n))
+    const both = [
+      [1, 1],
+      [501, 502],
+    ]
+    expect([trail.lost, warnings()]).toEqual([502, both])
     await trail.flushed()
     expect(await kept()).toHaveLength(3_000)
     expect(lines.filter(({ level }) => level === 'info')).toHaveLength(3_502)
@@ -234,7 +241,7 @@ describe('noted records', () => {
 
   test('what is lost when nobody warned of it is said at the end', async () => {
     const { trail, lines } = await stage()
-    for (let n = 0; n < 1_010; n++) trail.note(nobody, denial)
+    for (let n = 0; n < 1_010; n++) trail.note(nobody, denialOf(n))
     await trail.close()
     await trail.close()
     expect(lines.filter(({ level }) => level === 'warn').map(({ facts }) => facts.lost)).toEqual([1, 9])
@@ -255,6 +262,60 @@ describe('noted records', () => {
     expect(lines.filter(({ level }) => level === 'warn')).toEqual([
       expect.objectContaining({ message: 'audit records were lost' }),
     ])
+  })
+
+  const refusals: [string, Event][] = [
+    ['denials', denial],
+    ['changes that pages of other origins ask for', { action: 'auth.csrf_rejected', outcome: 'failure' }],
+    ['logins that fail', { action: 'auth.login', outcome: 'failure' }],
+    ['devices that begin', { action: 'auth.device.authorize' }],
+  ]
+  test.each(refusals)('S6-13: a flood of %s displaces no record of what somebody did', async (_, refused) => {
+    const { trail, kept } = await stage()
+    for (let n = 0; n < 5_000; n++) {
+      trail.note(nobody, { ...refused, details: { reason: `no ${n}` } })
+      if (n % 100 === 99) trail.note(actor('bootstrap'), { action: 'auth.bootstrap_use' })
+    }
+    await trail.flushed()
+    const actions = (await kept()).map(({ action }) => action)
+    expect(actions.filter(action => action === 'auth.bootstrap_use')).toHaveLength(50)
+    expect(actions.filter(action => action === refused.action)).toHaveLength(1_000)
+    expect(trail.lost).toBe(4_000)
+  })
+
+  test('S6-04: each denial is a record; in a flood, those that say the same within 10 seconds are one, with their number', async () => {
+    const { trail, kept, clock } = await stage()
+    const counts = async () => (await kept()).map(({ details }) => details?.count)
+    for (let n = 0; n < 500; n++) trail.note(nobody, denial)
+    await trail.flushed()
+    expect(await counts()).toEqual(Array(500).fill(undefined))
+    for (let n = 0; n < 1_000; n++) trail.note(nobody, denial)
+    clock.advance(10_000)
+    for (let n = 0; n < 1_000; n++) trail.note(nobody, denial)
+    trail.note(actor('alice'), denial)
+    trail.note(nobody, { ...denial, workspaceId: there })
+    clock.advance(1)
+    trail.note(nobody, denial)
+    await trail.flushed()
+    trail.note(nobody, denial)
+    await trail.flushed()
+    const alone = Array(500).fill(undefined)
+    expect(await counts()).toEqual([...alone, ...alone, 1_500, undefined, undefined, undefined, undefined])
+    expect(trail.lost).toBe(0)
+  })
+
+  test('what somebody did is never one record of many, however much of it waits', async () => {
+    const { trail, kept } = await stage()
+    for (let n = 0; n < 1_000; n++) trail.note(actor('alice'), { action: 'auth.bootstrap_use' })
+    await trail.flushed()
+    expect(await kept()).toHaveLength(1_000)
+  })
+
+  test('denials that were counted together are lost together', async () => {
+    const { trail } = await stage(rows => ({ ...rows, atomic: () => Promise.reject(new Error('boom')) }))
+    for (let n = 0; n < 800; n++) trail.note(nobody, denial)
+    await trail.flushed()
+    expect(trail.lost).toBe(800)
   })
 
   test('closing writes what waits', async () => {
@@ -278,7 +339,7 @@ describe('noted records', () => {
 })
 
 describe('retention', () => {
-  async function retained(recordsMax?: number) {
+  async function retained(most: { actsMax?: number; refusalsMax?: number } = {}) {
     const sizes: number[] = []
     const made = await stage(rows => ({
       ...rows,
@@ -287,7 +348,7 @@ describe('retention', () => {
         return rows.atomic(writes)
       },
     }))
-    const retention = new AuditRetention({ ...made, retentionDays: 90, recordsMax })
+    const retention = new AuditRetention({ ...made, retentionDays: 90, ...most })
     onTestFinished(() => retention.close())
     return { ...made, retention, sizes }
   }
@@ -312,7 +373,7 @@ describe('retention', () => {
   })
 
   test('of too many records the oldest go, in small units', async () => {
-    const { trail, retention, kept, sizes } = await retained(150)
+    const { trail, retention, kept, sizes } = await retained({ refusalsMax: 150 })
     for (let n = 0; n < 900; n++) trail.note(nobody, { ...denial, details: { count: n } })
     await trail.flushed()
     sizes.length = 0
@@ -324,8 +385,28 @@ describe('retention', () => {
     expect(Math.max(...sizes)).toBe(200)
   })
 
+  test('refusals drive out refusals alone, and what was done goes for what was done', async () => {
+    const { trail, retention, kept } = await retained({ actsMax: 3, refusalsMax: 250 })
+    for (let n = 0; n < 5; n++) {
+      await trail.require(actor('alice'), { action: 'api_key.create', details: { count: n } })
+      for (let m = 0; m < 100; m++) trail.note(nobody, denialOf(m))
+      await trail.flushed()
+    }
+    retention.start()
+    await until(async () => (await kept()).length <= 253)
+    await retention.close()
+    const all = await kept()
+    expect(
+      all.filter(({ action }) => action === 'api_key.create').map(({ details }) => details?.count),
+    ).toEqual([2, 3, 4])
+    const refused = all.filter(({ action }) => action === 'auth.api_denied')
+    expect(refused.map(({ details }) => details?.reason)).toEqual(
+      Array.from({ length: 250 }, (_, n) => `no ${(n + 50) % 100}`),
+    )
+  })
+
   test('a flood is cut back while it lasts, not an hour later', async () => {
-    const { trail, retention, kept } = await retained(1_000)
+    const { trail, retention, kept } = await retained({ refusalsMax: 1_000 })
     retention.start()
     for (let round = 0; round < 21; round++) {
       for (let n = 0; n < 500; n++) trail.note(nobody, denial)

@@ -2,6 +2,8 @@
 export const second = `
 DROP INDEX audit_byAction;
 ALTER TABLE audit ADD COLUMN at GENERATED ALWAYS AS (body ->> '$.at') VIRTUAL;
+ALTER TABLE audit ADD COLUMN refusal GENERATED ALWAYS AS (body ->> '$.refusal') VIRTUAL;
+CREATE INDEX audit_byRefusal ON audit (refusal);
 CREATE INDEX audit_byTime ON audit (at);
 CREATE INDEX audit_byActionTime ON audit (action, at);
 CREATE INDEX audit_byWorkspaceTime ON audit (workspaceId, at);
