@@ -124,6 +124,22 @@ test('a full disk rejects the group, keeps nothing of it, and the store goes on 
   })
 })
 
+test('a change that the schema refuses is said to be one, and fails its own unit only', async () => {
+  const refusal = "CREATE TEMP TRIGGER no BEFORE INSERT ON settings WHEN new.body ->> '$.name' = 'no'"
+  connection.prepare(`${refusal} BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END`).run()
+  const ops = writeOps(connection)
+  const [before, refused, after] = await Promise.allSettled([
+    ops.write({ changes: [], rows: [setting('before')] }),
+    ops.write({ changes: [], rows: [setting('with it'), setting('no')] }),
+    ops.write({ changes: [], rows: [setting('after')] }),
+  ])
+  expect([before, after]).toEqual(Array(2).fill({ status: 'fulfilled', value: { ok: true } }))
+  expect(refused).toMatchObject({
+    reason: { code: 'control_plane_unavailable', message: 'the store refuses this change' },
+  })
+  expect(names()).toEqual(['before', 'after'])
+})
+
 test('the text of a refused unit is not indexed, that of its neighbours is', async () => {
   const ops = writeOps(connection)
   await ops.write({ changes: [created()], rows: [] })

@@ -1,6 +1,6 @@
 import { WbError } from '../../contract/errors.ts'
 import type { Connection } from './connection.ts'
-import { faultOf } from './faults.ts'
+import { isOfStore } from './faults.ts'
 
 /** Units of one commit; more would make others wait long for the write lock. */
 const GROUP_UNITS_MAX = 256
@@ -82,7 +82,7 @@ export class CommitQueue {
       this.#connection.prepare('RELEASE unit').run()
       return () => resolve(result)
     } catch (error) {
-      if (faultOf(error)) throw error
+      if (isOfStore(error)) throw error
       this.#connection.prepare('ROLLBACK TO unit').run()
       this.#connection.prepare('RELEASE unit').run()
       return () => reject(error)

@@ -2,6 +2,9 @@ import Database from 'better-sqlite3'
 import type { Ops } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 
+/** What the schema or a trigger refuses: the fault of one unit, and of no other. */
+const refusals = ['SQLITE_CONSTRAINT', 'SQLITE_ABORT'] as const
+
 /** What a person is told, by the leading part of SQLite's result code. The driver's own text stays in `cause`. */
 const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[] = [
   [
@@ -25,6 +28,7 @@ const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[
   ['SQLITE_CANTOPEN', 'the store cannot be opened', 'Check the permissions of the data directory.'],
   ['SQLITE_PERM', 'the store cannot be opened', 'Check the permissions of the data directory.'],
   ['SQLITE_IOERR', 'the store cannot be read or written', 'Check the disk of the data directory.'],
+  ...refusals.map(code => [code, 'the store refuses this change'] as const),
 ]
 
 /** The storage failure behind an error of the driver; undefined for a defect, such as wrong SQL. */
@@ -34,6 +38,12 @@ export function faultOf(error: unknown): WbError | undefined {
   if (!fault) return undefined
   const [, fact, hint] = fault
   return new WbError('control_plane_unavailable', fact, { hint, sqlite: error.code }, { cause: error })
+}
+
+/** Whether a failure is of the store and all that waits for it, not of the unit that met it. */
+export function isOfStore(error: unknown): boolean {
+  const fault = faultOf(error)
+  return fault !== undefined && !refusals.some(code => String(fault.facts.sqlite).startsWith(code))
 }
 
 /** What a failure of storage work leaves as: those of the store become `control_plane_unavailable`. */

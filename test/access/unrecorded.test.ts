@@ -1,0 +1,46 @@
+import { join } from 'node:path'
+import Database from 'better-sqlite3'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Opened, open } from '../harness/runtime.ts'
+
+const all = '/api/v1/workspaces'
+
+/** A runtime with a workspace and a key, whose store takes no record of the audit trail any more. */
+async function unrecorded() {
+  const opened = await open()
+  const operator = (line: string, json?: unknown) => opened.sendAsOperator(line, json)
+  const { workspaceId } = (await operator(`POST ${all}`, { name: 'first' })).body
+  const keys = `${all}/${workspaceId}/api-keys`
+  const { key } = (await operator(`POST ${keys}`, { label: 'one' })).body as { key: { keyId: string } }
+  const store = new Database(join(opened.dataDir, 'workbase.db'))
+  onTestFinished(() => void store.close())
+  store.exec(
+    "CREATE TRIGGER no BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END",
+  )
+  return { operator, keys, key, workspace: `${all}/${workspaceId}` }
+}
+
+const lists = async (operator: (line: string) => ReturnType<Opened['send']>, ...paths: string[]) =>
+  Promise.all(paths.map(async path => (await operator(`GET ${path}`)).body.items))
+
+describe('where the store refuses the record', () => {
+  test('S6-08: what must be recorded is refused as unavailable, and nothing of it is kept', async () => {
+    const { operator, keys, key, workspace } = await unrecorded()
+    const before = await lists(operator, all, keys)
+    const refused = [
+      await operator(`POST ${all}`, { name: 'second' }),
+      await operator(`POST ${keys}`, { label: 'two' }),
+      await operator(`POST ${keys}/${key.keyId}/rotate`, {}),
+      await operator(`DELETE ${keys}/${key.keyId}`),
+      await operator(`DELETE ${workspace}`),
+    ]
+    for (const { status, body, text } of refused) {
+      expect([status, body.error]).toEqual([
+        503,
+        expect.objectContaining({ code: 'control_plane_unavailable' }),
+      ])
+      expect(text).not.toContain('trigger')
+    }
+    expect(await lists(operator, all, keys)).toEqual(before)
+  })
+})
