@@ -1,24 +1,22 @@
 import type { Caller } from '../access/caller.ts'
 import { pass } from '../access/gate.ts'
-import type { AuthContext } from '../access/subject.ts'
-import type { Presented } from '../auth/authenticate.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { Route, ServerEvent } from '../contract/route.ts'
-import { tooLarge } from './body.ts'
+import { admit } from './admit.ts'
+import { confirmAfterMs, identify, inWorkspace, passAgain, withConfirmedLines } from './authority.ts'
 import { RequestCaller } from './caller.ts'
 import { failureOf } from './envelope.ts'
 import { eventStream } from './events.ts'
-import { type Exchange, exchange, headersOf, type Serve, type Shared } from './exchange.ts'
+import { exchange, headersOf, type Serve, type Shared } from './exchange.ts'
 import { withHeaders } from './headers.ts'
 import { ignoredHeader } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
-import { inputReader, type Read } from './input.ts'
+import { inputReader } from './input.ts'
 import { writeLines } from './ndjson.ts'
-import { isForwarded } from './proxies.ts'
 import { checkPath, decodeParams } from './query.ts'
-import { type Ration, rationOf } from './rate-limit.ts'
+import { rationOf } from './rate-limit.ts'
 import { Reply, replyEncoder } from './reply.ts'
 import type { Trace } from './trace.ts'
 
@@ -33,12 +31,6 @@ interface Answered {
 }
 
 export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<Answered>
-
-/** A body may take minutes to arrive: after this long a caller is asked again whether it may send it. */
-const confirmAfterMs = 1_000
-
-/** Says that the process lives, draining or not. */
-const livenessPath = '/healthz'
 
 /**
  * Join a declaration and its handler: all that happens between a request and the handler's input, and between its
@@ -91,75 +83,6 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
   })
 }
 
-/** Who asks. */
-function identify(shared: Shared, current: Exchange): AuthContext | Promise<AuthContext> {
-  const { incoming, trace } = current
-  const { authorization, cookie, operator } = incoming
-  if (operator) return operator
-  const presented: Presented = {
-    authorization,
-    cookie,
-    address: clientOf(shared, current),
-    requestId: trace.requestId,
-    siteOrigin: () => shared.siteOrigin(incoming),
-  }
-  return shared.authenticate(presented)
-}
-
-/** Who asks, as the workspace sees them that the path names. */
-async function inWorkspace(
-  shared: Shared,
-  current: Exchange,
-  workspaceId: string | undefined,
-): Promise<AuthContext> {
-  const auth = current.auth ?? shared.stranger
-  current.workspaceId = workspaceId
-  if (workspaceId === undefined) return auth
-  current.auth = await shared.inWorkspace(auth, workspaceId)
-  return current.auth
-}
-
-/**
- * Ask again who asks, for an answer that goes on.
- *
- * @throws unauthorized, forbidden  the same request would be refused now
- */
-async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<AuthContext> {
-  const known = current.auth ?? shared.stranger
-  // The operator's own token is good for as long as the process lives, and each use of it is recorded.
-  if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
-  current.auth = await identify(shared, current)
-  const auth = await inWorkspace(shared, current, current.workspaceId)
-  pass({ rule: access, workspaceId: current.workspaceId }, { auth })
-  return auth
-}
-
-/** Lines come for as long as their sender likes: who may send them is asked again while they do. */
-function withConfirmedLines(
-  { clock }: Shared,
-  { body }: Route,
-  input: Read['input'],
-  confirm: () => Promise<unknown>,
-): Read['input'] {
-  if (body?.kind !== 'ndjson') return input
-  async function* confirmed(lines: AsyncIterable<unknown>) {
-    let askedAt = clock.now()
-    for await (const line of lines) {
-      if (clock.now() - askedAt >= confirmAfterMs) {
-        await confirm()
-        askedAt = clock.now()
-      }
-      yield line
-    }
-  }
-  return { ...input, body: confirmed(input.body as AsyncIterable<unknown>) }
-}
-
-function clientOf(shared: Shared, current: Exchange): string {
-  current.client ??= shared.clientOf(current.incoming)
-  return current.client
-}
-
 function has(body: unknown, field: string): boolean {
   return typeof body === 'object' && body !== null && (body as Record<string, unknown>)[field] !== undefined
 }
@@ -185,32 +108,6 @@ function noRoute({ method, path }: Incoming): WbError {
  */
 function hasEmptyEnd(path: string): boolean {
   return path.length > 1 && path.endsWith('/')
-}
-
-/**
- * What is decided before anybody asks who the caller is.
- *
- * @throws draining, validation_error, rate_limited, forbidden_origin, payload_too_large
- */
-function admit(shared: Shared, current: Exchange, ration: Ration | undefined, bodyLimitBytes: number): void {
-  const { incoming } = current
-  if (shared.isDraining() && incoming.path !== livenessPath)
-    throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
-  incoming.checkHead()
-  if (incoming.isFromOutside) {
-    if (ration) takeToken(shared, current, ration)
-    const refused = shared.originRule(incoming)
-    if (refused) throw refused
-  }
-  if (Number(incoming.header('content-length')) > bodyLimitBytes) throw tooLarge(bodyLimitBytes)
-}
-
-/** @throws rate_limited */
-function takeToken(shared: Shared, current: Exchange, ration: Ration): void {
-  if (!shared.rateLimit) return
-  const { incoming, headers } = current
-  const client = clientOf(shared, current)
-  shared.rateLimit.take({ ration, client, isForwarded: isForwarded(incoming) }, headers)
 }
 
 /** The first line is waited for, so that what fails before it has a status of its own; what fails later is a line. */

@@ -1,0 +1,74 @@
+import { pass } from '../access/gate.ts'
+import type { AuthContext } from '../access/subject.ts'
+import type { Presented } from '../auth/authenticate.ts'
+import type { Route } from '../contract/route.ts'
+import { clientOf } from './admit.ts'
+import type { Exchange, Shared } from './exchange.ts'
+import type { Read } from './input.ts'
+
+/** A body may take minutes to arrive: after this long a caller is asked again whether it may send it. */
+export const confirmAfterMs = 1_000
+
+/** Who asks. */
+export function identify(shared: Shared, current: Exchange): AuthContext | Promise<AuthContext> {
+  const { incoming, trace } = current
+  const { authorization, cookie, operator } = incoming
+  if (operator) return operator
+  const presented: Presented = {
+    authorization,
+    cookie,
+    address: clientOf(shared, current),
+    requestId: trace.requestId,
+    siteOrigin: () => shared.siteOrigin(incoming),
+  }
+  return shared.authenticate(presented)
+}
+
+/** Who asks, as the workspace sees them that the path names. */
+export async function inWorkspace(
+  shared: Shared,
+  current: Exchange,
+  workspaceId: string | undefined,
+): Promise<AuthContext> {
+  const auth = current.auth ?? shared.stranger
+  current.workspaceId = workspaceId
+  if (workspaceId === undefined) return auth
+  current.auth = await shared.inWorkspace(auth, workspaceId)
+  return current.auth
+}
+
+/**
+ * Ask again who asks, for what takes its time: a body on its way, a place in a queue, an answer that goes on.
+ *
+ * @throws unauthorized, forbidden  the same request would be refused now
+ */
+export async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<AuthContext> {
+  const known = current.auth ?? shared.stranger
+  // The operator's own token is good for as long as the process lives, and each use of it is recorded.
+  if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
+  current.auth = await identify(shared, current)
+  const auth = await inWorkspace(shared, current, current.workspaceId)
+  pass({ rule: access, workspaceId: current.workspaceId }, { auth })
+  return auth
+}
+
+/** Lines come for as long as their sender likes: who may send them is asked again while they do. */
+export function withConfirmedLines(
+  { clock }: Shared,
+  { body }: Route,
+  input: Read['input'],
+  confirm: () => Promise<unknown>,
+): Read['input'] {
+  if (body?.kind !== 'ndjson') return input
+  async function* confirmed(lines: AsyncIterable<unknown>) {
+    let askedAt = clock.now()
+    for await (const line of lines) {
+      if (clock.now() - askedAt >= confirmAfterMs) {
+        await confirm()
+        askedAt = clock.now()
+      }
+      yield line
+    }
+  }
+  return { ...input, body: confirmed(input.body as AsyncIterable<unknown>) }
+}
