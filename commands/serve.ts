@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
+import { HeldLog } from '../src/cli/held-log.ts'
 import type { LocalConfig, Voice } from '../src/cli/local.ts'
 import { serve } from '../src/cli/serve.ts'
 import { openWarning, readyLine, welcome } from '../src/cli/welcome.ts'
@@ -37,9 +38,16 @@ export default class Serve extends WbCommand {
       https: cert && key ? { cert, key } : undefined,
       allowOpenAccess: flags['allow-open-access'],
     }
-    const serving = await serve(this.profile, options, config => this.voice(config, flags.verbose))
+    const log = new HeldLog(this.output.json ? process.stdout : process.stderr)
+    const serving = await serve(this.profile, options, config =>
+      this.voice(config, flags.verbose, log),
+    ).catch(error => {
+      log.release()
+      throw error
+    })
     const screen = { ...serving, dataDir: this.profile.dataDir, version: this.config.version }
     this.output.result(this.output.json ? readyLine(screen) : await welcome(screen, this.output.style))
+    log.release()
     const open = await openWarning(screen)
     if (open) this.output.warn(`  ${this.output.errorStyle.bad('!')} ${open}`)
     for (const warning of serving.config.warnings) this.output.warn(`  ! ${warning}`)
@@ -49,9 +57,9 @@ export default class Serve extends WbCommand {
     await serving.stop()
   }
 
-  private voice({ config }: LocalConfig, verbose: boolean): Voice {
+  private voice({ config }: LocalConfig, verbose: boolean, stream: HeldLog): Voice {
     const { logLevel } = config.runtime
-    if (this.output.json) return { level: logLevel, stream: process.stdout }
-    return { level: verbose ? 'info' : 'warn', stream: process.stderr }
+    const forPeople = verbose ? 'info' : 'warn'
+    return { level: this.output.json ? logLevel : forPeople, stream }
   }
 }

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command.ts'
-import { handOver, tokenNotes, verifiesKeys } from '../../src/cli/hand-over.ts'
+import { handOver, tokenNotes } from '../../src/cli/hand-over.ts'
 import { momentAhead } from '../../src/cli/moment.ts'
 import { tokenFlags } from '../../src/cli/token-flags.ts'
 import { tokenTarget } from '../../src/cli/token-target.ts'
@@ -40,12 +40,12 @@ export default class KeysCreate extends WbCommand {
     const expiresAt = flags.expires && momentAhead('--expires', flags.expires, systemClock.now())
     const target = tokenTarget(flags)
     const { workspaceId, name } = await this.workspaceOrDefault()
-    const isVerified = await verifiesKeys(this.client)
+    const ways = await this.session.ways()
     const { role, scope, principal } = flags
     const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
     const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
     await handOver(target, this.output, minted)
-    const about = { workspace: name, target, url: this.profile.url, isVerified }
+    const about = { workspace: name, target, url: this.profile.url, ways }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
   }
 }

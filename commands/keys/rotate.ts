@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { findKey } from '../../src/cli/find-key.ts'
-import { handOver, tokenNotes, verifiesKeys } from '../../src/cli/hand-over.ts'
+import { handOver, tokenNotes } from '../../src/cli/hand-over.ts'
 import { spanSeconds } from '../../src/cli/moment.ts'
 import { tokenFlags } from '../../src/cli/token-flags.ts'
 import { tokenTarget } from '../../src/cli/token-target.ts'
@@ -29,13 +29,13 @@ export default class KeysRotate extends WbCommand {
     const workspace = await this.workspace()
     const naming = { spoken: this.spoken, nowMs: systemClock.now() }
     const { workspaceId, keyId } = await findKey(this.resolving, workspace, args.key, naming)
-    const isVerified = await verifiesKeys(this.client)
+    const ways = await this.session.ways()
     const minted = await this.client.call(apiKeys.rotate, {
       params: { workspaceId, keyId },
       body: { graceSeconds },
     })
     await handOver(target, this.output, minted)
-    const about = { workspace: workspace.name, target, url: this.profile.url, isVerified }
+    const about = { workspace: workspace.name, target, url: this.profile.url, ways }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
     this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous)}`)
   }

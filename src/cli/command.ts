@@ -235,11 +235,16 @@ export abstract class WbCommand extends Command {
     this.progress.end()
     process.exitCode = exitStatus(error)
     const report = reportOf(this.signal.aborted && error.name === 'AbortError' ? new Interrupted() : error)
-    const kind = await this.session?.kind()
-    if (report.code === 'internal_error' && kind === 'process')
+    const met = await this.session?.met()
+    if (report.code === 'internal_error' && met?.kind === 'process')
       report.next = ['This is a defect of wb; run it again with --debug for the details.']
-    if (report.code === 'unauthorized' && kind) report.next = signingIn(this.profile, kind)
-    if (report.code === 'forbidden' && kind) report.next.push(...asOwner(kind))
+    if (report.code === 'unauthorized' && met)
+      report.next = signingIn(this.profile, {
+        ...met,
+        ways: await this.session.ways(),
+        message: report.message,
+      })
+    if (report.code === 'forbidden' && met) report.next.push(...asOwner(met.kind))
     if (report.kind === 'usage' && report.next.length === 0)
       report.next.push(...flagsMeant(error, Object.keys(this.#flags)), `${this.spoken} --help`)
     if (this.output.json) this.output.trace(reportJson(report))

@@ -1,6 +1,3 @@
-import type { Client } from '../client/client.ts'
-import { auth } from '../contract/auth.ts'
-import { WbError } from '../contract/errors.ts'
 import type { ApiKey } from '../contract/keys.ts'
 import { PartlyFailed } from './faults.ts'
 import { keyWords } from './key-words.ts'
@@ -8,6 +5,7 @@ import type { Output } from './output.ts'
 import { shellWord } from './shell-word.ts'
 import { plainJson, plainLine } from './terminal-text.ts'
 import { codeOf, type TokenTarget } from './token-target.ts'
+import type { WaysIn } from './ways-in.ts'
 
 /** A key and its token, as the API answers them. */
 interface Minted {
@@ -37,7 +35,7 @@ export async function handOver(target: TokenTarget, output: Output, minted: Mint
 /** What a person is told of a token that they now have: where it is, what it may do, until when, and how it is used. */
 export function tokenNotes(
   { label, scopes, expiresAt }: ApiKey,
-  about: { workspace: string; target: TokenTarget; url: string | undefined; isVerified: boolean },
+  about: { workspace: string; target: TokenTarget; url: string | undefined; ways: WaysIn | undefined },
 ): string[] {
   const { may, mayNot } = keyWords(scopes)
   const { target } = about
@@ -53,17 +51,16 @@ export function tokenNotes(
     ...(mayNot.length > 0 ? [`    may not  ${mayNot.join('; ')}`] : []),
     `    until    ${expiresAt ?? 'it is revoked'}`,
     `    use      ${runtime}WB_API_KEY=${token} wb kb list`,
-    ...(about.isVerified ? [] : ['  ! this runtime looks at no keys; it does with auth.mode apiKey or any']),
+    ...unlooked(about.ways),
   ]
 }
 
-/** Whether a runtime looks at keys at all; one that does not say so is taken to. */
-export async function verifiesKeys(client: Client): Promise<boolean> {
-  try {
-    const { modes } = await client.call(auth.config, {})
-    return modes.apiKey
-  } catch (error) {
-    if (error instanceof WbError) return true
-    throw error
-  }
+/** Said where keys are not looked at; a runtime that does not say so is taken to. */
+function unlooked(ways: WaysIn | undefined): string[] {
+  if (!ways || ways.modes.apiKey) return []
+  return [
+    ways.isServer
+      ? '  ! this runtime looks at no keys; it does with auth.mode apiKey or any'
+      : '  ! with the configuration of this command no keys are looked at; they are with auth.mode apiKey or any',
+  ]
 }

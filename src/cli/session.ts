@@ -4,6 +4,7 @@ import type { Profile } from './profile.ts'
 import type { Progress } from './progress.ts'
 import { type ResolvedRuntime, resolveRuntime } from './resolve-runtime.ts'
 import { plainLine } from './terminal-text.ts'
+import { type WaysIn, waysIn } from './ways-in.ts'
 
 /** One command's connection to its runtime, made at the first call. */
 export class Session {
@@ -36,10 +37,14 @@ export class Session {
     return this.#runtime
   }
 
-  /** Where the runtime is that was talked to; undefined when none was. */
-  async kind(): Promise<ResolvedRuntime['kind'] | undefined> {
-    const runtime = await this.#runtime?.catch(() => undefined)
-    return runtime?.kind
+  /** The runtime that was talked to; undefined when none was. */
+  async met(): Promise<ResolvedRuntime | undefined> {
+    return this.#runtime?.catch(() => undefined)
+  }
+
+  /** How callers sign in at the runtime; undefined where nothing says so. */
+  async ways(): Promise<WaysIn | undefined> {
+    return waysIn(this.profile, await this.runtime())
   }
 
   /**

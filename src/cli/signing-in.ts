@@ -1,25 +1,65 @@
 import type { Profile } from './profile.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
+import type { WaysIn } from './ways-in.ts'
+
+/** A runtime that did not know who is calling, and what it said. */
+export interface Stranger {
+  readonly kind: ResolvedRuntime['kind']
+  readonly baseUrl: string
+  readonly ways: WaysIn | undefined
+  /** The message of the refusal. */
+  readonly message: string
+}
+
+const keyShape = /^wb_live_(?:([a-z0-9]{12})_)?/
 
 /**
  * What to type where a runtime does not know who is calling. What was typed is not repeated, as it may hold a
- * credential.
+ * credential; of a key the prefix is public.
  *
  * @see design/security 8
  */
-export function signingIn(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
-  const refused = profile.apiKey ? ['the key in WB_API_KEY does not hold there'] : []
+export function signingIn({ apiKey }: Profile, stranger: Stranger): string[] {
+  const key = apiKey === undefined ? null : keyShape.exec(apiKey)
+  const refused = apiKey === undefined ? [] : [refusedCredential(key, stranger)]
+  return [...refused, ...cures(key?.[1], stranger), ...asOwner(stranger.kind)]
+}
+
+function refusedCredential(key: RegExpExecArray | null, { kind, baseUrl, ways }: Stranger): string {
+  if (key && looksAtTokensOnly(ways)) return 'API keys are not looked at here (auth.mode oidc)'
+  const runtime = kind === 'process' ? 'this runtime' : `the runtime at ${baseUrl}`
+  const credential = key?.[1] ? `the key ${key[1]}` : key ? 'the key' : 'the token'
+  return `${runtime} does not accept ${credential} in WB_API_KEY`
+}
+
+function cures(prefix: string | undefined, { kind, baseUrl, ways, message }: Stranger): string[] {
+  if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways?.loginPath)]
+  if (prefix && message.includes('expired'))
+    return [`wb keys rotate ${prefix}    makes its successor, by who manages keys`]
+  if (prefix && message.includes('revoked'))
+    return [`wb keys create NAME    makes another than ${prefix}, by who manages keys`]
   if (kind === 'named')
     return [
-      ...refused,
       'WB_API_KEY=… in the environment says who you are',
       'wb keys create NAME    makes a key, for who may',
     ]
-  return [
-    ...refused,
-    'wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY',
-    ...asOwner(kind),
-  ]
+  return ['wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY']
+}
+
+function looksAtTokensOnly(ways: WaysIn | undefined): boolean {
+  return ways !== undefined && ways.modes.oidc && !ways.modes.apiKey
+}
+
+/**
+ * What to do where only the identity provider says who somebody is.
+ *
+ * @param url        where the runtime answers; without it, no browser finds it
+ * @param loginPath  where a browser signs in
+ */
+export function signInLine(url: string | undefined, loginPath: string | null | undefined): string {
+  return url && loginPath
+    ? `sign in at ${url}${loginPath}; WB_API_KEY takes an access token`
+    : 'WB_API_KEY takes an access token of the identity provider'
 }
 
 /** What who owns the data directory may type where others are refused. */

@@ -1,6 +1,7 @@
 import { anonymousPass, type Runtime } from './local.ts'
 import { counted } from './output.ts'
 import type { Serving } from './serve.ts'
+import { signInLine } from './signing-in.ts'
 import type { Style } from './style.ts'
 
 /** A server that has begun, and what it says of itself. */
@@ -30,7 +31,7 @@ export async function welcome(begun: Begun, style: Style): Promise<string> {
       ([name, text]) => `  ${style.dim(name)}${' '.repeat(11 - name.length)}${text}`,
     ),
     '',
-    `  ${await nextLine(begun, workspaces)}    in another terminal`,
+    `  ${await nextLine(begun, workspaces)}`,
   ].join('\n')
 }
 
@@ -43,10 +44,7 @@ async function auth({ loopback, config, runtime }: Begun): Promise<Record<string
   const { mode, bootstrapTokenRef, oidc } = config.config.auth
   if (mode === 'disabled') return { callers: anyone(loopback) }
   const passing = (await anonymousPass(config)) ? `${anyone(loopback)}; ` : ''
-  const { modes } = await asked<{ modes: Record<'apiKey' | 'oidc' | 'login' | 'device', boolean> }>(
-    runtime,
-    '/auth/config',
-  )
+  const { modes } = await waysOf(runtime)
   const proofs = [modes.apiKey && 'an API key', modes.oidc && 'a token of the identity provider'].filter(
     Boolean,
   )
@@ -63,9 +61,22 @@ function anyone(loopback: boolean): string {
   return loopback ? 'anyone on this machine' : 'anyone who reaches this address'
 }
 
-async function nextLine({ config }: Begun, workspaces: number): Promise<string> {
-  if (!(await anonymousPass(config))) return 'wb keys create NAME --role admin --as-operator'
-  return workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"'
+async function nextLine({ config, runtime, url }: Begun, workspaces: number): Promise<string> {
+  const elsewhere = (line: string) => `${line}    in another terminal`
+  if (await anonymousPass(config)) return elsewhere(workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"')
+  const { modes, loginPath } = await waysOf(runtime)
+  return modes.oidc && !modes.apiKey
+    ? signInLine(url, loginPath)
+    : elsewhere('wb keys create NAME --role admin --as-operator')
+}
+
+interface Ways {
+  modes: Record<'apiKey' | 'oidc' | 'login' | 'device', boolean>
+  loginPath: string | null
+}
+
+function waysOf(runtime: Runtime): Promise<Ways> {
+  return asked(runtime, '/auth/config')
 }
 
 /** What must not be overlooked: that nobody is asked who they are, where what they change stays. */

@@ -218,7 +218,26 @@ describe('wb keys', () => {
     const { wb } = place()
     const { stderr } = await wb(['keys', 'create', 'first'])
     expect(stderr).toMatch(/^ {2}✓ made workspace default\n/)
-    expect(stderr).toMatch(/\n {2}! this runtime looks at no keys; it does with auth.mode apiKey or any\n$/)
+    expect(stderr).toMatch(
+      /\n {2}! with the configuration of this command no keys are looked at; they are with auth.mode apiKey or any\n$/,
+    )
+  })
+
+  test('whether keys are looked at says the server of the data directory, not the configuration of the command', async () => {
+    const { wb, serve, home } = place()
+    const config = join(home, 'access.yaml')
+    writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+    await serve(['--config', config])
+    const { status, stderr } = await wb(['keys', 'create', 'admin', '--as-operator'])
+    expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining('!') })
+  })
+
+  test('S5.9-07: a key that has expired is told what its successor takes', async () => {
+    const here = await asking()
+    const old = await minted(here, 'ci', '--expires', '1s')
+    await expect
+      .poll(async () => (await here.wb(['kb', 'list'], { env: { WB_API_KEY: old } })).stderr)
+      .toContain(`    wb keys rotate ${prefixOf(old)}    makes its successor, by who manages keys\n`)
   })
 
   test('a named runtime stands in the line to type, and quiet there is the token only', async () => {
@@ -303,7 +322,11 @@ describe('wb keys', () => {
     })
     const used = await here.wb(['kb', 'list'], { env: { WB_API_KEY: secret } })
     expect(used).toMatchObject({ status: 3, stdout: '' })
-    expect(used.stderr).toContain('the key in WB_API_KEY does not hold there')
+    expect(used.stderr).toMatch(
+      new RegExp(
+        `The key was revoked [^]*    this runtime does not accept the key ${prefixOf(secret)} in WB_API_KEY\\n    wb keys create NAME    makes another than ${prefixOf(secret)}, by who manages keys\\n`,
+      ),
+    )
     expect((await here.wb(['keys', 'list', '--as-operator'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
     expect(await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])).toMatchObject({ status: 4 })
   })

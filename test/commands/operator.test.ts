@@ -1,6 +1,7 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
 
 /** A token of the right form that no runtime made. */
@@ -101,20 +102,61 @@ describe('security 8: the operator', () => {
   })
 })
 
-describe('a key on the command line', () => {
-  test('that does not hold is named, in process and over HTTP, and not shown', async () => {
+describe('security 8: who is sent to the identity provider', () => {
+  /** A runtime that looks at its tokens alone. */
+  async function signedIn() {
     const here = closed()
-    const { url } = await here.serve()
+    writeFileSync(here.config, oidcConfig(await discovery()))
+    return { ...here, url: (await here.serve()).url }
+  }
+  const takes = (url: string) => `    sign in at ${url}/auth/login; WB_API_KEY takes an access token\n`
+
+  test('is not told to make a key, which is not looked at there', async () => {
+    const here = await signedIn()
+    const own = await here.wb(['workspaces', 'list'])
+    expect(own.stderr).toMatch(
+      refused(`${takes(here.url)}    add --as-operator to act as the owner of the data directory\n`),
+    )
+    const named = await here.wb(['workspaces', 'list', '--url', here.url])
+    expect(named.stderr).toMatch(refused(takes(here.url)))
     const env = { WB_API_KEY: unknown }
-    for (const args of [
-      ['workspaces', 'list'],
-      ['workspaces', 'list', '--url', url],
-    ]) {
-      const { status, stdout, stderr } = await here.wb([...args, '--debug'], { env })
+    const key = await here.wb(['workspaces', 'list', '--url', here.url], { env })
+    expect(key.status).toBe(3)
+    expect(key.stderr).toMatch(
+      new RegExp(`    API keys are not looked at here \\(auth.mode oidc\\)\\n${takes(here.url)}$`),
+    )
+  })
+
+  test('in process there is no address to sign in at', async () => {
+    const here = closed()
+    writeFileSync(here.config, oidcConfig('http://127.0.0.1:1'))
+    expect((await here.wb(['workspaces', 'list'])).stderr).toContain(
+      '    WB_API_KEY takes an access token of the identity provider\n    add --as-operator',
+    )
+  })
+})
+
+describe('a key on the command line', () => {
+  test('that does not hold is named by its prefix, in process and over HTTP, and not shown', async () => {
+    const here = closed()
+    const list = async (token: string, ...more: string[]) => {
+      const env = { WB_API_KEY: token }
+      const { status, stdout, stderr } = await here.wb(['workspaces', 'list', '--debug', ...more], { env })
       expect({ status, stdout }).toEqual({ status: 3, stdout: '' })
-      expect(stderr).toContain('the key in WB_API_KEY does not hold there\n')
-      expect(stderr).not.toContain(unknown)
+      expect(stderr).not.toContain(token)
+      return stderr
     }
+    expect(await list(unknown)).toContain(
+      '    this runtime does not accept the key abcdefghijkl in WB_API_KEY\n',
+    )
+    const { url } = await here.serve()
+    const words = `    the runtime at ${url} does not accept the key abcdefghijkl in WB_API_KEY\n`
+    expect(await list(unknown)).toContain(words)
+    expect(await list(unknown, '--url', url)).toContain(words)
+    expect(await list('eyJhbGciOiJub25lIn0.e30.x')).toContain(
+      `    the runtime at ${url} does not accept the token in WB_API_KEY\n`,
+    )
+    const env = { WB_API_KEY: unknown }
     expect((await here.wb(['workspaces', 'list', '--as-operator'], { env })).status).toBe(0)
   })
 

@@ -5,8 +5,9 @@ import { createServer as createHttp, type IncomingMessage, request } from 'node:
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
+import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
 
 describe('wb serve', () => {
@@ -27,6 +28,16 @@ describe('wb serve', () => {
     expect(status).toBe(0)
     for (const line of stdout.trim().split('\n')) expect(JSON.parse(line)).toBeTypeOf('object')
     expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(false)
+  })
+
+  test('is ready in its first line also where its start has something to log', async () => {
+    const here = place()
+    const config = join(here.home, 'wb.yaml')
+    writeFileSync(config, oidcConfig(await discovery()))
+    const server = await here.serve(['--config', config])
+    expect(server.ready).toMatchObject({ event: 'ready', url: server.url })
+    server.process.kill('SIGTERM')
+    expect((await server.ended).stdout).toContain('sessionSecretRef is not set')
   })
 
   test('a second one on a data directory names the pid and the address of the first', async () => {
@@ -186,33 +197,10 @@ describe('wb serve, and who may call', () => {
     })
     child.stdout.setEncoding('utf8').on('data', text => {
       stdout += text
-      if (stdout.includes('in another terminal')) child.kill('SIGTERM')
+      if (/another terminal|access token/.test(stdout)) child.kill('SIGTERM')
     })
     const [status] = (await once(child, 'close')) as [number]
     return { status, stdout, stderr }
-  }
-
-  /** An identity provider, as far as a start looks at it. */
-  async function discovery(more: object): Promise<string> {
-    const server = createHttp((_, response) => {
-      const issuer = `http://127.0.0.1:${(server.address() as { port: number }).port}`
-      const endpoints = {
-        issuer,
-        authorization_endpoint: `${issuer}/authorize`,
-        token_endpoint: `${issuer}/token`,
-        jwks_uri: `${issuer}/jwks`,
-        response_types_supported: ['code'],
-        subject_types_supported: ['public'],
-        id_token_signing_alg_values_supported: ['ES256'],
-      }
-      response.setHeader('content-type', 'application/json').end(JSON.stringify({ ...endpoints, ...more }))
-    }).listen(0, '127.0.0.1')
-    await once(server, 'listening')
-    onTestFinished(() => {
-      server.closeAllConnections()
-      server.close()
-    })
-    return `http://127.0.0.1:${(server.address() as { port: number }).port}`
   }
 
   test('security 2: an open runtime whose store lasts warns of it, on this machine and beyond it', async () => {
@@ -262,6 +250,15 @@ describe('wb serve, and who may call', () => {
     const device = await discovery({ device_authorization_endpoint: 'http://127.0.0.1/device' })
     const both = await screen(here, oidc(device, client), env)
     expect(both.stdout).toContain(`\n  provider   ${device} · browsers and devices sign in\n`)
+  })
+
+  test('where keys are not looked at, none is made; a browser is sent to sign in', async () => {
+    const here = place()
+    const { stdout } = await screen(here, oidcConfig(await discovery()))
+    expect(stdout).toMatch(
+      /\n {2}sign in at http:\/\/127\.0\.0\.1:\d+\/auth\/login; WB_API_KEY takes an access token\n$/,
+    )
+    expect(stdout).not.toContain('wb keys create')
   })
 
   test('S5.3-12: one that cannot be found stops the start with what was tried, and leaves the data directory free', async () => {
