@@ -9,6 +9,7 @@ import { type AnyHandler, bind, bindUnknown } from './bind.ts'
 import type { Shared } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
 import type { Incoming, Within } from './incoming.ts'
+import { OpenStreams } from './open-streams.ts'
 import { type OriginRules, originAt, originOf, originRule } from './origin.ts'
 import { Proxies, type TrustedProxies } from './proxies.ts'
 import { MemoryBuckets, RateLimit, type RateLimits } from './rate-limit.ts'
@@ -85,6 +86,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
       : incoming => originAt(reachedBy(incoming)) || nameless,
     clientOf: incoming => proxies.clientOf(incoming),
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
+    openStreams: new OpenStreams(),
     headers: securityHeaders(settings.production),
     requestIdHeader: settings.requestIdHeader.toLowerCase(),
     strictErrors: settings.strictErrors,

@@ -8,6 +8,9 @@ import { Reply } from './reply.ts'
 /** How often a silent stream says that it lives, and how soon it ends for a caller that may not read it any more. */
 const pingMs = 15_000
 
+/** For this long a caller that was asked is let read on. */
+const sureMs = 1_000
+
 export interface EventStream {
   readonly events: AsyncIterable<ServerEvent>
   /** Data leaves through it, so that a field which the contract does not declare cannot leak. */
@@ -20,16 +23,25 @@ export interface EventStream {
  * Events as they happen, until the reader goes away, loses the right to them, or the runtime drains. They are asked
  * for as they are read, so that a slow reader makes nothing pile up.
  *
+ * @throws rate_limited  the caller reads too many already
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function eventStream(shared: Shared, current: Exchange, stream: EventStream): Reply {
-  const body = new ReadableStream(new EventBody(shared, current, stream), { highWaterMark: 0 })
+  const { isFromOutside } = current.incoming
+  const countOff = isFromOutside ? shared.openStreams.open(callerOf(shared, current)) : () => {}
+  const body = new ReadableStream(new EventBody(shared, current, stream, countOff), { highWaterMark: 0 })
   const headers = withHeaders(headersOf(shared, current, 'text/event-stream'), {
     'cache-control': 'no-store',
     // Else nginx gathers events until its buffer is full.
     'x-accel-buffering': 'no',
   })
   return new Reply(200, headers, body)
+}
+
+/** Whose stream it is: a subject's, else an address's. */
+function callerOf(shared: Shared, { auth, incoming }: Exchange): string {
+  const subject = auth?.subject
+  return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientOf(incoming)}`
 }
 
 type Controller = ReadableStreamDefaultController<Uint8Array>
@@ -41,7 +53,9 @@ class EventBody {
   readonly #stream: EventStream
   readonly #source: AsyncIterator<ServerEvent>
   /** Undone when it is over. */
-  #holds: (() => void)[] = []
+  #holds: (() => void)[]
+  /** When the caller was last asked. */
+  #askedAt: number
   #callOffPing = () => {}
   #isPingDue = false
   /** The event that was asked for. */
@@ -50,7 +64,10 @@ class EventBody {
   #isOver = false
   #wake = () => {}
 
-  constructor(shared: Shared, current: Exchange, stream: EventStream) {
+  /** @param countOff  called when it is over */
+  constructor(shared: Shared, current: Exchange, stream: EventStream, countOff: () => void) {
+    this.#holds = [countOff]
+    this.#askedAt = shared.clock.now()
     this.#shared = shared
     this.#current = current
     this.#stream = stream
@@ -62,7 +79,7 @@ class EventBody {
     const { signal } = this.#current.incoming
     const end = () => this.#close(controller)
     signal.addEventListener('abort', end)
-    this.#holds = [this.#shared.onDrain(end), () => signal.removeEventListener('abort', end)]
+    this.#holds.push(this.#shared.onDrain(end), () => signal.removeEventListener('abort', end))
     // The head of the response leaves with the first bytes, which may be long in coming.
     this.#ping(controller)
     if (signal.aborted || this.#shared.isDraining()) end()
@@ -72,7 +89,7 @@ class EventBody {
     try {
       this.#next ??= this.#ask()
       if (!this.#hasArrived && !this.#isPingDue) await this.#news()
-      if (this.#isPingDue) await this.#stream.stillAllowed()
+      await this.#confirm()
       if (this.#isOver) return
       if (this.#isPingDue) this.#ping(controller)
       else await this.#give(controller, this.#next)
@@ -80,6 +97,14 @@ class EventBody {
       this.#tell(error)
       this.#close(controller)
     }
+  }
+
+  /** Ask the caller again before it is told more, unless that was just done. */
+  async #confirm(): Promise<void> {
+    const now = this.#shared.clock.now()
+    if (!this.#isPingDue && now - this.#askedAt < sureMs) return
+    await this.#stream.stillAllowed()
+    this.#askedAt = now
   }
 
   cancel(): void {

@@ -11,6 +11,7 @@ import type { Visibility } from '../storage/visibility.ts'
 import { asWbError, type Failure, failureOf } from './envelope.ts'
 import { type HeaderPairs, withHeaders } from './headers.ts'
 import { Incoming } from './incoming.ts'
+import type { OpenStreams } from './open-streams.ts'
 import type { OriginRule } from './origin.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { checkDeclared, Reply } from './reply.ts'
@@ -32,6 +33,7 @@ export interface Shared {
   /** Address of the client, behind whatever proxies are trusted; empty within this process. */
   readonly clientOf: (incoming: Incoming) => string
   readonly rateLimit: RateLimit | null
+  readonly openStreams: OpenStreams
   /** Headers of every response. */
   readonly headers: HeaderPairs
   /** In lower case. */

@@ -1,13 +1,14 @@
 import { describe, expect, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { Event } from '../../src/access/audit.ts'
-import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
+import { type AuthContext, anonymousIn, operatorOf, verifiedAs } from '../../src/access/subject.ts'
 import { everything } from '../../src/access/visibility.ts'
 import { eventsOf } from '../../src/client/events.ts'
 import { anyCaller } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { route, type ServerEvent } from '../../src/contract/route.ts'
 import { createApp } from '../../src/http/app.ts'
+import type { Within } from '../../src/http/incoming.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from './stage.ts'
 
@@ -306,6 +307,36 @@ describe('a caller that loses its right while it reads', () => {
     ])
   })
 
+  test('S3-03: gets no event more than a second after it was asked, however often they come', async () => {
+    const { open, source, clock, callers } = stage()
+    const { reader } = await open()
+    await read(reader)
+    let asked = 0
+    callers.authenticate = () => {
+      asked++
+      return anonymousIn('apiKey')
+    }
+    for (const [id, ms, times] of [
+      ['1', 999, 0],
+      ['2', 1, 1],
+      ['3', 999, 1],
+      ['4', 1, 2],
+    ] as const) {
+      clock.advance(ms)
+      source.give(tick(id))
+      expect(await read(reader)).toContain(`id: ${id}\n`)
+      expect(asked).toBe(times)
+    }
+    callers.authenticate = () => {
+      throw new WbError('unauthorized', 'the key was revoked')
+    }
+    const next = read(reader)
+    clock.advance(1_000)
+    source.give(tick('5'))
+    expect(await next).toBeUndefined()
+    expect(source.ended).toBe(1)
+  })
+
   test('is cut off while it waits too', async () => {
     const { open, clock, callers } = stage()
     const { reader } = await open()
@@ -317,6 +348,45 @@ describe('a caller that loses its right while it reads', () => {
     clock.advance(15_000)
     expect(await next).toBeUndefined()
   })
+})
+
+describe('many streams of one caller', () => {
+  const peer = (address: string) => ({ encrypted: false, address })
+  const subject = (id: string) => ({ ...operatorOf('apiKey', id).subject!, type: 'apiKey' as const })
+
+  test.each([
+    ['an address', anonymousIn('apiKey')],
+    ['a key', verifiedAs('apiKey', subject('one'))],
+  ])(
+    'of %s are refused from the 33rd on, until one of them ends; those of others are not',
+    async (_, auth) => {
+      const { app, callers } = stage()
+      const ask = async (within?: Within) =>
+        app.fetch(
+          new Request('http://localhost/api/v1/ticks', {
+            headers: { accept: 'text/event-stream', host: 'localhost' },
+          }),
+          within,
+        )
+      const [mine, theirs] = [{ peer: peer('192.0.2.1') }, { peer: peer('192.0.2.2') }]
+      callers.authenticate = () => auth
+      const all = await Promise.all(Array.from({ length: 32 }, () => ask(mine)))
+      expect(all.map(({ status }) => status)).toEqual(Array(32).fill(200))
+      const refused = await ask(mine)
+      expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '15'])
+      expect(await refused.json()).toMatchObject({ error: { code: 'rate_limited' } })
+      expect(app.inFlight).toBe(32)
+      expect((await ask(theirs)).status).toBe(auth.anonymous ? 200 : 429)
+      expect((await ask()).status).toBe(200)
+      callers.authenticate = () => verifiedAs('apiKey', subject('other'))
+      expect((await ask(mine)).status).toBe(200)
+      callers.authenticate = () => auth
+      await all[7]!.body!.cancel()
+      expect((await ask(mine)).status).toBe(200)
+      expect((await ask(mine)).status).toBe(429)
+      app.drain()
+    },
+  )
 })
 
 describe('the client of a stream', () => {
