@@ -20,6 +20,7 @@ export function whoDid({ subject }: Pick<AuditRecord, 'subject'>): string {
 export function onWhat({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
   if (!details) return ''
   const { label, reason, count, toolName, jobKind, principalId, user_code, ...rest } = details
+  if (outcome !== 'success' && rest.requiredScope) return `needs ${rest.requiredScope}`
   if (outcome !== 'success' && reason) return reason
   const ids = [rest.documentId, rest.keyId, rest.agentId, rest.jobId, rest.knowledgeBaseId, rest.mcpServerId]
   const name = label ?? toolName ?? jobKind ?? principalId ?? user_code ?? ids.find(id => id !== undefined)
@@ -36,10 +37,10 @@ export function onWhat({ details, outcome }: Pick<AuditRecord, 'details' | 'outc
 export function auditColumns(everywhere: boolean): Record<string, Column<AuditRecord>> {
   return {
     time: { of: row => row.at, as: 'time' },
-    who: { of: whoDid, as: 'free', least: 20 },
+    who: { of: whoDid, as: 'free', least: 17 },
     what: { of: row => row.action, least: 18 },
-    on: { of: onWhat, as: 'free', least: 30 },
-    outcome: { of: row => row.outcome, isBad: row => row.outcome !== 'success' },
+    outcome: { of: row => row.outcome, least: 7, isBad: row => row.outcome !== 'success' },
+    on: { of: onWhat, as: 'free' },
     workspace: { of: row => row.workspaceId, as: 'free', piped: !everywhere },
     request: { of: row => row.requestId, piped: true },
   }

@@ -61,8 +61,8 @@ export interface List<T> {
 
 const gap = '  '
 const freeMin = 12
-/** Cells that any other column keeps where the terminal is very narrow. */
-const cellsMin = 6
+/** Blanks before what follows the first line of a row that takes several. */
+const rowHang = 4
 const widthDefault = 80
 
 /** The one result on stdout, and everything else on stderr. */
@@ -136,14 +136,35 @@ export class Output {
     if (this.json) this.result(plainJson(row))
     else if (!this.interactive) this.result(all.map(column => raw(column.of(row))).join('\t'))
     else {
-      const cells = all
-        .filter(({ piped }) => !piped)
-        .map(column => {
-          const text = this.#single(column, row)
-          return pad(text, column.least ?? 0).replace(text, () => this.#marked(column, row, text))
-        })
-      this.result(`  ${cells.join(gap)}`.trimEnd())
+      for (const line of this.#alone(row, all)) this.result(line)
     }
+  }
+
+  /** A row that stands alone: cut to a line where that leaves enough of it, else over several lines. */
+  #alone<T>(row: T, all: readonly Column<T>[]): string[] {
+    const columns = all.filter(({ piped }) => !piped)
+    const texts = columns.map(column => this.#single(column, row))
+    const widths = texts.map((text, index) => Math.max(columns[index]!.least ?? 0, displayWidth(text)))
+    if (this.#fit(columns, widths)) return [`${gap}${this.#line(columns, row, texts, widths)}`]
+    const whole = texts.map((text, index) => this.#marked(columns[index]!, row, text))
+    return wrapLine(`${gap}${whole.join(gap)}`, this.width, rowHang)
+  }
+
+  #line<T>(
+    columns: readonly Column<T>[],
+    row: T,
+    texts: readonly string[],
+    widths: readonly number[],
+  ): string {
+    return texts
+      .map((text, index) => {
+        const column = columns[index]!
+        const cut = truncate(text, widths[index]!)
+        const side = column.as === 'count' ? 'left' : 'right'
+        return pad(cut, widths[index]!, side).replace(cut, () => this.#marked(column, row, cut))
+      })
+      .join(gap)
+      .trimEnd()
   }
 
   /** A cell of a row that stays while time goes on: a time is that of the clock. */
@@ -180,54 +201,57 @@ export class Output {
   }
 
   #field(name: string, text: string): void {
-    const hang = gap.length + displayWidth(name) + gap.length
-    for (const line of wrapLine(`${gap}${this.style.dim(name)}${gap}${text}`, this.width, hang))
-      this.result(line)
+    for (const line of this.#named(name, text)) this.result(line)
   }
 
+  #named(name: string, text: string): string[] {
+    const hang = gap.length + displayWidth(name) + gap.length
+    return wrapLine(`${gap}${this.style.dim(name)}${gap}${text}`, this.width, hang)
+  }
+
+  /** Rows below their headings; below each other, as one thing is shown, where the terminal is too narrow for that. */
   *#table<T>(rows: readonly T[], all: [string, Column<T>][]): Generator<string> {
-    const columns = all.filter(([, column]) => !column.piped && rows.some(row => !isEmpty(column.of(row))))
-    const cells = rows.map(row => columns.map(([, column]) => this.#cell(column, row)))
-    const widths = columns.map(([heading], index) =>
+    const shown = all.filter(([, column]) => !column.piped && rows.some(row => !isEmpty(column.of(row))))
+    const [headings, columns] = [shown.map(([heading]) => heading), shown.map(([, column]) => column)]
+    const cells = rows.map(row => columns.map(column => this.#cell(column, row)))
+    const widths = headings.map((heading, index) =>
       Math.max(displayWidth(heading), ...cells.map(line => displayWidth(line[index]!))),
     )
-    this.#fit(columns, widths)
-    const line = (texts: string[], mark = (text: string, _index: number) => text) =>
-      texts
-        .map((text, index) => {
-          const side = columns[index]![1].as === 'count' ? 'left' : 'right'
-          const cut = truncate(text, widths[index]!)
-          return pad(cut, widths[index]!, side).replace(cut, () => mark(cut, index))
-        })
-        .join(gap)
-        .trimEnd()
-    yield this.style.dim(`  ${line(columns.map(([heading]) => heading))}`)
-    for (const [at, texts] of cells.entries())
-      yield `  ${line(texts, (text, index) => this.#marked(columns[index]![1], rows[at]!, text))}`
+    if (!this.#fit(columns, widths)) {
+      for (const [at, texts] of cells.entries()) yield* this.#stack(rows[at]!, { headings, columns, texts })
+      return
+    }
+    const heads = columns.map(({ as }) => ({ of: () => '', as }))
+    yield this.style.dim(`${gap}${this.#line(heads, undefined, headings, widths)}`)
+    for (const [at, texts] of cells.entries()) yield `${gap}${this.#line(columns, rows[at]!, texts, widths)}`
+  }
+
+  *#stack<T>(
+    row: T,
+    { headings, columns, texts }: { headings: string[]; columns: Column<T>[]; texts: string[] },
+  ): Generator<string> {
+    const width = Math.max(...headings.map(displayWidth))
+    for (const [index, column] of columns.entries())
+      if (!isEmpty(column.of(row)))
+        yield* this.#named(pad(headings[index]!, width), this.#marked(column, row, texts[index]!))
+    yield ''
   }
 
   #marked<T>({ isBad }: Column<T>, row: T, text: string): string {
     return isBad?.(row) ? this.style.bad(text) : text
   }
 
-  /** Take what a line is too long from the widest column of free text, and then from any. */
-  #fit<T>(columns: [string, Column<T>][], widths: number[]): void {
+  /** Take what a line is too long from the widest column of free text; false where that is not enough. */
+  #fit<T>(columns: readonly Column<T>[], widths: number[]): boolean {
     const over = () =>
       gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
-    const free = columns.flatMap(([, column], index) => (column.as === 'free' ? [index] : []))
-    const groups = [
-      { group: free, least: freeMin },
-      { group: columns.map((_, index) => index), least: cellsMin },
-    ]
-    for (const { group, least } of groups)
-      for (let excess = over(); excess > 0; excess = over()) {
-        const widest = group.reduce(
-          (best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best),
-          -1,
-        )
-        if (widest < 0 || widths[widest]! <= least) break
-        widths[widest] = Math.max(least, widths[widest]! - excess)
-      }
+    const free = columns.flatMap(({ as }, index) => (as === 'free' ? [index] : []))
+    for (let excess = over(); excess > 0; excess = over()) {
+      const widest = free.reduce((best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best), -1)
+      if (widest < 0 || widths[widest]! <= freeMin) return false
+      widths[widest] = Math.max(freeMin, widths[widest]! - excess)
+    }
+    return true
   }
 
   #cell<T>(column: Column<T>, row: T): string {

@@ -33,7 +33,7 @@ function refusedCredential(key: RegExpExecArray | null, { kind, baseUrl, ways }:
 }
 
 function cures(prefix: string | undefined, { kind, baseUrl, ways, message }: Stranger): string[] {
-  if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways?.loginPath)]
+  if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways.loginPath)]
   if (prefix && message.includes('expired'))
     return [`wb keys rotate ${prefix}    makes its successor, by who manages keys`]
   if (prefix && message.includes('revoked'))
@@ -46,8 +46,8 @@ function cures(prefix: string | undefined, { kind, baseUrl, ways, message }: Str
   return ['wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY']
 }
 
-function looksAtTokensOnly(ways: WaysIn | undefined): boolean {
-  return ways !== undefined && ways.modes.oidc && !ways.modes.apiKey
+function looksAtTokensOnly(ways: WaysIn | undefined): ways is WaysIn {
+  return ways?.modes.oidc === true && !ways.modes.apiKey
 }
 
 /**

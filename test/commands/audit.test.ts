@@ -39,7 +39,8 @@ describe('a record in words', () => {
     [success, { user_code: 'AB-CD' }, 'AB-CD'],
     [success, { principalId: 'ada' }, 'ada'],
     [success, { reason: 'no_refresh_token' }, 'no_refresh_token'],
-    ['denied', { reason: "missing 'write'", requiredScope: 'write', label: 'x' }, "missing 'write'"],
+    ['denied', { reason: "missing 'write'", requiredScope: 'write', label: 'x' }, 'needs write'],
+    ['denied', { reason: 'no credential', label: 'x' }, 'no credential'],
     ['failure', { knowledgeBaseId: 'b' }, 'b'],
   ] as [AuditRecord['outcome'], AuditRecord['details'], string][])(
     'on what %s %j was: %s',
@@ -151,10 +152,10 @@ describe('wb audit list', () => {
     const { status, stdout, stderr } = await here.wb(['audit', 'list'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
     expect(rows(stdout)).toEqual([
-      ['ci (key)', 'auth.api_denied', "authenticated subject is missing required scope 'write:kb'", 'denied'],
-      ['admin (key)', 'api_key.create', 'ci may read', 'success'],
-      ['operator (system)', 'api_key.create', 'admin may read write manage', 'success'],
-      ['operator (system)', 'workspace.create', 'demo', 'success'],
+      ['ci (key)', 'auth.api_denied', 'denied', 'needs write:kb'],
+      ['admin (key)', 'api_key.create', 'success', 'ci may read'],
+      ['operator (system)', 'api_key.create', 'success', 'admin may read write manage'],
+      ['operator (system)', 'workspace.create', 'success', 'demo'],
     ])
     const json = await here.wb(['audit', 'list', '--json', '--limit', '1'])
     expect(JSON.parse(json.stdout)).toMatchObject([
@@ -172,7 +173,7 @@ describe('wb audit list', () => {
   test('by action and from a moment on; nothing is said so', async () => {
     const { wb } = await asking()
     const made = await wb(['audit', 'list', '--action', 'workspace.create', '--since', '1h'])
-    expect(rows(made.stdout)).toEqual([['operator (system)', 'workspace.create', 'demo', 'success']])
+    expect(rows(made.stdout)).toEqual([['operator (system)', 'workspace.create', 'success', 'demo']])
     expect(await wb(['audit', 'list', '--since', '9999-01-01'])).toEqual({
       status: 0,
       stdout: '',
@@ -193,8 +194,8 @@ describe('wb audit list', () => {
     expect(rows(stdout)[0]).toEqual([
       'admin (key)',
       'auth.api_denied',
-      'this operation is for subjects of the whole runtime',
       'denied',
+      'this operation is for subjects of the whole runtime',
     ])
   })
 
@@ -207,7 +208,7 @@ describe('wb audit list', () => {
     expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     expect(text).toMatch(/\x1b\[31mdenied\x1b\[39m/)
     expect(text.match(/\x1b\[31m/g)).toHaveLength(1)
-    expect(withoutSequences(text).split('\n')[0]).toMatch(/^ {2}time +who +what +on +outcome +workspace$/)
+    expect(withoutSequences(text).split('\n')[0]).toMatch(/^ {2}time +who +what +outcome +on +workspace$/)
   })
 })
 
@@ -247,7 +248,7 @@ describe('wb audit follow', () => {
     await followed.says('stdout', 'kb.create')
     const { status, stdout, stderr } = await followed.interrupt()
     expect({ status, stderr }).toEqual({ status: 0, stderr: '  following; Ctrl-C ends it\n' })
-    expect(rows(stdout)).toEqual([['admin (key)', 'kb.create', 'x', 'success']])
+    expect(rows(stdout)).toEqual([['admin (key)', 'kb.create', 'success', 'x']])
   })
 
   test('one JSON object per line, across a server that is killed and comes back, without a gap', async () => {
@@ -299,23 +300,28 @@ describe('wb audit follow', () => {
     expect(refused.stderr).toContain("missing required scope 'read:audit'")
   })
 
-  test('in a terminal, with the time of the clock', async () => {
+  test.each([
+    [80, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {9} {2}auth\.api_denied {5}denied {3}needs write:kb\n/],
+    [40, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {2}auth\.api_denied\n {4}denied {2}needs write:kb\n/],
+  ])('in a terminal of %i columns, with the time of the clock', async (cols, line) => {
     const here = await asking()
-    let isMade = false
+    const { stdout } = await here.wb(['keys', 'create', 'ci', '--role', 'viewer'])
+    const env = { WB_API_KEY: stdout.trim() }
+    let isRefused = false
     const screen = await inTerminal(here, ['audit', 'follow'], {
-      cols: 160,
+      cols,
       answer(text) {
-        if (text.includes('following') && !isMade) {
-          isMade = true
-          void here.wb(['kb', 'create', 'x'])
+        if (text.includes('following') && !isRefused) {
+          isRefused = true
+          void here.wb(['kb', 'create', 'x'], { env })
           return ''
         }
-        return text.includes('kb.create') ? '\x03' : undefined
+        return text.includes('needs') ? '\x03' : undefined
       },
     })
     expect(screen.status).toBe(0)
-    expect(withoutSequences(screen.text)).toMatch(
-      /\n {2}\d\d:\d\d:\d\d {2}admin \(key\) {9} {2}kb\.create {9} {2}x {29} {2}success\n/,
-    )
+    const text = withoutSequences(screen.text)
+    expect(text).toMatch(line)
+    for (const shown of text.split('\n')) expect(shown.length).toBeLessThanOrEqual(cols)
   })
 })

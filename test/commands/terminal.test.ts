@@ -71,8 +71,10 @@ function sink(isTTY: boolean, columns = 40): Sink & { text: string } {
   }
 }
 
-function output(options: { tty?: boolean; json?: boolean; colour?: boolean; quiet?: boolean } = {}) {
-  const stdout = sink(options.tty ?? false)
+function output(
+  options: { tty?: boolean; json?: boolean; colour?: boolean; quiet?: boolean; columns?: number } = {},
+) {
+  const stdout = sink(options.tty ?? false, options.columns)
   const stderr = sink(options.tty ?? false)
   const { json = false, quiet = false, colour = false } = options
   return { stdout, stderr, out: new Output({ stdout, stderr, json, quiet, colour, now: () => 600_000 }) }
@@ -109,6 +111,27 @@ describe('a list', () => {
     ])
     for (const line of stdout.text.split('\n')) expect(displayWidth(line)).toBeLessThanOrEqual(40)
     expect(stderr.text).toBe('  2 of 50\n')
+  })
+
+  test('that a terminal is too narrow for has its fields below each other', () => {
+    const { out, stdout } = output({ tty: true, columns: 24 })
+    out.list(rows, list)
+    expect(stdout.text).toBe(
+      [
+        '  name  a',
+        '  text  some long text',
+        '    that does not fit',
+        '    into the line',
+        '  when  3 min ago',
+        '  n     1,204',
+        '',
+        '  name  bc',
+        '  when  now',
+        '  n     3',
+        '',
+        '',
+      ].join('\n'),
+    )
   })
 
   test('is tab-separated in a pipe, whole and without headings', () => {
