@@ -20,6 +20,8 @@ export interface Caller {
   readonly signal: AbortSignal
   readonly requestId: string
   readonly site: Site
+  /** Address of the client, behind whatever proxies are trusted; empty within this process. */
+  readonly client: string
   /** An event stream was asked for, of what comes after an event's id, or from now on. */
   readonly follows: { readonly after: string | null } | null
   /**

@@ -52,6 +52,9 @@ export class RequestCaller implements Caller {
     const { incoming } = this.#current
     return { origin: this.#shared.siteOrigin(incoming), cookies: incoming.cookie }
   }
+  get client(): string {
+    return this.#shared.clientOf(this.#current.incoming)
+  }
   get follows(): Caller['follows'] {
     const { incoming } = this.#current
     const isAsked = this.#route.events && incoming.header('accept')?.includes('text/event-stream')

@@ -107,6 +107,7 @@ function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
     signal: new AbortController().signal,
     requestId: 'r',
     site: { origin: 'http://localhost', cookies: null },
+    client: '',
     follows: null,
     async confirm() {},
     checkChange() {},

@@ -123,10 +123,10 @@ describe('the record of what was done', () => {
   })
 })
 
-test('a handler is told the id of its request, where a browser sees the runtime, and its cookies', async () => {
+test('a handler is told the id of its request, where a browser sees the runtime, its cookies and its address', async () => {
   const seen: unknown[] = []
-  const page = (_input: unknown, { requestId, site, follows, signal }: Caller) => {
-    seen.push({ requestId, site, follows, isAborted: signal.aborted })
+  const page = (_input: unknown, { requestId, site, client, follows, signal }: Caller) => {
+    seen.push({ requestId, site, client, follows, isAborted: signal.aborted })
     return { status: 200, body: '' } as const
   }
   const headers = {
@@ -140,6 +140,7 @@ test('a handler is told the id of its request, where a browser sees the runtime,
     {
       requestId: 'mine',
       site: { origin: 'http://localhost:8787', cookies: 'a=b' },
+      client: '',
       follows: null,
       isAborted: false,
     },

@@ -55,19 +55,20 @@ export class BrowserLogin {
    *
    * @throws identity_provider_unavailable
    */
-  async begin(redirectAfter: string | undefined, { site }: Caller): Promise<Redirection> {
+  async begin(redirectAfter: string | undefined, { site, client: from }: Caller): Promise<Redirection> {
     const { client, provider, pending } = this.parts
     const redirectUri = new URL(client.redirectPath, site.origin).href
     const [state, nonce, codeVerifier, browser] = [secret(), secret(), secret(), secret()]
     const codeChallenge = sha256(codeVerifier).toString('base64url')
     const address = await provider.authorizationUrl({ redirectUri, state, nonce, codeChallenge })
-    await pending.put(state, {
+    const login: PendingLogin = {
       codeVerifier,
       nonce,
       redirectUri,
       redirectAfter: redirectTarget(redirectAfter),
       browserHash: sha256(browser),
-    })
+    }
+    await pending.put(state, login, from)
     const { name, ...scope } = this.#binding(state, redirectUri, site)
     const line = cookieLine(name, browser, { ...scope, maxAgeSeconds: pendingLoginSeconds })
     return { location: address.href, cookies: [line] }

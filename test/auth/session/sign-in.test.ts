@@ -77,8 +77,8 @@ function subject(more: Partial<Subject> = {}): Subject {
   return { ...subjectNamed('alice'), label: 'Alice', workspaceScopes: null, scopes: null, ...more }
 }
 
-function caller(cookies: string | null = null): Caller {
-  return { auth: anonymousIn('oidc'), requestId: 'request-1', site: { origin, cookies } } as Caller
+function caller(cookies: string | null = null, client = '192.0.2.1'): Caller {
+  return { auth: anonymousIn('oidc'), requestId: 'request-1', site: { origin, cookies }, client } as Caller
 }
 
 /** As a browser would send back what it was told to keep. */
@@ -97,6 +97,15 @@ async function signedIn(staged: ReturnType<typeof stage>): Promise<string> {
   const { cookies } = await staged.signIn.flows.login.finish({ code: 'c', state }, caller(cookie))
   return sent(cookies.slice(0, 1))
 }
+
+test('S3-09: logins that twenty others begin by the thousand drive out none that waits', async () => {
+  const staged = stage()
+  const { login } = staged.signIn.flows
+  const { state, cookie } = await begun(staged)
+  for (let at = 0; at < 5_000; at++) await login.begin(undefined, caller(null, `198.51.100.${at % 20}`))
+  const { location } = await login.finish({ code: 'c', state }, caller(cookie))
+  expect(location).toBe('/after')
+})
 
 describe('the audit trail of signing in', () => {
   test('S6-10: a login, by the subject that it made', async () => {
