@@ -131,7 +131,9 @@ export class AuditTrail {
       action: event.action,
       outcome: event.outcome ?? 'success',
       requestId: actor?.requestId ?? null,
-      subject: actor ? subjectOf(actor.auth) : { type: 'system', id: replicaId, label: null },
+      subject: actor
+        ? subjectOf(actor.auth, event.workspaceId)
+        : { type: 'system', id: replicaId, label: null },
       workspaceId: workspaceIn(event),
       details: event.details ? bounded(event.details) : null,
     }
@@ -163,10 +165,12 @@ function unwritten(cause: unknown): never {
   throw new WbError('control_plane_unavailable', 'the audit record could not be written', { hint }, { cause })
 }
 
-function subjectOf({ subject }: AuthContext): AuditRecord['subject'] {
+/** Who reads the trail of a workspace learns nothing of other ones: who came from elsewhere has no label there. */
+function subjectOf({ subject }: AuthContext, workspaceId: string | undefined): AuditRecord['subject'] {
   if (!subject) return { type: 'anonymous', id: null, label: null }
-  const { type, id, label } = subject
-  return { type, id: presentable(id), label: label === null ? null : presentable(label) }
+  const { type, id, label, workspaceScopes } = subject
+  const isForeign = workspaceId !== undefined && workspaceScopes?.includes(workspaceId) === false
+  return { type, id: presentable(id), label: label === null || isForeign ? null : presentable(label) }
 }
 
 /** The path of a request that was refused may name anything, a token too. */
