@@ -34,7 +34,9 @@ describe.each(operations())('%s', (id, route, operation) => {
     expect(operation['x-access'].rule).toMatch(/\w/)
     expect(operation['x-access'].scopes).toEqual(
       route.access.kind === 'needs'
-        ? [route.access.scope, route.access.or, route.access.raise?.scope].filter(scope => scope !== undefined)
+        ? [route.access.scope, route.access.or, route.access.raise?.scope].filter(
+            scope => scope !== undefined,
+          )
         : [],
     )
     expect(operation['x-error-codes']).toEqual([...new Set(route.errors)].sort())
