@@ -18,7 +18,7 @@ export default class KeysList extends WbCommand {
     })
     const { rows, total } = await this.take(items, flags.limit)
     this.output.list(rows, {
-      columns: keyColumns(systemClock.now()),
+      columns: keyColumns(rows, systemClock.now()),
       empty: [`no keys in workspace ${name} yet; make the first one:`, '  wb keys create ci --role viewer'],
       total,
     })

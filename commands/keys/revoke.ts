@@ -1,10 +1,13 @@
 import * as Args from '@oclif/core/args'
 import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
-import { findKey } from '../../src/cli/find-key.ts'
+import { findKeyInUse } from '../../src/cli/find-key.ts'
+import { isReplaced, keyState } from '../../src/cli/key-shown.ts'
 import { ago } from '../../src/cli/output.ts'
+import { everything } from '../../src/cli/resolve.ts'
 import { plainLine } from '../../src/cli/terminal-text.ts'
-import { apiKeys } from '../../src/contract/keys.ts'
+import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
+import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRevoke extends WbCommand {
   static override summary = 'revoke a key: its next request is refused'
@@ -18,14 +21,30 @@ export default class KeysRevoke extends WbCommand {
     const { args, flags } = await this.parse(KeysRevoke)
     const nowMs = systemClock.now()
     const workspace = await this.workspace()
-    const key = await findKey(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
+    const key = await findKeyInUse(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
     const { workspaceId, keyId, prefix, lastUsedAt } = key
     const label = plainLine(key.label) || prefix
     const use = lastUsedAt === null ? 'never used' : `last used ${ago(Date.parse(lastUsedAt), nowMs)}`
-    const what = `key ${label} (${prefix}, ${use}) of workspace ${plainLine(workspace.name)}`
-    await this.confirm({ act: `revokes ${what}`, undone: 'nothing was revoked' }, label, flags.yes)
+    const of = `of workspace ${plainLine(workspace.name)}`
+    await this.confirm(
+      { act: `revokes key ${label} (${prefix}, ${use}) ${of}`, undone: 'nothing was revoked' },
+      label,
+      flags.yes,
+    )
     await this.client.call(apiKeys.revoke, { params: { workspaceId, keyId } })
     if (this.output.json) this.output.value({ revoked: keyId })
-    else this.output.note(`  ✓ revoked ${what}`)
+    else this.output.note(`  ✓ revoked key ${label} (${prefix}) ${of}`)
+    await this.tellOfPredecessors(key)
+  }
+
+  /** What a rotation left working is another token of the same caller. */
+  private async tellOfPredecessors(key: ApiKey) {
+    const call = { params: { workspaceId: key.workspaceId }, query: { limit: limits.pageMax } }
+    const nowMs = systemClock.now()
+    for (const older of await everything(this.client.items(apiKeys.list, call)))
+      if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))
+        this.output.warn(
+          `  ! ${older.prefix}, which it replaced, works until ${older.expiresAt}\n    wb keys revoke ${older.prefix}`,
+        )
   }
 }

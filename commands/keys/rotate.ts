@@ -2,12 +2,12 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command.ts'
-import { findKey } from '../../src/cli/find-key.ts'
+import { findKeyInUse } from '../../src/cli/find-key.ts'
 import { handOver, tokenNotes } from '../../src/cli/hand-over.ts'
 import { spanSeconds } from '../../src/cli/moment.ts'
 import { tokenFlags } from '../../src/cli/token-flags.ts'
 import { tokenTarget } from '../../src/cli/token-target.ts'
-import { apiKeys } from '../../src/contract/keys.ts'
+import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 export default class KeysRotate extends WbCommand {
@@ -28,7 +28,7 @@ export default class KeysRotate extends WbCommand {
     const target = tokenTarget(flags)
     const workspace = await this.workspace()
     const naming = { spoken: this.spoken, nowMs: systemClock.now() }
-    const { workspaceId, keyId } = await findKey(this.resolving, workspace, args.key, naming)
+    const { workspaceId, keyId } = await findKeyInUse(this.resolving, workspace, args.key, naming)
     const ways = await this.session.ways()
     const minted = await this.client.call(apiKeys.rotate, {
       params: { workspaceId, keyId },
@@ -37,12 +37,13 @@ export default class KeysRotate extends WbCommand {
     await handOver(target, this.output, minted)
     const about = { workspace: workspace.name, target, url: this.profile.url, ways }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
-    this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous)}`)
+    this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous, systemClock.now())}`)
   }
 }
 
 /** When the old token ends. */
-function ending({ revokedAt, expiresAt }: { revokedAt: string | null; expiresAt: string | null }): string {
+function ending({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, nowMs: number): string {
   if (revokedAt !== null) return 'has ended'
-  return expiresAt === null ? 'works until it is revoked' : `works until ${expiresAt}`
+  if (expiresAt === null) return 'works until it is revoked'
+  return Date.parse(expiresAt) <= nowMs ? `ended ${expiresAt}` : `works until ${expiresAt}`
 }

@@ -1,5 +1,6 @@
 import { limitFlag, WbCommand } from '../../src/cli/command.ts'
 import { defaultWorkspace } from '../../src/cli/profile.ts'
+import { boundTo } from '../../src/cli/reach.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
@@ -12,6 +13,7 @@ export default class WorkspacesList extends WbCommand {
     const { flags } = await this.parse(WorkspacesList)
     const items = this.client.items(workspaces.list, { query: { limit: limits.pageMax } })
     const { rows, total } = await this.take(items, flags.limit)
+    const bound = rows.length === 0 ? await boundTo(this.client, []) : undefined
     const inUse = defaultWorkspace(this.profile)
     this.output.list(rows, {
       columns: {
@@ -21,7 +23,7 @@ export default class WorkspacesList extends WbCommand {
         created: { of: row => row.createdAt, as: 'time' },
         default: { of: row => (row.workspaceId === inUse ? 'yes' : '') },
       },
-      empty: ['no workspaces yet; make the first one:', '  wb workspaces create demo'],
+      empty: bound ? [bound] : ['no workspaces yet; make the first one:', '  wb workspaces create demo'],
       total,
     })
   }

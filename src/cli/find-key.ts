@@ -3,8 +3,9 @@ import { type ApiKey, apiKeys } from '../contract/keys.ts'
 import { limits } from '../contract/limits.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import { UsageError } from './faults.ts'
-import { keyState } from './key-shown.ts'
+import { isReplaced, keyState } from './key-shown.ts'
 import { nearest } from './nearest.ts'
+import { ago } from './output.ts'
 import { everything, isId, type Resolving } from './resolve.ts'
 import { plainLine } from './terminal-text.ts'
 
@@ -12,7 +13,7 @@ const candidatesShown = 8
 const token = /^wb_live_([a-z0-9]{12})_/
 
 /**
- * A key by label, id or prefix. Of keys with one label, the one that works is meant.
+ * A key by label, id or prefix. Of keys with one label, the one that works is meant, and not one that it replaced.
  *
  * @param spoken  the command as it is typed, to tell how each of several candidates is named
  * @throws WbError api_key_not_found  with what was probably meant
@@ -34,10 +35,30 @@ export async function findKey(
   const all = await everything(client.items(apiKeys.list, { params, query: { limit: limits.pageMax } }))
   const matches = all.filter(key => key.prefix === wanted || key.label === wanted)
   const working = matches.filter(key => keyState(key, nowMs) === 'active')
-  const [meant, ...others] = working.length > 0 ? working : matches
+  const lasting = working.filter(key => !isReplaced(key, all))
+  const [meant, ...others] = [lasting, working, matches].find(({ length }) => length > 0) ?? []
   if (!meant) throw notFound(wanted, name, all)
   if (others.length > 0) throw ambiguous(wanted, [meant, ...others], spoken)
   return meant
+}
+
+/**
+ * The same for what is done to keys that were not revoked.
+ *
+ * @throws WbError api_key_not_found  there is none, or it was revoked
+ */
+export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parameters<typeof findKey>) {
+  const key = await findKey(resolving, workspace, wanted, at)
+  if (key.revokedAt === null) return key
+  const when = ago(Date.parse(key.revokedAt), at.nowMs)
+  const name = `${plainLine(key.label)} (${key.prefix})`
+  throw new WbError(
+    'api_key_not_found',
+    `key ${name} was revoked ${when === 'now' ? 'just now' : when} already`,
+    {
+      next: ['wb keys list'],
+    },
+  )
 }
 
 function notFound(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {

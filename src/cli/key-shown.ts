@@ -1,4 +1,5 @@
 import type { ApiKey } from '../contract/keys.ts'
+import { limits } from '../contract/limits.ts'
 import { keyWords } from './key-words.ts'
 import type { Column } from './output.ts'
 import type { Fields } from './shown.ts'
@@ -12,14 +13,34 @@ export function keyState(
   return expiresAt !== null && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active'
 }
 
+/**
+ * Whether a key lives out its grace: a later one is who it is, by its name and with its rights, was made when it was
+ * given its end, and outlives it.
+ */
+export function isReplaced(key: ApiKey, all: readonly ApiKey[]): boolean {
+  const { expiresAt } = key
+  if (expiresAt === null || key.revokedAt !== null) return false
+  return all.some(
+    other =>
+      other.revokedAt === null &&
+      other.label === key.label &&
+      other.principalId === (key.principalId ?? key.keyId) &&
+      other.scopes.join() === key.scopes.join() &&
+      other.createdAt > key.createdAt &&
+      Date.parse(expiresAt) - Date.parse(other.createdAt) <= limits.keyGraceSeconds * 1_000 &&
+      (other.expiresAt === null || other.expiresAt > expiresAt),
+  )
+}
+
 /** What a person decides by in a list of keys. */
-export function keyColumns(nowMs: number): Record<string, Column<ApiKey>> {
+export function keyColumns(all: readonly ApiKey[], nowMs: number): Record<string, Column<ApiKey>> {
+  const works = (key: ApiKey) => keyState(key, nowMs) === 'active'
   return {
     id: { of: row => row.keyId, piped: true },
     prefix: { of: row => row.prefix },
     label: { of: row => row.label, as: 'free' },
     role: { of: row => row.role ?? row.scopes.join(' '), as: 'free' },
-    state: { of: row => keyState(row, nowMs) },
+    state: { of: row => (works(row) && isReplaced(row, all) ? 'replaced' : keyState(row, nowMs)) },
     'last used': { of: row => row.lastUsedAt, as: 'time' },
     until: { of: row => row.expiresAt, as: 'due' },
     created: { of: row => row.createdAt, as: 'time', piped: true },

@@ -8,6 +8,7 @@ import { workspaces } from '../contract/workspaces.ts'
 import { UsageError } from './faults.ts'
 import { nearest } from './nearest.ts'
 import { defaultWorkspace, type Profile } from './profile.ts'
+import { boundTo } from './reach.ts'
 
 const idShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const candidatesShown = 8
@@ -73,12 +74,27 @@ export async function resolveWorkspace(resolving: Resolving, named?: string): Pr
   const all = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
   const implied =
     wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
-  return pick(
-    all.map(row => ({ row, id: row.workspaceId, name: row.name })),
-    implied,
-    { ...workspaceKind, naming: resolving.withWorkspace },
-    resolving.choose,
+  try {
+    return await pick(
+      all.map(row => ({ row, id: row.workspaceId, name: row.name })),
+      implied,
+      { ...workspaceKind, naming: resolving.withWorkspace },
+      resolving.choose,
+    )
+  } catch (error) {
+    throw error instanceof WbError ? await orBound(error, client, all) : error
+  }
+}
+
+/** A workspace that is not found is another matter to a caller who sees few of them. */
+async function orBound(error: WbError, client: Client, seen: readonly Workspace[]): Promise<WbError> {
+  const why = await boundTo(
+    client,
+    seen.map(({ name }) => name),
   )
+  if (why === undefined) return error
+  const [message, next] = seen.length > 0 ? [`${error.message}; ${why}`, ['wb workspaces list']] : [why, []]
+  return new WbError(error.code, message, { ...error.facts, next })
 }
 
 /**
@@ -93,6 +109,7 @@ export async function workspaceOrDefault(
   const { client, profile } = resolving
   const first = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
   if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
+  if ((await boundTo(client, [])) !== undefined) return resolveWorkspace(resolving)
   try {
     const made = await client.call(workspaces.create, { body: { name: 'default' } })
     onMade(made)

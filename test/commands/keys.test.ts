@@ -12,10 +12,12 @@ import { join, resolve } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/faults.ts'
+import { isReplaced } from '../../src/cli/key-shown.ts'
 import { keyWords } from '../../src/cli/key-words.ts'
 import { momentAhead, momentPast, spanSeconds } from '../../src/cli/moment.ts'
 import { ago, due } from '../../src/cli/output.ts'
 import { clipboardCommand } from '../../src/cli/profile.ts'
+import type { ApiKey } from '../../src/contract/keys.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
@@ -76,6 +78,55 @@ describe('what a key may do, in words', () => {
         expect(new Set(may).size).toBe(may.length)
       }),
     )
+  })
+})
+
+describe('a key that has a successor', () => {
+  const key: ApiKey = {
+    workspaceId: 'w',
+    keyId: 'k',
+    prefix: 'p',
+    label: 'ci',
+    role: null,
+    scopes: ['read'],
+    principalId: null,
+    createdAt: '2026-01-01T00:00:00.000Z',
+    lastUsedAt: null,
+    revokedAt: null,
+    expiresAt: '2026-03-02T12:00:00.000Z',
+  }
+  const later = {
+    ...key,
+    keyId: 'l',
+    principalId: 'k',
+    createdAt: '2026-03-01T12:00:00.000Z',
+    expiresAt: null,
+  }
+
+  test.each([
+    ['never ends', {}, true],
+    ['ends later', { expiresAt: '2026-06-01T00:00:00.000Z' }, true],
+    ['ends no later', { expiresAt: key.expiresAt }, false],
+    ['was revoked', { revokedAt: later.createdAt }, false],
+    ['has another label', { label: 'cd' }, false],
+    ['may something else', { scopes: ['read', 'write'] as Scope[] }, false],
+    ['is somebody else', { principalId: 'ada' }, false],
+    ['is older', { createdAt: '2025-12-31T00:00:00.000Z' }, false],
+    ['was made longer before that end than a grace', { createdAt: '2026-01-31T11:59:59.000Z' }, false],
+  ])('where the other %s: %j', (_what, other, replaced) => {
+    expect(isReplaced(key, [key, { ...later, ...other }])).toBe(replaced)
+  })
+
+  test('is replaced by who it is', () => {
+    const ada = { ...key, principalId: 'ada' }
+    expect(isReplaced(ada, [ada, { ...later, principalId: 'ada' }])).toBe(true)
+    expect(isReplaced(ada, [ada, later])).toBe(false)
+    expect(isReplaced(key, [key, { ...later, principalId: null }])).toBe(false)
+  })
+
+  test('is not replaced without an end, nor when it was revoked', () => {
+    expect(isReplaced({ ...key, expiresAt: null }, [later])).toBe(false)
+    expect(isReplaced({ ...key, revokedAt: later.createdAt }, [later])).toBe(false)
   })
 })
 
@@ -292,43 +343,82 @@ describe('wb keys', () => {
     )
     for (const key of [first, second])
       expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: key } })).status).toBe(0)
-    const both = await here.wb(['keys', 'rotate', 'ci', '--as-operator'])
+    const { stdout } = await here.wb(['keys', 'list', '--as-operator'])
+    expect(stdout).toMatch(new RegExp(`\\t${prefixOf(first)}\\tci\\tviewer\\treplaced\\t`))
+    expect(stdout).toMatch(new RegExp(`\\t${prefixOf(second)}\\tci\\tviewer\\tactive\\t`))
+    const third = await here.wb(['keys', 'rotate', 'ci', '--grace', '0', '--as-operator'])
+    expect(third.stderr).toMatch(new RegExp(`before   ${prefixOf(second)} ended ${iso}\\n$`))
+    expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: second } })).status).toBe(3)
+  })
+
+  test('of two keys with one label that replace nothing none is meant, and the second is warned of', async () => {
+    const here = await asking()
+    const first = await minted(here, 'ci')
+    const { stdout, stderr } = await here.wb(['keys', 'create', 'ci', '--as-operator'])
+    const second = stdout.trimEnd()
+    expect(stderr).toContain(`\n  ! another key named ci works: ${prefixOf(first)}\n`)
+    const both = await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])
     expect(both).toMatchObject({ status: 2, stdout: '' })
     expect(both.stderr).toMatch(
       new RegExp(
-        `^  ✗ 2 keys are named "ci"; name one by its prefix\\n    wb keys rotate ${prefixOf(first)}    made ${iso}, until ${iso}\\n    wb keys rotate ${prefixOf(second)}    made ${iso}\\n$`,
+        `^  ✗ 2 keys are named "ci"; name one by its prefix\\n    wb keys revoke ${prefixOf(first)}    made ${iso}\\n    wb keys revoke ${prefixOf(second)}    made ${iso}\\n$`,
       ),
     )
-    const third = await here.wb(['keys', 'rotate', prefixOf(second), '--grace', '0', '--as-operator'])
-    expect(third.stderr).toMatch(
-      new RegExp(`before   ${prefixOf(second)} (has ended|works until ${iso})\\n$`),
+  })
+
+  test('what a rotation left working is named when the successor is revoked', async () => {
+    const here = await asking()
+    const first = await minted(here, 'ci')
+    await here.wb(['keys', 'rotate', 'ci', '--as-operator'])
+    const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])
+    expect(status).toBe(0)
+    expect(stderr).toMatch(
+      new RegExp(
+        `\\n  ! ${prefixOf(first)}, which it replaced, works until ${iso}\\n    wb keys revoke ${prefixOf(first)}\\n$`,
+      ),
     )
-    expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: second } })).status).toBe(3)
+  })
+
+  test('one that is made needs a label', async () => {
+    const { wb } = await asking()
+    const { status, stdout, stderr } = await wb(['keys', 'create', ' ', '--as-operator'])
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain('LABEL is empty')
   })
 
   test('S3-01 S3-02 S3-03: revoking asks, or takes --yes; the next request is refused, and the key stays listed', async () => {
     const here = await asking()
     const secret = await minted(here, 'ci', '--role', 'viewer')
-    const what = `key ci (${prefixOf(secret)}, never used) of workspace demo`
+    const used = `key ci (${prefixOf(secret)}, never used) of workspace demo`
     expect(await here.wb(['keys', 'revoke', 'ci', '--as-operator'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ This revokes ${what}\n    add --yes to go on without being asked\n`,
+      stderr: `  ✗ This revokes ${used}\n    add --yes to go on without being asked\n`,
     })
     expect(await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: `  ✓ revoked ${what}\n`,
+      stderr: `  ✓ revoked key ci (${prefixOf(secret)}) of workspace demo\n`,
     })
-    const used = await here.wb(['kb', 'list'], { env: { WB_API_KEY: secret } })
-    expect(used).toMatchObject({ status: 3, stdout: '' })
-    expect(used.stderr).toMatch(
+    const refused = await here.wb(['kb', 'list'], { env: { WB_API_KEY: secret } })
+    expect(refused).toMatchObject({ status: 3, stdout: '' })
+    expect(refused.stderr).toMatch(
       new RegExp(
         `The key was revoked [^]*    this runtime does not accept the key ${prefixOf(secret)} in WB_API_KEY\\n    wb keys create NAME    makes another than ${prefixOf(secret)}, by who manages keys\\n`,
       ),
     )
     expect((await here.wb(['keys', 'list', '--as-operator'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
-    expect(await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])).toMatchObject({ status: 4 })
+    for (const args of [
+      ['revoke', 'ci', '--yes'],
+      ['rotate', 'ci'],
+    ])
+      expect(await here.wb(['keys', ...args, '--as-operator'])).toEqual({
+        status: 4,
+        stdout: '',
+        stderr: expect.stringMatching(
+          new RegExp(`^  ✗ Key ci \\(${prefixOf(secret)}\\) was revoked (just now|\\d s ago) already `),
+        ),
+      })
   })
 
   test('a key goes by label, prefix or id; of one label the one that works is meant', async () => {

@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
 
@@ -133,6 +136,42 @@ describe('security 8: who is sent to the identity provider', () => {
     expect((await here.wb(['workspaces', 'list'])).stderr).toContain(
       '    WB_API_KEY takes an access token of the identity provider\n    add --as-operator',
     )
+  })
+})
+
+describe('who is bound to workspaces', () => {
+  test('by a key is told which one it enters', async () => {
+    const { wb } = closed()
+    for (const name of ['demo', 'other']) await wb(['workspaces', 'create', name, '--as-operator'])
+    const create = ['keys', 'create', 'ci', '--role', 'viewer', '-w', 'demo', '--as-operator']
+    const env = { WB_API_KEY: (await wb(create)).stdout.trim() }
+    expect(await wb(['kb', 'list', '-w', 'other'], { env })).toEqual({
+      status: 4,
+      stdout: '',
+      stderr:
+        '  ✗ No workspace is named "other"; this key (ci) enters workspace demo only (workspace_not_found)\n    wb workspaces list\n',
+    })
+  })
+
+  test('by a token that names none is told so, and not to make the first one', async () => {
+    const { wb } = place()
+    const server = createServer((request, response) => {
+      const me = { id: 'd', label: 'dave', type: 'oidc', workspaceScopes: [] }
+      const body = request.url === '/auth/me' ? me : { items: [], nextCursor: null }
+      response.setHeader('content-type', 'application/json').end(JSON.stringify(body))
+    }).listen(0, '127.0.0.1')
+    await once(server, 'listening')
+    onTestFinished(() => void server.close())
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const why =
+      'you are signed in as dave, and may enter no workspace; the claim of the token that names workspaces (wb_workspace_scopes) is missing or empty'
+    for (const command of ['list', 'create'])
+      expect(await wb(['kb', command, ...(command === 'create' ? ['x'] : []), '--url', url])).toEqual({
+        status: 4,
+        stdout: '',
+        stderr: `  ✗ Y${why.slice(1)} (workspace_not_found)\n`,
+      })
+    expect((await wb(['workspaces', 'list', '--url', url])).stderr).toBe(`  ${why}\n`)
   })
 })
 
