@@ -2,6 +2,7 @@ import { auditFlags } from '../../src/cli/audit-flags.ts'
 import { auditColumns } from '../../src/cli/audit-shown.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { follow } from '../../src/cli/follow.ts'
+import { plainLine } from '../../src/cli/terminal-text.ts'
 import { audit } from '../../src/contract/audit.ts'
 import type { AuditAction, AuditRecord } from '../../src/contract/audit-record.ts'
 
@@ -14,12 +15,14 @@ export default class AuditFollow extends WbCommand {
     const { flags } = await this.parse(AuditFollow)
     const { action } = flags
     const columns = auditColumns(flags.all)
+    const { where, ...stream } = flags.all ? await this.everywhere(action) : await this.inWorkspace(action)
     const events = follow({
-      ...(flags.all ? await this.everywhere(action) : await this.inWorkspace(action)),
+      ...stream,
       signal: this.signal,
       onLost: waitMs => this.output.note(`  the stream broke off; trying again in ${waitMs / 1_000} s`),
+      onFound: () => this.output.note('  connected again'),
     })
-    this.output.note('  following; Ctrl-C ends it')
+    this.output.note(`  following ${where}; Ctrl-C ends it`)
     for await (const { data } of events) this.output.row(data as AuditRecord, columns)
   }
 
@@ -29,16 +32,16 @@ export default class AuditFollow extends WbCommand {
     const { items } = await client.call(audit.listAll, { query: { action, limit: 1 } })
     const open = (lastEventId?: string) =>
       client.events(audit.listAll, { query: { action } }, { lastEventId, signal })
-    return { after: items[0]?.auditId, open }
+    return { where: 'the whole runtime', after: items[0]?.auditId, open }
   }
 
   private async inWorkspace(action?: AuditAction) {
     const { client, signal } = this
-    const { workspaceId } = await this.workspace()
+    const { workspaceId, name } = await this.workspace()
     const params = { workspaceId }
     const { items } = await client.call(audit.list, { params, query: { action, limit: 1 } })
     const open = (lastEventId?: string) =>
       client.events(audit.list, { params, query: { action } }, { lastEventId, signal })
-    return { after: items[0]?.auditId, open }
+    return { where: `workspace ${plainLine(name)}`, after: items[0]?.auditId, open }
   }
 }

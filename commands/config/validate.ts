@@ -1,4 +1,5 @@
 import { WbCommand } from '../../src/cli/command.ts'
+import { exit } from '../../src/cli/exit.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
 import { locateConfig, readConfig, secretProblems } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/output.ts'
@@ -17,24 +18,34 @@ export default class ConfigValidate extends WbCommand {
   async run() {
     await this.parse(ConfigValidate)
     const found = await locateConfig(this.profile)
-    const problems = await this.problems()
-    if (this.output.json) this.output.value({ path: found.path, valid: problems.length === 0, problems })
-    else for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
+    const { problems, cautions } = await this.found()
+    if (this.output.json) {
+      this.output.value({ path: found.path, valid: problems.length === 0, problems })
+      // The object says all that is wrong.
+      if (problems.length > 0) process.exitCode = exit.failed
+      return
+    }
+    for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
     for (const line of strangers(found)) this.output.note(line)
     const name = found.path ?? 'the defaults'
     if (problems.length > 0) throw new PartlyFailed(`${name}: ${counted(problems.length, 'problem')}`)
-    this.output.note(`  ✓ ${name}: nothing wrong`)
+    const beside = cautions > 0 ? `valid, ${counted(cautions, 'caution')}` : 'nothing wrong'
+    this.output.note(`  ✓ ${name}: ${beside}`)
   }
 
-  private async problems(): Promise<Problem[]> {
+  private async found(): Promise<{ problems: Problem[]; cautions: number }> {
     try {
       const local = await readConfig(this.profile)
       for (const warning of local.warnings) this.output.note(`  ! ${warning}`)
-      return [...local.notBuilt, ...(await secretProblems(local))]
+      const problems = [...local.notBuilt, ...(await secretProblems(local))]
+      return { problems, cautions: local.warnings.length }
     } catch (error) {
       if (!(error instanceof WbError) || error.code !== 'validation_error') throw error
       const { problems } = error.facts
-      return Array.isArray(problems) ? problems : [{ key: '', message: error.message }]
+      return {
+        problems: Array.isArray(problems) ? problems : [{ key: '', message: error.message }],
+        cautions: 0,
+      }
     }
   }
 }

@@ -31,6 +31,13 @@ export async function ask(question: string, signal: AbortSignal): Promise<string
   return answered(input({ message: question }, { output: process.stderr, signal }))
 }
 
+/** The same where an answer may be wrong: nothing ticks it off. */
+export async function askToConfirm(question: string, signal: AbortSignal): Promise<string> {
+  const { input } = await prompts()
+  const config = { message: question, theme: { prefix: '?' } }
+  return answered(input(config, { output: process.stderr, signal }))
+}
+
 export async function agree(question: string, signal: AbortSignal): Promise<boolean> {
   const { confirm } = await prompts()
   return answered(confirm({ message: question, default: true }, { output: process.stderr, signal }))

@@ -227,8 +227,9 @@ export abstract class WbCommand extends Command {
     if (yes) return
     if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to go on without being asked'])
     this.output.warn(`  This ${act}.`)
-    const typed = await person.ask(`Type ${name} to go on:`, this.signal)
-    if (typed !== name) throw new UsageError(`"${typed}" is not "${name}"; ${undone}`)
+    const typed = await person.askToConfirm(`Type ${name} to go on:`, this.signal)
+    if (typed !== name)
+      throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['the same command asks again'])
   }
 
   override async catch(error: Error): Promise<void> {

@@ -15,8 +15,10 @@ export interface Following<E> {
   after: string | undefined
   /** Open the stream after an event, or from now on. */
   open(after: string | undefined): AsyncIterable<E>
-  /** Told when the stream broke, and when it is opened again. */
+  /** Told when the stream broke, and after how long it is opened again. */
   onLost(waitMs: number): void
+  /** Told when the first event came after the stream broke. */
+  onFound(): void
   /** Ends it. */
   signal: AbortSignal
   /** Stands for time in tests. */
@@ -30,13 +32,16 @@ export interface Following<E> {
  * @throws WbError  the runtime refuses, and will again
  */
 export async function* follow<E extends Numbered>(following: Following<E>): AsyncGenerator<E> {
-  const { open, onLost, signal, pause = sleep } = following
+  const { open, onLost, onFound, signal, pause = sleep } = following
   let { after } = following
   let waitMs = waitFirstMs
+  let isLost = false
   while (!signal.aborted) {
     try {
       for await (const event of open(after)) {
         after = event.id
+        if (isLost) onFound()
+        isLost = false
         waitMs = waitFirstMs
         yield event
       }
@@ -45,6 +50,7 @@ export async function* follow<E extends Numbered>(following: Following<E>): Asyn
     }
     if (signal.aborted) return
     onLost(waitMs)
+    isLost = true
     await pause(waitMs, signal)
     waitMs = Math.min(2 * waitMs, waitMaxMs)
   }

@@ -50,7 +50,14 @@ export function reportLines(report: Report, style: Style): string[] {
 
 /** The same for a program: the envelope of the API. */
 export function reportJson({ kind, message, code = kind, requestId, next }: Report): string {
-  return plainJson({ error: { code, message, requestId, hint: next.map(line => line.trim()).join('; ') } })
+  return plainJson({ error: { code, message, requestId, hint: joined(next) } })
+}
+
+/** Lines as one: what ends a sentence needs nothing after it. */
+function joined(lines: readonly string[]): string {
+  return lines
+    .map(line => line.trim())
+    .reduce((text, line) => (text === '' ? line : `${text}${text.endsWith('.') ? ' ' : '; '}${line}`), '')
 }
 
 /** A word that is a name keeps its first letter: `workspaceId: …`. */

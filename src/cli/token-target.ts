@@ -18,6 +18,7 @@ import { dirname, resolve } from 'node:path'
 import { nameHex } from '../base/id.ts'
 import { UsageError } from './faults.ts'
 import { clipboardCommand } from './profile.ts'
+import { shellWord } from './shell-word.ts'
 
 /** Where a token goes that is known once. It is checked before there is a token, so that none is lost. */
 export interface TokenTarget {
@@ -109,9 +110,12 @@ function refuseOccupied(path: string, force: boolean): void {
 
 /** @throws UsageError  its folder is missing, or takes no files of this user */
 function refuseUnwritable(path: string): void {
+  const folder = dirname(path)
   try {
-    accessSync(dirname(path), constants.W_OK | constants.X_OK)
+    accessSync(folder, constants.W_OK | constants.X_OK)
   } catch (error) {
+    if (codeOf(error) === 'ENOENT')
+      throw new UsageError(`the folder ${folder} does not exist`, [`mkdir -p ${shellWord(folder)}`])
     throw new UsageError(`${path} cannot be written (${codeOf(error)})`)
   }
 }

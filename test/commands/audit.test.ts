@@ -55,6 +55,7 @@ describe('following', () => {
   function streams(...ends: (readonly (string | Error)[])[]) {
     const asked: (string | undefined)[] = []
     const waits: number[] = []
+    const found: (string | undefined)[] = []
     const stop = new AbortController()
     async function* open(after: string | undefined) {
       asked.push(after)
@@ -70,14 +71,15 @@ describe('following', () => {
       open,
       signal: stop.signal,
       onLost: ms => waits.push(ms),
+      onFound: () => found.push(asked.at(-1)),
       pause: async () => {},
     })
-    return { asked, waits, stop, events }
+    return { asked, waits, found, stop, events }
   }
   const broken = new Unreachable('the stream broke off', 'Open it again.')
 
   test('goes on after the last event, later and later while none comes', async () => {
-    const { asked, waits, events } = streams(
+    const { asked, waits, found, events } = streams(
       ['a', 'b', broken],
       [new WbError('draining', 'it ends')],
       [broken],
@@ -89,6 +91,7 @@ describe('following', () => {
     for await (const { id } of events) seen.push(id)
     expect(seen).toEqual(['a', 'b', 'c'])
     expect(asked.slice(0, 7)).toEqual(['first', 'b', 'b', 'b', 'b', 'c', 'c'])
+    expect(found).toEqual(['b'])
     expect(waits).toEqual([
       500, 1_000, 2_000, 4_000, 500, 1_000, 2_000, 4_000, 8_000, 16_000, 30_000, 30_000, 30_000,
     ])
@@ -120,6 +123,7 @@ describe('following', () => {
       },
       signal: stop.signal,
       onLost: () => stop.abort(),
+      onFound: () => {},
     })
     expect(await events.next()).toMatchObject({ done: true })
   })
@@ -247,7 +251,7 @@ describe('wb audit follow', () => {
     await here.wb(['kb', 'create', 'x'])
     await followed.says('stdout', 'kb.create')
     const { status, stdout, stderr } = await followed.interrupt()
-    expect({ status, stderr }).toEqual({ status: 0, stderr: '  following; Ctrl-C ends it\n' })
+    expect({ status, stderr }).toEqual({ status: 0, stderr: '  following workspace demo; Ctrl-C ends it\n' })
     expect(rows(stdout)).toEqual([['admin (key)', 'kb.create', 'success', 'x']])
   })
 
@@ -266,8 +270,9 @@ describe('wb audit follow', () => {
     await here.serve(['--port', port])
     await here.wb(['kb', 'create', 'after'])
     await followed.says('stdout', '"after"')
-    const { status, stdout } = await followed.interrupt()
+    const { status, stdout, stderr } = await followed.interrupt()
     expect(status).toBe(0)
+    expect(stderr).toMatch(/\n {2}connected again\n$/)
     const labels = stdout
       .trimEnd()
       .split('\n')

@@ -271,6 +271,19 @@ describe('wb serve, and who may call', () => {
     await here.serve()
   })
 
+  test('validate counts what it warns of, and with --json says what is wrong in its object alone', async () => {
+    const here = place()
+    const file = join(here.home, 'wb.yaml')
+    writeFileSync(file, 'version: 1\nauth: { mode: apiKey }\n')
+    const careful = await here.wb(['config', 'validate', '--config', file])
+    expect(careful).toMatchObject({ status: 0, stdout: '' })
+    expect(careful.stderr).toMatch(new RegExp(`^  ! .+\\n  ✓ ${file}: valid, 1 caution\\n$`))
+    writeFileSync(file, 'version: 1\nauth: { mode: none }\n')
+    const wrong = await here.wb(['config', 'validate', '--config', file, '--json'])
+    expect(wrong).toMatchObject({ status: 1, stderr: '' })
+    expect(JSON.parse(wrong.stdout)).toMatchObject({ valid: false, problems: [{ key: 'auth.mode' }] })
+  })
+
   test('S2.2-07 S2.2-32: secrets that are missing or too short stop it, and validate names all of them without a network', async () => {
     const here = place()
     const file = join(here.home, 'wb.yaml')

@@ -5,7 +5,7 @@ import { Interrupted, UsageError } from '../../src/cli/faults.ts'
 import { nearest } from '../../src/cli/nearest.ts'
 import { ago, Output, type Sink } from '../../src/cli/output.ts'
 import { lineOf, terminalProgress } from '../../src/cli/progress.ts'
-import { reportLines, reportOf } from '../../src/cli/report.ts'
+import { reportJson, reportLines, reportOf } from '../../src/cli/report.ts'
 import { styleFor } from '../../src/cli/style.ts'
 import { displayWidth, plain, plainJson, plainLine, truncate } from '../../src/cli/terminal-text.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
@@ -270,6 +270,13 @@ describe('how a command ends', () => {
       '  ✗ No thing (not_found, request 01X)',
       '    look there',
     ])
+  })
+
+  test('a program gets the lines in one, with what stands between them once', () => {
+    const next = ['Ask for a key.', '  wb kb list', 'wb --help']
+    expect(JSON.parse(reportJson({ kind: 'usage', message: 'm', next }))).toEqual({
+      error: { code: 'usage', message: 'm', hint: 'Ask for a key. wb kb list; wb --help' },
+    })
   })
 })
 
