@@ -3,15 +3,13 @@ import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
+import { namesakes } from '../../src/cli/find-key.ts'
 import { handOver, tokenNotes } from '../../src/cli/hand-over.ts'
-import { isReplaced, keyState } from '../../src/cli/key-shown.ts'
 import { momentAhead } from '../../src/cli/moment.ts'
-import { everything } from '../../src/cli/resolve.ts'
 import { plainLine } from '../../src/cli/terminal-text.ts'
 import { tokenFlags } from '../../src/cli/token-flags.ts'
 import { tokenTarget } from '../../src/cli/token-target.ts'
-import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
-import { limits } from '../../src/contract/limits.ts'
+import { apiKeys } from '../../src/contract/keys.ts'
 import { roles, scopes } from '../../src/contract/scopes.ts'
 
 export default class KeysCreate extends WbCommand {
@@ -49,25 +47,19 @@ export default class KeysCreate extends WbCommand {
     const { workspaceId, name } = await this.workspaceOrDefault()
     const ways = await this.session.ways()
     const { role, scope, principal } = flags
-    const namesakes = await this.namesakes(workspaceId, args.label)
+    const others = await namesakes(this.client, {
+      workspaceId,
+      label: args.label,
+      nowMs: systemClock.now(),
+    })
     const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
     const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
     await handOver(target, this.output, minted)
     const about = { workspace: name, target, url: this.profile.url, ways }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
-    if (namesakes.length > 0)
+    if (others.length > 0)
       this.output.note(
-        `  ! another key named ${plainLine(args.label)} works: ${namesakes.map(({ prefix }) => prefix).join(', ')}`,
+        `  ! another key named ${plainLine(args.label)} works: ${others.map(({ prefix }) => prefix).join(', ')}`,
       )
-  }
-
-  /** The keys that work under a label already; such a label names none of them. */
-  private async namesakes(workspaceId: string, label: string): Promise<ApiKey[]> {
-    const call = { params: { workspaceId }, query: { limit: limits.pageMax } }
-    const all = await everything(this.client.items(apiKeys.list, call))
-    const nowMs = systemClock.now()
-    return all.filter(
-      key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all),
-    )
   }
 }

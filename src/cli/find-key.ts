@@ -1,3 +1,4 @@
+import type { Client } from '../client/client.ts'
 import { WbError } from '../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../contract/keys.ts'
 import { limits } from '../contract/limits.ts'
@@ -59,6 +60,16 @@ export async function findKeyInUse(...[resolving, workspace, wanted, at]: Parame
       next: ['wb keys list'],
     },
   )
+}
+
+/** The keys that work under a label already: with one more, the label alone says none of them. */
+export async function namesakes(
+  client: Client,
+  { workspaceId, label, nowMs }: { workspaceId: string; label: string; nowMs: number },
+): Promise<ApiKey[]> {
+  const call = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const all = await everything(client.items(apiKeys.list, call))
+  return all.filter(key => key.label === label && keyState(key, nowMs) === 'active' && !isReplaced(key, all))
 }
 
 function notFound(wanted: string, workspace: string, all: readonly ApiKey[]): WbError {
