@@ -7,7 +7,8 @@ import { build } from 'esbuild'
 const clientRooms = ['commands', join('src', 'client'), join('src', 'cli')]
 
 /** Loading zod and a topic's schemas costs half of what `node -e 0` does, and a client validates nothing. */
-const topics = /contract\/(operational|auth|workspaces|keys|audit|audit-record|services|knowledge|documents|index)\.ts$/
+const topics =
+  /contract\/(operational|auth|workspaces|keys|audit|audit-record|services|knowledge|documents|index)\.ts$/
 
 function isRoute(value) {
   return typeof value?.method === 'string' && typeof value.path === 'string'
