@@ -190,6 +190,33 @@ export abstract class WbCommand extends Command {
     return person.ask(question, this.signal)
   }
 
+  /**
+   * What a flag says, else the person.
+   *
+   * @throws UsageError  neither does: names the flag
+   */
+  protected async want(flag: string, given: string | undefined, question: string): Promise<string> {
+    return given ?? this.ask(`${question}:`, `${flag} is missing`)
+  }
+
+  /**
+   * The same, of a few that are fetched when the person has to choose.
+   *
+   * @throws UsageError  nobody says, or there are none to choose from: names the flag
+   */
+  protected async wantOneOf(
+    flag: string,
+    given: string | undefined,
+    question: string,
+    choices: () => Promise<readonly { id: string; name: string }[]>,
+  ): Promise<string> {
+    if (given !== undefined) return given
+    if (!this.canAsk) throw new UsageError(`${flag} is missing`)
+    const offered = await choices()
+    if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is none to choose from`)
+    return person.choose(question, offered, this.signal)
+  }
+
   /** A yes or no from the person; no where nobody is there. */
   protected async agree(question: string): Promise<boolean> {
     return this.canAsk && person.agree(question, this.signal)

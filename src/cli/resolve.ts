@@ -18,13 +18,13 @@ export function isId(text: string): boolean {
   return idShape.test(text)
 }
 
-interface Named {
+export interface Named {
   id: string
   name: string
 }
 
 /** How a kind of resource is spoken of. */
-interface Kind {
+export interface Kind {
   one: string
   code: ErrorCode
   /** Line that lists what there is. */
@@ -167,7 +167,13 @@ export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
   return all
 }
 
-async function pick<T>(
+/**
+ * The one of several that is meant, by id or name; the only one, or the one that the person chooses, when none is named.
+ *
+ * @throws WbError     the kind's not-found code, with what was probably meant
+ * @throws UsageError  several could be meant
+ */
+export async function pick<T>(
   all: readonly (Named & { row: T })[],
   wanted: string | undefined,
   kind: Kind,
@@ -200,7 +206,7 @@ async function only<T>(
 }
 
 function counted(number: number, { one }: Kind): string {
-  return `${number} ${one.replace(/^(workspace|knowledge base)/, '$1s')}`
+  return `${number} ${one.replace(/^(.*?)( in workspace .*)?$/, '$1s$2')}`
 }
 
 function ambiguous(

@@ -91,6 +91,11 @@ export const payload = z
   })
   .meta({ type: 'object', additionalProperties: true })
 
+/** Id of a principal, chosen by its workspace. @see contract 6.1 */
+export const principalId = z
+  .string()
+  .regex(/^[A-Za-z0-9._@:+-]{1,128}$/, `must be 1 to ${limits.principalIdChars} of A-Z a-z 0-9 . _ @ : + -`)
+
 /** Principals who may see a document; `*` is everyone, null is nobody but admins. */
 export const visibleTo = z
   .custom<string[]>(

@@ -1,4 +1,5 @@
 import { z } from 'zod'
+import { principalId } from './fields.ts'
 
 /** Path parameters by name: a path can only use these. */
 export const params = {
@@ -7,6 +8,16 @@ export const params = {
   documentId: z.uuid(),
   chunkingServiceId: z.uuid(),
   embeddingServiceId: z.uuid(),
+  rerankingServiceId: z.uuid(),
+  llmServiceId: z.uuid(),
+  knowledgeFilterId: z.uuid(),
+  jobId: z.uuid(),
+  agentId: z.uuid(),
+  conversationId: z.uuid(),
+  messageId: z.uuid(),
+  mcpServerId: z.uuid(),
+  principalId,
+  releaseId: z.uuid(),
   keyId: z.uuid(),
   recordId: z.string().min(1),
 } as const

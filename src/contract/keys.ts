@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { needs } from './access.ts'
-import { boundedText, timestamp, timestampInput } from './fields.ts'
+import { boundedText, principalId, timestamp, timestampInput } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -22,11 +22,6 @@ export const ApiKey = z
   })
   .meta({ id: 'ApiKey' })
 export type ApiKey = z.output<typeof ApiKey>
-
-/** Id of a principal, chosen by its workspace. @see contract 6.1 */
-export const principalId = z
-  .string()
-  .regex(/^[A-Za-z0-9._@:+-]{1,128}$/, `must be 1 to ${limits.principalIdChars} of A-Z a-z 0-9 . _ @ : + -`)
 
 const legacyScopes = ['read', 'write'] as const
 

@@ -1,7 +1,15 @@
+import type { Agent } from '../contract/agents.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
-import type { Document } from '../contract/documents.ts'
+import type { Conversation, Message } from '../contract/conversations.ts'
+import type { Document, Ingest } from '../contract/documents.ts'
+import type { KnowledgeFilter } from '../contract/filters.ts'
+import type { Job } from '../contract/jobs.ts'
 import type { ApiKey } from '../contract/keys.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
+import type { McpServer } from '../contract/mcp-servers.ts'
+import type { PolicyDecision } from '../contract/policy.ts'
+import type { Principal } from '../contract/principals.ts'
+import type { SecretRelease } from '../contract/releases.ts'
 import type { Scope } from '../contract/scopes.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
@@ -25,13 +33,62 @@ export interface ServiceRow {
 type RerankingServiceRow = ServiceRow & { rerankingServiceId: string }
 type LlmServiceRow = ServiceRow & { llmServiceId: string }
 
-export interface AgentRow {
+/** A workspace, with what only the runtime sees of it. */
+export interface WorkspaceRow extends Workspace {
+  /** Url and keyspace that it is bound to, unique; null without a url. */
+  databaseKey?: string | null
+}
+
+/** A job, with what only the runtime sees of it. */
+export interface JobRow extends Job {
+  /** Process that works on it. */
+  leaseOwner: string | null
+  /** When others may take it up, as a timestamp. */
+  leaseUntil: string | null
+  /** When it ended, as a timestamp; it is kept for a while after. */
+  endedAt: string | null
+}
+
+/** What a job was given to work on; it goes when the job ends. */
+export interface JobInputRow {
   workspaceId: string
-  agentId: string
-  name: string
-  createdAt: string
-  llmServiceId: string | null
-  [field: string]: unknown
+  knowledgeBaseId: string
+  jobId: string
+  body: Ingest
+}
+
+/** Vectors that a job has paid for and not yet stored with the document; they go when the job ends. */
+export interface JobBatchRow {
+  workspaceId: string
+  knowledgeBaseId: string
+  jobId: string
+  /** Index of its first chunk. */
+  start: number
+  /** One per chunk: 32-bit floats, little-endian, in base64. */
+  vectors: string[]
+}
+
+/** A conversation, with whose it is. */
+export interface ConversationRow extends Conversation {
+  /** Who began it: type and id of the subject; null for anonymous callers. */
+  ownerSubject: string | null
+  ownerPrincipalId: string | null
+}
+
+/** A message, with what only the model and the runtime see of a turn. */
+export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
+  conversationId: string
+  role: Message['role'] | 'tool'
+  authorId: string | null
+  toolId: string | null
+  toolCallPayload: object | null
+  toolResponse: object | null
+}
+
+/** An MCP server, with the tool descriptions that a person has accepted. */
+export interface McpServerRow extends McpServer {
+  /** By tool name, the hash of the description and schema as they were reviewed; null before the first review. */
+  reviewedTools: Record<string, string> | null
 }
 
 /** A key, with what only the runtime sees of it. */
@@ -64,10 +121,10 @@ function table<Row extends object>(declaration: Table<Row>): Table<Row> {
 /** Every control row that the runtime keeps. Rooms read and write rows through these declarations only. */
 export const tables = {
   settings: table<SettingRow>({ name: 'settings', key: ['name'], unique: {}, indexes: {} }),
-  workspaces: table<Workspace>({
+  workspaces: table<WorkspaceRow>({
     name: 'workspaces',
     key: ['workspaceId'],
-    unique: { name: ['name'] },
+    unique: { name: ['name'], database: ['databaseKey'] },
     indexes: {
       byCreation: ['createdAt', 'workspaceId'],
       byName: ['name', 'ordinal'],
@@ -123,13 +180,103 @@ export const tables = {
       byIngestKey: ['ingestKey', 'ordinal'],
     },
   }),
-  agents: table<AgentRow>({
+  agents: table<Agent>({
     name: 'agents',
     key: ['workspaceId', 'agentId'],
     unique: {},
     indexes: {
       byWorkspace: ['workspaceId', 'createdAt', 'agentId'],
       byLlmService: ['workspaceId', 'llmServiceId', 'ordinal'],
+      byRerankingService: ['workspaceId', 'rerankingServiceId', 'ordinal'],
+    },
+  }),
+  conversations: table<ConversationRow>({
+    name: 'conversations',
+    key: ['workspaceId', 'conversationId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'createdAt', 'conversationId'],
+      byAgent: ['workspaceId', 'agentId', 'createdAt', 'conversationId'],
+      byOwner: ['workspaceId', 'ownerPrincipalId', 'createdAt', 'conversationId'],
+    },
+  }),
+  messages: table<MessageRow>({
+    name: 'messages',
+    key: ['workspaceId', 'conversationId', 'messageId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byConversation: ['workspaceId', 'conversationId', 'messageTs', 'messageId'],
+    },
+  }),
+  mcpServers: table<McpServerRow>({
+    name: 'mcp_servers',
+    key: ['workspaceId', 'mcpServerId'],
+    unique: {},
+    indexes: { byWorkspace: ['workspaceId', 'mcpServerId'] },
+  }),
+  principals: table<Principal>({
+    name: 'principals',
+    key: ['workspaceId', 'principalId'],
+    unique: {},
+    indexes: { byWorkspace: ['workspaceId', 'principalId'] },
+  }),
+  policyAudit: table<PolicyDecision>({
+    name: 'policy_audit',
+    key: ['workspaceId', 'decisionId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byDay: ['workspaceId', 'auditDay', 'ordinal'],
+      byPrincipal: ['workspaceId', 'principalId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+    },
+  }),
+  secretReleases: table<SecretRelease>({
+    name: 'secret_releases',
+    key: ['releaseId'],
+    unique: {},
+    indexes: { byOrdinal: ['ordinal'], byWorkspace: ['workspaceId', 'ordinal'] },
+  }),
+  knowledgeFilters: table<KnowledgeFilter>({
+    name: 'knowledge_filters',
+    key: ['workspaceId', 'knowledgeBaseId', 'knowledgeFilterId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+    },
+  }),
+  jobs: table<JobRow>({
+    name: 'jobs',
+    key: ['workspaceId', 'jobId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byDocument: ['workspaceId', 'knowledgeBaseId', 'documentId', 'ordinal'],
+      byStatus: ['status', 'ordinal'],
+      byLease: ['status', 'leaseUntil', 'ordinal'],
+      byEnd: ['endedAt', 'ordinal'],
+    },
+  }),
+  jobInputs: table<JobInputRow>({
+    name: 'job_inputs',
+    key: ['workspaceId', 'jobId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+    },
+  }),
+  jobBatches: table<JobBatchRow>({
+    name: 'job_batches',
+    key: ['workspaceId', 'jobId', 'start'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
+      byJob: ['workspaceId', 'jobId', 'start'],
     },
   }),
   apiKeys: table<ApiKeyRow>({

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import type { ListQuery, RowStore, Value, Write } from '../../src/storage/rows.ts'
-import { type AgentRow, type DocumentRow, tables } from '../../src/storage/tables.ts'
+import { type DocumentRow, tables } from '../../src/storage/tables.ts'
 
 export interface OpenRows {
   readonly rows: RowStore
@@ -221,15 +221,13 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
 
     test('text is ordered by code point', async () => {
       const stamps = ['\u{1F600}', '\ufb01', 'a', 'Z', 'é', '']
-      const agents = stamps.map(
-        (createdAt, n): AgentRow => ({
-          workspaceId: 'w',
-          agentId: `a${n}`,
-          name: '',
-          createdAt,
-          llmServiceId: null,
-        }),
-      )
+      const agents = stamps.map((createdAt, n) => ({
+        workspaceId: 'w',
+        agentId: `a${n}`,
+        name: '',
+        createdAt,
+        llmServiceId: null,
+      }))
       await rows.atomic(agents.map(row => ({ op: 'insert', table: tables.agents, row })))
       const listed = await rows.list(tables.agents, { index: 'byWorkspace', prefix: ['w'], limit: 9 })
       expect(listed.map(({ row }) => row.createdAt)).toEqual(['', 'Z', 'a', 'é', '\ufb01', '\u{1F600}'])

@@ -14,6 +14,8 @@ const allowed: Record<string, readonly string[]> = {
   jobs: ['contract', 'base', 'storage', 'config', 'access', 'models'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
   knowledge: ['contract', 'base', 'storage', 'config', 'access', 'models', 'workspaces', 'jobs'],
+  agents: ['contract', 'base', 'storage', 'config', 'access', 'models', 'workspaces', 'knowledge'],
+  operation: ['contract', 'base', 'storage', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
   client: ['contract'],
   cli: ['contract', 'base', 'client'],
