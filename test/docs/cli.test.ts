@@ -1,0 +1,39 @@
+import { readFileSync } from 'node:fs'
+import { expect, test } from 'vitest'
+import { committedManifest } from '../../scripts/manifest.mjs'
+
+interface Listed {
+  flags: Record<string, { helpGroup?: string; char?: string }>
+}
+
+const page = readFileSync('docs/cli.md', 'utf8')
+const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, Listed> }
+
+/** Commands of the overview at the top of the page: `wb kb list | create` is two, `wb api METHOD PATH   …` one. */
+function overview(): string[] {
+  const [, block] = /```\n(wb [\s\S]*?)```/.exec(page)!
+  return block!.split('\n').flatMap(line => {
+    const several = /^wb ((?:[a-z]+ +)+?)([a-z-]+(?: \| [a-z-]+)+)$/.exec(line)
+    if (several) return several[2]!.split(' | ').map(verb => `${several[1]!.trim()} ${verb}`)
+    const one = /^wb ([a-z]+(?: [a-z]+)*)/.exec(line)
+    return one ? [one[1]!] : []
+  })
+}
+
+test('docs/cli.md lists every command', () => {
+  expect(overview().sort()).toEqual(
+    Object.keys(commands)
+      .map(id => id.replaceAll(':', ' '))
+      .sort(),
+  )
+})
+
+test('docs/cli.md lists every flag that all commands have', () => {
+  const everywhere = Object.entries(commands['kb:list']!.flags)
+    .filter(([, { helpGroup }]) => helpGroup === 'GLOBAL')
+    .map(([name]) => `--${name}`)
+  const [, section] = /## Flags that every command has\n([\s\S]*?)\n## /.exec(page)!
+  expect([...section!.matchAll(/`(?:-\w, )?(--[a-z-]+)[^`]*` \|/g)].map(([, name]) => name).sort()).toEqual(
+    everywhere.sort(),
+  )
+})
