@@ -23,10 +23,15 @@ export interface Demand {
 }
 
 const allowed: Decision = { allow: true }
-const stranger: Decision = {
+const stranger = {
   allow: false,
   code: 'unauthorized',
   message: 'this route needs a signed-in caller',
+} as const satisfies Decision
+
+const unasked: Decision = {
+  ...stranger,
+  hint: 'Whoever owns the data directory does it in process, with --as-operator; others sign in.',
 }
 
 /**
@@ -54,6 +59,8 @@ export function decide(demand: Demand, { auth }: Pick<Caller, 'auth'>): Decision
     case 'operator':
       if (subject) return ofWholeRuntime(subject)
       return auth.mode === 'disabled' ? allowed : stranger
+    case 'owner':
+      return subject ? ofOwner(subject) : unasked
     default:
       return subject ? ofWorkspace(subject, rule, demand) : allowed
   }
@@ -70,6 +77,12 @@ function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
         hint: 'No key reaches further than its workspace: use the bootstrap token, or a sign-in for all workspaces.',
       })
     : allowed
+}
+
+/** Reach of everything is not enough: who only reads all of it owns none of it. @see security decision 7 */
+function ofOwner(subject: Subject): Decision {
+  const decision = ofWholeRuntime(subject)
+  return decision.allow && !holds(subject.scopes, 'manage') ? missing('manage') : decision
 }
 
 /** Reach before scope: who may not enter a workspace learns nothing of what its routes need. @see specification 5.5.1 */

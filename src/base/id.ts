@@ -6,6 +6,12 @@ export function newId(): string {
   return randomUUID()
 }
 
+/** The id of what is told by some values alone: a UUID, the same for the same values. @see RFC 9562 section 5.8 */
+export function idOf(...values: readonly (string | null)[]): string {
+  const hex = sha256(JSON.stringify(values))
+  return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5')
+}
+
 /** Random bytes in stock, as drawing a few at a time costs 1 us and more. For names, not for secrets: they linger here. */
 const stock = Buffer.alloc(4096)
 let used = stock.length

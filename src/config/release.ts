@@ -1,6 +1,6 @@
 import { realpathSync } from 'node:fs'
 import { posix, resolve } from 'node:path'
-import { hostOfProviderKey } from './providers.ts'
+import { hostOfProviderKey } from '../contract/providers.ts'
 import type { Config, Release } from './schema.ts'
 import { normalizeRef } from './secret-ref.ts'
 

@@ -12,6 +12,8 @@ export type RootAccess =
   | { readonly kind: 'platform' }
   /** An unscoped subject that was verified, or anyone while nothing is verified. @see security decision 17 */
   | { readonly kind: 'operator' }
+  /** An unscoped subject that was verified and may manage; never one that nobody asked. @see security decision 1 */
+  | { readonly kind: 'owner' }
 
 /** A further demand that depends on the validated body; in addition to the rule, never instead of it. */
 export interface Raise {
@@ -45,6 +47,7 @@ export const anyCaller = { kind: 'anyCaller' } as const satisfies RootAccess
 export const signedIn = { kind: 'signedIn' } as const satisfies RootAccess
 export const platform = { kind: 'platform' } as const satisfies RootAccess
 export const operator = { kind: 'operator' } as const satisfies RootAccess
+export const owner = { kind: 'owner' } as const satisfies RootAccess
 
 /** Membership is enough; `covers` names the fine scope that a reader of the route is spoken of with. */
 export function member(covers: Scope | null): WorkspaceAccess {

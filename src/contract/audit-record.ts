@@ -28,6 +28,8 @@ export const auditActions = [
   'principal.create',
   'principal.update',
   'principal.delete',
+  'secret.release',
+  'secret.withdraw',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
@@ -50,6 +52,8 @@ const auditDetails = z
     label: z.string(),
     scopes: z.string().meta({ description: 'joined by commas' }),
     principalId: z.string(),
+    ref: z.string(),
+    host: z.string(),
     user_code: z.string(),
     count: z.int(),
   })

@@ -221,6 +221,10 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the reranking services of the workspace and use one of their ids.',
   },
+  secret_release_not_found: {
+    status: 404,
+    hint: 'List the releases and use one of their ids; what the configuration releases is changed there.',
+  },
   server_error: { status: 400, hint: 'The identity provider failed; start the sign-in again in a moment.' },
   session_too_large: {
     status: 502,

@@ -138,6 +138,8 @@ export function accessInWords(access: Access): string {
       return 'a caller of the whole runtime, not of single workspaces'
     case 'operator':
       return 'a verified caller of the whole runtime; anyone while nothing is verified'
+    case 'owner':
+      return 'a verified caller of the whole runtime with the scope manage, or the owner of the data directory'
     case 'member':
       return 'a caller with access to the workspace'
     case 'needs':

@@ -1,5 +1,9 @@
 import { z } from 'zod'
+import { owner } from './access.ts'
 import { secretRef, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
 
 /** What lets records use a secret reference, and where the secret may be sent. @see security decision 1 */
 export const SecretRelease = z
@@ -12,3 +16,53 @@ export const SecretRelease = z
   })
   .meta({ id: 'SecretRelease' })
 export type SecretRelease = z.output<typeof SecretRelease>
+
+/** A host as URLs have it: lower case, without the port of https. */
+const host = z
+  .string()
+  .transform(text => (URL.canParse(`https://${text}`) ? new URL(`https://${text}`) : undefined))
+  .refine(
+    url => url !== undefined && /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/.test(url.href.slice(8, -1)),
+    'must be a host, with its port where that is not 443',
+  )
+  .transform(url => url!.host)
+  .meta({ type: 'string', minLength: 1 })
+
+export const SecretReleaseCreate = z.object({
+  ref: secretRef,
+  host,
+  workspaceId: z.uuid().nullable().default(null),
+})
+export type SecretReleaseCreate = z.output<typeof SecretReleaseCreate>
+
+export const secretReleases = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/secret-releases',
+    summary: 'List the secret references that were released for records',
+    description: 'What the configuration releases, and what is released by default, is not listed.',
+    access: owner,
+    query: pageQuery,
+    replies: { 200: page(SecretRelease) },
+    errors: ['invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/secret-releases',
+    summary: 'Let records use a secret reference for a host, from their next use on',
+    access: owner,
+    body: { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes, schema: SecretReleaseCreate },
+    replies: { 200: SecretRelease, 201: SecretRelease },
+    errors: ['workspace_not_found'],
+    audit: 'secret.release',
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/secret-releases/:releaseId',
+    summary: 'Withdraw a release, from the next use on',
+    access: owner,
+    replies: { 204: null },
+    errors: ['secret_release_not_found'],
+    audit: 'secret.withdraw',
+  }),
+}

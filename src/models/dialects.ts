@@ -1,4 +1,4 @@
-import type { ProviderName } from '../config/providers.ts'
+import type { ProviderName } from '../contract/providers.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import type { Purpose } from './embedder.ts'
 

@@ -1,10 +1,10 @@
 import { isInTheClear } from '../base/loopback.ts'
 import type { Environment } from '../config/environment.ts'
-import { type ProviderName, providers } from '../config/providers.ts'
 import { type ReleasePolicy, released } from '../config/release.ts'
 import { resolveSecret } from '../config/secret-ref.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
+import { type ProviderName, providers } from '../contract/providers.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 
 /** What decides where a service is dialled, and with what. */

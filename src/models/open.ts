@@ -1,6 +1,6 @@
 import type { Environment } from '../config/environment.ts'
-import { isProviderName } from '../config/providers.ts'
 import type { ReleasePolicy } from '../config/release.ts'
+import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import type { Embedder } from './embedder.ts'
 import { unavailable } from './endpoint.ts'

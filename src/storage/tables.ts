@@ -11,7 +11,7 @@ import type { PolicyDecision } from '../contract/policy.ts'
 import type { Principal } from '../contract/principals.ts'
 import type { SecretRelease } from '../contract/releases.ts'
 import type { Scope } from '../contract/scopes.ts'
-import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import type { ChunkingService, EmbeddingService, LlmService, RerankingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import type { Table } from './rows.ts'
 
@@ -22,16 +22,6 @@ export interface DocumentRow extends Document {
   /** Unique among the same documents: knowledge base, access domain and file name. */
   nameKey: string | null
 }
-
-/** A service of a kind whose routes read no further fields. */
-export interface ServiceRow {
-  workspaceId: string
-  name: string
-  [field: string]: unknown
-}
-
-type RerankingServiceRow = ServiceRow & { rerankingServiceId: string }
-type LlmServiceRow = ServiceRow & { llmServiceId: string }
 
 /** A workspace, with what only the runtime sees of it. */
 export interface WorkspaceRow extends Workspace {
@@ -144,13 +134,13 @@ export const tables = {
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  rerankingServices: table<RerankingServiceRow>({
+  rerankingServices: table<RerankingService>({
     name: 'reranking_services',
     key: ['workspaceId', 'rerankingServiceId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'ordinal'] },
   }),
-  llmServices: table<LlmServiceRow>({
+  llmServices: table<LlmService>({
     name: 'llm_services',
     key: ['workspaceId', 'llmServiceId'],
     unique: {},

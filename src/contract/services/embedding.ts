@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { member, needs } from '../access.ts'
+import type { ErrorCode } from '../errors.ts'
+import { limits } from '../limits.ts'
+import { page, pageQuery } from '../page.ts'
+import { route } from '../route.ts'
+import { atLeastOne, content, contentCreate, json, shared, sharedCreate, stamps } from './fields.ts'
+
+/** @see contract 4.3 */
+const fields = {
+  ...shared,
+  provider: z.string().min(1),
+  modelName: z.string().min(1),
+  embeddingDimension: z.int().positive().max(limits.vectorLength),
+  distanceMetric: z.enum(['cosine', 'dot', 'euclidean']),
+  maxBatchSize: atLeastOne,
+  maxInputTokens: atLeastOne,
+  ...content,
+}
+const create = {
+  ...fields,
+  ...sharedCreate,
+  ...contentCreate,
+  distanceMetric: fields.distanceMetric.default('cosine'),
+  maxBatchSize: atLeastOne.default(null),
+  maxInputTokens: atLeastOne.default(null),
+}
+
+export const EmbeddingService = z
+  .object({ embeddingServiceId: z.uuid(), ...stamps, ...fields })
+  .meta({ id: 'EmbeddingService' })
+export type EmbeddingService = z.output<typeof EmbeddingService>
+
+export const EmbeddingCreate = z.object({ ...create, embeddingServiceId: z.uuid().optional() })
+export type EmbeddingCreate = z.output<typeof EmbeddingCreate>
+export type EmbeddingCreateInput = z.input<typeof EmbeddingCreate>
+const EmbeddingPatch = z.object(fields).partial()
+
+const errors = ['workspace_not_found', 'embedding_service_not_found'] as const satisfies ErrorCode[]
+
+export const embeddingServices = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/embedding-services',
+    summary: 'List embedding services',
+    access: member('read:content'),
+    query: pageQuery,
+    replies: { 200: page(EmbeddingService) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/embedding-services',
+    summary: 'Create an embedding service',
+    access: needs('write:services'),
+    body: { ...json, schema: EmbeddingCreate },
+    replies: { 201: EmbeddingService },
+    errors: ['workspace_not_found', 'conflict'],
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/embedding-services/:embeddingServiceId',
+    summary: 'Show an embedding service',
+    access: member('read:content'),
+    replies: { 200: EmbeddingService },
+    errors,
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/api/v1/workspaces/:workspaceId/embedding-services/:embeddingServiceId',
+    summary:
+      'Change an embedding service; what stored vectors depend on is fixed while a knowledge base binds it',
+    access: needs('write:services'),
+    body: { ...json, schema: EmbeddingPatch },
+    replies: { 200: EmbeddingService },
+    errors: [...errors, 'embedding_service_in_use'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/embedding-services/:embeddingServiceId',
+    summary: 'Delete an embedding service that no knowledge base binds',
+    access: needs('write:services'),
+    replies: { 204: null },
+    errors: [...errors, 'embedding_service_in_use'],
+  }),
+}

@@ -1,0 +1,57 @@
+import { z } from 'zod'
+import { isEndpointUrl } from '../endpoint.ts'
+import { secretRef, timestamp } from '../fields.ts'
+import { limits } from '../limits.ts'
+
+export const text = z.string().nullable()
+export const flag = z.boolean().nullable()
+export const atLeastOne = z.int().positive().nullable()
+export const atLeastZero = z.int().nonnegative().nullable()
+export const anyNumber = z.number().nullable()
+
+/** An address of a model provider. @see contract 4.5 */
+export const endpointUrl = z
+  .string()
+  .refine(isEndpointUrl, 'must be an http(s) URL without user information, of a host that may be called')
+
+const endpointPath = z
+  .string()
+  .regex(/^\/[^\u0000-\u001f\u007f]*$/, 'must start with / and hold no control characters')
+  .refine(path => !path.split('/').includes('..'), 'must not contain ..')
+  .nullable()
+
+/** Fields that services of all kinds share. @see contract 4.1 */
+export const shared = {
+  name: z.string().min(1),
+  description: text,
+  status: z.enum(['active', 'deprecated', 'experimental']),
+  endpointBaseUrl: endpointUrl.nullable(),
+  endpointPath,
+  requestTimeoutMs: atLeastOne,
+  authType: z.enum(['none', 'api_key', 'oauth2', 'mTLS']),
+  credentialRef: secretRef.nullable(),
+}
+export const sharedCreate = {
+  ...shared,
+  description: text.default(null),
+  status: shared.status.default('active'),
+  endpointBaseUrl: shared.endpointBaseUrl.default(null),
+  endpointPath: endpointPath.default(null),
+  requestTimeoutMs: atLeastOne.default(null),
+  authType: shared.authType.default('none'),
+  credentialRef: shared.credentialRef.default(null),
+}
+
+const sortedSet = z.array(z.string()).transform(entries => [...new Set(entries)].sort())
+/** What a model can read. */
+export const content = { supportedLanguages: sortedSet, supportedContent: sortedSet }
+export const contentCreate = {
+  supportedLanguages: sortedSet.default([]),
+  supportedContent: sortedSet.default([]),
+}
+
+/** What the runtime writes on a service of any kind. */
+export const stamps = { workspaceId: z.uuid(), createdAt: timestamp, updatedAt: timestamp }
+
+/** The body of a change: unknown fields are ignored, and named. */
+export const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const

@@ -1,0 +1,111 @@
+import { z } from 'zod'
+import { member, needs } from '../access.ts'
+import type { ErrorCode } from '../errors.ts'
+import { page, pageQuery } from '../page.ts'
+import { route } from '../route.ts'
+import {
+  anyNumber,
+  atLeastOne,
+  content,
+  contentCreate,
+  flag,
+  json,
+  shared,
+  sharedCreate,
+  stamps,
+  text,
+} from './fields.ts'
+
+/** @see contract 4.4 */
+const fields = {
+  ...shared,
+  provider: z.string().min(1),
+  engine: text,
+  modelName: z.string().min(1),
+  modelVersion: text,
+  contextWindowTokens: atLeastOne,
+  maxOutputTokens: atLeastOne,
+  temperatureMin: anyNumber,
+  temperatureMax: anyNumber,
+  supportsStreaming: flag,
+  supportsTools: flag,
+  maxBatchSize: atLeastOne,
+  ...content,
+}
+const create = {
+  ...fields,
+  ...sharedCreate,
+  ...contentCreate,
+  engine: text.default(null),
+  modelVersion: text.default(null),
+  contextWindowTokens: atLeastOne.default(null),
+  maxOutputTokens: atLeastOne.default(null),
+  temperatureMin: anyNumber.default(null),
+  temperatureMax: anyNumber.default(null),
+  supportsStreaming: flag.default(null),
+  supportsTools: flag.default(null),
+  maxBatchSize: atLeastOne.default(null),
+}
+
+export const LlmService = z
+  .object({ llmServiceId: z.uuid(), ...stamps, ...fields })
+  .meta({ id: 'LlmService' })
+export type LlmService = z.output<typeof LlmService>
+
+export const LlmCreate = z.object({ ...create, llmServiceId: z.uuid().optional() })
+export type LlmCreate = z.output<typeof LlmCreate>
+export type LlmCreateInput = z.input<typeof LlmCreate>
+const LlmPatch = z.object(fields).partial()
+
+const probed =
+  'Where provider, modelName, credentialRef or endpointBaseUrl are sent and a credential is at hand, the provider is asked for one token. A model that it says is unknown, or not for chat, is refused; whatever else comes of it, the service is written.'
+
+const errors = ['workspace_not_found', 'llm_service_not_found'] as const satisfies ErrorCode[]
+
+export const llmServices = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/llm-services',
+    summary: 'List LLM services',
+    access: member('read:content'),
+    query: pageQuery,
+    replies: { 200: page(LlmService) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/llm-services',
+    summary: 'Create an LLM service',
+    description: probed,
+    access: needs('write:services'),
+    body: { ...json, schema: LlmCreate },
+    replies: { 201: LlmService },
+    errors: ['workspace_not_found', 'conflict', 'llm_model_not_chat', 'llm_model_unavailable'],
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/llm-services/:llmServiceId',
+    summary: 'Show an LLM service',
+    access: member('read:content'),
+    replies: { 200: LlmService },
+    errors,
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/api/v1/workspaces/:workspaceId/llm-services/:llmServiceId',
+    summary: 'Change an LLM service',
+    description: probed,
+    access: needs('write:services'),
+    body: { ...json, schema: LlmPatch },
+    replies: { 200: LlmService },
+    errors: [...errors, 'llm_model_not_chat', 'llm_model_unavailable'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/llm-services/:llmServiceId',
+    summary: 'Delete an LLM service that no agent binds',
+    access: needs('write:services'),
+    replies: { 204: null },
+    errors: [...errors, 'llm_service_in_use'],
+  }),
+}
