@@ -13,6 +13,7 @@ import { type Clock, systemClock, timestamp } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
 import { packageVersion } from './base/package.ts'
+import { sweepScratch, uploadsFolder } from './base/scratch.ts'
 import { authSecrets, secretsAtHand } from './config/auth-secrets.ts'
 import { isOpen, usesOidc } from './config/checks.ts'
 import type { Environment } from './config/environment.ts'
@@ -28,12 +29,15 @@ import { Documents } from './knowledge/documents.ts'
 import { type FitProgress, Fitting } from './knowledge/fitting.ts'
 import { openHosts } from './knowledge/hosts.ts'
 import { Ingestion } from './knowledge/ingest.ts'
+import { Docling } from './knowledge/parse/docling.ts'
 import { Records } from './knowledge/records.ts'
 import { chunkerHandlers, documentHandlers, kbHandlers, recordHandlers } from './knowledge/routes.ts'
 import { Searcher } from './knowledge/search.ts'
 import { Space } from './knowledge/space.ts'
+import { Uploads } from './knowledge/uploads.ts'
+import { openGuard } from './models/guard.ts'
 import { openEmbedder } from './models/open.ts'
-import { type Outbound, openNetwork } from './models/outbound.ts'
+import { type Outbound, openNetwork, type Resolve } from './models/outbound.ts'
 import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
@@ -63,6 +67,8 @@ export interface RuntimeSettings {
 export interface Seams {
   readonly clock?: Clock
   readonly outbound?: Outbound
+  /** The addresses of a name, before the guard checks them. */
+  readonly resolve?: Resolve
   /** How the identity provider is reached. */
   readonly fetch?: typeof fetch
   /** Stands before the store of control rows, to make it slow or failing. */
@@ -96,6 +102,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const clock = seams.clock ?? systemClock
   const secrets = (settings.server ? authSecrets : secretsAtHand)(config, environment)
   const path = storePath(config, dataDir)
+  const uploadDir = join(dataDir, uploadsFolder)
   const threads = settings.threads && path !== ':memory:'
   const store = await openEmbedded({ path, threads, clock })
   const rows = (seams.rows ?? (own => own))(store.rows)
@@ -107,7 +114,8 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
 
   const replicaId = config.runtime.replicaId ?? `${hostname() || 'wb'}-${randomHex(4)}`
   const audit = new AuditTrail({ ...parts, replicaId })
-  const network = openNetwork()
+  const guard = openGuard(config, environment)
+  const network = openNetwork({ guard, resolve: seams.resolve })
   const auth = openAuth({
     ...parts,
     config: config.auth,
@@ -160,6 +168,8 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       if (settings.server && context.fitted) fitting.grew(context.key)
     },
   })
+  const docling = new Docling(environment.docling, network.fetch)
+  const uploads = new Uploads({ docling, index: hosts.index })
   const workspaces = new Workspaces({ ...parts, purge: [workspace => bases.purge(workspace)] })
 
   const app = createApp({
@@ -179,7 +189,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       chunkingServices: chunkingHandlers(chunking),
       embeddingServices: embeddingHandlers(embedding),
       kb: kbHandlers(bases, new Searcher(space)),
-      documents: documentHandlers({ bases, documents, ingestion }, failureTeller(log)),
+      documents: documentHandlers({ bases, documents, ingestion, uploads }, failureTeller(log)),
       records: recordHandlers(new Records(bases, space)),
     },
     authenticate: auth.authenticate,
@@ -189,12 +199,13 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
     visibility: everything,
     log,
     clock,
-    settings: appSettings(config, settings.loopback, seams.strictErrors ?? false),
+    settings: appSettings(settings, uploadDir, seams.strictErrors ?? false),
   })
 
   const operator = operatorOf(config.auth.mode, replicaId)
   const retention = new AuditRetention({ ...parts, trail: audit, ...config.runtime.audit })
   if (settings.server) {
+    sweepScratch(uploadDir)
     await workspaces.deleteEphemeral()
     await fitting.resume()
     retention.start()
@@ -227,7 +238,11 @@ function buildOf({ app }: Environment, clock: Clock) {
   }
 }
 
-function appSettings(config: Config, loopback: boolean, strictErrors: boolean): AppSettings {
+function appSettings(
+  { config, loopback }: RuntimeSettings,
+  uploadDir: string,
+  strictErrors: boolean,
+): AppSettings {
   const { runtime, auth } = config
   const { enabled, capacity, authCapacity, windowMs } = runtime.rateLimit
   return {
@@ -245,6 +260,7 @@ function appSettings(config: Config, loopback: boolean, strictErrors: boolean): 
       browserLogin: usesOidc(auth) && !!auth.oidc?.client,
     },
     trustProxyHeaders: runtime.trustProxyHeaders,
+    uploadDir,
     rateLimits: enabled
       ? {
           windowMs,

@@ -1,94 +1,131 @@
 import { isInTheClear } from '../base/loopback.ts'
 import type { Environment } from '../config/environment.ts'
-import { type ReleasePolicy, released } from '../config/release.ts'
 import { resolveSecret } from '../config/secret-ref.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
 import { type ProviderName, providers } from '../contract/providers.ts'
-import type { EmbeddingService } from '../contract/services.ts'
 
-/** What decides where a service is dialled, and with what. */
-export interface Dialling {
-  readonly service: EmbeddingService
-  readonly provider: ProviderName
+/** What a record says of a model and of where it is. */
+export interface ModelService {
+  readonly name: string
+  readonly provider: string
+  readonly modelName: string
   readonly workspaceId: string
-  readonly environment: Environment
-  /** Asked at each call, so that a release is in force at once. */
-  readonly policy: () => ReleasePolicy
+  readonly endpointBaseUrl: string | null
+  readonly endpointPath: string | null
+  readonly credentialRef: string | null
+  readonly requestTimeoutMs: number | null
+}
+
+/** Whether the secret behind a record's reference may be sent to a host. @see security decision 1 */
+export type IsReleased = (ref: string, host: string, workspaceId: string) => Promise<boolean>
+
+/** What is wrong: where the model is, what it is dialled with, or how it answered. */
+export type Trouble = 'endpoint' | 'credential' | 'provider'
+
+export interface FailureFacts {
+  readonly hint?: string | undefined
+  readonly providerStatus?: number | undefined
 }
 
 /** A failure of a service, in words of ours; what the provider said stays in the cause. */
-export function unavailable(
-  { name, provider }: EmbeddingService,
-  reason: string,
-  facts: { hint?: string; providerStatus?: number } = {},
-  cause?: unknown,
-): WbError {
-  return new WbError('embedding_unavailable', `embedding service "${name}" (${provider}) ${reason}`, facts, {
-    cause,
-  })
+export type Failed = (trouble: Trouble, reason: string, facts?: FailureFacts, cause?: unknown) => Error
+
+/** What decides where a service is dialled, and with what. */
+export interface Dialling {
+  readonly service: ModelService
+  readonly provider: ProviderName
+  readonly environment: Environment
+  /** Asked at each call, so that a release is in force at once. */
+  readonly isReleased: IsReleased
+  readonly failed: Failed
+  /** What the calls are appended as; an address that ends with it already is taken without it. */
+  readonly path: string
 }
 
 /**
  * The address that the provider's paths are appended to: `endpointBaseUrl` joined with `endpointPath`, else the
  * provider's own. For Ollama `OLLAMA_BASE_URL` stands before the provider's own, and an empty path means `/v1`.
  *
- * @throws embedding_unavailable  it is no http(s) URL
+ * @throws what `failed` makes of an address that is no http(s) URL
  */
-export function endpointOf({ service, provider, environment }: Dialling): URL {
-  const ollama = provider === 'ollama' ? environment.ollamaBaseUrl : undefined
-  const base = service.endpointBaseUrl ?? ollama ?? providers[provider].baseUrl
+export function endpointOf({ service, provider, environment, failed, path }: Dialling): URL {
+  const base = service.endpointBaseUrl ?? usualBaseUrl(provider, environment)
   const joined = base.replace(/\/+$/, '') + (service.endpointPath ?? '')
   if (!isWebUrl(joined)) {
     const setting = service.endpointBaseUrl === null ? 'OLLAMA_BASE_URL' : 'endpointBaseUrl'
-    throw unavailable(service, `cannot be dialled: ${setting} is not an http(s) URL without user information`)
+    throw failed('endpoint', `cannot be dialled: ${setting} is not an http(s) URL without user information`)
   }
-  const url = new URL(joined)
-  const path = url.pathname.replace(/\/+$/, '').replace(/\/embeddings$/, '')
-  url.pathname = provider === 'ollama' && path === '' ? '/v1' : path
+  return endpointAt(joined, provider, path)
+}
+
+export function usualBaseUrl(provider: ProviderName, environment: Environment): string {
+  const ollama = provider === 'ollama' ? environment.ollamaBaseUrl : undefined
+  return ollama ?? providers[provider].baseUrl
+}
+
+/** A base URL without what calls are appended as, and with the path that Ollama has where none is given. */
+export function endpointAt(baseUrl: string, provider: ProviderName, path: string): URL {
+  const url = new URL(baseUrl)
+  const own = url.pathname.replace(/\/+$/, '')
+  const base = own.endsWith(path) ? own.slice(0, -path.length) : own
+  url.pathname = provider === 'ollama' && base === '' ? '/v1' : base
   return url
 }
 
 /**
  * The credential for an endpoint, resolved now; undefined where none is needed and none is named.
  *
- * @throws embedding_unavailable  missing, not released for the host, about to leave in the clear, or not resolved
+ * @throws what `failed` makes of one that is missing, not released for the host, about to leave in the clear, or not
+ *         resolved
  * @see security decision 1
  */
-export function credentialFor(dialling: Dialling, endpoint: URL): string | undefined {
-  const { service, provider, workspaceId, environment, policy } = dialling
+export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<string | undefined> {
+  const { service, provider, isReleased, failed } = dialling
   const { keyName } = providers[provider]
   const ref = service.credentialRef
   if (ref === null) {
     if (keyName === null) return undefined
-    throw unavailable(service, 'names no credential', {
+    throw failed('credential', 'names no credential', {
       hint: `Set its credentialRef, for example to env:${keyName}.`,
     })
   }
-  if (!released(ref, endpoint.host, workspaceId, policy()))
-    throw unavailable(service, `uses ${ref}, which is not released for ${endpoint.host}`, {
-      hint: `Add {ref: "${ref}", hosts: ["${endpoint.host}"]} to runtime.secretRefs.allow in the configuration.`,
+  if (!(await isReleased(ref, endpoint.host, service.workspaceId)))
+    throw failed('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
+      hint: releaseHint(ref, endpoint.host),
     })
-  if (isInTheClear(endpoint))
-    throw unavailable(service, `would send ${ref} to ${endpoint.host} without encryption`, {
-      hint: 'Give the service an https endpoint, or take its credential out.',
-    })
-  return sendable(service, ref, environment)
+  return secretFor(dialling, ref, endpoint)
 }
 
-function sendable(service: EmbeddingService, ref: string, environment: Environment): string {
-  const secret = resolved(service, ref, environment)
+/**
+ * The secret behind a reference that may be used, resolved now.
+ *
+ * @throws what `failed` makes of one that is about to leave in the clear, or does not resolve
+ */
+export function secretFor({ environment, failed }: Dialling, ref: string, endpoint: URL): string {
+  if (isInTheClear(endpoint))
+    throw failed('credential', `would send ${ref} to ${endpoint.host} without encryption`, {
+      hint: 'Give the service an https endpoint, or take its credential out.',
+    })
+  const secret = resolved(ref, environment, failed)
   if (/^[\x21-\x7e]+$/.test(secret)) return secret
-  throw unavailable(service, `uses ${ref}, which holds characters that no header carries`, {
+  throw failed('credential', `uses ${ref}, which holds characters that no header carries`, {
     hint: 'Store the key alone: one line, no spaces.',
   })
 }
 
-function resolved(service: EmbeddingService, ref: string, environment: Environment): string {
+function resolved(ref: string, environment: Environment, failed: Failed): string {
   try {
     return resolveSecret(ref, environment)
   } catch (error) {
     if (!(error instanceof WbError)) throw error
-    throw unavailable(service, `lacks its credential: ${error.message}`, { hint: error.hint }, error)
+    throw failed('credential', `lacks its credential: ${error.message}`, { hint: error.hint }, error)
   }
+}
+
+/** The line that releases a reference, where a record's writer did not choose words that a shell would act on. */
+export function releaseHint(ref: string, host: string): string {
+  const isPlain = /^[\w:/.@+-]+$/.test(ref) && /^[\w.:[\]-]+$/.test(host)
+  const line = isPlain ? `wb services allow ${ref} --host ${host}` : 'wb services allow REF --host HOST'
+  return `Who runs the runtime releases it with: ${line}`
 }

@@ -3,6 +3,7 @@ import type { EmbeddingService } from '../contract/services.ts'
 import { type Dialect, dialects } from './dialects.ts'
 import type { Embedder, Purpose } from './embedder.ts'
 import { credentialFor, type Dialling, endpointOf, unavailable } from './endpoint.ts'
+import { type EndpointRefused, refusalIn } from './guard.ts'
 import { type Outbound, type OutboundAnswer, readWhole, retryAfterMs } from './outbound.ts'
 
 const batchSizeDefault = 64
@@ -39,10 +40,14 @@ export function hostedEmbedder(dialling: Dialling, outbound: Outbound): Embedder
       const endpoint = endpointOf(dialling)
       const credential = credentialFor(dialling, endpoint)
       const sdk = await import('openai')
-      const client = clientFor(sdk, service, endpoint, exchange(outbound, endpoint, credential))
+      const refused = new AbortController()
+      const send = unlessRefused(outbound, ({ message, hint }) =>
+        refused.abort(unavailable(service, `cannot be dialled: ${message}`, { hint })),
+      )
+      const client = clientFor(sdk, service, endpoint, exchange(send, endpoint, credential))
       const ask = (batch: Batch, until: AbortSignal) =>
         vectorsOf(sdk, client, service, dialects[dialling.provider], { ...batch, purpose, signal: until })
-      return inLanes(texts, batchesOf(texts, service), ask, signal)
+      return inLanes(texts, batchesOf(texts, service), ask, AbortSignal.any([signal, refused.signal]))
     },
   }
 }
@@ -62,6 +67,19 @@ function clientFor(sdk: Sdk, service: EmbeddingService, endpoint: URL, send: typ
     logLevel: 'off',
     fetch: send,
   })
+}
+
+/** Tells of a dial that is refused at once: the SDK would try it again, and hide the reason. */
+function unlessRefused(outbound: Outbound, tell: (refusal: EndpointRefused) => void): Outbound {
+  return async (url, request) => {
+    try {
+      return await outbound(url, request)
+    } catch (error) {
+      const refusal = refusalIn(error)
+      if (refusal) tell(refusal)
+      throw error
+    }
+  }
 }
 
 /**

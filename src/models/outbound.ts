@@ -1,4 +1,7 @@
-import type { Agent } from 'undici'
+import { lookup } from 'node:dns/promises'
+import { isIP, type LookupFunction } from 'node:net'
+import type { Agent, buildConnector } from 'undici'
+import { type EndpointGuard, plainHost } from './guard.ts'
 
 export interface OutboundRequest {
   readonly method: 'POST'
@@ -32,26 +35,42 @@ const connectTimeoutMs = 10_000
 /** Longer than the pause between two batches of one ingest. */
 const keepAliveMs = 10_000
 
+/** The addresses of a name, as this machine resolves it. */
+export type Resolve = (host: string) => Promise<readonly string[]>
+
+const systemResolve: Resolve = async host =>
+  (await lookup(host, { all: true, verbatim: true })).map(({ address }) => address)
+
+export interface NetworkParts {
+  readonly guard: EndpointGuard
+  readonly resolve?: Resolve
+}
+
+type Undici = typeof import('undici')
+
 /**
- * The network, by an undici dispatcher of the runtime's own, without a look at where an address leads.
+ * The network, by an undici dispatcher of the runtime's own, which asks the guard for every connection and reads no
+ * proxy variables.
  *
  * The silence that it bears is for the caller to end, by the signal: the platform's `fetch` gives a model that thinks
  * longer than 300 seconds up, whatever the service allows.
  *
- * @see docs/decisions/connections.md
+ * A dial that the guard refuses fails the request; `refusalIn` finds the reason in the failure.
+ *
+ * @see security decision 14, docs/decisions/connections.md
  */
-export function openNetwork(): Network {
-  let opening: Promise<{ agent: Agent; fetch: typeof import('undici').fetch }> | undefined
+export function openNetwork(parts: NetworkParts): Network {
+  let opening: Promise<{ agent: Agent; fetch: Undici['fetch'] }> | undefined
   const open = async () => {
-    const { Agent, fetch } = await import('undici')
-    const agent = new Agent({
+    const undici = await import('undici')
+    const agent = new undici.Agent({
       connections: connectionsPerHost,
       keepAliveTimeout: keepAliveMs,
-      connect: { timeout: connectTimeoutMs },
+      connect: guardedConnector(undici, parts),
       headersTimeout: 0,
       bodyTimeout: 0,
     })
-    return { agent, fetch }
+    return { agent, fetch: undici.fetch }
   }
   return {
     fetch: (async (input: string | URL, init?: RequestInit) => {
@@ -68,6 +87,37 @@ export function openNetwork(): Network {
     async close() {
       await (await opening)?.agent.destroy()
     },
+  }
+}
+
+/** Resolves a host once, has every address checked, and dials these addresses and no others. */
+function guardedConnector(
+  { buildConnector }: Undici,
+  { guard, resolve = systemResolve }: NetworkParts,
+): buildConnector.connector {
+  const usual = buildConnector({ timeout: connectTimeoutMs })
+  return (options, done) => {
+    const host = plainHost(options.hostname)
+    const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80)
+    const isAddress = isIP(host) !== 0
+    const dial = async () => {
+      const addresses = isAddress ? [host] : await resolve(host)
+      guard.check({ host, port }, addresses)
+      if (isAddress) return usual
+      return buildConnector({ timeout: connectTimeoutMs, lookup: answering(addresses) })
+    }
+    dial()
+      .then(connect => connect(options, done))
+      .catch(error => done(error, null))
+  }
+}
+
+/** Looks nothing up: the addresses are known. */
+function answering(addresses: readonly string[]): LookupFunction {
+  const known = addresses.map(address => ({ address, family: isIP(address) }))
+  return (_host, options, done) => {
+    if (options.all) done(null, known)
+    else done(null, known[0]!.address, known[0]!.family)
   }
 }
 

@@ -6,6 +6,7 @@ import { environmentOf } from '../../src/config/environment.ts'
 import type { ReleasePolicy } from '../../src/config/release.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { EmbeddingService } from '../../src/contract/services.ts'
+import { EndpointGuard } from '../../src/models/guard.ts'
 import { openEmbedder } from '../../src/models/open.ts'
 import { type Network, type Outbound, openNetwork } from '../../src/models/outbound.ts'
 import { type EmbeddingServer, startEmbeddingServer, vectorFor } from '../fakes/embedding-server.ts'
@@ -17,7 +18,7 @@ const forever = new AbortController().signal
 let provider: EmbeddingServer
 let network: Network
 beforeEach(async () => {
-  network = openNetwork()
+  network = openNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
   provider = await startEmbeddingServer(dimension)
 })
 afterEach(async () => {
