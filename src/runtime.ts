@@ -7,6 +7,8 @@ import { inWorkspace, noPrincipals } from './access/principals.ts'
 import { auditHandlers } from './access/routes.ts'
 import { anonymousIn, operatorOf } from './access/subject.ts'
 import { everything } from './access/visibility.ts'
+import { openAgents } from './agents/open.ts'
+import type { ListRemoteTools } from './agents/tools/remote.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
 import { type Clock, systemClock, timestamp } from './base/clock.ts'
@@ -26,13 +28,15 @@ import { failureTeller } from './http/exchange.ts'
 import { operationalHandlers } from './http/routes.ts'
 import { KnowledgeBases } from './knowledge/bases.ts'
 import { Documents } from './knowledge/documents.ts'
+import { KnowledgeFilters } from './knowledge/filters.ts'
 import { type FitProgress, Fitting } from './knowledge/fitting.ts'
 import { openHosts } from './knowledge/hosts.ts'
 import { Ingestion } from './knowledge/ingest.ts'
 import { Docling } from './knowledge/parse/docling.ts'
 import { Records } from './knowledge/records.ts'
-import { chunkerHandlers, documentHandlers, kbHandlers, recordHandlers } from './knowledge/routes.ts'
+import { chunkerHandlers, documentHandlers, filterHandlers, kbHandlers, recordHandlers } from './knowledge/routes.ts'
 import { Searcher } from './knowledge/search.ts'
+import { ManySearcher } from './knowledge/search-many.ts'
 import { Space } from './knowledge/space.ts'
 import { Uploads } from './knowledge/uploads.ts'
 import { openGuard } from './models/guard.ts'
@@ -71,6 +75,8 @@ export interface Seams {
   readonly resolve?: Resolve
   /** How the identity provider is reached. */
   readonly fetch?: typeof fetch
+  /** How MCP servers are asked for their tools. */
+  readonly listTools?: ListRemoteTools
   /** Stands before the store of control rows, to make it slow or failing. */
   readonly rows?: (store: RowStore) => RowStore
   /** Stands before the store of content, to make it slow, failing or less able. */
@@ -157,6 +163,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
         outbound: seams.outbound ?? network.send,
       }),
   })
+  const filters = new KnowledgeFilters({ ...parts, bases })
   const documents = new Documents({ ...parts, bases, space })
   const ingestion = new Ingestion({
     ...parts,
@@ -171,6 +178,12 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const docling = new Docling(environment.docling, network.fetch)
   const uploads = new Uploads({ docling, index: hosts.index })
   const workspaces = new Workspaces({ ...parts, purge: [workspace => bases.purge(workspace)] })
+
+  const agents = openAgents({
+    ...parts,
+    settings: config.chat.tools,
+    listTools: seams.listTools ?? (() => Promise.reject(new Error('no client of MCP servers'))),
+  })
 
   const app = createApp({
     api,
@@ -188,9 +201,11 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
       chunkers: chunkerHandlers(),
       chunkingServices: chunkingHandlers(chunking),
       embeddingServices: embeddingHandlers(embedding),
-      kb: kbHandlers(bases, new Searcher(space)),
+      kb: kbHandlers(bases, new Searcher(space, filters), new ManySearcher({ bases, space, filters })),
+      filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, failureTeller(log)),
       records: recordHandlers(new Records(bases, space)),
+      ...agents,
     },
     authenticate: auth.authenticate,
     stranger: anonymousIn(config.auth.mode),

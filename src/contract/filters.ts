@@ -1,5 +1,9 @@
 import { z } from 'zod'
+import { member, needs } from './access.ts'
 import { filter, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
 
 export const KnowledgeFilter = z
   .object({
@@ -14,3 +18,70 @@ export const KnowledgeFilter = z
   })
   .meta({ id: 'KnowledgeFilter' })
 export type KnowledgeFilter = z.output<typeof KnowledgeFilter>
+
+const changeable = {
+  name: z.string().min(1),
+  description: z.string().nullable(),
+  filter,
+}
+
+const FilterCreate = z.object({
+  ...changeable,
+  knowledgeFilterId: z.uuid().optional(),
+  description: changeable.description.default(null),
+})
+export type FilterCreate = z.output<typeof FilterCreate>
+
+const FilterPatch = z.object(changeable).partial()
+export type FilterPatch = z.output<typeof FilterPatch>
+
+const all = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/filters'
+const one = `${all}/:knowledgeFilterId` as const
+const body = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
+const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
+
+export const filters = {
+  list: route({
+    method: 'GET',
+    path: all,
+    summary: 'List saved filters',
+    access: member('read:content'),
+    query: pageQuery,
+    replies: { 200: page(KnowledgeFilter) },
+    errors: [...found, 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: all,
+    summary: 'Save a filter, for searches to name',
+    access: needs('write:kb'),
+    body: { ...body, schema: FilterCreate },
+    replies: { 201: KnowledgeFilter },
+    errors: [...found, 'conflict'],
+  }),
+  show: route({
+    method: 'GET',
+    path: one,
+    summary: 'Show a saved filter',
+    access: member('read:content'),
+    replies: { 200: KnowledgeFilter },
+    errors: [...found, 'knowledge_filter_not_found'],
+  }),
+  update: route({
+    method: 'PATCH',
+    path: one,
+    summary: 'Change a saved filter; its condition is replaced whole',
+    access: needs('write:kb'),
+    body: { ...body, schema: FilterPatch },
+    replies: { 200: KnowledgeFilter },
+    errors: [...found, 'knowledge_filter_not_found', 'conflict'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: one,
+    summary: 'Delete a saved filter',
+    access: needs('write:kb'),
+    replies: { 204: null },
+    errors: [...found, 'knowledge_filter_not_found'],
+  }),
+}

@@ -1,6 +1,9 @@
+import { agents, agentTemplates } from './agents.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
+import { conversations, messages } from './conversations.ts'
 import { documents, records } from './documents.ts'
+import { filters } from './filters.ts'
 import { apiKeys } from './keys.ts'
 import { kb } from './knowledge.ts'
 import { operational } from './operational.ts'
@@ -19,6 +22,11 @@ export const api = {
   chunkingServices,
   embeddingServices,
   kb,
+  filters,
   documents,
   records,
+  agentTemplates,
+  agents,
+  conversations,
+  messages,
 } satisfies Record<string, Topic>

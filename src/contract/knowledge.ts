@@ -79,6 +79,20 @@ const KnowledgeBasePatch = z
   .partial()
 export type KnowledgeBasePatch = z.output<typeof KnowledgeBasePatch>
 
+/** A collection of the store, which a knowledge base may be put on. */
+export const Adoptable = z
+  .object({
+    name: z.string(),
+    vectorDimension: z.int().positive(),
+    vectorSimilarity: z.enum(['cosine', 'dot', 'euclidean']),
+    vectorService: z.object({ provider: z.string(), modelName: z.string() }).nullable(),
+    lexicalEnabled: z.boolean(),
+    rerankEnabled: z.boolean(),
+    attached: z.boolean().meta({ description: 'a knowledge base of this workspace has it' }),
+  })
+  .meta({ id: 'Adoptable' })
+export type Adoptable = z.output<typeof Adoptable>
+
 export const Hit = z
   .object({
     id: z.string(),
@@ -101,18 +115,56 @@ const searchFields = {
       'share of the lexical score; 0.5 unless given, more while the built-in embedder is a placeholder',
   }),
   rerank: z.boolean().optional(),
+  knowledgeFilterId: z.uuid().optional().meta({ description: 'a saved filter, which has to hold as well' }),
 }
 
-const Search = z
-  .object(searchFields)
-  .refine(
-    body => (body.text === undefined) !== (body.vector === undefined),
-    'send exactly one of text and vector',
-  )
+const exactlyOne = 'send exactly one of text and vector'
+function hasOne({ text, vector }: { text?: unknown; vector?: unknown }): boolean {
+  return (text === undefined) !== (vector === undefined)
+}
+
+const Search = z.object(searchFields).refine(hasOne, exactlyOne)
 export type Search = z.output<typeof Search>
+
+const SearchMany = z
+  .object({
+    ...searchFields,
+    knowledgeBaseIds: z
+      .array(z.uuid())
+      .min(1)
+      .max(limits.knowledgeBasesPerSearch)
+      .optional()
+      .meta({ description: 'which ones to search; all of the workspace when left out' }),
+  })
+  .refine(hasOne, exactlyOne)
+export type SearchMany = z.output<typeof SearchMany>
+
+const HitOfBase = Hit.extend({ knowledgeBaseId: z.uuid() }).meta({ id: 'HitOfKnowledgeBase' })
+export type HitOfBase = z.output<typeof HitOfBase>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
 const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
+/** What the store of a workspace may answer with, whatever it is asked. */
+export const storeFaults = [
+  'driver_unavailable',
+  'workspace_misconfigured',
+  'data_api_error',
+  'data_api_unavailable',
+] as const
+const searchFaults = [
+  ...storeFaults,
+  'knowledge_filter_not_found',
+  'collection_unavailable',
+  'dimension_mismatch',
+  'vector_collection_not_allowed',
+  'vector_collection_required',
+  'embedding_unavailable',
+  'embedding_dimension_mismatch',
+  'hybrid_not_supported',
+  'rerank_not_supported',
+] as const
+const sharedScale =
+  'Text searches are hybrid where lexical search is on: vector and lexical scores are scaled to 0..1 and mixed by lexicalWeight (1 is lexical alone).'
 
 export const kb = {
   list: route({
@@ -146,7 +198,7 @@ export const kb = {
       'dimension_mismatch',
       'vectorize_service_mismatch',
       'conflict',
-      'driver_unavailable',
+      ...storeFaults,
     ],
     audit: 'kb.create',
   }),
@@ -156,7 +208,7 @@ export const kb = {
     summary: 'Show a knowledge base, with the state of its built-in embedder',
     access: member('read:content'),
     replies: { 200: Shown },
-    errors: found,
+    errors: [...found, ...storeFaults, 'collection_unavailable'],
   }),
   update: route({
     method: 'PATCH',
@@ -165,7 +217,7 @@ export const kb = {
     access: needs('write:kb'),
     body: { ...json, mode: 'strict', schema: KnowledgeBasePatch },
     replies: { 200: KnowledgeBase },
-    errors: [...found, 'reranking_service_not_found'],
+    errors: [...found, 'reranking_service_not_found', 'conflict'],
   }),
   delete: route({
     method: 'DELETE',
@@ -173,28 +225,35 @@ export const kb = {
     summary: 'Delete a knowledge base with its documents; an attached collection stays',
     access: needs('write:kb'),
     replies: { 204: null },
-    errors: [...found, 'driver_unavailable'],
+    errors: [...found, ...storeFaults],
     audit: 'kb.delete',
   }),
   search: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/search',
     summary: 'Find passages in a knowledge base, best first',
-    description:
-      'Text searches are hybrid where lexical search is on: vector and lexical scores are scaled to 0..1 and mixed by lexicalWeight (1 is lexical alone).',
+    description: sharedScale,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: Search },
     replies: { 200: z.array(Hit) },
-    errors: [
-      ...found,
-      'dimension_mismatch',
-      'vector_collection_not_allowed',
-      'embedding_unavailable',
-      'embedding_dimension_mismatch',
-      'hybrid_not_supported',
-      'rerank_not_supported',
-      'collection_unavailable',
-      'driver_unavailable',
-    ],
+    errors: [...found, ...searchFaults],
+  }),
+  searchMany: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/search',
+    summary: 'Find passages in several knowledge bases, best first',
+    description: `${sharedScale} Each knowledge base ranks its own passages; how much of the question its best ones speak of decides where they stand among the others. A saved filter belongs to one knowledge base, so that one is named with it.`,
+    access: member('read:content'),
+    body: { ...json, mode: 'lenient', schema: SearchMany },
+    replies: { 200: z.array(HitOfBase) },
+    errors: [...found, ...searchFaults],
+  }),
+  adoptable: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/adoptable-collections',
+    summary: 'List the collections that a knowledge base can be put on',
+    access: member('read:content'),
+    replies: { 200: z.object({ items: z.array(Adoptable) }) },
+    errors: ['workspace_not_found', ...storeFaults],
   }),
 }

@@ -2,6 +2,8 @@
 export const limits = {
   jsonBodyBytes: 10_000_000,
   ingestBodyBytes: 50_000_000,
+  formTextBytes: 1_000_000,
+  formParts: 64,
   headerBytes: 32_768,
   jsonDepth: 64,
 
@@ -18,6 +20,7 @@ export const limits = {
   documentsPerBulkDelete: 100,
   topKDefault: 10,
   topKMax: 1_000,
+  knowledgeBasesPerSearch: 50,
 
   filterDepth: 32,
   filterNodes: 1_000,
@@ -26,12 +29,29 @@ export const limits = {
   keyGraceSeconds: 2_592_000,
   keyGraceSecondsDefault: 86_400,
   principalIdChars: 128,
+  principalLabelChars: 200,
+  principalAttributes: 64,
+  principalAttributeChars: 1_024,
+
+  policyChars: 4_000,
+  policyDepth: 32,
+  policyAuditMax: 500,
+  policyAuditDefault: 100,
+
+  trafficMax: 200,
+  trafficDefault: 50,
+  playgroundNameChars: 128,
 
   chatMessageChars: 32_000,
   agentNameChars: 200,
   agentDescriptionChars: 2_000,
   agentPromptChars: 131_072,
+  conversationTitleChars: 2_000,
+  toolIdChars: 512,
+  idsPerList: 1_000,
   mcpServerLabelChars: 200,
+
+  managedValueChars: 4_096,
 
   ignoredFieldsNamed: 10,
   ignoredFieldBytes: 64,

@@ -1,8 +1,8 @@
 import { workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
-import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
+  Adoptable,
   Embedder,
   KnowledgeBase,
   KnowledgeBaseCreate,
@@ -11,16 +11,15 @@ import type {
 import type { PageQuery } from '../contract/page.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import { lsaDimension } from '../models/lsa.ts'
 import { changeRow } from '../storage/change.ts'
-import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
+import type { Collection, CollectionKey, ContentStore, ContentWrite } from '../storage/content.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
-import { fittedOf } from '../storage/missing.ts'
-import type { Outcome, RowStore, Write } from '../storage/rows.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
 import { builtInProvider } from '../workspaces/seeds.ts'
 import type { Services } from '../workspaces/services.ts'
+import { KnowledgeBaseMaker, rerankingNotFound, vectorServiceOf } from './create.ts'
 import { collectionGone } from './guards.ts'
 
 /** A knowledge base with all that work on its content needs. */
@@ -45,11 +44,13 @@ interface Parts {
   readonly fitting: (key: CollectionKey) => boolean
 }
 
-const lexicalOff = { enabled: false, analyzer: null, options: {} }
-
 /** Knowledge bases and the collections behind them. */
 export class KnowledgeBases {
-  constructor(private readonly parts: Parts) {}
+  readonly #maker: KnowledgeBaseMaker
+
+  constructor(private readonly parts: Parts) {
+    this.#maker = new KnowledgeBaseMaker(parts)
+  }
 
   /** @throws workspace_not_found */
   async list(workspaceId: string, query: PageQuery): Promise<Page<KnowledgeBase>> {
@@ -67,120 +68,7 @@ export class KnowledgeBases {
    * @throws the codes of contract 5.3, in its order
    */
   async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
-    return body.attach ? this.attach(workspaceId, body) : this.provision(workspaceId, body)
-  }
-
-  private async provision(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
-    if (body.vectorCollection)
-      throw new WbError(
-        'vector_collection_not_allowed',
-        'vectorCollection: a new knowledge base makes a collection of its own',
-        { hint: 'Leave vectorCollection out, or send attach=true to adopt a collection.' },
-      )
-    const workspace = await this.workspace(workspaceId)
-    if (await this.isNameTaken(workspaceId, body.name)) throw nameTaken(body.name)
-    const store = storeOf(this.parts.stores, workspace)
-    const key = { workspaceId, name: body.name }
-    if (await store.collection(key))
-      throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
-    const { base, embedding, checks } = await this.compose(workspace, body)
-    requireFittable(store, embedding)
-    const outcome = await store.write(
-      [
-        {
-          op: 'createCollection',
-          ...key,
-          dimension: embedding.embeddingDimension,
-          metric: embedding.distanceMetric,
-          lexical: store.lexical !== undefined,
-          fitted: embedding.provider === builtInProvider,
-        },
-      ],
-      [...checks, { op: 'insert', table: tables.knowledgeBases, row: base }],
-    )
-    if (!outcome.ok) throw this.refusal(outcome, checks, base)
-    return base
-  }
-
-  private async attach(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
-    if (!body.vectorCollection)
-      throw new WbError('vector_collection_required', 'vectorCollection: name the collection to attach')
-    if (body.name !== body.vectorCollection)
-      throw new WbError('kb_name_must_match_collection', `name: must be '${body.vectorCollection}'`)
-    const workspace = await this.workspace(workspaceId)
-    const store = storeOf(this.parts.stores, workspace)
-    if (body.embeddingServiceId) await this.parts.embedding.get(workspaceId, body.embeddingServiceId)
-    const collection = await store.collection({ workspaceId, name: body.name })
-    if (!collection) throw new WbError('collection_not_found', `collection '${body.name}' not found`)
-    const { base, embedding, checks } = await this.compose(workspace, body)
-    if (collection.dimension !== embedding.embeddingDimension)
-      throw new WbError(
-        'dimension_mismatch',
-        `collection '${body.name}' has ${collection.dimension} dimensions, the embedding service ${embedding.embeddingDimension}`,
-      )
-    if (collection.fitted !== (embedding.provider === builtInProvider))
-      throw new WbError(
-        'vectorize_service_mismatch',
-        `embeddingServiceId: the vectors of collection '${body.name}' are of another embedder`,
-      )
-    const outcome = await this.parts.rows.atomic([
-      ...checks,
-      { op: 'insert', table: tables.knowledgeBases, row: base },
-    ])
-    if (!outcome.ok) throw this.refusal(outcome, checks, base)
-    return base
-  }
-
-  /** The row to insert, and the checks that keep what it binds from vanishing meanwhile. */
-  private async compose(workspace: Workspace, body: KnowledgeBaseCreate) {
-    const { workspaceId } = workspace
-    const { attach, lexical, vectorCollection: _, ...fields } = body
-    const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
-    const chunking = await this.bound(this.parts.chunking, workspaceId, body.chunkingServiceId)
-    if (body.rerankingServiceId) await this.requireReranking(workspaceId, body.rerankingServiceId)
-    const now = timestamp(this.parts.clock)
-    const base: KnowledgeBase = {
-      ...fields,
-      workspaceId,
-      knowledgeBaseId: body.knowledgeBaseId ?? newId(),
-      embeddingServiceId: embedding.embeddingServiceId,
-      chunkingServiceId: chunking.chunkingServiceId,
-      vectorCollection: body.name,
-      owned: !attach,
-      lexical: lexical ?? { ...lexicalOff, enabled: workspace.kind === 'local' },
-      policyDsl: null,
-      policyEnabled: false,
-      createdAt: now,
-      updatedAt: now,
-    }
-    const checks: Write[] = [
-      { op: 'require', table: tables.workspaces, key: [workspaceId] },
-      { op: 'require', table: tables.embeddingServices, key: [workspaceId, base.embeddingServiceId] },
-      { op: 'require', table: tables.chunkingServices, key: [workspaceId, base.chunkingServiceId] },
-    ]
-    return { base, embedding, checks }
-  }
-
-  private async bound<Row extends ChunkingService | EmbeddingService>(
-    services: Services<Row>,
-    workspaceId: string,
-    id: string | undefined,
-  ): Promise<Row> {
-    const service = id === undefined ? await services.first(workspaceId) : await services.get(workspaceId, id)
-    if (!service) throw services.notFound('default')
-    return service
-  }
-
-  private refusal(outcome: Outcome & { ok: false }, checks: readonly Write[], base: KnowledgeBase): WbError {
-    if (outcome.at === 0) return workspaceNotFound(base.workspaceId)
-    if (outcome.at === 1) return this.parts.embedding.notFound(base.embeddingServiceId)
-    if (outcome.at === 2) return this.parts.chunking.notFound(base.chunkingServiceId)
-    const isHeld = outcome.reason === 'taken' && !base.owned
-    if (outcome.at > checks.length || isHeld)
-      return new WbError('collection_name_taken', `a knowledge base holds the collection '${base.name}'`)
-    return outcome.reason === 'taken'
-      ? nameTaken(base.name)
-      : new WbError('conflict', `knowledge base with id '${base.knowledgeBaseId}' already exists`)
+    return body.attach ? this.#maker.attach(workspaceId, body) : this.#maker.provision(workspaceId, body)
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found */
@@ -223,7 +111,7 @@ export class KnowledgeBases {
     ])
     if (!base) throw baseNotFound(knowledgeBaseId)
     const store = storeOf(this.parts.stores, workspace)
-    const key = { workspaceId, name: base.row.vectorCollection ?? base.row.name }
+    const key = keyOf(base.row)
     const [collection, embedding] = await Promise.all([
       store.collection(key),
       this.parts.embedding.get(workspaceId, base.row.embeddingServiceId),
@@ -239,43 +127,44 @@ export class KnowledgeBases {
     }
   }
 
-  /** @throws knowledge_base_not_found, reranking_service_not_found */
+  /** @throws workspace_not_found, knowledge_base_not_found, reranking_service_not_found */
   async update(
     workspaceId: string,
     knowledgeBaseId: string,
     patch: KnowledgeBasePatch,
   ): Promise<KnowledgeBase> {
     await this.get(workspaceId, knowledgeBaseId)
-    if (patch.rerankingServiceId) await this.requireReranking(workspaceId, patch.rerankingServiceId)
     const now = timestamp(this.parts.clock)
+    const { rerankingServiceId: reranking } = patch
+    const bound: Write[] = reranking
+      ? [{ op: 'require', table: tables.rerankingServices, key: [workspaceId, reranking] }]
+      : []
     const changed = await changeRow(
       this.parts.rows,
       tables.knowledgeBases,
       [workspaceId, knowledgeBaseId],
-      row => ({
-        ...row,
-        ...patch,
-        updatedAt: now,
-      }),
+      row => ({ ...row, ...patch, updatedAt: now }),
+      () => bound,
     )
-    if (!('row' in changed)) throw baseNotFound(knowledgeBaseId)
+    if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
+    if ('refused' in changed) throw rerankingNotFound(reranking ?? '')
     return changed.row
   }
 
   /**
-   * Delete a knowledge base with its documents; its collection goes too when it is its own.
+   * Delete a knowledge base and everything that speaks of it, in one unit. A collection of its own goes too; of one
+   * that it was attached to, only what was ingested through it.
    *
-   * @throws knowledge_base_not_found, driver_unavailable
+   * @throws workspace_not_found, knowledge_base_not_found, driver_unavailable
    */
   async delete(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
     const base = await this.get(workspaceId, knowledgeBaseId)
     const store = storeOf(this.parts.stores, await this.workspace(workspaceId))
-    const name = base.vectorCollection ?? base.name
-    const prefix = [workspaceId, knowledgeBaseId]
-    const outcome = await store.write(base.owned ? [{ op: 'dropCollection', workspaceId, name }] : [], [
-      { op: 'delete', table: tables.knowledgeBases, key: prefix },
-      { op: 'deleteAll', table: tables.documents, index: 'byKnowledgeBase', prefix },
-    ])
+    const key = keyOf(base)
+    const change: ContentWrite = base.owned
+      ? { op: 'dropCollection', ...key }
+      : { op: 'deleteDocuments', ...key, knowledgeBaseId }
+    const outcome = await store.write([change], removalOf(base))
     if (!outcome.ok) throw baseNotFound(knowledgeBaseId)
     return base
   }
@@ -293,46 +182,63 @@ export class KnowledgeBases {
     }
   }
 
+  /**
+   * The collections of the workspace that keep vectors, whether or not a knowledge base holds them.
+   *
+   * @throws workspace_not_found, driver_unavailable
+   */
+  async adoptable(workspaceId: string): Promise<Adoptable[]> {
+    const store = storeOf(this.parts.stores, await this.workspace(workspaceId))
+    const found = (await store.collections?.(workspaceId)) ?? []
+    return Promise.all(
+      found
+        .filter(({ dimension }) => dimension > 0)
+        .map(async collection => ({
+          name: collection.name,
+          vectorDimension: collection.dimension,
+          vectorSimilarity: collection.metric,
+          vectorService: vectorServiceOf(collection),
+          lexicalEnabled: collection.lexical,
+          rerankEnabled: collection.reranks ?? false,
+          attached: await this.#maker.isHeld(collection),
+        })),
+    )
+  }
+
   private async workspace(workspaceId: string): Promise<Workspace> {
     const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
     if (!stored) throw workspaceNotFound(workspaceId)
     return stored.row
   }
+}
 
-  private async isNameTaken(workspaceId: string, name: string): Promise<boolean> {
-    return (await this.parts.rows.count(tables.knowledgeBases, 'byCollection', [workspaceId, name])) > 0
+/** What goes with a knowledge base: its row first, whose absence is refused, and every mention of it. */
+function removalOf({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
+  const prefix = [workspaceId, knowledgeBaseId]
+  const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, agents, conversations } = tables
+  const mention = {
+    index: 'byWorkspace',
+    prefix: [workspaceId],
+    field: 'knowledgeBaseIds',
+    value: knowledgeBaseId,
   }
+  return [
+    { op: 'delete', table: tables.knowledgeBases, key: prefix },
+    ...[documents, knowledgeFilters, jobs, jobInputs, jobBatches].map(
+      (table): Write => ({ op: 'deleteAll', table, index: 'byKnowledgeBase', prefix }),
+    ),
+    ...[agents, conversations].map((table): Write => ({ op: 'withdraw', table, ...mention })),
+  ]
+}
 
-  private async requireReranking(workspaceId: string, id: string): Promise<void> {
-    if (!(await this.parts.rows.get(tables.rerankingServices, [workspaceId, id])))
-      throw new WbError('reranking_service_not_found', `reranking service '${id}' not found`)
-  }
+function keyOf({ workspaceId, vectorCollection, name }: KnowledgeBase): CollectionKey {
+  return { workspaceId, name: vectorCollection ?? name }
 }
 
 function unlessGone(error: unknown): void {
   if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
 }
 
-/**
- * Nothing to fit where another provider makes the vectors.
- *
- * @throws driver_unavailable  the store cannot keep a space that the runtime fits
- * @throws dimension_mismatch  the service says another dimension than such a space has
- */
-function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
-  if (provider !== builtInProvider) return
-  fittedOf(store)
-  if (embeddingDimension !== lsaDimension)
-    throw new WbError(
-      'dimension_mismatch',
-      `the built-in embedder has ${lsaDimension} dimensions, the embedding service ${embeddingDimension}`,
-    )
-}
-
 function baseNotFound(knowledgeBaseId: string): WbError {
   return new WbError('knowledge_base_not_found', `knowledge base '${knowledgeBaseId}' not found`)
-}
-
-function nameTaken(name: string): WbError {
-  return new WbError('kb_name_taken', `a knowledge base named '${name}' exists in this workspace`)
 }

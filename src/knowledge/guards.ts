@@ -1,5 +1,7 @@
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
+import type { Collection } from '../storage/content.ts'
+import type { BaseContext } from './bases.ts'
 
 /** @throws dimension_mismatch */
 export function requireDimension(field: string, found: number, dimension: number): void {
@@ -11,18 +13,33 @@ export function requireDimension(field: string, found: number, dimension: number
 }
 
 /**
- * A fitted space changes whenever it is refitted, so nobody else's vector means anything in it.
+ * A fitted space changes whenever it is refitted, so nobody else's vector means anything in it; and a collection
+ * without vectors has no place for one.
  *
  * @throws vector_collection_not_allowed
  */
-export function rejectRawVector(field: string): never {
-  throw new WbError(
-    'vector_collection_not_allowed',
-    `${field}: the runtime makes the vectors of this knowledge base`,
-    {
-      hint: 'Send text instead, or bind an embedding service of your own in a new knowledge base.',
-    },
-  )
+export function refuseRawVector(field: string, { fitted, collection }: BaseContext): void {
+  if (fitted)
+    throw new WbError(
+      'vector_collection_not_allowed',
+      `${field}: the runtime makes the vectors of this knowledge base`,
+      {
+        hint: 'Send text instead, or bind an embedding service of your own in a new knowledge base.',
+      },
+    )
+  if (collection.dimension === 0)
+    throw new WbError(
+      'vector_collection_not_allowed',
+      `${field}: the collection '${collection.name}' keeps no vectors`,
+    )
+}
+
+/** @throws vector_collection_required  there is nothing that a vector could be compared with, or kept in */
+export function requireVectors({ name, dimension }: Collection): void {
+  if (dimension === 0)
+    throw new WbError('vector_collection_required', `the collection '${name}' keeps no vectors`, {
+      hint: 'Search words alone with hybrid=true and lexicalWeight=1, or use a knowledge base with vectors.',
+    })
 }
 
 /** The knowledge base is there, and what held its content is not. */

@@ -5,7 +5,7 @@ import type { ContentRecord } from '../storage/content.ts'
 import type { Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
-import { collectionGone, rejectRawVector, requireDimension } from './guards.ts'
+import { collectionGone, refuseRawVector, requireDimension } from './guards.ts'
 import { titleOf } from './payload.ts'
 import { inOneSpace, type Space } from './space.ts'
 
@@ -48,7 +48,7 @@ export class Records {
   private async compose(context: BaseContext, body: Upsert, caller: Caller) {
     body.records.forEach((record, at) => {
       if (!record.vector) return
-      if (context.fitted) rejectRawVector(`records.${at}.vector`)
+      refuseRawVector(`records.${at}.vector`, context)
       requireDimension(`records.${at}.vector`, record.vector.length, context.collection.dimension)
     })
     const texts = body.records.filter(record => record.text !== undefined)

@@ -1,20 +1,28 @@
 import type { Handlers } from '../access/caller.ts'
 import type { documents, records } from '../contract/documents.ts'
+import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { chunkers } from '../contract/services.ts'
 import type { KnowledgeBases } from './bases.ts'
 import { ingestLines, ingestReply, type TellFailure } from './batch.ts'
 import { chunkers as registry } from './chunk/index.ts'
 import type { Documents } from './documents.ts'
+import type { KnowledgeFilters } from './filters.ts'
 import type { Ingestion } from './ingest.ts'
 import type { Records } from './records.ts'
 import type { Searcher } from './search.ts'
+import type { ManySearcher } from './search-many.ts'
+import type { Uploads } from './uploads.ts'
 
 export function chunkerHandlers(): Handlers<typeof chunkers> {
   return { list: () => ({ status: 200, body: { items: [...registry] } }) }
 }
 
-export function kbHandlers(bases: KnowledgeBases, searcher: Searcher): Handlers<typeof kb> {
+export function kbHandlers(
+  bases: KnowledgeBases,
+  searcher: Searcher,
+  many: ManySearcher,
+): Handlers<typeof kb> {
   return {
     list: async ({ params, query }) => ({ status: 200, body: await bases.list(params.workspaceId, query) }),
     create: async ({ params, body }) => {
@@ -39,11 +47,32 @@ export function kbHandlers(bases: KnowledgeBases, searcher: Searcher): Handlers<
       const { hits, ignored } = await searcher.search(context, body, caller)
       return { status: 200, body: hits, ignored }
     },
+    searchMany: async ({ params, body }, caller) => {
+      const { hits, ignored } = await many.search(params.workspaceId, body, caller)
+      return { status: 200, body: hits, ignored }
+    },
+    adoptable: async ({ params }) => ({
+      status: 200,
+      body: { items: await bases.adoptable(params.workspaceId) },
+    }),
+  }
+}
+
+export function filterHandlers(room: KnowledgeFilters): Handlers<typeof filters> {
+  return {
+    list: async ({ params, query }) => ({ status: 200, body: await room.list(params, query) }),
+    create: async ({ params, body }) => ({ status: 201, body: await room.create(params, body) }),
+    show: async ({ params }) => ({ status: 200, body: await room.get(params) }),
+    update: async ({ params, body }) => ({ status: 200, body: await room.update(params, body) }),
+    delete: async ({ params }) => {
+      await room.delete(params)
+      return { status: 204, body: undefined }
+    },
   }
 }
 
 export function documentHandlers(
-  rooms: { bases: KnowledgeBases; documents: Documents; ingestion: Ingestion },
+  rooms: { bases: KnowledgeBases; documents: Documents; ingestion: Ingestion; uploads: Uploads },
   tellFailure: TellFailure,
 ): Handlers<typeof documents> {
   const room = rooms.documents
@@ -82,6 +111,15 @@ export function documentHandlers(
     },
     ingest: async ({ params, body }, caller) =>
       ingestReply(await rooms.ingestion.ingest(params.workspaceId, params.knowledgeBaseId, body, caller)),
+    ingestFile: async ({ params, body }, caller) => {
+      const { workspaceId, knowledgeBaseId } = params
+      await rooms.bases.context(workspaceId, knowledgeBaseId)
+      return body.receive(async upload => {
+        const ingest = await rooms.uploads.read(upload, caller.signal)
+        const result = await rooms.ingestion.ingest(workspaceId, knowledgeBaseId, ingest, caller)
+        return { ...ingestReply(result), ignored: upload.ignored }
+      })
+    },
     ingestBatch: async ({ params, body }, caller) => {
       await rooms.bases.context(params.workspaceId, params.knowledgeBaseId)
       return { status: 200, body: ingestLines(rooms.ingestion, params, body, caller, tellFailure) }

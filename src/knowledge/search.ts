@@ -3,16 +3,17 @@ import { WbError } from '../contract/errors.ts'
 import type { Hit, Search } from '../contract/knowledge.ts'
 import { limits } from '../contract/limits.ts'
 import type { Reach, RecordView, Scored } from '../storage/content.ts'
-import { parseFilter } from '../storage/filter.ts'
+import { allOf, type Filter, parseFilter } from '../storage/filter.ts'
 import { lexicalOf } from '../storage/missing.ts'
 import { statisticsFor } from '../storage/visibility.ts'
 import type { BaseContext } from './bases.ts'
+import type { KnowledgeFilters } from './filters.ts'
 import { feedbackPassages, feedbackQuery, fuse } from './fusion.ts'
-import { rejectRawVector, requireDimension } from './guards.ts'
+import { refuseRawVector, requireDimension } from './guards.ts'
 import { shownPayload } from './payload.ts'
 import { inOneSpace, type Space } from './space.ts'
 
-/** Candidates that each ranking contributes to a fused one. */
+/** Candidates that a ranking has at least, for the scale of its scores. */
 const poolMin = 100
 
 export interface Found {
@@ -46,25 +47,57 @@ interface QueryVector {
   readonly generation: number
 }
 
+/** Candidates of a knowledge base in their order, which are not read yet. */
+export interface Ranking {
+  readonly context: BaseContext
+  /** Best first; the scale of their scores is told by more of them than were asked for. */
+  readonly ranked: readonly Scored[]
+  readonly showVectors: boolean
+  readonly visibility: Reach['visibility']
+  /** Scores are similarities by the metric of the collection, and not relative to each other. */
+  readonly byVectorAlone: boolean
+  readonly ignored: readonly string[]
+}
+
 /** Finds passages: by vector, by words, or by both fused. */
 export class Searcher {
-  constructor(private readonly space: Space) {}
+  constructor(
+    private readonly space: Pick<Space, 'embed'>,
+    private readonly filters: Pick<KnowledgeFilters, 'condition'>,
+  ) {}
 
   /**
    * Best hits first, ties by age of the record.
    *
-   * @throws validation_error, dimension_mismatch, vector_collection_not_allowed
+   * @throws validation_error, dimension_mismatch, vector_collection_not_allowed, vector_collection_required
+   * @throws knowledge_filter_not_found
    * @throws hybrid_not_supported, rerank_not_supported  the store lacks lexical search
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async search(context: BaseContext, body: Search, caller: Caller): Promise<Found> {
-    const plan = planOf(context, body, caller)
-    const ranked = (await this.rankInForce(context, plan, caller.signal)).slice(0, plan.topK)
-    const ordered = plan.rerank ? await rerank(context, plan, ranked) : ranked
-    const numbers = ordered.map(hit => hit.record)
-    const { visibility } = caller
-    const views = await context.store.read(context.key, numbers, { vectors: plan.showVectors, visibility })
-    return { hits: toHits(ordered, views), ignored: plan.ignored }
+    const ranking = await this.rankFor(context, body, caller)
+    const hits = await readHits(ranking, ranking.ranked.slice(0, body.topK))
+    return { hits, ignored: [...ranking.ignored] }
+  }
+
+  /** The candidates alone: at least `topK`, where there are as many. */
+  async rankFor(context: BaseContext, body: Search, caller: Caller): Promise<Ranking> {
+    const plan = planOf(context, body, caller, await this.savedFilter(context, body))
+    const found = await this.rankInForce(context, plan, caller.signal)
+    return {
+      context,
+      ranked: plan.rerank ? await rerank(context, plan, found.slice(0, plan.topK)) : found,
+      showVectors: plan.showVectors,
+      visibility: plan.reach.visibility,
+      byVectorAlone: plan.lexicalWeight === 0 && !plan.rerank,
+      ignored: plan.ignored,
+    }
+  }
+
+  private async savedFilter({ base }: BaseContext, { knowledgeFilterId }: Search) {
+    return knowledgeFilterId === undefined
+      ? undefined
+      : this.filters.condition({ ...base, knowledgeFilterId })
   }
 
   /** A swap of the space between embedding the query and comparing it makes the ranking begin again. */
@@ -111,10 +144,10 @@ function unlessMoved(error: unknown): undefined {
   if (!(error instanceof WbError) || error.facts.stale !== true) throw error
 }
 
-function planOf(context: BaseContext, body: Search, caller: Caller): Plan {
+function planOf(context: BaseContext, body: Search, caller: Caller, saved: Filter | undefined): Plan {
   const { base, fitted, collection } = context
-  const filter = parseFilter(body.filter)
-  if (body.vector && fitted) rejectRawVector('vector')
+  const filter = allOf(parseFilter(body.filter), saved)
+  if (body.vector) refuseRawVector('vector', context)
   if (body.vector) requireDimension('vector', body.vector.length, collection.dimension)
   if (body.hybrid && body.text === undefined) throw new WbError('validation_error', 'hybrid: needs text')
   if (body.rerank && body.text === undefined) throw new WbError('validation_error', 'rerank: needs text')
@@ -126,7 +159,7 @@ function planOf(context: BaseContext, body: Search, caller: Caller): Plan {
     text: body.text,
     vector: body.vector && Float32Array.from(body.vector),
     topK: body.topK,
-    pool: Math.min(limits.topKMax, hybrid ? Math.max(poolMin, body.topK) : body.topK),
+    pool: Math.max(poolMin, body.topK),
     lexicalWeight: hybrid ? body.lexicalWeight : 0,
     rerank: body.rerank ?? false,
     showVectors: body.includeEmbeddings && !fitted,
@@ -157,9 +190,15 @@ async function rerank(context: BaseContext, plan: Plan, hits: readonly Scored[])
     .sort((a, b) => b.score - a.score || a.record - b.record)
 }
 
-function toHits(ranked: readonly Scored[], views: readonly RecordView[]): Hit[] {
+/** The hits of a ranking that were chosen, in their order; those that are gone by now are left out. */
+export async function readHits(
+  { context, showVectors, visibility }: Ranking,
+  chosen: readonly Scored[],
+): Promise<Hit[]> {
+  const numbers = chosen.map(hit => hit.record)
+  const views = await context.store.read(context.key, numbers, { vectors: showVectors, visibility })
   const byRecord = new Map(views.map(view => [view.record, view]))
-  return ranked.flatMap(({ record, score }) => {
+  return chosen.flatMap(({ record, score }) => {
     const view = byRecord.get(record)
     return view ? [toHit(view, score)] : []
   })

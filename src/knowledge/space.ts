@@ -4,6 +4,7 @@ import type { EmbeddingService } from '../contract/services.ts'
 import type { Embedder, Purpose } from '../models/embedder.ts'
 import type { Passage } from '../models/lsa.ts'
 import type { BaseContext } from './bases.ts'
+import { requireVectors } from './guards.ts'
 import type { Embedded, PassageOps } from './passages.ts'
 
 /** A fit that ends meanwhile moves the space; each attempt begins with the one in force. */
@@ -37,6 +38,7 @@ export class Space {
    * Embed passages in the space that is in force; for none, nobody is asked.
    *
    * @returns vectors of the collection's dimension, and the generation that they stand in
+   * @throws vector_collection_required  the collection keeps no vectors
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async embed(
@@ -45,6 +47,7 @@ export class Space {
     purpose: Purpose,
     signal: AbortSignal,
   ): Promise<Embedded> {
+    requireVectors(context.collection)
     if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
     if (context.fitted) return this.parts.query.run('embed', { key: context.key, passages })
     const embedder = this.parts.openEmbedder(context.embedding, context.base.workspaceId)

@@ -11,6 +11,7 @@ export interface Collection {
   readonly id: number
   readonly workspaceId: string
   readonly name: string
+  /** 0 where it keeps no vectors. */
   readonly dimension: number
   readonly metric: Metric
   readonly lexical: boolean
@@ -26,6 +27,16 @@ export interface Collection {
   readonly records: number
   /** Records that the model in force was fitted on; 0 for a placeholder. */
   readonly fittedRecords: number
+  /** The model by which the store itself makes vectors of text, where it does. */
+  readonly vectorService?: VectorService
+  /** The store ranks again what it found, by a model of its own. */
+  readonly reranks?: boolean
+}
+
+/** A model by the name that its provider gives it. */
+export interface VectorService {
+  readonly provider: string
+  readonly modelName: string
 }
 
 /** A record to keep: `vector` has the collection's dimension and finite entries. */
@@ -71,6 +82,8 @@ export type ContentWrite =
     } & CollectionKey)
   /** Delete the records of a document; never fails. */
   | ({ readonly op: 'deleteDocument'; readonly documentId: string } & CollectionKey)
+  /** Delete the records of all documents of a knowledge base; never fails. */
+  | ({ readonly op: 'deleteDocuments'; readonly knowledgeBaseId: string } & CollectionKey)
   /** Fails `absent` without the record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
 
@@ -212,4 +225,6 @@ export interface ContentStore {
   readonly lexical?: LexicalSearch
   readonly listing?: RecordListing
   readonly fitted?: FittedSpaces
+  /** The collections of a workspace, by name. Absent where none outlives the knowledge base that made it. */
+  readonly collections?: (workspaceId: string) => Promise<Collection[]>
 }

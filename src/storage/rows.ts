@@ -59,6 +59,15 @@ export type Write =
       readonly index: string
       readonly prefix: readonly Value[]
     }
+  /** Take a text out of a list that rows under a prefix of an index hold in `field`; never fails. */
+  | {
+      readonly op: 'withdraw'
+      readonly table: AnyTable
+      readonly index: string
+      readonly prefix: readonly Value[]
+      readonly field: string
+      readonly value: string
+    }
   /** Fails `absent`. */
   | { readonly op: 'require'; readonly table: AnyTable; readonly key: readonly Value[] }
   /** Fails `present` when a row stands under the prefix. */

@@ -9,6 +9,7 @@ import type { Workspace, WorkspaceKind } from '../contract/workspaces.ts'
 import { lsaDimension } from '../models/lsa.ts'
 import type { Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import { agentOf, agentTemplates } from './templates.ts'
 
 const passages: ChunkingCreateInput = {
   name: 'passages',
@@ -51,12 +52,13 @@ const lineRows: ChunkingCreateInput = {
 
 /** The provider name of the embedder that the runtime fits on a knowledge base's own text. */
 export const builtInProvider = 'workbase'
+export const builtInModel = 'workbase-lsa'
 
 const builtIn: EmbeddingCreateInput = {
-  name: 'workbase-lsa',
+  name: builtInModel,
   description: 'Built-in embedder, fitted on the text of each knowledge base; works offline.',
   provider: builtInProvider,
-  modelName: 'workbase-lsa',
+  modelName: builtInModel,
   embeddingDimension: lsaDimension,
   supportedLanguages: ['multi'],
   supportedContent: ['text'],
@@ -110,21 +112,6 @@ const openrouter = {
   supportedContent: ['text'],
 }
 
-const agents = [
-  {
-    name: 'Bobby',
-    description: 'Answers briefly, and says from which passage.',
-    systemPrompt:
-      'Answer from the knowledge bases of this workspace. Search before you answer, be brief, and cite the passages that you used. Say so when they do not hold the answer.',
-  },
-  {
-    name: 'Maven',
-    description: 'Explains at length, weighing what the sources say.',
-    systemPrompt:
-      'Explain thoroughly, from the knowledge bases of this workspace. Search several times where a question has parts, compare what the passages say, cite each claim, and name what stays open.',
-  },
-]
-
 function chunkingSeeds(kind: WorkspaceKind): ChunkingCreateInput[] {
   return kind === 'local' ? [passages, recursive, lineRows] : [recursive, lineRows]
 }
@@ -151,21 +138,17 @@ export function seedsOf(workspace: Workspace): Write[] {
       row: { ...EmbeddingCreate.parse(seed), ...stamps, embeddingServiceId: newId() },
     })),
     { op: 'insert', table: tables.llmServices, row: { ...stamps, llmServiceId, ...openrouter } },
-    ...agents.map(seed => ({
-      op: 'insert' as const,
-      table: tables.agents,
-      row: {
-        ...stamps,
-        agentId: newId(),
-        userPrompt: null,
-        llmServiceId,
-        knowledgeBaseIds: [],
-        toolIds: [],
-        rerankEnabled: false,
-        rerankingServiceId: null,
-        rerankMaxResults: null,
-        ...seed,
-      },
-    })),
+    ...agentSeeds({ workspaceId, llmServiceId, createdAt }),
   ]
+}
+
+/** Agents of one moment are listed by their ids. */
+function agentSeeds(place: { workspaceId: string; llmServiceId: string; createdAt: string }): Write[] {
+  const defaults = agentTemplates.filter(({ defaultOnNewWorkspace }) => defaultOnNewWorkspace)
+  const ids = defaults.map(() => newId()).sort()
+  return defaults.map((template, at) => ({
+    op: 'insert',
+    table: tables.agents,
+    row: agentOf(template, { ...place, agentId: ids[at] }),
+  }))
 }

@@ -104,6 +104,15 @@ class MemoryContent {
         return undefined
       case 'deleteDocument':
         return shelf && without(shelf, record => record.documentId === change.documentId)
+      case 'deleteDocuments':
+        return (
+          shelf &&
+          without(
+            shelf,
+            ({ documentId, payload }) =>
+              documentId !== null && payload.knowledgeBaseId === change.knowledgeBaseId,
+          )
+        )
       case 'deleteRecord':
         return shelf?.records.has(change.id) ? without(shelf, record => record.id === change.id) : 'absent'
       case 'upsert':

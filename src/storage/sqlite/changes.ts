@@ -48,6 +48,9 @@ export class Changes {
       case 'deleteDocument':
         if (collection) this.#deleteDocument(collection, change, later)
         return undefined
+      case 'deleteDocuments':
+        if (collection) this.#deleteDocuments(collection, change, later)
+        return undefined
       case 'upsert':
         return collection ? this.#upsert(collection, change, later) : 'absent'
       case 'deleteRecord':
@@ -109,6 +112,24 @@ export class Changes {
     const found = this.#connection
       .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND document_id = ?')
       .all(collection.id, documentId)
+    this.#removeAll(collection, found, later)
+  }
+
+  #deleteDocuments(
+    collection: CollectionRow,
+    { knowledgeBaseId }: Op<'deleteDocuments'>,
+    later: Later,
+  ): void {
+    const found = this.#connection
+      .prepare<{ record: number }>(
+        `SELECT record FROM record
+          WHERE collection = ? AND document_id IS NOT NULL AND payload ->> '$.knowledgeBaseId' = ?`,
+      )
+      .all(collection.id, knowledgeBaseId)
+    this.#removeAll(collection, found, later)
+  }
+
+  #removeAll(collection: CollectionRow, found: readonly { record: number }[], later: Later): void {
     const removed = found.map(({ record }) => record)
     for (const record of removed) this.#remove(collection, record, later)
     if (removed.length > 0) this.#moved(collection, { added: 0, removed })

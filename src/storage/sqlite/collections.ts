@@ -52,7 +52,20 @@ export function requireDimension(collection: CollectionRow, vector: Float32Array
 
 export function describeCollection(connection: Connection, key: CollectionKey): Collection | undefined {
   const found = findCollection(connection, key)
-  if (!found) return undefined
+  return found && described(key, found)
+}
+
+/** The collections of a workspace, by name. */
+export function listCollections(connection: Connection, workspaceId: string): Collection[] {
+  return connection
+    .prepare<CollectionRow & { name: string }>(
+      `SELECT name, ${columns} FROM collection WHERE workspace_id = ? ORDER BY name`,
+    )
+    .all(workspaceId)
+    .map(found => described({ workspaceId, name: found.name }, found))
+}
+
+function described(key: CollectionKey, found: CollectionRow): Collection {
   const { id, dimension, metric, generation, version, records, fittedRecords } = found
   const { workspaceId, name } = key
   const [lexical, fitted] = [found.lexical === 1, found.fitted === 1]

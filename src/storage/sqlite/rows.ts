@@ -83,6 +83,8 @@ export class Rows {
         this.#connection.prepare(`DELETE FROM ${write.table.name} WHERE ${where}`).run(...write.prefix)
         return undefined
       }
+      case 'withdraw':
+        return this.#withdraw(write)
       case 'require':
         return this.#find(write.table, write.table.key, write.key) ? undefined : { reason: 'absent' }
       case 'requireNone': {
@@ -120,6 +122,18 @@ export class Rows {
     if (version !== undefined && version !== stored.version) return { reason: 'stale' }
     this.#connection.prepare(`DELETE FROM ${table.name} WHERE ordinal = ?`).run(stored.ordinal)
     return undefined
+  }
+
+  #withdraw({ table, index, prefix, field, value }: Extract<Write, { op: 'withdraw' }>): undefined {
+    const under = equal(columnsOf(table, index).slice(0, prefix.length)) || '1'
+    const list = `json_each(body, '$.${field}')`
+    this.#connection
+      .prepare(
+        `UPDATE ${table.name} SET version = version + 1, body = json_set(body, '$.${field}',
+          json((SELECT json_group_array(value) FROM (SELECT value FROM ${list} WHERE value IS NOT ? ORDER BY key))))
+          WHERE ${under} AND EXISTS (SELECT 1 FROM ${list} WHERE value IS ?)`,
+      )
+      .run(value, ...prefix, value)
   }
 
   /** What another row has that this one must not share. */

@@ -5,7 +5,7 @@ import { type Host, inline, threaded } from '../../base/threads.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ContentStore, FittedSpaces, LexicalSearch, RecordListing } from '../content.ts'
 import type { RowStore } from '../rows.ts'
-import { describeCollection } from './collections.ts'
+import { describeCollection, listCollections } from './collections.ts'
 import type { Connection } from './connection.ts'
 import { asFault, guard } from './faults.ts'
 import { FittedReads } from './fitted.ts'
@@ -85,6 +85,7 @@ export function contentStore(connection: Connection, hosts: Hosts, gate: Gate, c
   return {
     name: 'embedded',
     collection: async key => gate.read(() => describeCollection(connection, key)),
+    collections: async workspaceId => gate.read(() => listCollections(connection, workspaceId)),
     write: (changes, rows) => gate.pass(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => gate.pass(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => gate.pass(() => reads.run('read', { key, records, options })),

@@ -1,0 +1,225 @@
+import { workspaceNotFound } from '../access/workspace.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import { WbError } from '../contract/errors.ts'
+import type { KnowledgeBase, KnowledgeBaseCreate } from '../contract/knowledge.ts'
+import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { lsaDimension } from '../models/lsa.ts'
+import type { Collection, CollectionKey, ContentStore } from '../storage/content.ts'
+import { fittedOf } from '../storage/missing.ts'
+import type { Outcome, RowStore, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
+import { builtInModel, builtInProvider } from '../workspaces/seeds.ts'
+import type { Services } from '../workspaces/services.ts'
+
+interface Parts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly stores: ContentStores
+  readonly chunking: Services<ChunkingService>
+  readonly embedding: Services<EmbeddingService>
+}
+
+type Lexical = KnowledgeBase['lexical']
+
+const lexicalOff = { enabled: false, analyzer: null, options: {} }
+
+/** Makes knowledge bases; what is wrong with several things is refused for the first, in the contract's order. */
+export class KnowledgeBaseMaker {
+  constructor(private readonly parts: Parts) {}
+
+  /**
+   * Make a knowledge base with a collection of its own.
+   *
+   * @throws the codes of contract 5.3, left column
+   */
+  async provision(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+    if (body.vectorCollection)
+      throw new WbError(
+        'vector_collection_not_allowed',
+        'vectorCollection: a new knowledge base makes a collection of its own',
+        { hint: 'Leave vectorCollection out, or send attach=true to adopt a collection.' },
+      )
+    const { workspace, store } = await this.open(workspaceId)
+    const key = { workspaceId, name: body.name }
+    if (await this.isHeld(key)) throw nameTaken(body.name)
+    if (await store.collection(key))
+      throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
+    const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
+    const base = await this.compose(workspace, body, embedding)
+    requireFittable(store, embedding)
+    const unit = unitOf(base)
+    const { embeddingDimension: dimension, distanceMetric: metric, provider } = embedding
+    const [lexical, fitted] = [store.lexical !== undefined, provider === builtInProvider]
+    const made = { op: 'createCollection' as const, ...key, dimension, metric, lexical, fitted }
+    const outcome = await store.write([made], unit)
+    if (!outcome.ok) throw this.refusal(outcome, base)
+    return base
+  }
+
+  /**
+   * Make a knowledge base on a collection that exists and that no other one holds.
+   *
+   * @throws the codes of contract 5.3, right column, and collection_name_taken at its end
+   */
+  async attach(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
+    if (!body.vectorCollection)
+      throw new WbError('vector_collection_required', 'vectorCollection: name the collection to attach')
+    if (body.name !== body.vectorCollection)
+      throw new WbError('kb_name_must_match_collection', `name: must be '${body.vectorCollection}'`)
+    const { workspace, store } = await this.open(workspaceId)
+    const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
+    const collection = await store.collection({ workspaceId, name: body.name })
+    if (!collection) throw new WbError('collection_not_found', `collection '${body.name}' not found`)
+    requireSuited(collection, embedding)
+    const base = await this.compose(workspace, body, embedding)
+    const outcome = await this.parts.rows.atomic(unitOf(base))
+    if (!outcome.ok) throw this.refusal(outcome, base)
+    return base
+  }
+
+  /** @throws workspace_not_found, driver_unavailable */
+  private async open(workspaceId: string): Promise<{ workspace: Workspace; store: ContentStore }> {
+    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
+    if (!stored) throw workspaceNotFound(workspaceId)
+    return { workspace: stored.row, store: storeOf(this.parts.stores, stored.row) }
+  }
+
+  /** @throws chunking_service_not_found, reranking_service_not_found, conflict */
+  private async compose(
+    { workspaceId, kind }: Workspace,
+    body: KnowledgeBaseCreate,
+    { embeddingServiceId }: EmbeddingService,
+  ): Promise<KnowledgeBase> {
+    const { attach, lexical, vectorCollection: _, knowledgeBaseId = newId(), ...fields } = body
+    const { chunkingServiceId } = await this.bound(this.parts.chunking, workspaceId, body.chunkingServiceId)
+    if (body.rerankingServiceId) await requireReranking(this.parts.rows, workspaceId, body.rerankingServiceId)
+    if (await this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]))
+      throw idTaken(knowledgeBaseId)
+    const now = timestamp(this.parts.clock)
+    const standard: Lexical = { ...lexicalOff, enabled: kind === 'local' }
+    return {
+      ...fields,
+      workspaceId,
+      knowledgeBaseId,
+      embeddingServiceId,
+      chunkingServiceId,
+      vectorCollection: body.name,
+      owned: !attach,
+      lexical: lexical ?? standard,
+      policyDsl: null,
+      policyEnabled: false,
+      createdAt: now,
+      updatedAt: now,
+    }
+  }
+
+  private async bound<Row extends ChunkingService | EmbeddingService>(
+    services: Services<Row>,
+    workspaceId: string,
+    id: string | undefined,
+  ): Promise<Row> {
+    const service = id === undefined ? await services.first(workspaceId) : await services.get(workspaceId, id)
+    if (!service) throw services.notFound('default')
+    return service
+  }
+
+  /** Whether a knowledge base has the collection. */
+  async isHeld({ workspaceId, name }: CollectionKey): Promise<boolean> {
+    return (await this.parts.rows.count(tables.knowledgeBases, 'byCollection', [workspaceId, name])) > 0
+  }
+
+  /** What was found otherwise than by the checks before, as somebody else was quicker. */
+  private refusal(outcome: Outcome & { ok: false }, base: KnowledgeBase): WbError {
+    const { workspaceId, name } = base
+    const lacking = [
+      () => workspaceNotFound(workspaceId),
+      () => this.parts.embedding.notFound(base.embeddingServiceId),
+      () => this.parts.chunking.notFound(base.chunkingServiceId),
+      () => rerankingNotFound(base.rerankingServiceId ?? ''),
+    ][outcome.reason === 'absent' ? outcome.at : -1]
+    if (lacking) return lacking()
+    if (outcome.reason === 'taken' && base.owned) return nameTaken(name)
+    if (outcome.reason === 'exists' && outcome.at < unitOf(base).length) return idTaken(base.knowledgeBaseId)
+    return new WbError('collection_name_taken', `a knowledge base holds the collection '${name}'`)
+  }
+}
+
+/** The row to insert, after checks that keep what it binds from vanishing meanwhile. */
+function unitOf(base: KnowledgeBase): Write[] {
+  const { workspaceId, embeddingServiceId, chunkingServiceId, rerankingServiceId } = base
+  const bound: Write[] = [
+    { op: 'require', table: tables.workspaces, key: [workspaceId] },
+    { op: 'require', table: tables.embeddingServices, key: [workspaceId, embeddingServiceId] },
+    { op: 'require', table: tables.chunkingServices, key: [workspaceId, chunkingServiceId] },
+  ]
+  if (rerankingServiceId)
+    bound.push({ op: 'require', table: tables.rerankingServices, key: [workspaceId, rerankingServiceId] })
+  return [...bound, { op: 'insert', table: tables.knowledgeBases, row: base }]
+}
+
+/**
+ * The service that makes the vectors of a collection: that of the store, the runtime's own, or none when who writes
+ * brings them.
+ */
+export function vectorServiceOf({ fitted, vectorService }: Collection) {
+  return fitted ? { provider: builtInProvider, modelName: builtInModel } : (vectorService ?? null)
+}
+
+/**
+ * @throws vector_collection_required   the collection keeps no vectors
+ * @throws dimension_mismatch           its vectors have another length than those of the service
+ * @throws vectorize_service_mismatch   its vectors are made by another service, or not by the built-in embedder
+ */
+function requireSuited(collection: Collection, embedding: EmbeddingService): void {
+  const { name, dimension, fitted } = collection
+  if (dimension === 0)
+    throw new WbError('vector_collection_required', `vectorCollection: '${name}' keeps no vectors`)
+  if (dimension !== embedding.embeddingDimension)
+    throw new WbError(
+      'dimension_mismatch',
+      `collection '${name}' has ${dimension} dimensions, the embedding service ${embedding.embeddingDimension}`,
+    )
+  const own = collection.vectorService
+  const isOther = own && (own.provider !== embedding.provider || own.modelName !== embedding.modelName)
+  if (isOther || fitted !== (embedding.provider === builtInProvider))
+    throw new WbError(
+      'vectorize_service_mismatch',
+      `embeddingServiceId: the vectors of collection '${name}' are of another embedder`,
+    )
+}
+
+/**
+ * Nothing to fit where another provider makes the vectors.
+ *
+ * @throws driver_unavailable  the store cannot keep a space that the runtime fits
+ * @throws dimension_mismatch  the service says another dimension than such a space has
+ */
+function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
+  if (provider !== builtInProvider) return
+  fittedOf(store)
+  if (embeddingDimension !== lsaDimension)
+    throw new WbError(
+      'dimension_mismatch',
+      `the built-in embedder has ${lsaDimension} dimensions, the embedding service ${embeddingDimension}`,
+    )
+}
+
+/** @throws reranking_service_not_found */
+async function requireReranking(rows: RowStore, workspaceId: string, id: string): Promise<void> {
+  if (!(await rows.get(tables.rerankingServices, [workspaceId, id]))) throw rerankingNotFound(id)
+}
+
+export function rerankingNotFound(id: string): WbError {
+  return new WbError('reranking_service_not_found', `reranking service '${id}' not found`)
+}
+
+function nameTaken(name: string): WbError {
+  return new WbError('kb_name_taken', `a knowledge base named '${name}' exists in this workspace`)
+}
+
+function idTaken(knowledgeBaseId: string): WbError {
+  return new WbError('conflict', `knowledge base with id '${knowledgeBaseId}' already exists`)
+}

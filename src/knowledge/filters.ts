@@ -1,0 +1,107 @@
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import { WbError } from '../contract/errors.ts'
+import type { FilterCreate, FilterPatch, KnowledgeFilter } from '../contract/filters.ts'
+import type { PageQuery } from '../contract/page.ts'
+import { changeRow } from '../storage/change.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import { type Filter, parseFilter } from '../storage/filter.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import type { KnowledgeBases } from './bases.ts'
+
+/** Whose filters. */
+interface Place {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+}
+
+/** One of them. */
+interface FilterPlace extends Place {
+  readonly knowledgeFilterId: string
+}
+
+/** Filters of a knowledge base that are saved under a name, for searches to use. */
+export class KnowledgeFilters {
+  constructor(
+    private readonly parts: {
+      rows: RowStore
+      pager: Pager
+      clock: Clock
+      bases: Pick<KnowledgeBases, 'get'>
+    },
+  ) {}
+
+  /** @throws workspace_not_found, knowledge_base_not_found */
+  async list({ workspaceId, knowledgeBaseId }: Place, query: PageQuery): Promise<Page<KnowledgeFilter>> {
+    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    const prefix = [workspaceId, knowledgeBaseId]
+    return this.parts.pager.page(tables.knowledgeFilters, { index: 'byKnowledgeBase', prefix }, query)
+  }
+
+  /**
+   * Save a filter; its name need not be its own.
+   *
+   * @throws validation_error  the filter cannot be read: names the place
+   * @throws workspace_not_found, knowledge_base_not_found
+   * @throws conflict          the id is taken
+   */
+  async create({ workspaceId, knowledgeBaseId }: Place, body: FilterCreate): Promise<KnowledgeFilter> {
+    parseFilter(body.filter)
+    await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    const now = timestamp(this.parts.clock)
+    const { knowledgeFilterId = newId(), ...fields } = body
+    const row = { workspaceId, knowledgeBaseId, knowledgeFilterId, ...fields, createdAt: now, updatedAt: now }
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] },
+      { op: 'insert', table: tables.knowledgeFilters, row },
+    ])
+    if (outcome.ok) return row
+    if (outcome.at === 0) await this.parts.bases.get(workspaceId, knowledgeBaseId)
+    throw new WbError('conflict', `knowledge filter with id '${knowledgeFilterId}' already exists`)
+  }
+
+  /** @throws workspace_not_found, knowledge_base_not_found, knowledge_filter_not_found */
+  async get(place: FilterPlace): Promise<KnowledgeFilter> {
+    const stored = await this.parts.rows.get(tables.knowledgeFilters, keyOf(place))
+    if (stored) return stored.row
+    await this.parts.bases.get(place.workspaceId, place.knowledgeBaseId)
+    throw notFound(place)
+  }
+
+  /** @throws validation_error, workspace_not_found, knowledge_base_not_found, knowledge_filter_not_found */
+  async update(place: FilterPlace, patch: FilterPatch): Promise<KnowledgeFilter> {
+    parseFilter(patch.filter)
+    await this.get(place)
+    const now = timestamp(this.parts.clock)
+    const changed = await changeRow(this.parts.rows, tables.knowledgeFilters, keyOf(place), row => ({
+      ...row,
+      ...patch,
+      updatedAt: now,
+    }))
+    if (!('row' in changed)) throw notFound(place)
+    return changed.row
+  }
+
+  /** @throws workspace_not_found, knowledge_base_not_found, knowledge_filter_not_found */
+  async delete(place: FilterPlace): Promise<void> {
+    await this.get(place)
+    const outcome = await this.parts.rows.atomic([
+      { op: 'delete', table: tables.knowledgeFilters, key: keyOf(place) },
+    ])
+    if (!outcome.ok) throw notFound(place)
+  }
+
+  /** The condition of a saved filter; undefined where it holds for everything. */
+  async condition(place: FilterPlace): Promise<Filter | undefined> {
+    return parseFilter((await this.get(place)).filter)
+  }
+}
+
+function keyOf({ workspaceId, knowledgeBaseId, knowledgeFilterId }: FilterPlace): string[] {
+  return [workspaceId, knowledgeBaseId, knowledgeFilterId]
+}
+
+function notFound({ knowledgeFilterId }: FilterPlace): WbError {
+  return new WbError('knowledge_filter_not_found', `knowledge filter '${knowledgeFilterId}' not found`)
+}

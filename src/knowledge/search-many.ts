@@ -1,0 +1,154 @@
+import pMap from 'p-map'
+import type { Caller } from '../access/caller.ts'
+import { terms } from '../base/words.ts'
+import { WbError } from '../contract/errors.ts'
+import type { HitOfBase, SearchMany } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
+import type { Scored } from '../storage/content.ts'
+import type { BaseContext, KnowledgeBases } from './bases.ts'
+import type { KnowledgeFilters } from './filters.ts'
+import { minMax } from './fusion.ts'
+import { titleOf } from './payload.ts'
+import { type Ranking, readHits, Searcher } from './search.ts'
+import type { Space } from './space.ts'
+
+/** Knowledge bases that are searched at the same time. */
+const searchedAtOnce = 4
+/** Passages by which it is told how much of a question a knowledge base speaks of. */
+const passagesRead = 3
+/** Weight of a knowledge base whose best passages hold no word of the question; a full one weighs 1. */
+const weightMin = 0.4
+
+interface Parts {
+  readonly bases: KnowledgeBases
+  readonly space: Space
+  readonly filters: KnowledgeFilters
+}
+
+/** A candidate among those of other knowledge bases. */
+interface Placed extends Scored {
+  readonly ranking: Ranking
+}
+
+/**
+ * Finds passages in several knowledge bases. Each is ranked for itself, by its own statistics: none are ever counted
+ * over several, so that a score says nothing of rows that stand elsewhere.
+ */
+export class ManySearcher {
+  constructor(private readonly parts: Parts) {}
+
+  /**
+   * The best of all, best first. One knowledge base that cannot be searched fails the whole search.
+   *
+   * @throws the codes of a search in one knowledge base, which is named; validation_error for too many
+   */
+  async search(workspaceId: string, body: SearchMany, caller: Caller) {
+    const ids = await this.meant(workspaceId, body)
+    if (body.knowledgeFilterId !== undefined && ids.length !== 1)
+      throw new WbError(
+        'validation_error',
+        'knowledgeFilterId: belongs to one knowledge base; name that one alone in knowledgeBaseIds',
+      )
+    const contexts = await Promise.all(ids.map(id => this.parts.bases.context(workspaceId, id)))
+    const searcher = new Searcher(onceEach(this.parts.space), this.parts.filters)
+    const rankings = await pMap(
+      contexts,
+      context => searcher.rankFor(context, body, caller).catch(error => rethrowFor(context, error)),
+      { concurrency: searchedAtOnce, signal: caller.signal },
+    )
+    const best = (await mergeOf(rankings, body.text)).slice(0, body.topK)
+    return { hits: await readPlaced(best), ignored: [...new Set(rankings.flatMap(one => one.ignored))] }
+  }
+
+  /** @throws workspace_not_found, validation_error */
+  private async meant(workspaceId: string, { knowledgeBaseIds }: SearchMany): Promise<string[]> {
+    if (knowledgeBaseIds) return [...new Set(knowledgeBaseIds)]
+    const all = await this.parts.bases.list(workspaceId, { limit: limits.knowledgeBasesPerSearch })
+    if (all.nextCursor !== null)
+      throw new WbError(
+        'validation_error',
+        `knowledgeBaseIds: the workspace has more than ${limits.knowledgeBasesPerSearch} knowledge bases; name those to search`,
+      )
+    return all.items.map(base => base.knowledgeBaseId)
+  }
+}
+
+/** One provider is asked for the vector of one question once, however many knowledge bases share it. */
+function onceEach(space: Space): Pick<Space, 'embed'> {
+  const asked = new Map<string, ReturnType<Space['embed']>>()
+  return {
+    embed(context, ...question) {
+      if (context.fitted) return space.embed(context, ...question)
+      const { embeddingServiceId } = context.embedding
+      const vector = asked.get(embeddingServiceId) ?? space.embed(context, ...question)
+      asked.set(embeddingServiceId, vector)
+      return vector
+    },
+  }
+}
+
+/**
+ * All candidates, best first, with scores that can be compared.
+ *
+ * Similarities of one vector space are comparable as they are. Everything else is relative to its own knowledge base,
+ * so it is stretched over 0 to 1 there and weighed by the share of the words of the question that the best passages of
+ * that knowledge base hold: a measure without statistics. Equal scores stand in the order of the knowledge bases.
+ *
+ * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995: scores of a collection
+ *      are merged under a weight of the collection
+ */
+async function mergeOf(rankings: readonly Ranking[], text: string | undefined): Promise<Placed[]> {
+  const placed = areOfOneSpace(rankings)
+    ? rankings.map(ranking => ranking.ranked.map(scored => ({ ...scored, ranking })))
+    : await pMap(rankings, ranking => weighed(ranking, text), { concurrency: searchedAtOnce })
+  return placed.flat().sort((a, b) => b.score - a.score)
+}
+
+/** One knowledge base, or vectors of one model compared in one way. */
+function areOfOneSpace(rankings: readonly Ranking[]): boolean {
+  const spaces = rankings.map(({ byVectorAlone, context: { fitted, embedding } }, at) => {
+    const { provider, modelName, embeddingDimension, distanceMetric } = embedding
+    return byVectorAlone && !fitted
+      ? JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
+      : at
+  })
+  return new Set(spaces).size < 2
+}
+
+async function weighed(ranking: Ranking, text: string | undefined): Promise<Placed[]> {
+  const { ranked } = ranking
+  const scores = minMax(ranked.map(({ score }) => score))
+  const weight = weightMin + (1 - weightMin) * (text === undefined ? 1 : await coverage(ranking, text))
+  return ranked.map(({ record }, at) => ({ record, score: weight * scores[at]!, ranking }))
+}
+
+/** Share of the telling words of a question that the best passages hold, 0 to 1; 1 where no word tells anything. */
+async function coverage({ context, ranked, visibility }: Ranking, text: string): Promise<number> {
+  const asked = new Set(terms(text))
+  if (asked.size === 0 || ranked.length === 0) return 1
+  const best = ranked.slice(0, passagesRead).map(({ record }) => record)
+  const views = await context.store.read(context.key, best, { vectors: false, visibility })
+  const held = new Set(views.flatMap(view => terms(`${titleOf(view.payload) ?? ''} ${view.text ?? ''}`)))
+  return [...asked].filter(term => held.has(term)).length / asked.size
+}
+
+/** Read what was chosen, knowledge base by knowledge base, and put it back in order. */
+async function readPlaced(best: readonly Placed[]): Promise<HitOfBase[]> {
+  const rankings = [...new Set(best.map(({ ranking }) => ranking))]
+  const read = await pMap(
+    rankings,
+    async ranking => {
+      const { knowledgeBaseId } = ranking.context.base
+      const chosen = best.filter(one => one.ranking === ranking)
+      return (await readHits(ranking, chosen)).map(hit => ({ ...hit, knowledgeBaseId }))
+    },
+    { concurrency: searchedAtOnce },
+  )
+  return read.flat().sort((a, b) => b.score - a.score)
+}
+
+/** Say which knowledge base it was. */
+function rethrowFor({ base: { name } }: BaseContext, error: unknown): never {
+  if (!(error instanceof WbError)) throw error
+  throw new WbError(error.code, `${error.message} (knowledge base '${name}')`, error.facts, { cause: error })
+}
