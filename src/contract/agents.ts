@@ -1,5 +1,10 @@
 import { z } from 'zod'
-import { timestamp } from './fields.ts'
+import { anyCaller, member, needs } from './access.ts'
+import type { ErrorCode } from './errors.ts'
+import { boundedText, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
 
 export const Agent = z
   .object({
@@ -9,9 +14,9 @@ export const Agent = z
     description: z.string().nullable(),
     systemPrompt: z.string().nullable(),
     userPrompt: z.string().nullable(),
-    llmServiceId: z.uuid().nullable(),
+    llmServiceId: z.uuid().nullable().meta({ description: 'null is the chat provider of the runtime' }),
     knowledgeBaseIds: z.array(z.uuid()),
-    toolIds: z.array(z.string()),
+    toolIds: z.array(z.string()).meta({ description: 'empty is every built-in tool, and no other' }),
     rerankEnabled: z.boolean(),
     rerankingServiceId: z.uuid().nullable(),
     rerankMaxResults: z.int().nullable(),
@@ -20,3 +25,162 @@ export const Agent = z
   })
   .meta({ id: 'Agent' })
 export type Agent = z.output<typeof Agent>
+
+/** Ids without repetition, in order. */
+export const knowledgeBaseIds = z.array(z.uuid()).max(limits.idsPerList).transform(sortedSet)
+const toolIds = z.array(boundedText(limits.toolIdChars)).max(limits.idsPerList).transform(sortedSet)
+
+function sortedSet(entries: string[]): string[] {
+  return [...new Set(entries)].sort()
+}
+
+function textUpTo(max: number) {
+  return z
+    .string()
+    .refine(text => text.length <= max, `must be at most ${max} characters long`)
+    .meta({ maxLength: max })
+    .nullable()
+}
+
+const changeable = {
+  name: boundedText(limits.agentNameChars),
+  description: textUpTo(limits.agentDescriptionChars),
+  systemPrompt: textUpTo(limits.agentPromptChars),
+  userPrompt: textUpTo(limits.agentPromptChars),
+  llmServiceId: z.uuid().nullable(),
+  knowledgeBaseIds,
+  toolIds,
+  rerankEnabled: z.boolean(),
+  rerankingServiceId: z.uuid().nullable(),
+  rerankMaxResults: z.int().positive().nullable(),
+}
+
+const AgentCreate = z.object({
+  agentId: z.uuid().optional(),
+  name: changeable.name,
+  description: changeable.description.default(null),
+  systemPrompt: changeable.systemPrompt.default(null),
+  userPrompt: changeable.userPrompt.default(null),
+  llmServiceId: changeable.llmServiceId.default(null),
+  knowledgeBaseIds: knowledgeBaseIds.default([]),
+  toolIds: toolIds.default([]),
+  rerankEnabled: changeable.rerankEnabled.default(false),
+  rerankingServiceId: changeable.rerankingServiceId.default(null),
+  rerankMaxResults: changeable.rerankMaxResults.default(null),
+})
+export type AgentCreate = z.output<typeof AgentCreate>
+
+const AgentPatch = z.strictObject(changeable).partial()
+export type AgentPatch = z.output<typeof AgentPatch>
+
+export const AgentTemplate = z
+  .object({
+    templateId: z.string(),
+    name: z.string(),
+    description: z.string(),
+    persona: z.string(),
+    systemPrompt: z.string(),
+    defaultOnNewWorkspace: z.boolean(),
+  })
+  .meta({ id: 'AgentTemplate' })
+export type AgentTemplate = z.output<typeof AgentTemplate>
+
+export const AvailableTool = z
+  .object({
+    id: z.string(),
+    description: z.string(),
+    source: z.enum(['builtin', 'native', 'astra', 'mcp']),
+    inputSchema: z.record(z.string(), z.unknown()).meta({ description: 'JSON Schema of the arguments' }),
+    serverId: z.uuid().optional().meta({ description: 'the MCP server that offers it' }),
+    serverLabel: z.string().optional(),
+  })
+  .meta({ id: 'AvailableTool' })
+export type AvailableTool = z.output<typeof AvailableTool>
+
+const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
+const services = ['llm_service_not_found', 'reranking_service_not_found'] as const satisfies ErrorCode[]
+
+export const agentTemplates = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/agent-templates',
+    summary: 'List the templates that agents can be made from',
+    access: anyCaller,
+    replies: { 200: z.object({ items: z.array(AgentTemplate) }) },
+    errors: [],
+  }),
+  listIn: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agent-templates',
+    summary: 'The same, as a workspace sees them',
+    access: member(null),
+    replies: { 200: z.object({ items: z.array(AgentTemplate) }) },
+    errors: ['workspace_not_found'],
+  }),
+}
+
+export const agents = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents',
+    summary: 'List agents',
+    access: member('read:content'),
+    query: pageQuery,
+    replies: { 200: page(Agent) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/agents',
+    summary: 'Create an agent',
+    access: needs('write:agents'),
+    body: { ...json, mode: 'lenient', schema: AgentCreate },
+    replies: { 201: Agent },
+    errors: ['workspace_not_found', ...services, 'agent_tool_unresolved', 'conflict'],
+    audit: 'agent.create',
+  }),
+  createFromTemplate: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/agents/from-template',
+    summary: 'Create an agent from a template, bound to the first LLM service of the workspace',
+    access: needs('write:agents'),
+    body: { ...json, mode: 'strict', schema: z.strictObject({ templateId: z.string().min(1) }) },
+    replies: { 201: Agent },
+    errors: ['workspace_not_found', 'agent_template_not_found', 'llm_service_not_found'],
+    audit: 'agent.create',
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId',
+    summary: 'Show an agent',
+    access: member('read:content'),
+    replies: { 200: Agent },
+    errors: ['workspace_not_found', 'agent_not_found'],
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId',
+    summary: 'Change an agent',
+    access: needs('write:agents'),
+    body: { ...json, mode: 'strict', schema: AgentPatch },
+    replies: { 200: Agent },
+    errors: ['workspace_not_found', 'agent_not_found', ...services, 'agent_tool_unresolved'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId',
+    summary: 'Delete an agent with its conversations',
+    access: needs('write:agents'),
+    replies: { 204: null },
+    errors: ['workspace_not_found', 'agent_not_found', 'conflict'],
+    audit: 'agent.delete',
+  }),
+  tools: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/available-tools',
+    summary: 'List the tools that agents of a workspace can be given',
+    access: member(null),
+    replies: { 200: z.object({ items: z.array(AvailableTool) }) },
+    errors: ['workspace_not_found'],
+  }),
+}

@@ -1,5 +1,11 @@
 import { z } from 'zod'
-import { timestamp } from './fields.ts'
+import { member } from './access.ts'
+import { knowledgeBaseIds } from './agents.ts'
+import type { ErrorCode } from './errors.ts'
+import { boundedText, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
 
 export const Conversation = z
   .object({
@@ -26,3 +32,93 @@ export const Message = z
   })
   .meta({ id: 'Message' })
 export type Message = z.output<typeof Message>
+
+const changeable = { title: boundedText(limits.conversationTitleChars).nullable(), knowledgeBaseIds }
+
+const ConversationCreate = z.object({
+  conversationId: z.uuid().optional(),
+  title: changeable.title.default(null),
+  knowledgeBaseIds: knowledgeBaseIds.default([]),
+})
+export type ConversationCreate = z.output<typeof ConversationCreate>
+
+const ConversationPatch = z.strictObject(changeable).partial()
+export type ConversationPatch = z.output<typeof ConversationPatch>
+
+const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
+const errors = ['workspace_not_found', 'conversation_not_found'] as const satisfies ErrorCode[]
+
+export const conversations = {
+  listAll: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/conversations',
+    summary: 'List the conversations of a workspace that the caller may see, the newest first',
+    access: member('read:chat'),
+    query: pageQuery,
+    replies: { 200: page(Conversation) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations',
+    summary: 'List the conversations with an agent that the caller may see, the newest first',
+    access: member('read:chat'),
+    query: pageQuery,
+    replies: { 200: page(Conversation) },
+    errors: ['workspace_not_found', 'agent_not_found', 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations',
+    summary: 'Begin a conversation with an agent',
+    access: member('read:chat'),
+    body: { ...json, mode: 'lenient', schema: ConversationCreate },
+    replies: { 201: Conversation },
+    errors: ['workspace_not_found', 'agent_not_found', 'conflict', 'policy_principal_required'],
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
+    summary: 'Show a conversation',
+    access: member('read:chat'),
+    replies: { 200: Conversation },
+    errors,
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
+    summary: 'Change the title or the knowledge bases of a conversation',
+    access: member('read:chat'),
+    body: { ...json, mode: 'strict', schema: ConversationPatch },
+    replies: { 200: Conversation },
+    errors,
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
+    summary: 'Delete a conversation with its messages',
+    access: member('read:chat'),
+    replies: { 204: null },
+    errors,
+  }),
+}
+
+export const messages = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages',
+    summary: 'List the messages of a conversation, in order',
+    access: member('read:chat'),
+    query: pageQuery,
+    replies: { 200: page(Message) },
+    errors: [...errors, 'invalid_cursor'],
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId',
+    summary: 'Show a message',
+    access: member('read:chat'),
+    replies: { 200: Message },
+    errors: [...errors, 'chat_message_not_found'],
+  }),
+}

@@ -5,6 +5,8 @@ import type { AnyTable, Column, ListQuery, RowStore, Stored, Table, Value } from
 import { storeSecret } from './secret.ts'
 
 const sealBytes = 12
+/** Rows that are read at once where some of them are not shown. */
+const keptBatchMin = 50
 
 /** The cursors of a store, sealed by a key that lies in it. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
@@ -121,13 +123,36 @@ export class Pager {
     )
   }
 
-  /** @param found  the rows of the page, and more if there are any */
-  private cut<Row extends object>(
+  /**
+   * One page of those rows that are kept; it is filled across the others.
+   *
+   * @throws invalid_cursor  the cursor is not of this list
+   */
+  async pageOfKept<Row extends object, Kept extends Row>(
     table: Table<Row>,
     list: Stretch,
-    found: readonly Stored<Row>[],
+    query: { limit: number; cursor?: string },
+    keep: (row: Row) => row is Kept,
+  ): Promise<Page<Kept>> {
+    const kept: Stored<Kept>[] = []
+    const limit = Math.max(query.limit + 1, keptBatchMin)
+    let after =
+      query.cursor === undefined ? undefined : this.cursors.open(identityOf(table, list), query.cursor)
+    for (;;) {
+      const batch = await this.rows.list(table, { ...list, after, limit })
+      for (const stored of batch) if (keep(stored.row)) kept.push({ ...stored, row: stored.row })
+      if (batch.length < limit || kept.length > query.limit) return this.cut(table, list, kept, query.limit)
+      after = position(table, list, batch.at(-1)!)
+    }
+  }
+
+  /** @param found  the rows of the page, and more if there are any */
+  private cut<Row extends object, Found extends Row>(
+    table: Table<Row>,
+    list: Stretch,
+    found: readonly Stored<Found>[],
     limit: number,
-  ): Page<Row> {
+  ): Page<Found> {
     const shown = found.slice(0, limit)
     const last = found.length > limit ? shown.at(-1) : undefined
     const nextCursor = last ? this.cursors.seal(identityOf(table, list), position(table, list, last)) : null

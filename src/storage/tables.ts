@@ -188,6 +188,7 @@ export const tables = {
       byWorkspace: ['workspaceId', 'createdAt', 'conversationId'],
       byAgent: ['workspaceId', 'agentId', 'createdAt', 'conversationId'],
       byOwner: ['workspaceId', 'ownerPrincipalId', 'createdAt', 'conversationId'],
+      byAgentOwner: ['workspaceId', 'agentId', 'ownerPrincipalId', 'createdAt', 'conversationId'],
     },
   }),
   messages: table<MessageRow>({

@@ -25,6 +25,8 @@ const ephemeralSlice = 200
 const owned = [
   tables.apiKeys,
   tables.documents,
+  tables.messages,
+  tables.conversations,
   tables.agents,
   tables.chunkingServices,
   tables.embeddingServices,

@@ -1,5 +1,6 @@
 /**
- * Jobs with their input and the vectors that they have made so far; one workspace per database.
+ * Jobs with their input and the vectors that they have made so far; one workspace per database; the conversations of
+ * somebody with one agent.
  *
  * Of workspaces that share a database already, the first keeps the claim to it.
  */
@@ -40,4 +41,7 @@ CREATE UNIQUE INDEX job_batches_key ON job_batches (workspaceId, jobId, start);
 CREATE INDEX job_batches_byWorkspace ON job_batches (workspaceId);
 CREATE INDEX job_batches_byKnowledgeBase ON job_batches (workspaceId, knowledgeBaseId);
 CREATE INDEX job_batches_byJob ON job_batches (workspaceId, jobId, start);
+
+CREATE INDEX conversations_byAgentOwner
+  ON conversations (workspaceId, agentId, ownerPrincipalId, createdAt, conversationId);
 `

@@ -1,0 +1,160 @@
+import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import type { Agent, AgentCreate, AgentPatch } from '../contract/agents.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import { changeRow } from '../storage/change.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import { agentOf, agentTemplates } from '../workspaces/templates.ts'
+import { deletionOf } from './conversations.ts'
+import { agentNotFound } from './missing.ts'
+import type { Tools } from './tools/tools.ts'
+
+/** Conversations that one unit deletes. */
+const conversationSlice = 200
+/** Each but the last was overtaken by somebody who began another conversation. */
+const sweepsMax = 1_000
+
+/** A service that an agent binds: the check that it is there, and what is said when it is not. */
+interface Binding {
+  readonly check: Write
+  readonly missing: WbError
+}
+
+/** Who answers: a prompt, a model, and what it may use. */
+export class Agents {
+  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; tools: Tools }) {}
+
+  /** @throws workspace_not_found, invalid_cursor */
+  async list(workspaceId: string, query: PageQuery): Promise<Page<Agent>> {
+    await requireWorkspace(this.parts.rows, workspaceId)
+    return this.parts.pager.page(tables.agents, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+  }
+
+  /**
+   * @throws workspace_not_found
+   * @throws llm_service_not_found, reranking_service_not_found  it would bind what is not there
+   * @throws agent_tool_unresolved                               the workspace does not offer some of its tools
+   * @throws conflict                                            the id is taken
+   */
+  async create(workspaceId: string, { agentId = newId(), ...fields }: AgentCreate): Promise<Agent> {
+    await requireWorkspace(this.parts.rows, workspaceId)
+    await this.parts.tools.require(workspaceId, fields.toolIds)
+    const now = timestamp(this.parts.clock)
+    return this.insert({ ...fields, workspaceId, agentId, createdAt: now, updatedAt: now })
+  }
+
+  /**
+   * Create an agent from a template, bound to the first LLM service of the workspace if there is one.
+   *
+   * @throws workspace_not_found, agent_template_not_found
+   * @throws llm_service_not_found  the service was deleted meanwhile
+   */
+  async createFromTemplate(workspaceId: string, templateId: string): Promise<Agent> {
+    const { rows, clock } = this.parts
+    await requireWorkspace(rows, workspaceId)
+    const template = agentTemplates.find(known => known.templateId === templateId)
+    if (!template) throw new WbError('agent_template_not_found', `agent template '${templateId}' not found`)
+    const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId], limit: 1 }
+    const [first] = await rows.list(tables.llmServices, byWorkspace)
+    const llmServiceId = first?.row.llmServiceId ?? null
+    return this.insert(agentOf(template, { workspaceId, llmServiceId, createdAt: timestamp(clock) }))
+  }
+
+  /** @throws workspace_not_found, agent_not_found */
+  async get(workspaceId: string, agentId: string): Promise<Agent> {
+    const stored = await this.parts.rows.get(tables.agents, [workspaceId, agentId])
+    if (stored) return stored.row
+    await requireWorkspace(this.parts.rows, workspaceId)
+    throw agentNotFound(agentId)
+  }
+
+  /**
+   * Change some fields. Tools that the agent already names stay, whether or not they are offered now.
+   *
+   * @throws workspace_not_found, agent_not_found
+   * @throws llm_service_not_found, reranking_service_not_found, agent_tool_unresolved
+   */
+  async update(workspaceId: string, agentId: string, patch: AgentPatch): Promise<Agent> {
+    const { rows, clock, tools } = this.parts
+    const { toolIds: named } = await this.get(workspaceId, agentId)
+    await tools.require(
+      workspaceId,
+      (patch.toolIds ?? []).filter(id => !named.includes(id)),
+    )
+    const bindings = bindingsOf(workspaceId, patch)
+    const now = timestamp(clock)
+    const changed = await changeRow(
+      rows,
+      tables.agents,
+      [workspaceId, agentId],
+      row => ({ ...row, ...patch, updatedAt: now }),
+      () => bindings.map(({ check }) => check),
+    )
+    if ('absent' in changed) throw agentNotFound(agentId)
+    if ('refused' in changed) throw bindings[changed.refused.at]!.missing
+    return changed.row
+  }
+
+  /**
+   * Delete an agent with its conversations and their messages. The agent goes last, so that a delete that fails can be
+   * sent again.
+   *
+   * @returns the agent that was
+   * @throws workspace_not_found, agent_not_found
+   * @throws conflict  others kept beginning conversations
+   */
+  async delete(workspaceId: string, agentId: string): Promise<Agent> {
+    const { rows } = this.parts
+    const agent = await this.get(workspaceId, agentId)
+    const ofAgent = { index: 'byAgent', prefix: [workspaceId, agentId] }
+    for (let sweep = 0; sweep < sweepsMax; sweep++) {
+      const found = await rows.list(tables.conversations, { ...ofAgent, limit: conversationSlice })
+      if (found.length > 0) await rows.atomic(found.flatMap(({ row }) => deletionOf(row)))
+      const outcome = await rows.atomic([
+        { op: 'requireNone', table: tables.conversations, ...ofAgent },
+        { op: 'delete', table: tables.agents, key: [workspaceId, agentId] },
+      ])
+      if (outcome.ok) return agent
+      if (outcome.reason === 'absent') throw agentNotFound(agentId)
+    }
+    throw new WbError('conflict', `conversations with agent '${agentId}' keep being begun`)
+  }
+
+  private async insert(agent: Agent): Promise<Agent> {
+    const bindings = bindingsOf(agent.workspaceId, agent)
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.workspaces, key: [agent.workspaceId] },
+      ...bindings.map(({ check }) => check),
+      { op: 'insert', table: tables.agents, row: agent },
+    ])
+    if (outcome.ok) return agent
+    if (outcome.at === 0) throw workspaceNotFound(agent.workspaceId)
+    const taken = new WbError('conflict', `agent with id '${agent.agentId}' already exists`)
+    throw bindings[outcome.at - 1]?.missing ?? taken
+  }
+}
+
+function bindingsOf(
+  workspaceId: string,
+  { llmServiceId, rerankingServiceId }: Pick<AgentPatch, 'llmServiceId' | 'rerankingServiceId'>,
+): Binding[] {
+  const bindings: Binding[] = []
+  if (llmServiceId)
+    bindings.push({
+      check: { op: 'require', table: tables.llmServices, key: [workspaceId, llmServiceId] },
+      missing: new WbError('llm_service_not_found', `llm service '${llmServiceId}' not found`),
+    })
+  if (rerankingServiceId)
+    bindings.push({
+      check: { op: 'require', table: tables.rerankingServices, key: [workspaceId, rerankingServiceId] },
+      missing: new WbError(
+        'reranking_service_not_found',
+        `reranking service '${rerankingServiceId}' not found`,
+      ),
+    })
+  return bindings
+}

@@ -1,0 +1,147 @@
+import type { AuthContext } from '../access/subject.ts'
+import { workspaceNotFound } from '../access/workspace.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import type { ConversationCreate, ConversationPatch } from '../contract/conversations.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { changeRow } from '../storage/change.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
+import { type ConversationRow, tables } from '../storage/tables.ts'
+import { agentNotFound, conversationNotFound } from './missing.ts'
+import { isSeen, sightOf } from './sight.ts'
+
+export interface AgentPlace {
+  readonly workspaceId: string
+  readonly agentId: string
+}
+
+export interface ConversationPlace extends AgentPlace {
+  readonly conversationId: string
+}
+
+/** What deletes a conversation with its messages; it never fails. */
+export function deletionOf({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
+  return [
+    {
+      op: 'deleteAll',
+      table: tables.messages,
+      index: 'byConversation',
+      prefix: [workspaceId, conversationId],
+    },
+    {
+      op: 'deleteAll',
+      table: tables.conversations,
+      index: 'byWorkspace',
+      prefix: [workspaceId, createdAt, conversationId],
+    },
+  ]
+}
+
+/** What was said to agents, for those who may see it: what others hold is not there. */
+export class Conversations {
+  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
+
+  /**
+   * Those of a workspace, or of one agent in it, the newest first.
+   *
+   * @throws workspace_not_found, agent_not_found, invalid_cursor
+   */
+  async list(
+    { workspaceId, agentId }: { workspaceId: string; agentId?: string },
+    query: PageQuery,
+    auth: AuthContext,
+  ): Promise<Page<ConversationRow>> {
+    const sight = sightOf(await this.workspace(workspaceId), auth)
+    if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
+    const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
+    const all = agentId === undefined ? 'byWorkspace' : 'byAgent'
+    const own = agentId === undefined ? 'byOwner' : 'byAgentOwner'
+    const list =
+      sight.of === 'principal' ? { index: own, prefix: [...place, sight.id] } : { index: all, prefix: place }
+    const { pager } = this.parts
+    return sight.of === 'nobody'
+      ? pager.pageOf(tables.conversations, list, [], query)
+      : pager.page(tables.conversations, { ...list, descending: true }, query)
+  }
+
+  /**
+   * Begin one; it is the caller's.
+   *
+   * @throws workspace_not_found, agent_not_found
+   * @throws policy_principal_required  nobody could see it: row-level access is on, and the caller is no principal
+   * @throws conflict                   the id is taken
+   */
+  async create(
+    { workspaceId, agentId }: AgentPlace,
+    { conversationId = newId(), ...fields }: ConversationCreate,
+    auth: AuthContext,
+  ): Promise<ConversationRow> {
+    const sight = sightOf(await this.workspace(workspaceId), auth)
+    await this.requireAgent({ workspaceId, agentId })
+    if (sight.of === 'nobody')
+      throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
+    const conversation = {
+      ...fields,
+      workspaceId,
+      agentId,
+      conversationId,
+      createdAt: timestamp(this.parts.clock),
+      ...ownerOf(auth),
+    }
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.agents, key: [workspaceId, agentId] },
+      { op: 'insert', table: tables.conversations, row: conversation },
+    ])
+    if (outcome.ok) return conversation
+    if (outcome.at === 0) throw agentNotFound(agentId)
+    throw new WbError('conflict', `conversation with id '${conversationId}' already exists`)
+  }
+
+  /** @throws workspace_not_found, conversation_not_found */
+  async get(place: ConversationPlace, auth: AuthContext): Promise<ConversationRow> {
+    const { workspaceId, agentId, conversationId } = place
+    const workspace = await this.workspace(workspaceId)
+    const stored = await this.parts.rows.get(tables.conversations, [workspaceId, conversationId])
+    if (stored?.row.agentId !== agentId || !isSeen(sightOf(workspace, auth), stored.row))
+      throw conversationNotFound(conversationId)
+    return stored.row
+  }
+
+  /** @throws workspace_not_found, conversation_not_found */
+  async update(
+    place: ConversationPlace,
+    patch: ConversationPatch,
+    auth: AuthContext,
+  ): Promise<ConversationRow> {
+    const { workspaceId, conversationId } = await this.get(place, auth)
+    const key = [workspaceId, conversationId]
+    const changed = await changeRow(this.parts.rows, tables.conversations, key, row => ({ ...row, ...patch }))
+    if (!('row' in changed)) throw conversationNotFound(conversationId)
+    return changed.row
+  }
+
+  /** @throws workspace_not_found, conversation_not_found */
+  async delete(place: ConversationPlace, auth: AuthContext): Promise<void> {
+    await this.parts.rows.atomic(deletionOf(await this.get(place, auth)))
+  }
+
+  private async workspace(workspaceId: string): Promise<Workspace> {
+    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
+    if (!stored) throw workspaceNotFound(workspaceId)
+    return stored.row
+  }
+
+  private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {
+    if (!(await this.parts.rows.get(tables.agents, [workspaceId, agentId]))) throw agentNotFound(agentId)
+  }
+}
+
+function ownerOf({ subject }: AuthContext): Pick<ConversationRow, 'ownerSubject' | 'ownerPrincipalId'> {
+  return {
+    ownerSubject: subject && `${subject.type}:${subject.id}`,
+    ownerPrincipalId: subject?.principalId ?? null,
+  }
+}

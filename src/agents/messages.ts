@@ -1,0 +1,50 @@
+import type { AuthContext } from '../access/subject.ts'
+import type { Message } from '../contract/conversations.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { type MessageRow, tables } from '../storage/tables.ts'
+import type { ConversationPlace, Conversations } from './conversations.ts'
+
+/** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
+type VisibleRow = MessageRow & { role: Message['role'] }
+
+/** @see contract 8.2 */
+function isVisible(row: MessageRow): row is VisibleRow {
+  return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
+}
+
+/** What was said in conversations, to those who see the conversation. */
+export class Messages {
+  constructor(
+    private readonly parts: { rows: RowStore; pager: Pager; conversations: Pick<Conversations, 'get'> },
+  ) {}
+
+  /**
+   * In the order in which it was said.
+   *
+   * @throws workspace_not_found, conversation_not_found, invalid_cursor
+   */
+  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<Page<Message>> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
+    const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
+    const { items, nextCursor } = await this.parts.pager.pageOfKept(tables.messages, list, query, isVisible)
+    return { items: items.map(messageOf), nextCursor }
+  }
+
+  /** @throws workspace_not_found, conversation_not_found, chat_message_not_found */
+  async get(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<Message> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
+    const key = [workspaceId, conversationId, place.messageId]
+    const stored = await this.parts.rows.get(tables.messages, key)
+    if (!stored || !isVisible(stored.row))
+      throw new WbError('chat_message_not_found', `chat message '${place.messageId}' not found`)
+    return messageOf(stored.row)
+  }
+}
+
+function messageOf(row: VisibleRow): Message {
+  const { workspaceId, conversationId, messageId, messageTs, role, content, tokenCount, metadata } = row
+  return { workspaceId, chatId: conversationId, messageId, messageTs, role, content, tokenCount, metadata }
+}

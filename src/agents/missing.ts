@@ -1,0 +1,9 @@
+import { WbError } from '../contract/errors.ts'
+
+export function agentNotFound(agentId: string): WbError {
+  return new WbError('agent_not_found', `agent '${agentId}' not found`)
+}
+
+export function conversationNotFound(conversationId: string): WbError {
+  return new WbError('conversation_not_found', `conversation '${conversationId}' not found`)
+}

@@ -1,0 +1,84 @@
+import type { Handlers } from '../access/caller.ts'
+import { requireWorkspace } from '../access/workspace.ts'
+import type { Agent, agents, agentTemplates } from '../contract/agents.ts'
+import type { conversations, messages } from '../contract/conversations.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { agentTemplates as catalogue } from '../workspaces/templates.ts'
+import type { Agents } from './agents.ts'
+import type { Conversations } from './conversations.ts'
+import type { Messages } from './messages.ts'
+import type { Tools } from './tools/tools.ts'
+
+export function templateHandlers(rows: RowStore): Handlers<typeof agentTemplates> {
+  const all = { status: 200 as const, body: { items: [...catalogue] } }
+  return {
+    list: () => all,
+    listIn: async ({ params }) => {
+      await requireWorkspace(rows, params.workspaceId)
+      return all
+    },
+  }
+}
+
+export function agentHandlers(room: Agents, tools: Tools): Handlers<typeof agents> {
+  const made = (agent: Agent, templateId?: string) => ({
+    status: 201 as const,
+    body: agent,
+    audit: { agentId: agent.agentId, label: agent.name, ...(templateId && { templateId }) },
+  })
+  return {
+    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
+    create: async ({ params, body }) => made(await room.create(params.workspaceId, body)),
+    createFromTemplate: async ({ params, body: { templateId } }) =>
+      made(await room.createFromTemplate(params.workspaceId, templateId), templateId),
+    show: async ({ params }) => ({ status: 200, body: await room.get(params.workspaceId, params.agentId) }),
+    update: async ({ params, body }) => ({
+      status: 200,
+      body: await room.update(params.workspaceId, params.agentId, body),
+    }),
+    delete: async ({ params }) => {
+      const { name } = await room.delete(params.workspaceId, params.agentId)
+      return { status: 204, body: undefined, audit: { label: name } }
+    },
+    tools: async ({ params }) => ({
+      status: 200,
+      body: { items: await tools.available(params.workspaceId) },
+    }),
+  }
+}
+
+export function conversationHandlers(room: Conversations): Handlers<typeof conversations> {
+  return {
+    listAll: async ({ params, query }, { auth }) => ({
+      status: 200,
+      body: await room.list(params, query, auth),
+    }),
+    list: async ({ params, query }, { auth }) => ({
+      status: 200,
+      body: await room.list(params, query, auth),
+    }),
+    create: async ({ params, body }, { auth }) => ({
+      status: 201,
+      body: await room.create(params, body, auth),
+    }),
+    show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    update: async ({ params, body }, { auth }) => ({
+      status: 200,
+      body: await room.update(params, body, auth),
+    }),
+    delete: async ({ params }, { auth }) => {
+      await room.delete(params, auth)
+      return { status: 204, body: undefined }
+    },
+  }
+}
+
+export function messageHandlers(room: Messages): Handlers<typeof messages> {
+  return {
+    list: async ({ params, query }, { auth }) => ({
+      status: 200,
+      body: await room.list(params, query, auth),
+    }),
+    show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+  }
+}
