@@ -1,18 +1,27 @@
 import { once } from 'node:events'
 import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
-import { expect, onTestFinished, test } from 'vitest'
-import { type Network, type OutboundRequest, openNetwork } from '../../src/models/outbound.ts'
+import { createServer as createTlsServer } from 'node:tls'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { EndpointGuard, refusalIn } from '../../src/models/guard.ts'
+import { type Network, type OutboundRequest, openNetwork, type Resolve } from '../../src/models/outbound.ts'
 
-async function listen(answer: RequestListener): Promise<{ server: Server; url: URL }> {
-  const server = createServer(answer).listen(0, '127.0.0.1')
+async function listen(
+  answer: RequestListener,
+  host = '127.0.0.1',
+  onPort = 0,
+): Promise<{ server: Server; url: URL; port: number }> {
+  const server = createServer(answer).listen(onPort, host)
   await once(server, 'listening')
   onTestFinished(() => void server.close())
-  return { server, url: new URL(`http://127.0.0.1:${(server.address() as AddressInfo).port}/`) }
+  const { port } = server.address() as AddressInfo
+  return { server, port, url: new URL(`http://${host}:${port}/`) }
 }
 
-function open(): Network {
-  const network = openNetwork()
+const lenient = new EndpointGuard({ blocksPrivate: false, exceptions: [] })
+
+function open(guard = lenient, resolve?: Resolve): Network {
+  const network = openNetwork({ guard, resolve })
   onTestFinished(() => network.close())
   return network
 }
@@ -63,5 +72,104 @@ test('closing fails what is under way, and lets go of what was kept', async () =
 })
 
 test('closing what was never used opens nothing', async () => {
-  await expect(openNetwork().close()).resolves.toBeUndefined()
+  await expect(openNetwork({ guard: lenient }).close()).resolves.toBeUndefined()
+})
+
+describe('what the guard refuses', () => {
+  const strict = (...exceptions: string[]) => new EndpointGuard({ blocksPrivate: true, exceptions })
+  /** Gives the answers in turn, the last one for ever. */
+  const answering = (...answers: string[][]) =>
+    vi.fn<Resolve>(async () => (answers.length > 1 ? answers.shift()! : answers[0]!))
+  const counting = () => vi.fn<RequestListener>((_, response) => void response.end('{}'))
+
+  test.each(['http://127.0.0.1', 'http://0x7f000001', 'http://2130706433', 'http://[::ffff:127.0.0.1]'])(
+    'is not dialled, when %s is an address',
+    async host => {
+      const asked = counting()
+      const { port } = await listen(asked)
+      const { send, fetch } = open(strict())
+      for (const ask of [() => send(new URL(`${host}:${port}`), request), () => fetch(`${host}:${port}`)]) {
+        const error = await ask().catch((thrown: unknown) => thrown)
+        expect(refusalIn(error)?.message).toMatch(/ leads to a private address$/)
+      }
+      expect(asked).not.toHaveBeenCalled()
+    },
+  )
+
+  test('is not dialled, when one address of a name is refused', async () => {
+    const asked = counting()
+    const { port } = await listen(asked, '127.0.0.2')
+    const { send } = open(strict('127.0.0.2'), answering(['127.0.0.2', '127.0.0.1']))
+    const error = await send(new URL(`http://models.example:${port}`), request).catch(
+      (thrown: unknown) => thrown,
+    )
+    expect(refusalIn(error)?.hint).toContain(`"models.example:${port}" to runtime.allowedEndpoints`)
+    expect(asked).not.toHaveBeenCalled()
+  })
+
+  test('metadata services are not dialled, whatever the operator allows', async () => {
+    const { send } = open(
+      new EndpointGuard({ blocksPrivate: false, exceptions: ['169.254.169.254', 'a.example'] }),
+    )
+    for (const url of ['http://169.254.169.254/', 'http://[fd00:ec2::254]/', 'http://[::ffff:a9fe:a9fe]/']) {
+      const error = await send(new URL(url), request).catch((thrown: unknown) => thrown)
+      expect(refusalIn(error)?.message).toMatch(/metadata service$/)
+    }
+  })
+
+  test('a name that is rebound after the check leads to the address that was checked', async () => {
+    const inner = counting()
+    const { port } = await listen((_, response) => response.end('checked'), '127.0.0.2')
+    await listen(inner, '127.0.0.1', port)
+    const resolve = answering(['127.0.0.2'], ['127.0.0.1'])
+    const { fetch } = open(strict('127.0.0.2'), resolve)
+    const url = `http://rebound.example:${port}/`
+    const first = await fetch(url, { headers: { connection: 'close' } })
+    expect(await first.text()).toBe('checked')
+    expect(resolve).toHaveBeenCalledTimes(1)
+    const error = await fetch(url).catch((thrown: unknown) => thrown)
+    expect(refusalIn(error)?.message).toBe('rebound.example leads to a private address')
+    expect(inner).not.toHaveBeenCalled()
+  })
+
+  test('the second address is tried when the first does not answer', async () => {
+    const { port } = await listen((_, response) => response.end('here'), '127.0.0.3')
+    const { fetch } = open(lenient, answering(['127.0.0.2', '127.0.0.3']))
+    expect(await (await fetch(`http://models.example:${port}/`)).text()).toBe('here')
+  })
+
+  test('a name that does not resolve fails without a refusal', async () => {
+    const { send } = open(strict(), async () => Promise.reject(new Error('ENOTFOUND')))
+    const error = await send(new URL('http://nowhere.example/'), request).catch((thrown: unknown) => thrown)
+    expect(error).toBeInstanceOf(Error)
+    expect(refusalIn(error)).toBeUndefined()
+  })
+})
+
+test('a server by TLS is asked for the name, not for the address that is dialled', async () => {
+  const asked: string[] = []
+  const server = createTlsServer({
+    SNICallback(name, done) {
+      asked.push(name)
+      done(new Error('no certificate'))
+    },
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  const { port } = server.address() as AddressInfo
+  const { send } = open(lenient, async () => ['127.0.0.1'])
+  await expect(send(new URL(`https://models.example:${port}/`), request)).rejects.toThrow()
+  expect(asked).toEqual(['models.example'])
+})
+
+test('proxy variables change nothing', async () => {
+  const proxied = vi.fn<RequestListener>((_, response) => void response.end())
+  const proxy = await listen(proxied)
+  for (const name of ['HTTP_PROXY', 'http_proxy', 'HTTPS_PROXY', 'ALL_PROXY'])
+    vi.stubEnv(name, proxy.url.href)
+  vi.stubEnv('NO_PROXY', '')
+  onTestFinished(() => void vi.unstubAllEnvs())
+  const { url } = await listen((_, response) => response.end('direct'))
+  expect(await (await open().fetch(url)).text()).toBe('direct')
+  expect(proxied).not.toHaveBeenCalled()
 })
