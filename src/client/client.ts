@@ -173,8 +173,15 @@ function encoded(route: Route, body: unknown): Pick<Outgoing, 'headers' | 'body'
       headers: { 'content-type': 'application/x-ndjson' },
       body: jsonLines(body as AsyncIterable<unknown>),
     }
+  if (route.body?.kind === 'multipart') return packed(body as FormData)
   if (route.body) return { headers: { 'content-type': 'application/json' }, body: JSON.stringify(body ?? {}) }
   return { headers: {} }
+}
+
+/** A form as it travels, under a boundary of the platform's choice. */
+function packed(form: FormData): Pick<Outgoing, 'headers' | 'body'> {
+  const { headers, body } = new Response(form)
+  return { headers: { 'content-type': headers.get('content-type')! }, body: body ?? '' }
 }
 
 async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {

@@ -1,6 +1,16 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { boundedText, metadata, payload, timestamp, timestampInput, vector, visibleTo } from './fields.ts'
+import {
+  boundedText,
+  metadata,
+  payload,
+  timestamp,
+  timestampInput,
+  underCode,
+  vector,
+  visibleTo,
+} from './fields.ts'
+import { storeFaults } from './knowledge.ts'
 import { limits } from './limits.ts'
 import { countQuery, page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -59,6 +69,12 @@ export const Chunk = z
   .meta({ id: 'Chunk' })
 export type Chunk = z.output<typeof Chunk>
 
+const chunker = z.object({
+  maxChars: z.int().positive().optional(),
+  minChars: z.int().nonnegative().optional(),
+  overlapChars: z.int().nonnegative().optional(),
+})
+
 export const Ingest = z.object({
   text: boundedText(limits.ingestTextChars),
   documentId: z.uuid().optional(),
@@ -72,13 +88,7 @@ export const Ingest = z.object({
     .optional()
     .meta({ description: 'accepted; always computed by the server' }),
   metadata: metadata.default({}),
-  chunker: z
-    .object({
-      maxChars: z.int().positive().optional(),
-      minChars: z.int().nonnegative().optional(),
-      overlapChars: z.int().nonnegative().optional(),
-    })
-    .optional(),
+  chunker: chunker.optional(),
   overwriteOnNameConflict: z.boolean().default(false),
   visibleTo: visibleTo.nullable().optional(),
   ownerPrincipalId: z.string().nullable().optional(),
@@ -86,14 +96,40 @@ export const Ingest = z.object({
 export type Ingest = z.output<typeof Ingest>
 export type IngestInput = z.input<typeof Ingest>
 
+const parsers = ['auto', 'native', 'docling'] as const
+
+/** The texts beside a file, in the order in which they are looked at. @see contract 11.2 */
+const IngestForm = z.object({
+  parser: underCode(z.enum(parsers), 'invalid_parser')
+    .default('auto')
+    .meta({ type: 'string', enum: [...parsers], default: 'auto' }),
+  metadata: metadata.default({}),
+  chunker: underCode(chunker, 'invalid_chunker')
+    .optional()
+    .meta({ type: 'object', description: '`maxChars`, `minChars`, `overlapChars`, as in a JSON ingest' }),
+  visibleTo: z
+    .preprocess(sent => (sent === '*' ? ['*'] : sent), visibleTo.nullable())
+    .optional()
+    .meta({ type: 'array', items: { type: 'string' }, description: 'an array, or `*` for everyone' }),
+  documentId: z.uuid().optional(),
+  sourceDocId: z.string().nullable().default(null),
+  ownerPrincipalId: z.string().nullable().optional(),
+  overwriteOnNameConflict: z
+    .string()
+    .default('')
+    .transform(text => text === 'true')
+    .meta({ description: 'only the text `true` is a yes' }),
+})
+export type IngestForm = z.output<typeof IngestForm>
+
 const Ingested = z.object({ document: Document, chunks: z.int(), astraQueries: z.array(z.unknown()) })
 const Existing = z.object({ document: Document, outcome: z.enum(['duplicate', 'name_conflict']) })
 
 const base = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
 const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
 const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
-const stored = ['collection_unavailable', 'driver_unavailable'] as const
-const embedded = ['embedding_unavailable', 'embedding_dimension_mismatch'] as const
+const stored = [...storeFaults, 'collection_unavailable'] as const
+const embedded = ['vector_collection_required', 'embedding_unavailable', 'embedding_dimension_mismatch'] as const
 
 export const documents = {
   list: route({
@@ -163,7 +199,7 @@ export const documents = {
         failed: z.array(z.object({ documentId: z.string(), code: z.string(), message: z.string() })),
       }),
     },
-    errors: [...found, 'driver_unavailable'],
+    errors: [...found, ...stored],
     audit: 'document.delete',
   }),
   chunks: route({
@@ -202,6 +238,40 @@ export const documents = {
       'invalid_chunker',
     ],
   }),
+  ingestFile: route({
+    method: 'POST',
+    path: `${base}/ingest/file`,
+    summary: 'Ingest a file: extract its text, then as a text',
+    description: 'The file is the part `file`, with a file name; `metadata`, `chunker` and `visibleTo` hold JSON.',
+    access: needs('write:ingest'),
+    query: z.object({
+      async: z.string().optional().meta({ description: 'any value but `true` is synchronous' }),
+    }),
+    body: {
+      kind: 'multipart',
+      schema: IngestForm,
+      json: ['metadata', 'chunker', 'visibleTo'],
+      limitBytes: limits.ingestBodyBytes,
+    },
+    replies: { 201: Ingested, 200: Existing },
+    errors: [
+      ...found,
+      ...stored,
+      ...embedded,
+      'invalid_multipart',
+      'missing_file',
+      'empty_file',
+      'invalid_parser',
+      'unsupported_file_type',
+      'extraction_failed',
+      'empty_document',
+      'docling_unavailable',
+      'invalid_metadata',
+      'invalid_chunker',
+      'invalid_visible_to',
+      'conflict',
+    ],
+  }),
   ingestBatch: route({
     method: 'POST',
     path: `${base}/ingest/batch`,
@@ -211,7 +281,7 @@ export const documents = {
     access: needs('write:ingest'),
     body: { kind: 'ndjson', schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 200: 'application/x-ndjson' },
-    errors: [...found, 'driver_unavailable'],
+    errors: [...found, ...stored],
   }),
 }
 

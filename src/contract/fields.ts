@@ -43,6 +43,17 @@ function isScalar(value: unknown): value is Scalar {
   return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
 }
 
+/** A schema whose refusals have a code of their own. */
+export function underCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
+  return z.unknown().transform((value, context): z.output<S> => {
+    const result = schema.safeParse(value)
+    if (result.success) return result.data
+    const { path, message } = result.error.issues[0]!
+    context.addIssue({ code: 'custom', path: [...path], message, params: issueCode(code) })
+    return z.NEVER
+  })
+}
+
 /** Report the first key of a map that may not stand in a payload. */
 function refuseReserved(map: object, context: z.RefinementCtx): boolean {
   const reserved = Object.keys(map).find(key => reservedPayloadKeys.has(key))

@@ -138,6 +138,8 @@ export function accessInWords(access: Access): string {
       return 'a caller of the whole runtime, not of single workspaces'
     case 'operator':
       return 'a verified caller of the whole runtime; anyone while nothing is verified'
+    case 'setup':
+      return 'the bootstrap token; without a credential, callers of this machine while nothing is verified'
     case 'owner':
       return 'a verified caller of the whole runtime with the scope manage, or the owner of the data directory'
     case 'member':
@@ -191,9 +193,21 @@ function queryParameters({ query }: Route, schemas: Record<string, Schema>): Ope
 }
 
 function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['requestBody'] {
-  const mediaType = body.kind === 'json' ? 'application/json' : 'application/x-ndjson'
   const required = body.kind !== 'json' || !body.optional
-  return { required, content: { [mediaType]: { schema: schemaOf(body.schema, 'input', schemas) } } }
+  const schema = schemaOf(body.schema, 'input', schemas)
+  const content = { [mediaTypes[body.kind]]: { schema: body.kind === 'multipart' ? withFile(schema) : schema } }
+  return { required, content }
+}
+
+const mediaTypes = {
+  json: 'application/json',
+  ndjson: 'application/x-ndjson',
+  multipart: 'multipart/form-data',
+} as const
+
+function withFile({ properties, required = [], ...schema }: Schema): Schema {
+  const file: Schema = { type: 'string', contentMediaType: 'application/octet-stream' }
+  return { ...schema, properties: { file, ...properties }, required: ['file', ...required] }
 }
 
 function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>): Record<string, Response> {
@@ -201,7 +215,10 @@ function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>):
     Object.entries(replies).map(([status, reply]) => [status, replyOf(Number(status), reply, schemas)]),
   )
   const { content } = responses[200] ?? {}
-  if (events && content) content['text/event-stream'] = { schema: schemaOf(events, 'output', schemas) }
+  if (events && content) {
+    const data = Object.values(events).map(event => schemaOf(event, 'output', schemas))
+    content['text/event-stream'] = { schema: data.length === 1 ? data[0]! : { oneOf: data } }
+  }
   return responses
 }
 

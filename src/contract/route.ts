@@ -18,13 +18,18 @@ type KnownPath<P extends string> = [ParamNames<P>] extends [ParamName] ? P : nev
 /** Where the workspaces are, and below: no route there can be `open`. @see specification 1 */
 type Guarded = `/api/v1/workspaces${string}`
 
+/** What sets the runtime up has a rule of its own, which stands nowhere else. */
+type Setup = Extract<RootAccess, { kind: 'setup' }>
+
 /** Below a workspace only workspace rules exist, elsewhere only root rules. */
 type AccessFor<P extends string> =
   'workspaceId' extends ParamNames<P>
     ? WorkspaceAccess
     : P extends Guarded
-      ? Exclude<RootAccess, { kind: 'open' }>
-      : RootAccess
+      ? Exclude<RootAccess, Setup | { kind: 'open' }>
+      : P extends `/setup/${string}`
+        ? Setup
+        : Exclude<RootAccess, Setup>
 
 /** A JSON body. `strict` refuses unknown fields, `lenient` ignores and names them. */
 export interface JsonBody<S extends z.ZodType = z.ZodType> {
@@ -45,7 +50,48 @@ export interface NdjsonBody<S extends z.ZodType = z.ZodType> {
   readonly limitBytes: number
 }
 
-export type Body = JsonBody | NdjsonBody
+/** A form with a file in the part `file`, and texts beside it. It is received when the handler asks for it. */
+export interface MultipartBody<S extends z.ZodObject = z.ZodObject> {
+  readonly kind: 'multipart'
+  /** Of the texts, by the name of their part; unknown parts are ignored and named. */
+  readonly schema: S
+  /** Parts that hold JSON; the schema is given what cannot be read as JSON as the text that it is. */
+  readonly json: readonly string[]
+  /** Of the whole form. */
+  readonly limitBytes: number
+}
+
+export type Body = JsonBody | NdjsonBody | MultipartBody
+
+/** A form on its way. */
+export interface Form<Texts> {
+  /**
+   * Receive all of it. The file lies on disk while `use` works on it, and is gone when that ends, however it ends.
+   *
+   * @throws invalid_multipart, missing_file, empty_file, payload_too_large, validation_error
+   */
+  receive<T>(use: (upload: Upload<Texts>) => Promise<T>): Promise<T>
+}
+
+/** A form that was received. */
+export interface Upload<Texts> {
+  readonly file: UploadedFile
+  /** Names of parts that nobody reads. */
+  readonly ignored: string[]
+  /** One text. @throws what its schema says */
+  text<K extends keyof Texts>(name: K): Texts[K]
+  /** All texts. @throws what the schema says of the first one that it refuses */
+  texts(): Texts
+}
+
+export interface UploadedFile {
+  /** As the sender calls it: never part of a path here. */
+  readonly name: string
+  /** Media type that the sender says it has. */
+  readonly type: string
+  readonly sizeBytes: number
+  readonly path: string
+}
 
 /** One line of an NDJSON body, counted from 1: its value, or why it has none. */
 export type Line<T> =
@@ -54,7 +100,7 @@ export type Line<T> =
 
 /** Reply schemas by status; `null` is an empty body, a text is a media type with a free body. */
 export type Replies = { readonly [status: number]: z.ZodType | null | MediaType }
-export type MediaType = 'text/html' | 'application/x-ndjson' | 'application/json'
+export type MediaType = 'text/html' | 'application/x-ndjson' | 'application/json' | 'text/event-stream'
 
 export interface Route<
   P extends string = string,
@@ -73,8 +119,11 @@ export interface Route<
   readonly errors: readonly ErrorCode[]
   /** What the audit trail records when the route succeeds; its handler gives the details. */
   readonly audit?: AuditAction
-  /** Items of the event stream that the route answers instead, to `Accept: text/event-stream`. */
-  readonly events?: z.ZodType
+  /**
+   * Events of the stream that the route answers, by name: always where its reply is one, else instead of its reply to
+   * `Accept: text/event-stream`.
+   */
+  readonly events?: Readonly<Record<string, z.ZodType>>
 }
 
 /**
@@ -103,13 +152,17 @@ type BodyOf<B> =
     ? z.output<S>
     : B extends NdjsonBody<infer S>
       ? AsyncIterable<Line<z.output<S>>>
-      : undefined
+      : B extends MultipartBody<infer S>
+        ? Form<z.output<S>>
+        : undefined
 type BodyIn<B> =
   B extends JsonBody<infer S>
     ? z.input<S>
     : B extends NdjsonBody<infer S>
       ? AsyncIterable<z.input<S>>
-      : undefined
+      : B extends MultipartBody
+        ? FormData
+        : undefined
 
 /** What a handler receives: everything validated. */
 export type Input<T> =

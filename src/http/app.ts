@@ -4,6 +4,7 @@ import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { WbError } from '../contract/errors.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type AnyHandler, bind, bindUnknown } from './bind.ts'
 import type { Shared } from './exchange.ts'
@@ -11,7 +12,7 @@ import { securityHeaders } from './headers.ts'
 import type { Incoming, Within } from './incoming.ts'
 import { OpenStreams } from './open-streams.ts'
 import { type OriginRules, originAt, originOf, originRule } from './origin.ts'
-import { Proxies, type TrustedProxies } from './proxies.ts'
+import { isForwarded, Proxies, type TrustedProxies } from './proxies.ts'
 import { MemoryBuckets, RateLimit, type RateLimits } from './rate-limit.ts'
 import type { Surface, SurfaceHandlers } from './surface.ts'
 
@@ -24,6 +25,8 @@ export interface AppSettings {
   readonly strictErrors: boolean
   readonly origin: OriginRules
   readonly trustProxyHeaders: TrustedProxies
+  /** Where files lie that came with a request, while it is answered. */
+  readonly uploadDir: string
   /** Requests per client; null is any number. */
   readonly rateLimits: RateLimits | null
 }
@@ -42,6 +45,8 @@ export interface AppParts<S extends Surface> {
   readonly log: Log
   readonly clock: Clock
   readonly settings: AppSettings
+  /** Why what no route answers is refused, where that is not because there is no such route. */
+  readonly unmatched?: () => WbError
 }
 
 /** The surface as one function from request to response. */
@@ -85,10 +90,13 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
       ? () => originOf(publicOrigin)
       : incoming => originAt(reachedBy(incoming)) || nameless,
     clientOf: incoming => proxies.clientOf(incoming),
+    isLocal: incoming => settings.origin.loopback && !isForwarded(incoming),
+    unmatched: parts.unmatched,
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
     openStreams: new OpenStreams(),
     headers: securityHeaders(settings.production),
     requestIdHeader: settings.requestIdHeader.toLowerCase(),
+    uploadDir: settings.uploadDir,
     strictErrors: settings.strictErrors,
     isDraining: () => draining,
     onDrain(end) {

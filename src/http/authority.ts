@@ -1,7 +1,8 @@
-import { pass } from '../access/gate.ts'
+import { type Demand, pass } from '../access/gate.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Presented } from '../auth/authenticate.ts'
-import type { Route } from '../contract/route.ts'
+import type { Access } from '../contract/access.ts'
+import type { Form, Route } from '../contract/route.ts'
 import { clientOf } from './admit.ts'
 import type { Exchange, Shared } from './exchange.ts'
 import type { Read } from './input.ts'
@@ -22,6 +23,13 @@ export function identify(shared: Shared, current: Exchange): AuthContext | Promi
     siteOrigin: () => shared.siteOrigin(incoming),
   }
   return shared.authenticate(presented)
+}
+
+/** What is asked of the gate for a request. */
+export function demandOf(shared: Shared, { incoming, workspaceId }: Exchange, rule: Access): Demand {
+  if (rule.kind !== 'setup') return { rule, workspaceId }
+  const approach = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
+  return { rule, workspaceId, approach }
 }
 
 /** Who asks, as the workspace sees them that the path names. */
@@ -48,18 +56,17 @@ export async function passAgain(shared: Shared, current: Exchange, { access }: R
   if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
   current.auth = await identify(shared, current)
   const auth = await inWorkspace(shared, current, current.workspaceId)
-  pass({ rule: access, workspaceId: current.workspaceId }, { auth })
+  pass(demandOf(shared, current, access), { auth })
   return auth
 }
 
-/** Lines come for as long as their sender likes: who may send them is asked again while they do. */
-export function withConfirmedLines(
+/** A body that its handler takes as it comes: who may send it is asked again while it does. */
+export function withConfirmedBody(
   { clock }: Shared,
   { body }: Route,
   input: Read['input'],
   confirm: () => Promise<unknown>,
 ): Read['input'] {
-  if (body?.kind !== 'ndjson') return input
   async function* confirmed(lines: AsyncIterable<unknown>) {
     let askedAt = clock.now()
     for await (const line of lines) {
@@ -70,5 +77,16 @@ export function withConfirmedLines(
       yield line
     }
   }
-  return { ...input, body: confirmed(input.body as AsyncIterable<unknown>) }
+  const confirmedForm = (form: Form<object>): Form<object> => ({
+    receive(use) {
+      const askedAt = clock.now()
+      return form.receive(async upload => {
+        if (clock.now() - askedAt >= confirmAfterMs) await confirm()
+        return use(upload)
+      })
+    },
+  })
+  if (body?.kind === 'ndjson') return { ...input, body: confirmed(input.body as AsyncIterable<unknown>) }
+  if (body?.kind === 'multipart') return { ...input, body: confirmedForm(input.body as Form<object>) }
+  return input
 }

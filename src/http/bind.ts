@@ -5,7 +5,7 @@ import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { Route, ServerEvent } from '../contract/route.ts'
 import { admit } from './admit.ts'
-import { confirmAfterMs, identify, inWorkspace, passAgain, withConfirmedLines } from './authority.ts'
+import { confirmAfterMs, demandOf, identify, inWorkspace, passAgain, withConfirmedBody } from './authority.ts'
 import { RequestCaller } from './caller.ts'
 import { failureOf } from './envelope.ts'
 import { eventStream } from './events.ts'
@@ -37,7 +37,7 @@ export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<An
  * answer and the response, in the order of the house (2.4).
  */
 export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
-  const readInput = inputReader(route)
+  const readInput = inputReader(route, shared.uploadDir)
   const encode = replyEncoder(route.replies)
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
@@ -52,7 +52,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     if (hasEmptyEnd(incoming.path)) throw noRoute(incoming)
     const rawParams = decodeParams(incoming.params)
     const firstAuth = await inWorkspace(shared, current, rawParams.workspaceId)
-    pass({ rule: access, workspaceId: current.workspaceId }, { auth: firstAuth })
+    pass(demandOf(shared, current, access), { auth: firstAuth })
     const confirm = () => passAgain(shared, current, route)
     const askedAt = shared.clock.now()
     const { input, ignored } = await readInput(incoming, rawParams)
@@ -61,7 +61,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
     const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm })
-    const answered = await handler(withConfirmedLines(shared, route, input, confirm) as never, caller)
+    const answered = await handler(withConfirmedBody(shared, route, input, confirm) as never, caller)
     if (raisedBy !== undefined && has(input.body, raisedBy) && !caller.isChangeChecked)
       throw new Error(`the handler did not check a change of ${raisedBy}`)
     if (audit) caller.recorded(answered.audit)
@@ -69,7 +69,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     if (answered.events)
       return eventStream(shared, current, {
         events: answered.events,
-        schema: route.events!,
+        schemas: route.events!,
         stillAllowed: confirm,
       })
     const { mediaType, text } = encode(answered.status, answered.body)
@@ -92,6 +92,7 @@ export function bindUnknown(shared: Shared): Serve {
   return exchange(shared, { path: '<unmatched>', errors: [] }, async current => {
     const { incoming } = current
     admit(shared, current, rationOf(incoming.path), limits.jsonBodyBytes)
+    if (shared.unmatched) throw shared.unmatched()
     if (incoming.path.startsWith('/api/v1/')) current.auth = await identify(shared, current)
     checkPath(incoming.path)
     throw noRoute(incoming)

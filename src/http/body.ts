@@ -80,7 +80,35 @@ async function readStream(stream: ReadableStream<Uint8Array>, limitBytes: number
   return Buffer.concat(chunks)
 }
 
+/**
+ * A body piece by piece. Leaving early keeps the connection and drops the rest, so that the answer can still be sent.
+ *
+ * @throws payload_too_large more bytes came than allowed; those before were given
+ */
+export async function* chunksOf(
+  source: Source | null,
+  limitBytes: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let size = 0
+  for await (const chunk of source ? piecesOf(source) : []) {
+    size += chunk.length
+    if (size > limitBytes) throw tooLarge(limitBytes)
+    yield chunk
+  }
+}
+
+async function* piecesOf(source: Source): AsyncGenerator<Uint8Array, void, undefined> {
+  if (!('rawHeaders' in source)) return yield* source
+  try {
+    yield* source.iterator({ destroyOnReturn: false }) as AsyncIterable<Bytes>
+  } catch {
+    throw cutShort()
+  } finally {
+    source.resume()
+  }
+}
+
 /** Nobody is left to read this. */
-export function cutShort(): WbError {
+function cutShort(): WbError {
   return new WbError('validation_error', 'the body ended before it was complete')
 }

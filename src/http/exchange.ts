@@ -32,10 +32,16 @@ export interface Shared {
   readonly siteOrigin: (incoming: Incoming) => string
   /** Address of the client, behind whatever proxies are trusted; empty within this process. */
   readonly clientOf: (incoming: Incoming) => string
+  /** Nobody but this machine can have sent it. */
+  readonly isLocal: (incoming: Incoming) => boolean
+  /** Why what no route answers is refused, where that is not because there is no such route. */
+  readonly unmatched: (() => WbError) | undefined
   readonly rateLimit: RateLimit | null
   readonly openStreams: OpenStreams
   /** Headers of every response. */
   readonly headers: HeaderPairs
+  /** Where files lie that came with a request, while it is answered. */
+  readonly uploadDir: string
   /** In lower case. */
   readonly requestIdHeader: string
   /** A code that its route does not declare is a defect. */
@@ -79,7 +85,7 @@ export function exchange(
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
     // Answers there hold what no cache may keep.
-    if (incoming.path.startsWith(authPaths)) current.headers.push(['cache-control', 'no-store'])
+    if (uncachedPaths.some(prefix => incoming.path.startsWith(prefix))) current.headers.push(['cache-control', 'no-store'])
     const startedAt = shared.clock.now()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,
@@ -144,6 +150,7 @@ function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boole
 
 const apiPaths = '/api/v1/'
 const authPaths = '/auth/'
+const uncachedPaths = [authPaths, '/setup']
 
 /** Record that somebody was not let in. @see specification 6, contract: auth.api_denied, auth.csrf_rejected */
 function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {

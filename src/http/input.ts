@@ -5,6 +5,7 @@ import type { Body, Route } from '../contract/route.ts'
 import { checkContentType, readJson } from './body.ts'
 import { ignoredFields } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
+import { formReader } from './multipart.ts'
 import { readLines } from './ndjson.ts'
 import { parseQuery } from './query.ts'
 import { validate } from './validate.ts'
@@ -20,13 +21,14 @@ export type ReadInput = (incoming: Incoming, rawParams: Record<string, string>) 
 /**
  * Prepare the validation of a route's input: path, then query, then body; the first issue decides.
  *
+ * @param uploadDir  for files while they are worked on
  * @see contract 1.2
  */
-export function inputReader(route: Route): ReadInput {
+export function inputReader(route: Route, uploadDir: string): ReadInput {
   const names = [...route.path.matchAll(/:([A-Za-z]+)/g)].map(match => match[1] as ParamName)
   const paramsSchema = z.object(Object.fromEntries(names.map(name => [name, paramSchemas[name]])))
   const { query: querySchema } = route
-  const readBody = bodyReader(route.body)
+  const readBody = bodyReader(route.body, uploadDir)
 
   return async (incoming, rawParams) => {
     const params = names.length > 0 ? validate(paramsSchema, rawParams) : rawParams
@@ -40,8 +42,12 @@ export function inputReader(route: Route): ReadInput {
 
 type ReadBody = (incoming: Incoming) => Promise<{ body: unknown; ignored: readonly string[] }>
 
-function bodyReader(body: Body | undefined): ReadBody | undefined {
+function bodyReader(body: Body | undefined, uploadDir: string): ReadBody | undefined {
   if (!body) return undefined
+  if (body.kind === 'multipart') {
+    const formOf = formReader(body, uploadDir)
+    return async incoming => ({ body: formOf(incoming), ignored: [] })
+  }
   const { schema, limitBytes } = body
   if (body.kind === 'ndjson')
     return async incoming => {

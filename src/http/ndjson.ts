@@ -2,7 +2,7 @@ import type { Buffer as Bytes } from 'node:buffer'
 import type { z } from 'zod'
 import { WbError } from '../contract/errors.ts'
 import type { Line } from '../contract/route.ts'
-import { cutShort, type Source, tooLarge } from './body.ts'
+import { chunksOf, type Source } from './body.ts'
 import { parseJson } from './json.ts'
 import { validate } from './validate.ts'
 
@@ -20,7 +20,7 @@ export async function* readLines<S extends z.ZodType>(
   limitBytes: number,
 ): AsyncGenerator<Line<z.output<S>>, void, undefined> {
   let line = 0
-  for await (const bytes of splitLines(source ? chunksOf(source) : [], limitBytes)) {
+  for await (const bytes of splitLines(chunksOf(source, limitBytes))) {
     line++
     if (!isBlank(bytes)) yield readLine(bytes, line, schema)
   }
@@ -39,12 +39,9 @@ function isBlank(bytes: Bytes): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
 }
 
-async function* splitLines(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Array>, limitBytes: number) {
-  let size = 0
+async function* splitLines(chunks: AsyncIterable<Uint8Array>) {
   let pieces: Bytes[] = []
   for await (const raw of chunks) {
-    size += raw.length
-    if (size > limitBytes) throw tooLarge(limitBytes)
     const chunk = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
     let from = 0
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
@@ -56,18 +53,6 @@ async function* splitLines(chunks: AsyncIterable<Uint8Array> | Iterable<Uint8Arr
     if (from < chunk.length) pieces.push(chunk.subarray(from))
   }
   if (pieces.length > 0) yield Buffer.concat(pieces)
-}
-
-/** Leaving early keeps the connection and drops the rest, so that the answer can still be sent. */
-async function* chunksOf(source: Source): AsyncGenerator<Uint8Array, void, undefined> {
-  if (!('rawHeaders' in source)) return yield* source
-  try {
-    yield* source.iterator({ destroyOnReturn: false }) as AsyncIterable<Bytes>
-  } catch {
-    throw cutShort()
-  } finally {
-    source.resume()
-  }
 }
 
 /**

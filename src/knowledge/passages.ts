@@ -8,6 +8,7 @@ import { placeholderEmbed } from '../models/placeholder.ts'
 import type { Collection, CollectionKey, ContentStore, Fitted, FittedSpaces } from '../storage/content.ts'
 import { fittedOf } from '../storage/missing.ts'
 import { chunkerFor } from './chunk/index.ts'
+import { extractNatively, type SentFile } from './parse/index.ts'
 
 /** Vectors, and the generation of the space that they stand in. */
 export interface Embedded {
@@ -33,6 +34,9 @@ export function passageOps(opening: Promise<ContentStore>) {
   const spaces = new Spaces(opening)
   return {
     hash: (text: string) => sha256(text),
+
+    /** The text of a file. */
+    extract: (file: SentFile) => extractNatively(file),
 
     /** Chunk a text, and embed the chunks where their space is fitted. */
     async prepare(input: {

@@ -116,7 +116,7 @@ export function openGuard(config: Config, environment: Environment): EndpointGua
   })
 }
 
-/** Endpoints that stand in the configuration, or in `OLLAMA_BASE_URL`. */
+/** Endpoints that stand in the configuration, or in `OLLAMA_BASE_URL` and `DOCLING_URL`. */
 function namedEndpoints(
   { auth, chat, controlPlane, runtime, seedWorkspaces }: Config,
   environment: Environment,
@@ -124,6 +124,7 @@ function namedEndpoints(
   const isOwnOllama = chat.provider === 'ollama' && chat.baseUrl === null
   const named = [
     environment.ollamaBaseUrl ?? (isOwnOllama ? providers.ollama.baseUrl : undefined),
+    environment.docling.url,
     chat.baseUrl,
     auth.oidc?.issuer,
     auth.oidc?.jwksUri,

@@ -1,3 +1,5 @@
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
 import { z } from 'zod'
 import type { Event } from '../../src/access/audit.ts'
 import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
@@ -169,6 +171,7 @@ export const settings: AppSettings = {
     browserLogin: false,
   },
   trustProxyHeaders: false,
+  uploadDir: join(tmpdir(), 'wb-http-uploads'),
   rateLimits: null,
 }
 

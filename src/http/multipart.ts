@@ -1,0 +1,176 @@
+import { createWriteStream } from 'node:fs'
+import { pipeline } from 'node:stream/promises'
+import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
+import { z } from 'zod'
+import { type ScratchFile, scratchFile } from '../base/scratch.ts'
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+import type { Form, MultipartBody, Upload, UploadedFile } from '../contract/route.ts'
+import { chunksOf } from './body.ts'
+import type { Incoming } from './incoming.ts'
+import { isFitText, parseJson } from './json.ts'
+import { validate } from './validate.ts'
+
+/** Name of the part that holds the file. */
+const filePart = 'file'
+const partHeaderBytesMax = 16_384
+
+type Texts = Record<string, unknown>
+
+/** What a form held: its texts by name, and the first file under the name that is read. */
+interface Parts {
+  readonly texts: ReadonlyMap<string, string>
+  readonly file: UploadedFile | undefined
+}
+
+/**
+ * Prepare the reception of the forms of a route. A file goes to disk as it comes.
+ *
+ * @param folder  for files while they are worked on
+ * @see RFC 7578
+ */
+export function formReader(body: MultipartBody, folder: string): (incoming: Incoming) => Form<Texts> {
+  return incoming => ({
+    async receive(use) {
+      const parser = parserOf(incoming)
+      const scratch = scratchFile(folder)
+      try {
+        const parts = await readParts(parser, incoming, body.limitBytes, scratch)
+        return await use(uploadOf(parts, body))
+      } finally {
+        await scratch.remove()
+      }
+    },
+  })
+}
+
+/** @throws invalid_multipart  the headers do not announce a form */
+function parserOf({ headers }: Incoming): BusboyInstance {
+  const contentType = headers.get('content-type') ?? ''
+  if (!/^multipart\/form-data\s*(?:;|$)/i.test(contentType))
+    throw new WbError('invalid_multipart', 'the content type of the body must be multipart/form-data')
+  if ((headers.get('content-encoding') ?? 'identity') !== 'identity')
+    throw new WbError('invalid_multipart', 'the body must not be compressed')
+  try {
+    return new Busboy({
+      headers: { 'content-type': contentType },
+      preservePath: true,
+      limits: {
+        parts: limits.formParts,
+        fieldSize: limits.formTextBytes,
+        headerPairs: 16,
+        headerSize: partHeaderBytesMax,
+      },
+    })
+  } catch (cause) {
+    throw new WbError('invalid_multipart', 'the content type of the body names no boundary', {}, { cause })
+  }
+}
+
+/**
+ * Take a body apart.
+ *
+ * @throws invalid_multipart, payload_too_large, validation_error
+ * @throws control_plane_unavailable  the file cannot be written
+ */
+async function readParts(
+  parser: BusboyInstance,
+  { source }: Incoming,
+  limitBytes: number,
+  scratch: ScratchFile,
+): Promise<Parts> {
+  const texts = new Map<string, string>()
+  let refused: WbError | undefined
+  let writing: Promise<UploadedFile> | undefined
+  parser.on('partsLimit', () => {
+    refused ??= new WbError('invalid_multipart', `the form has more than ${limits.formParts} parts`)
+  })
+  parser.on('field', (name: string | undefined, text, _nameCut, isCut) => {
+    if (name === undefined) return
+    refused ??= refusalOf(name, text, isCut, texts.has(name))
+    texts.set(name, text)
+  })
+  parser.on('file', (name, stream, fileName: string | undefined, _encoding, type) => {
+    if (name !== filePart || !fileName || writing) return drop(stream)
+    writing = keep(stream, scratch.path).then(sizeBytes => ({
+      name: fileName,
+      type,
+      sizeBytes,
+      path: scratch.path,
+    }))
+    // A file that cannot be kept ends the reading; why it could not is told by the promise.
+    writing.catch(error => parser.destroy(error))
+  })
+  await pipeline(chunksOf(source, limitBytes), parser).catch(async error => {
+    await writing?.catch(() => {})
+    throw failureOf(error)
+  })
+  if (refused) throw refused
+  return { texts, file: await writing }
+}
+
+/** What is not read flows on, and ends silently when the body does. */
+function drop(stream: BusboyFileStream): void {
+  stream.on('error', () => {})
+  stream.resume()
+}
+
+/** @returns how many bytes were written */
+async function keep(stream: BusboyFileStream, path: string): Promise<number> {
+  const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
+  await pipeline(stream, file)
+  return file.bytesWritten
+}
+
+function refusalOf(name: string, text: string, isCut: boolean, isRepeated: boolean): WbError | undefined {
+  if (isCut)
+    return new WbError('payload_too_large', `${name}: is larger than ${limits.formTextBytes} bytes`)
+  if (isRepeated) return new WbError('validation_error', `${name}: was sent more than once`)
+  if (!isFitText(text)) return new WbError('validation_error', `${name}: must not contain NUL characters`)
+  return undefined
+}
+
+/** What a body broke with: refused by us, the disk's fault, or no form. */
+function failureOf(error: unknown): WbError {
+  if (error instanceof WbError) return error
+  if (error instanceof Error && 'syscall' in error)
+    return new WbError(
+      'control_plane_unavailable',
+      'the file could not be written to the data directory',
+      {},
+      { cause: error },
+    )
+  return new WbError('invalid_multipart', 'the body is not a complete form', {}, { cause: error })
+}
+
+/**
+ * @throws missing_file      no part named `file` has a file name
+ * @throws empty_file        it has no bytes
+ * @throws validation_error  its name holds control characters
+ */
+function uploadOf({ texts, file }: Parts, { schema, json }: MultipartBody): Upload<Texts> {
+  if (!file) throw new WbError('missing_file', 'the form has no part named file that has a file name')
+  if (file.sizeBytes === 0) throw new WbError('empty_file', 'the file has no bytes')
+  if (/\p{Cc}/u.test(file.name))
+    throw new WbError('validation_error', 'file: its name must not contain control characters')
+  const known = Object.entries(schema.shape).filter(([name]) => texts.has(name))
+  const sent = Object.fromEntries(
+    known.map(([name]) => [name, json.includes(name) ? jsonOr(texts.get(name)!) : texts.get(name)]),
+  )
+  return {
+    file,
+    ignored: [...texts.keys()].filter(name => !Object.hasOwn(schema.shape, name)),
+    text: name => validate(z.object({ [name]: schema.shape[name]! }), sent)[name] as never,
+    texts: () => validate(schema, sent),
+  }
+}
+
+/** The value of a JSON text; the text itself where it is none, or one that no body may hold. */
+function jsonOr(text: string): unknown {
+  try {
+    return parseJson(Buffer.from(text))
+  } catch (error) {
+    if (error instanceof WbError) return text
+    throw error
+  }
+}

@@ -1,0 +1,25 @@
+import { WbError } from '../../contract/errors.ts'
+import type { Parser } from './parser.ts'
+
+const extensions =
+  'txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini cfg ' +
+  'conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1'
+
+/** Text in UTF-8, as it stands; a byte order mark is no part of it. @see contract 11.3 */
+export const text: Parser = {
+  version: null,
+  takes: type => type.startsWith('text/'),
+  extensions: new Set(extensions.split(' ')),
+  extract(bytes) {
+    try {
+      return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
+    } catch (cause) {
+      throw new WbError(
+        'extraction_failed',
+        'the file is not UTF-8',
+        { hint: 'Convert it to UTF-8, for instance with iconv, and send it again.' },
+        { cause },
+      )
+    }
+  },
+}

@@ -1,0 +1,68 @@
+import type { Host } from '../base/threads.ts'
+import type { Ingest, IngestForm } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+import type { Upload, UploadedFile } from '../contract/route.ts'
+import type { Docling } from './parse/docling.ts'
+import { isTextLike } from './parse/index.ts'
+import type { Extracted } from './parse/parser.ts'
+import type { PassageOps } from './passages.ts'
+
+/** Makes of an uploaded file what an ingest of its text would send. */
+export class Uploads {
+  constructor(
+    private readonly parts: {
+      readonly docling: Docling
+      /** Where the text is taken out, as that may take long. */
+      readonly index: Host<PassageOps>
+    },
+  ) {}
+
+  /**
+   * The body of an ingest of this file. What stands beside the file is looked at after it.
+   *
+   * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
+   * @throws payload_too_large  its text is longer than a text may be
+   * @throws invalid_metadata, invalid_chunker, invalid_visible_to, validation_error
+   * @see contract 11.2
+   */
+  async read(upload: Upload<IngestForm>, signal: AbortSignal): Promise<Ingest> {
+    const { file } = upload
+    const { text, parser, version } = await this.extract(upload.text('parser'), file, signal)
+    if (text.trim() === '') throw new WbError('empty_document', 'the file holds no text')
+    if (text.length > limits.ingestTextChars)
+      throw new WbError(
+        'payload_too_large',
+        `the text of the file is longer than ${limits.ingestTextChars} characters`,
+      )
+    const { parser: _asked, metadata, ...fields } = upload.texts()
+    return {
+      ...fields,
+      text,
+      metadata: {
+        ...metadata,
+        ingestParser: parser,
+        ...(version !== null && { ingestParserVersion: version }),
+      },
+      sourceFilename: file.name,
+      fileType: file.type,
+      fileSize: file.sizeBytes,
+    }
+  }
+
+  private async extract(
+    parser: IngestForm['parser'],
+    file: UploadedFile,
+    signal: AbortSignal,
+  ): Promise<Extracted> {
+    const { docling, index } = this.parts
+    const { name, type, path } = file
+    const natively = () => index.run('extract', { name, type, path })
+    if (parser === 'docling') return docling.convert(file, signal)
+    if (parser === 'native' || isTextLike(file) || !docling.isConfigured) return natively()
+    return docling.convert(file, signal).catch(error => {
+      if (error instanceof WbError && error.code === 'docling_unavailable') return natively()
+      throw error
+    })
+  }
+}
