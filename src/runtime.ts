@@ -3,8 +3,9 @@ import { join } from 'node:path'
 import { AuditTrail } from './access/audit.ts'
 import { AuditRecords } from './access/audit-records.ts'
 import { AuditRetention } from './access/audit-retention.ts'
-import { inWorkspace, noPrincipals } from './access/principals.ts'
-import { auditHandlers } from './access/routes.ts'
+import { inWorkspace, type PrincipalRoles } from './access/in-workspace.ts'
+import { Principals } from './access/principals.ts'
+import { auditHandlers, policyHandlers, principalHandlers } from './access/routes.ts'
 import { anonymousIn, operatorOf } from './access/subject.ts'
 import { everything } from './access/visibility.ts'
 import { openAgents } from './agents/open.ts'
@@ -34,14 +35,24 @@ import { openHosts } from './knowledge/hosts.ts'
 import { Ingestion } from './knowledge/ingest.ts'
 import { Docling } from './knowledge/parse/docling.ts'
 import { Records } from './knowledge/records.ts'
-import { chunkerHandlers, documentHandlers, filterHandlers, kbHandlers, recordHandlers } from './knowledge/routes.ts'
+import {
+  chunkerHandlers,
+  documentHandlers,
+  filterHandlers,
+  kbHandlers,
+  recordHandlers,
+} from './knowledge/routes.ts'
 import { Searcher } from './knowledge/search.ts'
 import { ManySearcher } from './knowledge/search-many.ts'
 import { Space } from './knowledge/space.ts'
 import { Uploads } from './knowledge/uploads.ts'
+import { Catalogue } from './models/catalogue.ts'
 import { openGuard } from './models/guard.ts'
+import { listMcpTools } from './models/mcp.ts'
 import { openEmbedder } from './models/open.ts'
 import { type Outbound, openNetwork, type Resolve } from './models/outbound.ts'
+import { probeModel } from './models/probe.ts'
+import { setupHandlers } from './operation/setup.ts'
 import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
@@ -49,8 +60,11 @@ import { openEmbedded } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
 import { storeSecret } from './storage/secret.ts'
 import { tables } from './storage/tables.ts'
-import { chunkingHandlers, embeddingHandlers, workspaceHandlers } from './workspaces/routes.ts'
-import { chunkingKind, embeddingKind, Services } from './workspaces/services.ts'
+import { McpServers, mcpServerHandlers } from './workspaces/mcp-servers.ts'
+import { llmModelHandlers } from './workspaces/model-routes.ts'
+import { Releases, releaseHandlers } from './workspaces/releases.ts'
+import { workspaceHandlers } from './workspaces/routes.ts'
+import { openServices } from './workspaces/service-routes.ts'
 import { Workspaces } from './workspaces/workspaces.ts'
 
 export interface RuntimeSettings {
@@ -64,6 +78,8 @@ export interface RuntimeSettings {
   readonly loopback: boolean
   /** This process holds the server lock: it clears what is ephemeral and takes up what others left. */
   readonly server: boolean
+  /** Opens the runtime anew once its requests are answered; left out where nobody would. */
+  readonly restart?: () => void
   readonly log: Log
 }
 
@@ -104,6 +120,21 @@ export interface Runtime {
  * @throws validation_error           a secret of the configuration leads to nothing, or the identity provider cannot be found
  */
 export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
+  const opened: { close(): Promise<void> }[] = []
+  try {
+    return await build(settings, seams, opened)
+  } catch (error) {
+    for (const part of opened.reverse()) await part.close()
+    throw error
+  }
+}
+
+/** @param opened  is given what holds on to something outside of this process's memory, for when the rest fails */
+async function build(
+  settings: RuntimeSettings,
+  seams: Seams,
+  opened: { close(): Promise<void> }[],
+): Promise<Runtime> {
   const { config, environment, dataDir, log } = settings
   const clock = seams.clock ?? systemClock
   const secrets = (settings.server ? authSecrets : secretsAtHand)(config, environment)
@@ -111,6 +142,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const uploadDir = join(dataDir, uploadsFolder)
   const threads = settings.threads && path !== ':memory:'
   const store = await openEmbedded({ path, threads, clock })
+  opened.push(store)
   const rows = (seams.rows ?? (own => own))(store.rows)
   const before = seams.content ?? (content => content)
   const content = before(store.content)
@@ -122,6 +154,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const audit = new AuditTrail({ ...parts, replicaId })
   const guard = openGuard(config, environment)
   const network = openNetwork({ guard, resolve: seams.resolve })
+  opened.push(network)
   const auth = openAuth({
     ...parts,
     config: config.auth,
@@ -130,13 +163,9 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
     audit,
     fetch: seams.fetch ?? network.fetch,
   })
-  if (settings.server)
-    await auth.discover().catch(async error => {
-      await network.close()
-      await store.close()
-      throw error
-    })
+  if (settings.server) await auth.discover()
   const hosts = openHosts({ path, threads, content })
+  opened.push(hosts)
   const fitting = new Fitting({
     store: content,
     host: hosts.fit,
@@ -145,8 +174,19 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
     owner: `${hostname()}:${process.pid}:${randomHex(4)}`,
   })
 
-  const chunking = new Services(chunkingKind, parts)
-  const embedding = new Services(embeddingKind, parts)
+  const releases = new Releases({ ...parts, policy: releasePolicy(config, dataDir, settings.loopback) })
+  const outbound = seams.outbound ?? network.send
+  const models = {
+    environment,
+    isReleased: (ref: string, host: string, workspaceId: string) => releases.covers(ref, host, workspaceId),
+    outbound,
+  }
+  const checkUrl = (field: string, url: string) => guard.checkUrl(field, url)
+  const { chunking, embedding, ...services } = openServices({
+    ...parts,
+    checkUrl,
+    probe: (service, sent, signal) => probeModel(service, sent, signal, { ...models, chat: config.chat }),
+  })
   const bases = new KnowledgeBases({
     ...parts,
     stores: { local: content, mock: before(openMemoryContent(rows)) },
@@ -156,12 +196,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   })
   const space = new Space({
     query: hosts.query,
-    openEmbedder: (service, workspaceId) =>
-      openEmbedder(service, workspaceId, {
-        environment,
-        policy: () => releasePolicy(config, dataDir, settings.loopback),
-        outbound: seams.outbound ?? network.send,
-      }),
+    openEmbedder: service => openEmbedder(service, models),
   })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const documents = new Documents({ ...parts, bases, space })
@@ -179,28 +214,35 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   const uploads = new Uploads({ docling, index: hosts.index })
   const workspaces = new Workspaces({ ...parts, purge: [workspace => bases.purge(workspace)] })
 
+  const listTools: ListRemoteTools =
+    seams.listTools ?? ((server, signal) => listMcpTools(server, { ...models, fetch: network.fetch }, signal))
+  const mcpServers = new McpServers({ ...parts, checkUrl, listTools })
   const agents = openAgents({
     ...parts,
     settings: config.chat.tools,
-    listTools: seams.listTools ?? (() => Promise.reject(new Error('no client of MCP servers'))),
+    listTools,
   })
+
+  const countWorkspaces = () => rows.count(tables.workspaces, 'byCreation', [])
+  const principals = new Principals(parts)
+  const roleOf: PrincipalRoles = (workspaceId, principalId) => principals.roleOf(workspaceId, principalId)
 
   const app = createApp({
     api,
     handlers: {
-      operational: operationalHandlers({
-        build: buildOf(environment, clock),
-        api,
-        clock,
-        countWorkspaces: () => rows.count(tables.workspaces, 'byCreation', []),
-      }),
+      operational: operationalHandlers({ build: buildOf(environment, clock), api, clock, countWorkspaces }),
+      setup: setupHandlers({ ...settings, controlPlane: { countWorkspaces }, restart: settings.restart }),
       auth: authHandlers(auth.signIn),
       workspaces: workspaceHandlers(workspaces),
       apiKeys: apiKeyHandlers(auth.keys),
       audit: auditHandlers(new AuditRecords({ ...parts, trail: audit })),
+      principals: principalHandlers(principals),
+      policy: policyHandlers(rows, principals),
       chunkers: chunkerHandlers(),
-      chunkingServices: chunkingHandlers(chunking),
-      embeddingServices: embeddingHandlers(embedding),
+      ...services.handlers,
+      secretReleases: releaseHandlers(releases),
+      mcpServers: mcpServerHandlers(mcpServers),
+      llmModels: llmModelHandlers(new Catalogue(models), config.chat.provider, checkUrl),
       kb: kbHandlers(bases, new Searcher(space, filters), new ManySearcher({ bases, space, filters })),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, failureTeller(log)),
@@ -209,7 +251,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
     },
     authenticate: auth.authenticate,
     stranger: anonymousIn(config.auth.mode),
-    inWorkspace: (caller, workspaceId) => inWorkspace(caller, workspaceId, noPrincipals),
+    inWorkspace: (caller, workspaceId) => inWorkspace(caller, workspaceId, roleOf),
     audit,
     visibility: everything,
     log,
@@ -245,7 +287,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   }
 }
 
-function buildOf({ app }: Environment, clock: Clock) {
+export function buildOf({ app }: Environment, clock: Clock) {
   return {
     version: app.version ?? packageVersion(),
     commit: app.commit ?? 'unknown',
@@ -253,7 +295,7 @@ function buildOf({ app }: Environment, clock: Clock) {
   }
 }
 
-function appSettings(
+export function appSettings(
   { config, loopback }: RuntimeSettings,
   uploadDir: string,
   strictErrors: boolean,

@@ -6,14 +6,19 @@ import { documents, records } from './documents.ts'
 import { filters } from './filters.ts'
 import { apiKeys } from './keys.ts'
 import { kb } from './knowledge.ts'
+import { mcpServers } from './mcp-servers.ts'
+import { llmModels } from './models.ts'
 import { operational } from './operational.ts'
+import { secretReleases } from './releases.ts'
 import type { Topic } from './route.ts'
-import { chunkers, chunkingServices, embeddingServices } from './services.ts'
+import { chunkers, chunkingServices, embeddingServices, llmServices, rerankingServices } from './services.ts'
+import { setup } from './setup.ts'
 import { workspaces } from './workspaces.ts'
 
 /** The whole surface, by topic. */
 export const api = {
   operational,
+  setup,
   auth,
   workspaces,
   apiKeys,
@@ -21,6 +26,11 @@ export const api = {
   chunkers,
   chunkingServices,
   embeddingServices,
+  rerankingServices,
+  llmServices,
+  llmModels,
+  secretReleases,
+  mcpServers,
   kb,
   filters,
   documents,

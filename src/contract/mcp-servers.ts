@@ -1,20 +1,124 @@
 import { z } from 'zod'
-import { secretRef, timestamp } from './fields.ts'
+import { member, needs } from './access.ts'
+import type { ErrorCode } from './errors.ts'
+import { boundedText, secretRef, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
+import { endpointUrl } from './services/fields.ts'
+
+const fields = {
+  label: boundedText(limits.mcpServerLabelChars),
+  url: endpointUrl,
+  credentialRef: secretRef.nullable(),
+  enabled: z.boolean(),
+  allowedTools: z
+    .array(z.string())
+    .nullable()
+    .meta({ description: 'null is all that it offers, an empty list none' }),
+}
 
 export const McpServer = z
   .object({
     workspaceId: z.uuid(),
     mcpServerId: z.uuid(),
-    label: z.string(),
-    url: z.string(),
-    credentialRef: secretRef.nullable(),
-    enabled: z.boolean(),
-    allowedTools: z
-      .array(z.string())
-      .nullable()
-      .meta({ description: 'null is all that it offers, an empty list none' }),
+    ...fields,
     createdAt: timestamp,
     updatedAt: timestamp,
   })
   .meta({ id: 'McpServer' })
 export type McpServer = z.output<typeof McpServer>
+
+const McpServerCreate = z.strictObject({
+  ...fields,
+  credentialRef: fields.credentialRef.default(null),
+  enabled: fields.enabled.default(true),
+  allowedTools: fields.allowedTools.default(null),
+})
+export type McpServerCreate = z.output<typeof McpServerCreate>
+
+const McpServerPatch = z.strictObject(fields).partial()
+export type McpServerPatch = z.output<typeof McpServerPatch>
+
+/** Why a tool server cannot be used. */
+export const mcpFailureCodes = [
+  'endpoint_refused',
+  'credential_unavailable',
+  'unauthorized',
+  'unreachable',
+  'timeout',
+  'redirected',
+  'http_error',
+  'too_large',
+  'protocol_error',
+] as const
+export type McpFailureCode = (typeof mcpFailureCodes)[number]
+
+const McpTest = z.object({
+  ok: z.boolean(),
+  toolCount: z.int(),
+  tools: z
+    .array(z.string())
+    .meta({ description: 'names of what it offers, sorted; `allowedTools` is not applied' }),
+  latencyMs: z.int(),
+  error: z.object({ code: z.enum(mcpFailureCodes), message: z.string() }).nullable(),
+})
+export type McpTest = z.output<typeof McpTest>
+
+const json = { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes } as const
+const errors = ['workspace_not_found', 'mcp_server_not_found'] as const satisfies ErrorCode[]
+
+export const mcpServers = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers',
+    summary: 'List the MCP servers whose tools agents may call, by id',
+    access: member('read:content'),
+    query: pageQuery,
+    replies: { 200: page(McpServer) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers',
+    summary: 'Register an MCP server that speaks Streamable HTTP',
+    access: needs('write:services'),
+    body: { ...json, schema: McpServerCreate },
+    replies: { 201: McpServer },
+    errors: ['workspace_not_found'],
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId',
+    summary: 'Show an MCP server',
+    access: member('read:content'),
+    replies: { 200: McpServer },
+    errors,
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId',
+    summary: 'Change an MCP server; a new url has its tools reviewed anew',
+    access: needs('write:services'),
+    body: { ...json, schema: McpServerPatch },
+    replies: { 200: McpServer },
+    errors: [...errors, 'conflict'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId',
+    summary: 'Delete an MCP server; agents that name its tools go on without them',
+    access: needs('write:services'),
+    replies: { 204: null },
+    errors,
+  }),
+  testConnection: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/test-connection',
+    summary: 'Connect to an MCP server and list its tools',
+    description: 'Answers 200 whether or not the server can be reached; `error` says what stands in the way.',
+    access: member(null),
+    replies: { 200: McpTest },
+    errors,
+  }),
+}

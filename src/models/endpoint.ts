@@ -23,7 +23,7 @@ export type IsReleased = (ref: string, host: string, workspaceId: string) => Pro
 /** What is wrong: where the model is, what it is dialled with, or how it answered. */
 export type Trouble = 'endpoint' | 'credential' | 'provider'
 
-export interface FailureFacts {
+export type FailureFacts = {
   readonly hint?: string | undefined
   readonly providerStatus?: number | undefined
 }
@@ -102,7 +102,11 @@ export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<
  *
  * @throws what `failed` makes of one that is about to leave in the clear, or does not resolve
  */
-export function secretFor({ environment, failed }: Dialling, ref: string, endpoint: URL): string {
+export function secretFor(
+  { environment, failed }: Pick<Dialling, 'environment' | 'failed'>,
+  ref: string,
+  endpoint: URL,
+): string {
   if (isInTheClear(endpoint))
     throw failed('credential', `would send ${ref} to ${endpoint.host} without encryption`, {
       hint: 'Give the service an https endpoint, or take its credential out.',

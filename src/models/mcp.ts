@@ -1,0 +1,203 @@
+import type { Client } from '@modelcontextprotocol/client'
+import type { Environment } from '../config/environment.ts'
+import type { McpFailureCode } from '../contract/mcp-servers.ts'
+import { type IsReleased, releaseHint, secretFor } from './endpoint.ts'
+import { refusalIn } from './guard.ts'
+
+/** What a record says of a tool server. */
+export interface McpEndpoint {
+  readonly workspaceId: string
+  readonly url: string
+  readonly credentialRef: string | null
+}
+
+/** A tool as its server describes it. */
+export interface McpTool {
+  readonly name: string
+  readonly description: string
+  /** JSON Schema of its arguments. */
+  readonly inputSchema: Record<string, unknown>
+}
+
+export interface McpParts {
+  readonly environment: Environment
+  /** Asked at each connection, so that a release is in force at once. */
+  readonly isReleased: IsReleased
+  /** Guarded; follows no redirect. */
+  readonly fetch: typeof fetch
+}
+
+/** A tool server that cannot be used. Its message is ours and goes on to the wire; what the server said is in the cause. */
+export class McpFailure extends Error {
+  override readonly name = 'McpFailure'
+
+  constructor(
+    readonly code: McpFailureCode,
+    message: string,
+    cause?: unknown,
+  ) {
+    super(message, { cause })
+  }
+}
+
+/** Of all answers of one session. */
+const answerBytesMax = 4_000_000
+const toolPagesMax = 20
+
+/**
+ * The tools that a server offers, by a session of its own.
+ *
+ * @param signal  ends it; the session itself waits for ever
+ * @throws McpFailure
+ */
+export async function listMcpTools(
+  server: McpEndpoint,
+  parts: McpParts,
+  signal: AbortSignal,
+): Promise<McpTool[]> {
+  return inSession(server, parts, signal, async client => {
+    const { tools } = await client.listTools(undefined, { signal, cacheMode: 'bypass' })
+    return tools.map(({ name, description = '', inputSchema }) => ({ name, description, inputSchema }))
+  })
+}
+
+/**
+ * Connect, and let go of the server when done. The credential is resolved for this session, for the host that is
+ * dialled.
+ *
+ * @throws McpFailure
+ * @see security decisions 1 and 14
+ */
+async function inSession<T>(
+  server: McpEndpoint,
+  parts: McpParts,
+  signal: AbortSignal,
+  use: (client: Client) => Promise<T>,
+): Promise<T> {
+  const url = new URL(server.url)
+  const credential = await credentialOf(server, parts, url)
+  const sdk = await import('@modelcontextprotocol/client')
+  const wire = new Wire(url.origin, parts.fetch, signal)
+  const transport = new sdk.StreamableHTTPClientTransport(url, {
+    fetch: wire.fetch,
+    requestInit: {
+      redirect: 'manual',
+      headers: credential === undefined ? {} : { authorization: `Bearer ${credential}` },
+    },
+    reconnectionOptions: {
+      maxRetries: 0,
+      initialReconnectionDelay: 0,
+      maxReconnectionDelay: 0,
+      reconnectionDelayGrowFactor: 1,
+    },
+  })
+  const client = new sdk.Client(
+    { name: 'workbase', version: '1' },
+    { versionNegotiation: { mode: 'auto' }, listMaxPages: toolPagesMax },
+  )
+  try {
+    await client.connect(transport, { signal })
+    return await use(client)
+  } catch (error) {
+    throw wire.failureOf(error)
+  } finally {
+    await transport.terminateSession().catch(() => {})
+    await client.close()
+  }
+}
+
+/** @throws McpFailure  missing, not released for the host, about to leave in the clear, or not resolved */
+async function credentialOf(
+  { credentialRef, workspaceId }: McpEndpoint,
+  { environment, isReleased }: McpParts,
+  url: URL,
+): Promise<string | undefined> {
+  if (credentialRef === null) return undefined
+  const failed = (reason: string, hint = '') =>
+    new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
+  if (!(await isReleased(credentialRef, url.host, workspaceId)))
+    throw failed(
+      `uses ${credentialRef}, which is not released for ${url.host}`,
+      releaseHint(credentialRef, url.host),
+    )
+  return secretFor(
+    { environment, failed: (_trouble, reason, facts) => failed(reason, facts?.hint) },
+    credentialRef,
+    url,
+  )
+}
+
+/** What passes between a session and its server, in bounds, and what is known of it when the session fails. */
+class Wire {
+  #status: number | undefined
+  #failure: unknown
+  #bytes = 0
+
+  constructor(
+    private readonly origin: string,
+    private readonly send: typeof fetch,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  /** For the SDK. Nobody listens to what a server says unasked, so that no stream is opened for it. */
+  readonly fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const url = new URL(input)
+    if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
+    if (init.method === 'GET') return new Response(null, { status: 405 })
+    const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal
+    try {
+      const answer = await this.send(url, { ...init, signal })
+      if (init.method === 'POST') this.#status = answer.status
+      const { status, headers } = answer
+      return new Response(answer.body?.pipeThrough(this.#counted()) ?? null, { status, headers })
+    } catch (error) {
+      this.#failure ??= error
+      throw error
+    }
+  }
+
+  failureOf(cause: unknown): McpFailure {
+    const failure = (code: McpFailureCode, message: string) => new McpFailure(code, message, cause)
+    const refusal = refusalIn(this.#failure)
+    if (refusal)
+      return failure(
+        'endpoint_refused',
+        `The address may not be dialled: ${refusal.message}. ${refusal.hint}`,
+      )
+    if (this.#bytes > answerBytesMax)
+      return failure('too_large', `The server sent more than ${answerBytesMax} bytes.`)
+    if (this.signal.aborted) return failure('timeout', 'The server did not answer in time.')
+    return this.#status === undefined || this.#failure !== undefined
+      ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')
+      : failure(...described(this.#status))
+  }
+
+  #counted(): TransformStream<Uint8Array, Uint8Array> {
+    return new TransformStream({
+      transform: (part, controller) => {
+        this.#bytes += part.length
+        if (this.#bytes > answerBytesMax) controller.error(new Error('too large'))
+        else controller.enqueue(part)
+      },
+    })
+  }
+}
+
+/** What the status of the last answer says of a session that failed. */
+function described(status: number): [McpFailureCode, string] {
+  if (status === 401 || status === 403)
+    return [
+      'unauthorized',
+      `The server answered with status ${status}. Check the key that credentialRef names.`,
+    ]
+  if (status >= 300 && status < 400)
+    return [
+      'redirected',
+      'The server answered with a redirect, which is not followed. Use the address that it leads to.',
+    ]
+  if (status >= 400) return ['http_error', `The server answered with status ${status}. Check the url.`]
+  return [
+    'protocol_error',
+    'The server does not answer as an MCP server by Streamable HTTP does. Check the url.',
+  ]
+}
