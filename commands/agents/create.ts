@@ -1,0 +1,55 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { agentFlags } from '../../src/cli/agent-flags.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { knowledgeBaseIds, resolveLlmService, resolveTemplate } from '../../src/cli/find-agent.ts'
+import { agents, agentTemplates } from '../../src/contract/agents.ts'
+
+export default class AgentsCreate extends WbCommand {
+  static override summary = 'create an agent, by its own words or from a template'
+  static override examples = [
+    'wb agents create --template sage',
+    'wb agents create support --template bobby --kb handbook',
+    'wb agents create clerk --prompt "Answer in one sentence." --tool search_kb --tool list_kbs',
+  ]
+  static override args = { name: Args.string({ description: "what it is called; the template's own" }) }
+  static override flags = {
+    template: Flags.string({
+      char: 't',
+      summary: 'template to begin with; wb agents templates lists them',
+      helpValue: 'NAME',
+    }),
+    ...agentFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(AgentsCreate)
+    const { workspaceId } = await this.workspaceOrDefault()
+    const wanted = args.name === undefined ? await this.templateOf(flags.template) : flags.template
+    const template = wanted === undefined ? undefined : await resolveTemplate(this.resolving, wanted)
+    const body = {
+      name: args.name ?? template!.name,
+      description: flags.description ?? template?.description,
+      systemPrompt: flags.prompt ?? template?.systemPrompt,
+      llmServiceId: await resolveLlmService(this.resolving, workspaceId, flags.llm),
+      knowledgeBaseIds: await knowledgeBaseIds(this.resolving, workspaceId, flags.kb),
+      toolIds: flags.tool,
+    }
+    const made = await this.client.call(agents.create, { params: { workspaceId }, body })
+    this.output.made(made, made.agentId, `agent ${made.name}`)
+    this.output.note(`  wb agents show ${made.agentId}`)
+  }
+
+  private templateOf(given: string | undefined): Promise<string> {
+    if (given === undefined && !this.canAsk)
+      throw new UsageError('NAME or --template is missing', ['wb agents templates'])
+    return this.wantOneOf('--template', given, 'Which template?', async () => {
+      const { items } = await this.client.call(agentTemplates.list, {})
+      return items.map(({ templateId, name, description }) => ({
+        id: templateId,
+        name: `${name}: ${description}`,
+      }))
+    })
+  }
+}

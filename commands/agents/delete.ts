@@ -1,0 +1,31 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { resolveAgent } from '../../src/cli/find-agent.ts'
+import { counted } from '../../src/cli/output.ts'
+import { countItems } from '../../src/cli/take.ts'
+import { agents } from '../../src/contract/agents.ts'
+import { conversations } from '../../src/contract/conversations.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class AgentsDelete extends WbCommand {
+  static override summary = 'delete an agent with its conversations'
+  static override examples = ['wb agents delete Maven', 'wb agents delete Maven --yes']
+  static override args = { agent: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(AgentsDelete)
+    const { workspaceId, agentId, name } = await this.waitFor(
+      'looking',
+      resolveAgent(this.resolving, args.agent),
+    )
+    const params = { workspaceId, agentId }
+    const items = this.client.items(conversations.list, { params, query: { limit: limits.pageMax } })
+    const held = counted(await this.waitFor('counting conversations', countItems(items)), 'conversation')
+    const what = `agent ${name} with ${held}`
+    await this.confirmDeletion(what, name, flags.yes)
+    await this.client.call(agents.delete, { params })
+    if (this.output.json) this.output.value({ deleted: agentId })
+    else this.output.note(`  ✓ deleted ${what}`)
+  }
+}

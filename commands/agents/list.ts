@@ -1,0 +1,27 @@
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { agents } from '../../src/contract/agents.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class AgentsList extends WbCommand {
+  static override summary = 'list agents'
+  static override examples = ['wb agents list', 'wb agents list --workspace demo --json']
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(AgentsList)
+    const { workspaceId, name } = await this.workspace()
+    const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+    const { rows, total } = await this.take(this.client.items(agents.list, request), flags.limit)
+    this.output.list(rows, {
+      columns: {
+        id: { of: row => row.agentId, piped: true },
+        name: { of: row => row.name },
+        description: { of: row => row.description, as: 'free' },
+        'knowledge bases': { of: row => row.knowledgeBaseIds.length || 'all' },
+        updated: { of: row => row.updatedAt, as: 'time' },
+      },
+      empty: [`no agents in workspace ${name}; make one:`, '  wb agents create --template bobby'],
+      total,
+    })
+  }
+}

@@ -1,0 +1,16 @@
+import * as Args from '@oclif/core/args'
+import { agentFields } from '../../src/cli/agent-shown.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { resolveAgent } from '../../src/cli/find-agent.ts'
+
+export default class AgentsShow extends WbCommand {
+  static override summary = 'show an agent, and what it is told'
+  static override examples = ['wb agents show Bobby', 'wb agents show Bobby --json | jq .toolIds']
+  static override args = { agent: Args.string({ description: 'name or id; the only one when left out' }) }
+
+  async run() {
+    const { args } = await this.parse(AgentsShow)
+    const agent = await this.waitFor('looking', resolveAgent(this.resolving, args.agent))
+    this.output.fields(agent, agentFields(agent))
+  }
+}

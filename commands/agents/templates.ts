@@ -1,0 +1,20 @@
+import { WbCommand } from '../../src/cli/command.ts'
+import { agentTemplates } from '../../src/contract/agents.ts'
+
+export default class AgentsTemplates extends WbCommand {
+  static override summary = 'list the templates that agents can be made from'
+  static override examples = ['wb agents templates', 'wb agents templates --json | jq length']
+
+  async run() {
+    await this.parse(AgentsTemplates)
+    const { items } = await this.client.call(agentTemplates.list, {})
+    this.output.list(items, {
+      columns: {
+        id: { of: row => row.templateId },
+        name: { of: row => row.name },
+        description: { of: row => row.description, as: 'free' },
+      },
+      empty: ['this runtime has no templates'],
+    })
+  }
+}

@@ -1,0 +1,33 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { conversationName, resolveConversation } from '../../src/cli/find-agent.ts'
+import { counted } from '../../src/cli/output.ts'
+import { countItems } from '../../src/cli/take.ts'
+import { conversations, messages } from '../../src/contract/conversations.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class ConversationsDelete extends WbCommand {
+  static override summary = 'delete a conversation with its messages'
+  static override examples = [
+    'wb conversations delete "Refund window"',
+    'wb conversations delete "Refund window" --yes',
+  ]
+  static override args = { conversation: Args.string({ required: true, description: 'title or id' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(ConversationsDelete)
+    const found = resolveConversation(this.resolving, args.conversation)
+    const conversation = await this.waitFor('looking', found)
+    const { workspaceId, agentId, conversationId } = conversation
+    const params = { workspaceId, agentId, conversationId }
+    const items = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const held = counted(await this.waitFor('counting messages', countItems(items)), 'message')
+    const name = conversationName(conversation)
+    const what = `conversation ${name} with ${held}`
+    await this.confirmDeletion(what, name, flags.yes)
+    await this.client.call(conversations.delete, { params })
+    if (this.output.json) this.output.value({ deleted: conversationId })
+    else this.output.note(`  ✓ deleted ${what}`)
+  }
+}

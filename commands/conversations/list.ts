@@ -1,0 +1,40 @@
+import * as Flags from '@oclif/core/flags'
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { namedAgents, resolveAgent } from '../../src/cli/find-agent.ts'
+import { conversations } from '../../src/contract/conversations.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class ConversationsList extends WbCommand {
+  static override summary = 'list conversations, the newest first'
+  static override examples = ['wb conversations list', 'wb conversations list --agent Bobby --limit 10']
+  static override flags = {
+    agent: Flags.string({ char: 'a', summary: 'with this agent only, by name or id' }),
+    limit: limitFlag,
+  }
+
+  async run() {
+    const { flags } = await this.parse(ConversationsList)
+    const { workspaceId, name } = await this.workspace()
+    const query = { limit: limits.pageMax }
+    const items =
+      flags.agent === undefined
+        ? this.client.items(conversations.listAll, { params: { workspaceId }, query })
+        : this.client.items(conversations.list, {
+            params: { workspaceId, agentId: (await resolveAgent(this.resolving, flags.agent)).agentId },
+            query,
+          })
+    const { rows, total } = await this.take(items, flags.limit)
+    const known = await this.waitFor('reading', namedAgents(this.resolving, workspaceId))
+    const agentNames = new Map(known.map(agent => [agent.agentId, agent.name]))
+    this.output.list(rows, {
+      columns: {
+        id: { of: row => row.conversationId },
+        title: { of: row => row.title, as: 'free' },
+        agent: { of: row => agentNames.get(row.agentId) ?? row.agentId },
+        begun: { of: row => row.createdAt, as: 'time' },
+      },
+      empty: [`no conversations in workspace ${name}`],
+      total,
+    })
+  }
+}

@@ -1,0 +1,53 @@
+import * as Args from '@oclif/core/args'
+import { conversationFields } from '../../src/cli/agent-shown.ts'
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { resolveAgent, resolveConversation } from '../../src/cli/find-agent.ts'
+import { plain } from '../../src/cli/terminal-text.ts'
+import { wrapLine } from '../../src/cli/wrap.ts'
+import { type Message, messages } from '../../src/contract/conversations.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+const indent = '    '
+
+export default class ConversationsShow extends WbCommand {
+  static override summary = 'show a conversation with its messages'
+  static override examples = [
+    'wb conversations show "Refund window"',
+    'wb conversations show "Refund window" --json | jq .messages',
+  ]
+  static override args = {
+    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+  }
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(ConversationsShow)
+    const { resolving, output } = this
+    const conversation = await this.waitFor('looking', resolveConversation(resolving, args.conversation))
+    const { workspaceId, agentId, conversationId } = conversation
+    const params = { workspaceId, agentId, conversationId }
+    const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
+    const { rows, total } = await this.take(said, flags.limit)
+    if (output.json) return output.value({ ...conversation, messages: rows })
+    const { name } = await this.waitFor('looking', resolveAgent(resolving, agentId))
+    output.fields(conversation, conversationFields(conversation, name))
+    for (const message of rows) this.tell(message, name)
+    if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
+  }
+
+  /** Who said it, and what: in a terminal as a person reads it, in a pipe on one line. */
+  private tell(message: Message, agent: string): void {
+    const { output } = this
+    if (!output.interactive) {
+      output.row(message, {
+        time: { of: row => row.messageTs },
+        role: { of: row => row.role },
+        content: { of: row => row.content },
+      })
+      return
+    }
+    output.result(`\n  ${output.style.strong(plain(message.role === 'agent' ? agent : message.role))}`)
+    for (const line of plain(message.content ?? '').split('\n'))
+      for (const part of wrapLine(indent + line, output.width, indent.length)) output.result(part.trimEnd())
+  }
+}

@@ -1,0 +1,64 @@
+import { type Agent, agents } from '../../src/contract/agents.ts'
+import { type Conversation, conversations } from '../../src/contract/conversations.ts'
+import type { Request } from '../../src/contract/route.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import type { RowStore } from '../../src/storage/rows.ts'
+import { type MessageRow, tables } from '../../src/storage/tables.ts'
+import { makeWorkspace } from './place.ts'
+import type { Opened } from './runtime.ts'
+
+type Call = Pick<Opened, 'call'>
+
+/** An agent in a workspace of its own unless one is named. */
+export async function makeAgent(
+  opened: Call,
+  { workspaceId, ...body }: Partial<Request<typeof agents.create>['body']> & { workspaceId?: string } = {},
+): Promise<Agent> {
+  const place = workspaceId ?? (await makeWorkspace(opened)).workspaceId
+  return opened.call(agents.create, { params: { workspaceId: place }, body: { name: 'agent', ...body } })
+}
+
+export function makeConversation(
+  { call }: Call,
+  { workspaceId, agentId }: Pick<Agent, 'workspaceId' | 'agentId'>,
+  body: Request<typeof conversations.create>['body'] = {},
+): Promise<Conversation> {
+  return call(conversations.create, { params: { workspaceId, agentId }, body })
+}
+
+/** A message as a turn would store it. */
+export function messageRow(
+  { workspaceId, conversationId }: Pick<Conversation, 'workspaceId' | 'conversationId'>,
+  number: number,
+  fields: Partial<MessageRow> = {},
+): MessageRow {
+  return {
+    workspaceId,
+    conversationId,
+    messageId: `00000000-0000-4000-8000-${String(number).padStart(12, '0')}`,
+    messageTs: new Date(Date.UTC(2026, 0, 1) + number).toISOString(),
+    role: 'user',
+    content: `message ${number}`,
+    tokenCount: null,
+    metadata: {},
+    authorId: null,
+    toolId: null,
+    toolCallPayload: null,
+    toolResponse: null,
+    ...fields,
+  }
+}
+
+/** Write messages into the store of a data directory, beside its runtime. */
+export async function writeMessages(dataDir: string, rows: readonly MessageRow[]): Promise<void> {
+  const store = await openEmbedded({ path: `${dataDir}/workbase.db` })
+  await insertMessages(store.rows, rows)
+  await store.close()
+}
+
+async function insertMessages(store: RowStore, rows: readonly MessageRow[]): Promise<void> {
+  const outcome = await store.atomic(
+    rows.map(row => ({ op: 'insert' as const, table: tables.messages, row })),
+  )
+  if (!outcome.ok) throw new Error(`message ${outcome.at} was refused: ${outcome.reason}`)
+}
