@@ -7,7 +7,7 @@ export function newId(): string {
 }
 
 /** The id of what is told by some values alone: a UUID, the same for the same values. @see RFC 9562 section 5.8 */
-export function idOf(...values: readonly (string | null)[]): string {
+export function idFrom(...values: readonly (string | null)[]): string {
   const hex = sha256(JSON.stringify(values))
   return hex.replace(/^(.{8})(.{4}).(.{3}).(.{3})(.{12}).*$/, '$1-$2-8$3-8$4-$5')
 }

@@ -44,14 +44,14 @@ function ownRefs({ auth, controlPlane, chat, mcp }: Config): string[] {
 }
 
 /**
- * Whether the secret behind a record's reference may be sent to a host.
+ * Whether the configuration, or what holds without it, lets the secret behind a record's reference go to a host.
  *
  * @param host  the one that is really dialled, with its port unless that is the scheme's own
  * @see security decision 1
  */
 export function released(ref: string, host: string, workspaceId: string, policy: ReleasePolicy): boolean {
-  const normal = normalizeRef(ref)
-  if (normal === undefined || isReserved(normal, policy.reserved)) return false
+  const normal = releasable(ref, policy)
+  if (normal === undefined) return false
   return (
     hostOfProviderKey.get(normal) === host ||
     isOfWorkspace(normal, workspaceId, policy.secretsDir) ||
@@ -60,6 +60,16 @@ export function released(ref: string, host: string, workspaceId: string, policy:
       [...hostOfProviderKey.values()].includes(host)) ||
     policy.allow.some(entry => covers(entry, normal, host, workspaceId))
   )
+}
+
+/**
+ * A reference in the form that is compared.
+ *
+ * @returns undefined for one that no record may use, whoever releases it
+ */
+export function releasable(ref: string, { reserved }: Pick<ReleasePolicy, 'reserved'>): string | undefined {
+  const normal = normalizeRef(ref)
+  return normal === undefined || isReserved(normal, reserved) ? undefined : normal
 }
 
 /** Whether it leads to what one of the configuration's own leads to, by whatever name. */

@@ -26,3 +26,11 @@ export const hostOfProviderKey: ReadonlyMap<string, string> = new Map(
     keyName ? [[`env:${keyName}`, new URL(baseUrl).host] as const] : [],
   ),
 )
+
+/** Providers that can be chatted with: a gateway to many models, a vendor, a runtime of one's own. */
+export const chatProviders = ['openrouter', 'openai', 'ollama'] as const
+export type ChatProvider = (typeof chatProviders)[number]
+
+export function isChatProvider(text: string): text is ChatProvider {
+  return (chatProviders as readonly string[]).includes(text)
+}

@@ -28,7 +28,7 @@ const host = z
   .transform(url => url!.host)
   .meta({ type: 'string', minLength: 1 })
 
-export const SecretReleaseCreate = z.object({
+export const SecretReleaseCreate = z.strictObject({
   ref: secretRef,
   host,
   workspaceId: z.uuid().nullable().default(null),
@@ -52,8 +52,8 @@ export const secretReleases = {
     summary: 'Let records use a secret reference for a host, from their next use on',
     access: owner,
     body: { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes, schema: SecretReleaseCreate },
-    replies: { 200: SecretRelease, 201: SecretRelease },
-    errors: ['workspace_not_found'],
+    replies: { 201: SecretRelease },
+    errors: ['workspace_not_found', 'conflict'],
     audit: 'secret.release',
   }),
   delete: route({

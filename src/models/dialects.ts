@@ -6,6 +6,8 @@ import type { Purpose } from './embedder.ts'
 export interface Dialect {
   /** Below the base URL. */
   readonly path: string
+  /** Of one request, at most. */
+  readonly textsMax: number
   body(service: EmbeddingService, texts: readonly string[], purpose: Purpose): object
   /** What stands where the vectors should, in the order of the texts; undefined when the answer has another form. */
   vectors(answer: unknown): unknown[] | undefined
@@ -14,6 +16,7 @@ export interface Dialect {
 /** @see https://platform.openai.com/docs/api-reference/embeddings/create */
 const openai: Dialect = {
   path: '/embeddings',
+  textsMax: 2_048,
   body: ({ modelName, embeddingDimension }, texts) => ({
     model: modelName,
     input: texts,
@@ -36,6 +39,7 @@ const openai: Dialect = {
 /** @see https://docs.cohere.com/reference/embed */
 const cohere: Dialect = {
   path: '/embed',
+  textsMax: 96,
   body: ({ modelName, embeddingDimension }, texts, purpose) => ({
     model: modelName,
     texts,

@@ -1,26 +1,25 @@
 import { WbError } from '../contract/errors.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import { type Dialect, dialects } from './dialects.ts'
-import type { Embedder, Purpose } from './embedder.ts'
-import { credentialFor, type Dialling, endpointOf, unavailable } from './endpoint.ts'
-import { type EndpointRefused, refusalIn } from './guard.ts'
-import { type Outbound, type OutboundAnswer, readWhole, retryAfterMs } from './outbound.ts'
+import { type Embedder, embedderFailure } from './embedder.ts'
+import { credentialFor, type Dialling, endpointOf } from './endpoint.ts'
+import type { Outbound } from './outbound.ts'
+import { openClient, ProviderFailure } from './provider-client.ts'
 
 const batchSizeDefault = 64
 /** Keeps a request below the 300,000 tokens that providers take, whatever the script. */
 const textCharsPerRequestMax = 200_000
 /** Keeps an answer near 24 MB. */
 const numbersPerRequestMax = 1 << 20
-const answerBytesMax = 64_000_000
 const requestsAtOnce = 2
 const retriesMax = 2
-const timeoutMsDefault = 30_000
-const timeoutMsMax = 600_000
-/** A provider that asks for a longer pause is not asked again. */
-const retryAfterMsMax = 20_000
 
-type Sdk = typeof import('openai')
 type Batch = { start: number; texts: readonly string[] }
+
+/** What the embedder of a service is dialled with. */
+export type EmbedderDialling = Omit<Dialling, 'service' | 'failed' | 'path'> & {
+  readonly service: EmbeddingService
+}
 
 /**
  * A model behind the OpenAI-compatible wire, or Cohere's.
@@ -30,101 +29,45 @@ type Batch = { start: number; texts: readonly string[] }
  *
  * @see contract: embedding providers
  */
-export function hostedEmbedder(dialling: Dialling, outbound: Outbound): Embedder {
-  const { service } = dialling
+export function hostedEmbedder(settings: EmbedderDialling, outbound: Outbound): Embedder {
+  const { service } = settings
+  const dialect = dialects[settings.provider]
+  const failed: Dialling['failed'] = (_trouble, ...said) => embedderFailure(service, ...said)
+  const dialling = { ...settings, failed, path: dialect.path }
   return {
     dimension: service.embeddingDimension,
     async embed(texts, signal, purpose = 'document') {
       signal.throwIfAborted()
       if (texts.length === 0) return []
       const endpoint = endpointOf(dialling)
-      const credential = credentialFor(dialling, endpoint)
-      const sdk = await import('openai')
-      const refused = new AbortController()
-      const send = unlessRefused(outbound, ({ message, hint }) =>
-        refused.abort(unavailable(service, `cannot be dialled: ${message}`, { hint })),
-      )
-      const client = clientFor(sdk, service, endpoint, exchange(send, endpoint, credential))
-      const ask = (batch: Batch, until: AbortSignal) =>
-        vectorsOf(sdk, client, service, dialects[dialling.provider], { ...batch, purpose, signal: until })
-      return inLanes(texts, batchesOf(texts, service), ask, AbortSignal.any([signal, refused.signal]))
+      const credential = await credentialFor(dialling, endpoint)
+      const calls = { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
+      const client = await openClient(calls, outbound)
+      const ask = async (batch: Batch, until: AbortSignal) => {
+        const body = dialect.body(service, batch.texts, purpose)
+        const answer = await client.post(dialect.path, body, until).catch(error => {
+          if (!(error instanceof ProviderFailure)) throw error
+          throw embedderFailure(service, error.reason, error.facts, error.cause)
+        })
+        return vectorsIn(answer, service, dialect, batch.texts.length)
+      }
+      return inLanes(texts, batchesOf(texts, service, dialect), ask, signal)
     },
   }
 }
 
-/** Nothing is left to the SDK's own reading of the environment, and it never holds the credential. */
-function clientFor(sdk: Sdk, service: EmbeddingService, endpoint: URL, send: typeof fetch) {
-  return new sdk.OpenAI({
-    apiKey: 'set in exchange',
-    adminAPIKey: null,
-    organization: null,
-    project: null,
-    webhookSecret: null,
-    baseURL: endpoint.origin + endpoint.pathname.replace(/\/$/, ''),
-    defaultQuery: Object.fromEntries(endpoint.searchParams),
-    maxRetries: retriesMax,
-    timeout: Math.min(service.requestTimeoutMs ?? timeoutMsDefault, timeoutMsMax),
-    logLevel: 'off',
-    fetch: send,
-  })
+/** How many texts of a long list are with a provider at the same time, at most. */
+export function textsAtOnce(service: EmbeddingService): number {
+  return requestsAtOnce * batchSizeOf(service)
 }
 
-/** Tells of a dial that is refused at once: the SDK would try it again, and hide the reason. */
-function unlessRefused(outbound: Outbound, tell: (refusal: EndpointRefused) => void): Outbound {
-  return async (url, request) => {
-    try {
-      return await outbound(url, request)
-    } catch (error) {
-      const refusal = refusalIn(error)
-      if (refusal) tell(refusal)
-      throw error
-    }
-  }
+function batchSizeOf({ embeddingDimension, maxBatchSize }: EmbeddingService): number {
+  const byNumbers = Math.max(1, Math.floor(numbersPerRequestMax / embeddingDimension))
+  return Math.min(maxBatchSize ?? batchSizeDefault, byNumbers)
 }
 
-/**
- * One request and its whole answer, so that the time-out and the retries cover the body too. Only our own headers
- * are sent: the SDK's describe this machine, and some come from the environment.
- */
-function exchange(outbound: Outbound, endpoint: URL, credential: string | undefined): typeof fetch {
-  return async (input, init) => {
-    const url = new URL(String(input))
-    if (url.origin !== endpoint.origin) throw new Error(`${url.origin} is not ${endpoint.origin}`)
-    const answer = await outbound(url, {
-      method: 'POST',
-      headers: {
-        accept: 'application/json',
-        'content-type': 'application/json',
-        'user-agent': 'workbase',
-        ...(credential === undefined ? {} : { authorization: `Bearer ${credential}` }),
-      },
-      body: String(init?.body ?? ''),
-      signal: init?.signal ?? null,
-    })
-    const body = await readWhole(answer, answerBytesMax)
-    const headers = { 'content-type': 'application/json', ...retryHeaders(answer.headers) }
-    const { status } = answer
-    if (body.length === 0) return new Response(null, { status, headers })
-    const told = status < 300 ? new Uint8Array(body) : withoutSecret(body.toString(), credential)
-    return new Response(told, { status, headers })
-  }
-}
-
-/** A refusal goes to the log as it came, and some providers repeat the key that they refuse. */
-function withoutSecret(refusal: string, credential: string | undefined): string {
-  return credential === undefined ? refusal : refusal.replaceAll(credential, '[redacted]')
-}
-
-/** The pause that a provider asks for, in the words that the SDK reads, within our bound. */
-function retryHeaders(headers: OutboundAnswer['headers']): Record<string, string> {
-  const waitMs = retryAfterMs(headers)
-  if (waitMs === undefined) return {}
-  return waitMs > retryAfterMsMax ? { 'x-should-retry': 'false' } : { 'retry-after-ms': String(waitMs) }
-}
-
-function* batchesOf(texts: readonly string[], service: EmbeddingService): Generator<Batch> {
-  const byNumbers = Math.max(1, Math.floor(numbersPerRequestMax / service.embeddingDimension))
-  const sizeMax = Math.min(service.maxBatchSize ?? batchSizeDefault, byNumbers)
+function* batchesOf(texts: readonly string[], service: EmbeddingService, dialect: Dialect): Generator<Batch> {
+  const sizeMax = Math.min(batchSizeOf(service), dialect.textsMax)
   let start = 0
   let chars = 0
   for (const [at, text] of texts.entries()) {
@@ -171,59 +114,28 @@ function rejectedWith(signal: AbortSignal): Promise<never> {
   )
 }
 
-interface Question extends Batch {
-  purpose: Purpose
-  signal: AbortSignal
-}
-
-async function vectorsOf(
-  sdk: Sdk,
-  client: InstanceType<Sdk['OpenAI']>,
+function vectorsIn(
+  answer: unknown,
   service: EmbeddingService,
   dialect: Dialect,
-  { texts, purpose, signal }: Question,
-): Promise<Float32Array[]> {
-  const answer = await client
-    .post<unknown>(dialect.path, { body: dialect.body(service, texts, purpose), signal })
-    .catch((error: unknown) => {
-      throw failureOf(sdk, service, error)
-    })
+  count: number,
+): Float32Array[] {
   const vectors = dialect.vectors(answer)
-  if (vectors === undefined) throw unavailable(service, 'sent an answer without vectors')
-  if (vectors.length !== texts.length)
-    throw unavailable(service, `sent ${vectors.length} vectors for ${texts.length} texts`)
+  if (vectors === undefined) throw embedderFailure(service, 'sent an answer without vectors')
+  if (vectors.length !== count)
+    throw embedderFailure(service, `sent ${vectors.length} vectors for ${count} texts`)
   return vectors.map(numbers => vectorOf(numbers, service))
 }
 
 function vectorOf(numbers: unknown, service: EmbeddingService): Float32Array {
-  if (!Array.isArray(numbers)) throw unavailable(service, 'sent an answer without vectors')
+  if (!Array.isArray(numbers)) throw embedderFailure(service, 'sent an answer without vectors')
   if (numbers.length !== service.embeddingDimension)
     throw new WbError(
       'embedding_dimension_mismatch',
       `embedding service "${service.name}" declares ${service.embeddingDimension} dimensions, its model returned ${numbers.length}`,
     )
   const vector = Float32Array.from(numbers, number => (typeof number === 'number' ? number : Number.NaN))
-  if (!vector.every(Number.isFinite)) throw unavailable(service, 'sent values that are not finite numbers')
+  if (!vector.every(Number.isFinite))
+    throw embedderFailure(service, 'sent values that are not finite numbers')
   return vector
-}
-
-function failureOf(sdk: Sdk, service: EmbeddingService, cause: unknown): WbError {
-  if (cause instanceof sdk.APIConnectionTimeoutError)
-    return unavailable(service, 'did not answer in time', {}, cause)
-  if (cause instanceof sdk.APIConnectionError) return unavailable(service, 'could not be reached', {}, cause)
-  if (!(cause instanceof sdk.APIError) || cause.status === undefined)
-    return unavailable(service, 'sent an answer that cannot be read', {}, cause)
-  const providerStatus = Number(cause.status)
-  const isRedirect = providerStatus >= 300 && providerStatus < 400
-  const what = isRedirect ? 'with a redirect, which is not followed' : `with status ${providerStatus}`
-  return unavailable(service, `answered ${what}`, { hint: hintOn(providerStatus), providerStatus }, cause)
-}
-
-function hintOn(status: number): string {
-  if (status === 401 || status === 403)
-    return 'The provider refuses the credential: check the key that credentialRef names.'
-  if (status === 404) return 'Check modelName, endpointBaseUrl and endpointPath of the service.'
-  if (status === 429) return 'The provider limits requests: wait, or ask it for a higher limit.'
-  if (status >= 500) return 'The provider has trouble of its own: retry in a moment.'
-  return 'Check modelName, embeddingDimension and endpointBaseUrl of the service.'
 }

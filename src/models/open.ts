@@ -1,18 +1,17 @@
 import type { Environment } from '../config/environment.ts'
-import type { ReleasePolicy } from '../config/release.ts'
 import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService } from '../contract/services.ts'
-import type { Embedder } from './embedder.ts'
-import { unavailable } from './endpoint.ts'
+import { type Embedder, embedderFailure } from './embedder.ts'
+import type { IsReleased } from './endpoint.ts'
 import { hostedEmbedder } from './hosted.ts'
 import { mockEmbedder } from './mock.ts'
 import type { Outbound } from './outbound.ts'
 
-/** What embedders reach the outside with. */
+/** What models are reached with. */
 export interface ModelParts {
   readonly environment: Environment
   /** Asked at each call, so that a release is in force at once. */
-  readonly policy: () => ReleasePolicy
+  readonly isReleased: IsReleased
   readonly outbound: Outbound
 }
 
@@ -21,13 +20,13 @@ export interface ModelParts {
  *
  * @throws embedding_unavailable  the runtime cannot call this provider
  */
-export function openEmbedder(service: EmbeddingService, workspaceId: string, parts: ModelParts): Embedder {
+export function openEmbedder(service: EmbeddingService, parts: ModelParts): Embedder {
   const { provider, embeddingDimension } = service
   if (provider === 'mock') return mockEmbedder(embeddingDimension)
   if (!isProviderName(provider))
-    throw unavailable(service, 'has a provider that this runtime cannot call', {
+    throw embedderFailure(service, 'has a provider that this runtime cannot call', {
       hint: 'Use provider openai, openrouter, cohere or ollama; any OpenAI-compatible server works with endpointBaseUrl.',
     })
-  const { environment, policy, outbound } = parts
-  return hostedEmbedder({ service, provider, workspaceId, environment, policy }, outbound)
+  const { environment, isReleased, outbound } = parts
+  return hostedEmbedder({ service, provider, environment, isReleased }, outbound)
 }

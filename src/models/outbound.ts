@@ -4,9 +4,9 @@ import type { Agent, buildConnector } from 'undici'
 import { type EndpointGuard, plainHost } from './guard.ts'
 
 export interface OutboundRequest {
-  readonly method: 'POST'
+  readonly method: 'GET' | 'POST'
   readonly headers: Readonly<Record<string, string>>
-  readonly body: string
+  readonly body: string | null
   readonly signal: AbortSignal | null
 }
 

@@ -1,76 +1,39 @@
 import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
-import { newId } from '../base/id.ts'
-import { type ErrorCode, WbError } from '../contract/errors.ts'
+import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import type {
-  ChunkingCreate,
-  ChunkingService,
-  EmbeddingCreate,
-  EmbeddingService,
-} from '../contract/services.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
-import type { Column, RowStore, Table, Write } from '../storage/rows.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
+import type { AnyService, ServiceKind } from './service-kinds.ts'
 
-/** What the runtime writes on a service of any kind. */
-export interface Stamps {
-  readonly workspaceId: string
-  readonly createdAt: string
-  readonly updatedAt: string
+/** Who asks for a change. */
+export interface Asking {
+  /** Aborts when nobody waits for the answer any more. */
+  readonly signal: AbortSignal
 }
 
-/** What tells one kind of service from another. `Create` is what a new one is made of. */
-export interface ServiceKind<Row extends Stamps, Create> {
-  readonly noun: string
-  readonly table: Table<Row>
-  /** A new service; an id that is left out is made. */
-  compose(fields: Create, stamps: Stamps): Row
-  idOf(row: Row): string
-  /** Index of knowledge bases by the service that they bind. */
-  readonly boundBy: string
-  readonly notFound: ErrorCode
-  readonly inUse: ErrorCode
-  /** Fields that stored vectors depend on: fixed while a knowledge base binds the service. */
-  readonly fixedWhileBound: readonly Column<Row>[]
-}
-
-export const chunkingKind: ServiceKind<ChunkingService, ChunkingCreate> = {
-  noun: 'chunking service',
-  table: tables.chunkingServices,
-  compose: ({ chunkingServiceId = newId(), ...fields }, stamps) => ({
-    ...fields,
-    ...stamps,
-    chunkingServiceId,
-  }),
-  idOf: row => row.chunkingServiceId,
-  boundBy: 'byChunkingService',
-  notFound: 'chunking_service_not_found',
-  inUse: 'chunking_service_in_use',
-  fixedWhileBound: [],
-}
-
-export const embeddingKind: ServiceKind<EmbeddingService, EmbeddingCreate> = {
-  noun: 'embedding service',
-  table: tables.embeddingServices,
-  compose: ({ embeddingServiceId = newId(), ...fields }, stamps) => ({
-    ...fields,
-    ...stamps,
-    embeddingServiceId,
-  }),
-  idOf: row => row.embeddingServiceId,
-  boundBy: 'byEmbeddingService',
-  notFound: 'embedding_service_not_found',
-  inUse: 'embedding_service_in_use',
-  fixedWhileBound: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
+export interface ServicesParts<Row extends AnyService> {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly clock: Clock
+  /** @throws validation_error  an address that may not be called, at the field */
+  checkUrl(field: string, url: string): void
+  /**
+   * Look at a service before it is written.
+   *
+   * @param sent  what the caller said of it
+   * @throws WbError  it is not written
+   */
+  readonly vet?: (service: Row, sent: Partial<Row>, signal: AbortSignal) => Promise<void>
 }
 
 /** Services of one kind. Who only reads them leaves `Create` out. */
-export class Services<Row extends Stamps, Create = never> {
+export class Services<Row extends AnyService, Create extends Partial<Row> = never> {
   constructor(
     private readonly kind: ServiceKind<Row, Create>,
-    private readonly parts: { rows: RowStore; pager: Pager; clock: Clock },
+    private readonly parts: ServicesParts<Row>,
   ) {}
 
   /** @throws workspace_not_found */
@@ -81,11 +44,15 @@ export class Services<Row extends Stamps, Create = never> {
 
   /**
    * @throws workspace_not_found
-   * @throws conflict  the id is taken
+   * @throws conflict          the id is taken
+   * @throws validation_error  the endpoint may not be called
+   * @throws what vetting says
    */
-  async create(workspaceId: string, fields: Create): Promise<Row> {
+  async create(workspaceId: string, fields: Create, { signal }: Asking): Promise<Row> {
+    await requireWorkspace(this.parts.rows, workspaceId)
     const now = timestamp(this.parts.clock)
     const row = this.kind.compose(fields, { workspaceId, createdAt: now, updatedAt: now })
+    await this.admit(row, fields, signal)
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.workspaces, key: [workspaceId] },
       { op: 'insert', table: this.kind.table, row },
@@ -103,39 +70,41 @@ export class Services<Row extends Stamps, Create = never> {
     throw this.notFound(id)
   }
 
-  /** @throws the kind's in-use code when a fixed field changes under a knowledge base */
-  async update(workspaceId: string, id: string, patch: Partial<Row>): Promise<Row> {
-    await this.get(workspaceId, id)
+  /**
+   * @throws the kind's in-use code  a fixed field changes while the service is bound
+   * @throws validation_error        the endpoint may not be called
+   * @throws what vetting says
+   */
+  async update(workspaceId: string, id: string, patch: Partial<Row>, { signal }: Asking): Promise<Row> {
+    const before = await this.get(workspaceId, id)
+    await this.admit({ ...before, ...patch }, patch, signal)
     const now = timestamp(this.parts.clock)
     const changed = await changeRow(
       this.parts.rows,
       this.kind.table,
       [workspaceId, id],
       row => ({ ...row, ...patch, updatedAt: now }),
-      (before, after) =>
-        this.kind.fixedWhileBound.some(field => before[field] !== after[field])
-          ? [this.unbound(workspaceId, id)]
+      (stored, after) =>
+        this.kind.fixedWhileBound.some(field => stored[field] !== after[field])
+          ? this.unbound(workspaceId, id)
           : [],
     )
     if ('absent' in changed) throw this.notFound(id)
     if ('refused' in changed)
-      throw new WbError(
-        this.kind.inUse,
-        `a knowledge base binds this ${this.kind.noun}; ${this.kind.fixedWhileBound.join(', ')} are fixed`,
-      )
+      throw this.inUse(changed.refused.at, `; ${this.kind.fixedWhileBound.join(', ')} are fixed`)
     return changed.row
   }
 
-  /** @throws the kind's in-use code while a knowledge base binds the service */
+  /** @throws the kind's in-use code while the service is bound */
   async delete(workspaceId: string, id: string): Promise<void> {
     await this.get(workspaceId, id)
+    const checks = this.unbound(workspaceId, id)
     const outcome = await this.parts.rows.atomic([
-      this.unbound(workspaceId, id),
+      ...checks,
       { op: 'delete', table: this.kind.table, key: [workspaceId, id] },
     ])
     if (outcome.ok) return
-    if (outcome.at === 1) throw this.notFound(id)
-    throw new WbError(this.kind.inUse, `a knowledge base binds this ${this.kind.noun}`)
+    throw outcome.at === checks.length ? this.notFound(id) : this.inUse(outcome.at)
   }
 
   /** The service that was made first in the workspace. */
@@ -152,12 +121,22 @@ export class Services<Row extends Stamps, Create = never> {
     return new WbError(this.kind.notFound, `${this.kind.noun} '${id}' not found`)
   }
 
-  private unbound(workspaceId: string, id: string): Write {
-    return {
+  private async admit(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {
+    if (sent.endpointBaseUrl) this.parts.checkUrl('endpointBaseUrl', sent.endpointBaseUrl)
+    await this.parts.vet?.(row, sent, signal)
+  }
+
+  private unbound(workspaceId: string, id: string): Write[] {
+    return this.kind.boundBy.map(({ table, index }) => ({
       op: 'requireNone',
-      table: tables.knowledgeBases,
-      index: this.kind.boundBy,
+      table,
+      index,
       prefix: [workspaceId, id],
-    }
+    }))
+  }
+
+  private inUse(binder: number, more = ''): WbError {
+    const { boundBy, inUse, noun } = this.kind
+    return new WbError(inUse, `${boundBy[binder]!.noun} binds this ${noun}${more}`)
   }
 }

@@ -3,7 +3,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { afterEach, beforeEach, describe, expect, test, vi } from 'vitest'
 import { environmentOf } from '../../src/config/environment.ts'
-import type { ReleasePolicy } from '../../src/config/release.ts'
+import { type ReleasePolicy, released } from '../../src/config/release.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import type { EmbeddingService } from '../../src/contract/services.ts'
 import { EndpointGuard } from '../../src/models/guard.ts'
@@ -66,9 +66,9 @@ function open({ service, policy, variables, outbound = network.send }: Setting =
     openLoopback: false,
     ...policy,
   }
-  return openEmbedder(whole, workspaceId, {
+  return openEmbedder(whole, {
     environment: environmentOf({ KEY: 'sk-secret', ...variables }),
-    policy: () => release,
+    isReleased: async (ref, host, workspace) => released(ref, host, workspace, release),
     outbound,
   })
 }
@@ -350,7 +350,7 @@ describe('S7.3-embedding_unavailable: the credential', () => {
       variables: { BOOTSTRAP: 'sk-boot' },
     })
     expect(failure.message).toContain(`uses env:BOOTSTRAP, which is not released for ${provider.host}`)
-    expect(failure.hint).toContain('runtime.secretRefs.allow')
+    expect(failure.hint).toContain(`wb services allow env:BOOTSTRAP --host ${provider.host}`)
   })
 
   test("a provider's key does not go to a host of whoever wrote the service", async () => {

@@ -1,0 +1,37 @@
+import { z } from 'zod'
+import { anyCaller } from './access.ts'
+import { chatProviders } from './providers.ts'
+import { route } from './route.ts'
+import { endpointUrl } from './services/fields.ts'
+
+export const LlmModel = z
+  .object({
+    id: z.string(),
+    name: z.string(),
+    supportsTools: z.boolean().nullable().meta({ description: 'null where the provider does not tell' }),
+    recommended: z.boolean(),
+  })
+  .meta({ id: 'LlmModel' })
+export type LlmModel = z.output<typeof LlmModel>
+
+export const LlmModels = z.object({
+  provider: z.enum(chatProviders),
+  source: z.enum(['live', 'fallback']).meta({ description: 'fallback is a list of ours' }),
+  models: z.array(LlmModel),
+})
+export type LlmModels = z.output<typeof LlmModels>
+
+export const llmModels = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/llm-models',
+    summary: 'List the models that LLM services can name',
+    access: anyCaller,
+    query: z.object({
+      provider: z.enum(chatProviders).optional(),
+      baseUrl: endpointUrl.optional().meta({ description: 'where Ollama is' }),
+    }),
+    replies: { 200: LlmModels },
+    errors: [],
+  }),
+}

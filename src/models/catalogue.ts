@@ -1,0 +1,102 @@
+import type { Environment } from '../config/environment.ts'
+import type { LlmModel, LlmModels } from '../contract/models.ts'
+import { type ChatProvider, providers } from '../contract/providers.ts'
+import { endpointAt, usualBaseUrl } from './endpoint.ts'
+import { type Outbound, readWhole } from './outbound.ts'
+
+const waitMs = 5_000
+const answerBytesMax = 16_000_000
+/** Of what a provider lists, as people read it. */
+const modelsMax = 2_000
+
+/** Small, quick and able to call tools, in the order in which they are offered. */
+const recommended: readonly string[] = [
+  'openai/gpt-4o-mini',
+  'openai/gpt-4o',
+  'anthropic/claude-3.5-haiku',
+  'anthropic/claude-3.7-sonnet',
+  'google/gemini-2.0-flash-001',
+]
+
+/** What is offered where a provider cannot be asked. */
+const known: Record<ChatProvider, readonly LlmModel[]> = {
+  openrouter: recommended.map(id => model(id, true, true)),
+  openai: ['gpt-4o-mini', 'gpt-4o', 'gpt-4.1-mini', 'gpt-4.1'].map((id, at) => model(id, true, at < 2)),
+  ollama: ['llama3.1', 'qwen2.5', 'mistral'].map((id, at) => model(id, null, at === 0)),
+}
+
+function model(id: string, supportsTools: boolean | null, isRecommended: boolean): LlmModel {
+  return { id, name: id, supportsTools, recommended: isRecommended }
+}
+
+/** Models that a service can name, as their provider lists them. */
+export class Catalogue {
+  constructor(private readonly parts: { environment: Environment; outbound: Outbound }) {}
+
+  /**
+   * The provider's own list; ours where it cannot be had. OpenAI is not asked, as it lists nothing without a key.
+   *
+   * @param baseUrl  where Ollama is; one that is checked where it is dialled
+   */
+  async list(provider: ChatProvider, baseUrl: string | undefined, signal: AbortSignal): Promise<LlmModels> {
+    const live = provider === 'openai' ? [] : await this.ask(provider, baseUrl, signal)
+    return live.length > 0
+      ? { provider, source: 'live', models: live }
+      : { provider, source: 'fallback', models: [...known[provider]] }
+  }
+
+  private async ask(provider: 'openrouter' | 'ollama', baseUrl: string | undefined, signal: AbortSignal) {
+    const { environment, outbound } = this.parts
+    const base =
+      provider === 'ollama' ? (baseUrl ?? usualBaseUrl(provider, environment)) : providers[provider].baseUrl
+    try {
+      const url = endpointAt(base, provider, '/models')
+      url.pathname += '/models'
+      const answer = await outbound(url, {
+        method: 'GET',
+        headers: { accept: 'application/json', 'user-agent': 'workbase' },
+        body: null,
+        signal: AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),
+      })
+      const text = (await readWhole(answer, answerBytesMax)).toString()
+      return answer.status === 200 ? modelsIn(JSON.parse(text), provider) : []
+    } catch {
+      signal.throwIfAborted()
+      return []
+    }
+  }
+}
+
+interface Listed {
+  readonly id: string
+  readonly name?: unknown
+  readonly supported_parameters?: unknown
+}
+
+/** @see https://openrouter.ai/docs/api-reference/list-available-models */
+function modelsIn(answer: { data?: unknown }, provider: 'openrouter' | 'ollama'): LlmModel[] {
+  const listed = (Array.isArray(answer.data) ? answer.data : []).filter(isListed)
+  const models = listed
+    .filter(entry => provider === 'ollama' || callsTools(entry))
+    .map(({ id, name }) => ({
+      id,
+      name: typeof name === 'string' && name !== '' ? name : id,
+      supportsTools: provider === 'ollama' ? null : true,
+      recommended: recommended.includes(id),
+    }))
+  return models.sort(byRank).slice(0, modelsMax)
+}
+
+function isListed(entry: unknown): entry is Listed {
+  const id = (entry as Partial<Listed> | null)?.id
+  return typeof id === 'string' && id !== ''
+}
+
+function callsTools({ supported_parameters: parameters }: Listed): boolean {
+  return Array.isArray(parameters) && parameters.includes('tools')
+}
+
+/** The recommended ones first, then by id. */
+function byRank(one: LlmModel, other: LlmModel): number {
+  return Number(other.recommended) - Number(one.recommended) || (one.id < other.id ? -1 : 1)
+}

@@ -1,0 +1,104 @@
+import type { Caller, Handlers } from '../access/caller.ts'
+import { workspaceNotFound } from '../access/workspace.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { idFrom } from '../base/id.ts'
+import { type ReleasePolicy, releasable, released } from '../config/release.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { SecretRelease, SecretReleaseCreate, secretReleases } from '../contract/releases.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+
+/** Secrets that records may use: by the configuration, by default, and by acts that are kept here. @see security decision 1 */
+export class Releases {
+  constructor(
+    private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; policy: ReleasePolicy },
+  ) {}
+
+  /**
+   * Whether the secret behind a record's reference may be sent to a host, as things stand now.
+   *
+   * @param host  the one that is really dialled, with its port unless that is the scheme's own
+   */
+  async covers(ref: string, host: string, workspaceId: string): Promise<boolean> {
+    const { policy } = this.parts
+    const normal = releasable(ref, policy)
+    if (normal === undefined) return false
+    if (released(normal, host, workspaceId, policy)) return true
+    const acts = await Promise.all(
+      [workspaceId, null].map(where => this.find(releaseIdOf(normal, host, where))),
+    )
+    return acts.some(act => act !== undefined)
+  }
+
+  /** @throws invalid_cursor */
+  async list(query: PageQuery): Promise<Page<SecretRelease>> {
+    return this.parts.pager.page(tables.secretReleases, { index: 'byOrdinal', prefix: [] }, query)
+  }
+
+  /**
+   * Release a reference for a host.
+   *
+   * @throws validation_error     no record may use the reference, whoever releases it
+   * @throws workspace_not_found
+   * @throws conflict             it is released so already
+   */
+  async release(
+    { ref, host, workspaceId }: SecretReleaseCreate,
+    caller: Pick<Caller, 'record'>,
+  ): Promise<SecretRelease> {
+    const { rows, clock, policy } = this.parts
+    const normal = releasable(ref, policy)
+    if (normal === undefined)
+      throw new WbError('validation_error', `ref: ${ref} is a secret that no record may use`, {
+        hint: 'Secrets of the configuration itself stay its own; store the key under a name of its own.',
+      })
+    const releaseId = releaseIdOf(normal, host, workspaceId)
+    const release = { releaseId, ref: normal, host, workspaceId, createdAt: timestamp(clock) }
+    const place: Write[] =
+      workspaceId === null ? [] : [{ op: 'require', table: tables.workspaces, key: [workspaceId] }]
+    const outcome = await rows.atomic([
+      ...place,
+      { op: 'insert', table: tables.secretReleases, row: release },
+      caller.record({ ref: normal, host }, workspaceId ?? undefined),
+    ])
+    if (outcome.ok) return release
+    if (outcome.reason === 'absent') throw workspaceNotFound(workspaceId!)
+    throw new WbError('conflict', `${normal} is released for ${host} already, as '${releaseId}'`)
+  }
+
+  /** @throws secret_release_not_found */
+  async withdraw(releaseId: string, caller: Pick<Caller, 'record'>): Promise<void> {
+    const release = await this.find(releaseId)
+    if (release) {
+      const { ref, host, workspaceId } = release
+      const outcome = await this.parts.rows.atomic([
+        { op: 'delete', table: tables.secretReleases, key: [releaseId] },
+        caller.record({ ref, host }, workspaceId ?? undefined),
+      ])
+      if (outcome.ok) return
+    }
+    throw new WbError('secret_release_not_found', `secret release '${releaseId}' not found`)
+  }
+
+  private async find(releaseId: string): Promise<SecretRelease | undefined> {
+    return (await this.parts.rows.get(tables.secretReleases, [releaseId]))?.row
+  }
+}
+
+/** The same for the same release, so that it exists once, and is found without a search. */
+function releaseIdOf(ref: string, host: string, workspaceId: string | null): string {
+  return idFrom('secret release', ref, host, workspaceId)
+}
+
+export function releaseHandlers(room: Releases): Handlers<typeof secretReleases> {
+  return {
+    list: async ({ query }) => ({ status: 200, body: await room.list(query) }),
+    create: async ({ body }, caller) => ({ status: 201, body: await room.release(body, caller) }),
+    delete: async ({ params }, caller) => {
+      await room.withdraw(params.releaseId, caller)
+      return { status: 204, body: undefined }
+    },
+  }
+}

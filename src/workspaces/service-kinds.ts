@@ -1,0 +1,112 @@
+import { newId } from '../base/id.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import type {
+  ChunkingCreate,
+  ChunkingService,
+  EmbeddingCreate,
+  EmbeddingService,
+  LlmCreate,
+  LlmService,
+  RerankingCreate,
+  RerankingService,
+} from '../contract/services.ts'
+import type { AnyTable, Column, Table } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+
+/** What all services have. */
+export interface AnyService {
+  readonly workspaceId: string
+  readonly name: string
+  readonly endpointBaseUrl: string | null
+  readonly createdAt: string
+  readonly updatedAt: string
+}
+
+/** What the runtime writes on a service of any kind. */
+export type Stamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
+
+/** Rows that bind services of a kind, and their index by workspace and service. */
+interface Binder {
+  readonly noun: string
+  readonly table: AnyTable
+  readonly index: string
+}
+
+/** What tells one kind of service from another. `Create` is what a new one is made of. */
+export interface ServiceKind<Row extends AnyService, Create> {
+  readonly noun: string
+  readonly table: Table<Row>
+  /** A new service; an id that is left out is made. */
+  compose(fields: Create, stamps: Stamps): Row
+  idOf(row: Row): string
+  readonly boundBy: readonly Binder[]
+  readonly notFound: ErrorCode
+  readonly inUse: ErrorCode
+  /** Fields that what is stored depends on: they stay as they are while the service is bound. */
+  readonly fixedWhileBound: readonly Column<Row>[]
+}
+
+function byKnowledgeBases(index: string): Binder {
+  return { noun: 'a knowledge base', table: tables.knowledgeBases, index }
+}
+
+function byAgents(index: string): Binder {
+  return { noun: 'an agent', table: tables.agents, index }
+}
+
+/** Nothing is fixed: chunks stay as they were cut, and the next document is cut by what then stands. */
+export const chunkingKind: ServiceKind<ChunkingService, ChunkingCreate> = {
+  noun: 'chunking service',
+  table: tables.chunkingServices,
+  compose: ({ chunkingServiceId = newId(), ...fields }, stamps) => ({
+    ...fields,
+    ...stamps,
+    chunkingServiceId,
+  }),
+  idOf: row => row.chunkingServiceId,
+  boundBy: [byKnowledgeBases('byChunkingService')],
+  notFound: 'chunking_service_not_found',
+  inUse: 'chunking_service_in_use',
+  fixedWhileBound: [],
+}
+
+export const embeddingKind: ServiceKind<EmbeddingService, EmbeddingCreate> = {
+  noun: 'embedding service',
+  table: tables.embeddingServices,
+  compose: ({ embeddingServiceId = newId(), ...fields }, stamps) => ({
+    ...fields,
+    ...stamps,
+    embeddingServiceId,
+  }),
+  idOf: row => row.embeddingServiceId,
+  boundBy: [byKnowledgeBases('byEmbeddingService')],
+  notFound: 'embedding_service_not_found',
+  inUse: 'embedding_service_in_use',
+  fixedWhileBound: ['provider', 'modelName', 'embeddingDimension', 'distanceMetric'],
+}
+
+export const rerankingKind: ServiceKind<RerankingService, RerankingCreate> = {
+  noun: 'reranking service',
+  table: tables.rerankingServices,
+  compose: ({ rerankingServiceId = newId(), ...fields }, stamps) => ({
+    ...fields,
+    ...stamps,
+    rerankingServiceId,
+  }),
+  idOf: row => row.rerankingServiceId,
+  boundBy: [byKnowledgeBases('byRerankingService'), byAgents('byRerankingService')],
+  notFound: 'reranking_service_not_found',
+  inUse: 'reranking_service_in_use',
+  fixedWhileBound: [],
+}
+
+export const llmKind: ServiceKind<LlmService, LlmCreate> = {
+  noun: 'LLM service',
+  table: tables.llmServices,
+  compose: ({ llmServiceId = newId(), ...fields }, stamps) => ({ ...fields, ...stamps, llmServiceId }),
+  idOf: row => row.llmServiceId,
+  boundBy: [byAgents('byLlmService')],
+  notFound: 'llm_service_not_found',
+  inUse: 'llm_service_in_use',
+  fixedWhileBound: [],
+}

@@ -1,0 +1,94 @@
+import type { Handlers } from '../access/caller.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type {
+  ChunkingCreate,
+  ChunkingService,
+  chunkingServices,
+  EmbeddingCreate,
+  EmbeddingService,
+  embeddingServices,
+  LlmCreate,
+  LlmService,
+  llmServices,
+  RerankingCreate,
+  RerankingService,
+  rerankingServices,
+} from '../contract/services.ts'
+import { type AnyService, chunkingKind, embeddingKind, llmKind, rerankingKind } from './service-kinds.ts'
+import { type Asking, Services, type ServicesParts } from './services.ts'
+
+type Place<Name extends string = never> = Record<'workspaceId' | Name, string>
+
+/** The five operations on services of one kind; `idOf` reads the id out of the path. */
+function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Params extends Place>(
+  room: Services<Row, Create>,
+  idOf: (params: Params) => string,
+) {
+  return {
+    list: async ({ params, query }: { params: Place; query: PageQuery }) => ({
+      status: 200 as const,
+      body: await room.list(params.workspaceId, query),
+    }),
+    create: async ({ params, body }: { params: Place; body: Create }, caller: Asking) => ({
+      status: 201 as const,
+      body: await room.create(params.workspaceId, body, caller),
+    }),
+    show: async ({ params }: { params: Params }) => ({
+      status: 200 as const,
+      body: await room.get(params.workspaceId, idOf(params)),
+    }),
+    update: async ({ params, body }: { params: Params; body: Partial<Row> }, caller: Asking) => ({
+      status: 200 as const,
+      body: await room.update(params.workspaceId, idOf(params), body, caller),
+    }),
+    delete: async ({ params }: { params: Params }) => {
+      await room.delete(params.workspaceId, idOf(params))
+      return { status: 204 as const, body: undefined }
+    },
+  }
+}
+
+function chunkingHandlers(
+  room: Services<ChunkingService, ChunkingCreate>,
+): Handlers<typeof chunkingServices> {
+  return serviceHandlers(room, (params: Place<'chunkingServiceId'>) => params.chunkingServiceId)
+}
+
+function embeddingHandlers(
+  room: Services<EmbeddingService, EmbeddingCreate>,
+): Handlers<typeof embeddingServices> {
+  return serviceHandlers(room, (params: Place<'embeddingServiceId'>) => params.embeddingServiceId)
+}
+
+function rerankingHandlers(
+  room: Services<RerankingService, RerankingCreate>,
+): Handlers<typeof rerankingServices> {
+  return serviceHandlers(room, (params: Place<'rerankingServiceId'>) => params.rerankingServiceId)
+}
+
+function llmHandlers(room: Services<LlmService, LlmCreate>): Handlers<typeof llmServices> {
+  return serviceHandlers(room, (params: Place<'llmServiceId'>) => params.llmServiceId)
+}
+
+export interface OpenServicesParts extends Omit<ServicesParts<AnyService>, 'vet'> {
+  /** @throws llm_model_not_chat, llm_model_unavailable */
+  probe(service: LlmService, sent: Partial<LlmService>, signal: AbortSignal): Promise<void>
+}
+
+/** The services of all kinds, and their routes by topic. */
+export function openServices({ probe, ...parts }: OpenServicesParts) {
+  const chunking = new Services<ChunkingService, ChunkingCreate>(chunkingKind, parts)
+  const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, parts)
+  const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, parts)
+  const llm = new Services<LlmService, LlmCreate>(llmKind, { ...parts, vet: probe })
+  return {
+    chunking,
+    embedding,
+    handlers: {
+      chunkingServices: chunkingHandlers(chunking),
+      embeddingServices: embeddingHandlers(embedding),
+      rerankingServices: rerankingHandlers(reranking),
+      llmServices: llmHandlers(llm),
+    },
+  }
+}
