@@ -1,0 +1,132 @@
+import type Database from 'better-sqlite3'
+import { type Check, lookFor, type Search } from './check-search.ts'
+import { textTable, vectorTable } from './collections.ts'
+
+interface CollectionRow {
+  readonly id: number
+  readonly generation: number
+  readonly staging: 0 | 1
+  readonly lexical: 0 | 1
+}
+
+/** Workspaces whose content lies in this store. */
+const durable = `(SELECT workspaceId FROM workspaces WHERE kind = 'local')`
+
+const nameOfCollection = `collection.workspace_id || '/' || collection.name`
+
+/** A knowledge base and the collection that is its own. */
+const owned = `knowledge_bases JOIN collection
+  ON collection.workspace_id = knowledge_bases.workspaceId AND collection.name = knowledge_bases.vectorCollection
+  WHERE knowledge_bases.body ->> '$.owned' = 1`
+
+/** Chunks that a document has, of what it says. */
+const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collection.id = record.collection
+  JOIN knowledge_bases ON knowledge_bases.workspaceId = collection.workspace_id
+    AND knowledge_bases.vectorCollection = collection.name
+  WHERE knowledge_bases.workspaceId = documents.workspaceId
+    AND knowledge_bases.knowledgeBaseId = documents.knowledgeBaseId
+    AND record.document_id = documents.documentId)`
+
+const searches: readonly Search[] = [
+  {
+    check: 'collections whose workspace is gone',
+    selects: [
+      `SELECT ${nameOfCollection} AS example FROM collection
+        WHERE NOT EXISTS (SELECT 1 FROM workspaces WHERE workspaceId = collection.workspace_id)`,
+    ],
+  },
+  ...['record', 'record_gone', 'embedder_model'].map(table => ({
+    check: `${table} rows whose collection is gone`,
+    selects: [
+      `SELECT collection || '' AS example FROM ${table}
+        WHERE collection NOT IN (SELECT id FROM collection)`,
+    ],
+  })),
+  {
+    check: 'chunks whose document is gone',
+    selects: [
+      `SELECT record.id AS example FROM record JOIN (
+          SELECT collection.id AS collection, knowledge_bases.workspaceId, knowledge_bases.knowledgeBaseId FROM ${owned}
+        ) AS home ON home.collection = record.collection
+        WHERE record.document_id IS NOT NULL AND NOT EXISTS (
+          SELECT 1 FROM documents WHERE documents.workspaceId = home.workspaceId
+            AND documents.knowledgeBaseId = home.knowledgeBaseId AND documents.documentId = record.document_id)`,
+    ],
+  },
+  {
+    check: 'documents that have another number of chunks than they say',
+    selects: [
+      `SELECT documentId AS example FROM documents
+        WHERE body ->> '$.status' = 'ready' AND ingestKey IS NOT NULL AND workspaceId IN ${durable}
+          AND body ->> '$.chunkTotal' IS NOT ${chunksOfDocument}`,
+    ],
+  },
+  {
+    check: 'knowledge bases whose collection is gone',
+    selects: [
+      `SELECT workspaceId || '/' || name AS example FROM knowledge_bases
+        WHERE workspaceId IN ${durable} AND NOT EXISTS (SELECT 1 FROM collection
+            WHERE workspace_id = knowledge_bases.workspaceId AND name = knowledge_bases.vectorCollection)`,
+    ],
+  },
+  {
+    check: 'collections that count other than they hold',
+    selects: [
+      `SELECT ${nameOfCollection} AS example FROM collection
+        WHERE records <> (SELECT count(*) FROM record WHERE record.collection = collection.id)`,
+    ],
+  },
+]
+
+/** What is wrong with the content of a store, whose collections have tables of their own. */
+export function contentChecks(database: Database.Database): readonly Check[] {
+  const collections = database
+    .prepare<[], CollectionRow>('SELECT id, generation, staging, lexical FROM collection')
+    .all()
+  const present = new Set(
+    database.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
+  )
+  const wanted = new Set(collections.flatMap(tablesOf))
+  const strays = [...present].filter(name => /^(?:vec_\d+_\d+|fts_\d+)$/.test(name) && !wanted.has(name))
+  const missing = [...wanted].filter(name => !present.has(name))
+  const whole = collections.filter(collection => tablesOf(collection).every(name => present.has(name)))
+  const found = [
+    ...searches,
+    { check: 'records without a vector, vectors without a record', selects: whole.flatMap(unlikeVectors) },
+    {
+      check: 'records out of the full text, full text without a record',
+      selects: whole.filter(({ lexical }) => lexical).flatMap(unlikeText),
+    },
+  ].map(search => lookFor(database, search))
+  return [
+    ...found,
+    { check: 'tables whose collection is gone', count: strays.length, examples: strays },
+    { check: 'tables that a collection lacks', count: missing.length, examples: missing },
+  ]
+}
+
+function tablesOf({ id, generation, staging, lexical }: CollectionRow): string[] {
+  return [
+    vectorTable(id, generation),
+    ...(staging ? [vectorTable(id, generation + 1)] : []),
+    ...(lexical ? [textTable(id)] : []),
+  ]
+}
+
+function unlikeVectors({ id, generation }: CollectionRow): string[] {
+  const table = vectorTable(id, generation)
+  return unlike(`SELECT record FROM record WHERE collection = ${id}`, `SELECT record FROM ${table}`, table)
+}
+
+/** A contentless index keeps a row of sizes for each text. @see https://www.sqlite.org/fts5.html#the_docsize_table */
+function unlikeText({ id }: CollectionRow): string[] {
+  const table = textTable(id)
+  const texts = `SELECT record FROM record WHERE collection = ${id} AND (text IS NOT NULL OR title IS NOT NULL)`
+  return unlike(texts, `SELECT id AS record FROM ${table}_docsize`, table)
+}
+
+/** What stands in one of two lists of numbers alone. */
+function unlike(one: string, other: string, table: string): string[] {
+  const example = `SELECT '${table}/' || record AS example`
+  return [`${example} FROM (${one} EXCEPT ${other})`, `${example} FROM (${other} EXCEPT ${one})`]
+}

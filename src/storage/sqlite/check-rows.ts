@@ -1,0 +1,80 @@
+import type { AnyTable } from '../rows.ts'
+import { tables } from '../tables.ts'
+import type { Search } from './check-search.ts'
+
+/** Rows that name another by its id in the same workspace; null names none. */
+interface Reference {
+  readonly child: AnyTable
+  readonly column: string
+  readonly parent: AnyTable
+}
+
+/** What the trail and the store's own settings say outlives what they speak of. */
+const outliving: readonly AnyTable[] = [tables.workspaces, tables.settings, tables.audit]
+
+const ofWorkspaces: Reference[] = Object.values<AnyTable>(tables)
+  .filter(table => !outliving.includes(table))
+  .map(child => ({ child, column: 'workspaceId', parent: tables.workspaces }))
+
+const withinWorkspaces: Reference[] = [
+  ...naming(tables.knowledgeBases, 'knowledgeBaseId', [
+    tables.documents,
+    tables.knowledgeFilters,
+    tables.jobs,
+    tables.jobInputs,
+    tables.jobBatches,
+  ]),
+  ...naming(tables.agents, 'agentId', [tables.conversations]),
+  ...naming(tables.conversations, 'conversationId', [tables.messages]),
+  ...naming(tables.chunkingServices, 'chunkingServiceId', [tables.knowledgeBases]),
+  ...naming(tables.embeddingServices, 'embeddingServiceId', [tables.knowledgeBases]),
+  ...naming(tables.rerankingServices, 'rerankingServiceId', [tables.knowledgeBases, tables.agents]),
+  ...naming(tables.llmServices, 'llmServiceId', [tables.agents]),
+]
+
+/** The job that a row names has still to end. */
+const isAtWork = `EXISTS (SELECT 1 FROM jobs WHERE jobs.workspaceId = ${fieldOf('workspaceId')}
+  AND jobs.jobId = ${fieldOf('jobId')} AND jobs.status IN ('pending', 'running'))`
+
+/** Rows without what they belong to, and what jobs left that have ended. */
+export const rowSearches: readonly Search[] = [
+  ...[...ofWorkspaces, ...withinWorkspaces].map(orphansOf),
+  ...[tables.jobInputs, tables.jobBatches].map(
+    (child): Search => ({
+      check: `${child.name} without a job that has still to end`,
+      selects: [`SELECT ${exampleOf(child)} AS example FROM ${child.name} AS child WHERE NOT ${isAtWork}`],
+    }),
+  ),
+  {
+    check: 'documents whose job has ended without them',
+    selects: [
+      `SELECT ${exampleOf(tables.documents)} AS example FROM documents AS child
+        WHERE ${fieldOf('jobId')} IS NOT NULL AND NOT ${isAtWork}`,
+    ],
+  },
+]
+
+function naming(parent: AnyTable, column: string, children: readonly AnyTable[]): Reference[] {
+  return children.map(child => ({ child, column, parent }))
+}
+
+function orphansOf({ child, column, parent }: Reference): Search {
+  const own = parent === tables.workspaces ? [] : ['workspaceId']
+  const matches = [...own, column].map(name => `parent.${name} = ${fieldOf(name)}`).join(' AND ')
+  return {
+    check: `${child.name} whose ${column} is gone`,
+    selects: [
+      `SELECT ${exampleOf(child)} AS example FROM ${child.name} AS child
+        WHERE ${fieldOf(column)} IS NOT NULL
+          AND NOT EXISTS (SELECT 1 FROM ${parent.name} AS parent WHERE ${matches})`,
+    ],
+  }
+}
+
+function fieldOf(column: string): string {
+  return `child.body ->> '$.${column}'`
+}
+
+function exampleOf({ key }: AnyTable): string {
+  return key.map(fieldOf).join(` || '/' || `)
+}
