@@ -27,11 +27,13 @@ import { api } from './contract/index.ts'
 import { type App, type AppSettings, createApp } from './http/app.ts'
 import { failureTeller } from './http/exchange.ts'
 import { operationalHandlers } from './http/routes.ts'
-import { KnowledgeBases } from './knowledge/bases.ts'
+import { openJobs } from './jobs/open.ts'
+import { type BaseContext, KnowledgeBases } from './knowledge/bases.ts'
 import { Documents } from './knowledge/documents.ts'
 import { KnowledgeFilters } from './knowledge/filters.ts'
 import { type FitProgress, Fitting } from './knowledge/fitting.ts'
 import { openHosts } from './knowledge/hosts.ts'
+import { IngestJob } from './knowledge/ingest/job.ts'
 import { Ingestion } from './knowledge/ingest.ts'
 import { Docling } from './knowledge/parse/docling.ts'
 import { Records } from './knowledge/records.ts'
@@ -60,10 +62,13 @@ import { openEmbedded } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
 import { storeSecret } from './storage/secret.ts'
 import { tables } from './storage/tables.ts'
+import { Connections } from './workspaces/connect.ts'
+import { Traffic } from './workspaces/connect-traffic.ts'
+import type { ContentStores } from './workspaces/kinds.ts'
 import { McpServers, mcpServerHandlers } from './workspaces/mcp-servers.ts'
 import { llmModelHandlers } from './workspaces/model-routes.ts'
 import { Releases, releaseHandlers } from './workspaces/releases.ts'
-import { workspaceHandlers } from './workspaces/routes.ts'
+import { connectHandlers, playgroundHandlers, workspaceHandlers } from './workspaces/routes.ts'
 import { openServices } from './workspaces/service-routes.ts'
 import { Workspaces } from './workspaces/workspaces.ts'
 
@@ -97,6 +102,8 @@ export interface Seams {
   readonly rows?: (store: RowStore) => RowStore
   /** Stands before the store of content, to make it slow, failing or less able. */
   readonly content?: (store: ContentStore) => ContentStore
+  /** Stores of kinds that have none in this version, or instead of those that have. */
+  readonly drivers?: ContentStores
   /** A code that a route answers without declaring it becomes an internal error. */
   readonly strictErrors?: boolean
 }
@@ -105,7 +112,7 @@ export interface Runtime {
   readonly app: App
   /** @param as  `operator` is whoever owns the data directory; else the request says who it is from */
   fetch(request: Request, as?: 'operator'): Promise<Response>
-  /** How many collections have a fit due. */
+  /** How many jobs and fits are due. */
   pending(): Promise<number>
   /** Finish the work that is due. */
   settle(options: { signal: AbortSignal; onProgress(step: FitProgress): void }): Promise<void>
@@ -187,9 +194,10 @@ async function build(
     checkUrl,
     probe: (service, sent, signal) => probeModel(service, sent, signal, { ...models, chat: config.chat }),
   })
+  const stores = { local: content, mock: before(openMemoryContent(rows)), ...seams.drivers }
   const bases = new KnowledgeBases({
     ...parts,
-    stores: { local: content, mock: before(openMemoryContent(rows)) },
+    stores,
     chunking,
     embedding,
     fitting: key => fitting.isRunning(key),
@@ -200,14 +208,29 @@ async function build(
   })
   const filters = new KnowledgeFilters({ ...parts, bases })
   const documents = new Documents({ ...parts, bases, space })
-  const ingestion = new Ingestion({
+  const ingestParts = {
     ...parts,
     bases,
     chunking,
     space,
     index: hosts.index,
-    ingested: context => {
+    ingested: (context: BaseContext) => {
       if (settings.server && context.fitted) fitting.grew(context.key)
+    },
+  }
+  const ingestJob = new IngestJob(ingestParts)
+  const jobs = openJobs({
+    ...parts,
+    config,
+    audit,
+    host: hostname(),
+    mark: randomHex(4),
+    perform: claim => ingestJob.perform(claim),
+  })
+  const ingestion = new Ingestion({
+    ...ingestParts,
+    enqueued: () => {
+      if (settings.server) jobs.wake()
     },
   })
   const docling = new Docling(environment.docling, network.fetch)
@@ -230,10 +253,20 @@ async function build(
   const app = createApp({
     api,
     handlers: {
-      operational: operationalHandlers({ build: buildOf(environment, clock), api, clock, countWorkspaces }),
+      operational: operationalHandlers({
+        build: buildOf(environment, clock),
+        api,
+        clock,
+        countWorkspaces,
+        ingestLoad: jobs.load,
+      }),
       setup: setupHandlers({ ...settings, controlPlane: { countWorkspaces }, restart: settings.restart }),
       auth: authHandlers(auth.signIn),
-      workspaces: workspaceHandlers(workspaces),
+      workspaces: workspaceHandlers(workspaces, stores),
+      connect: connectHandlers(
+        new Connections({ rows, traffic: new Traffic(clock), mcpWanted: config.mcp.enabled }),
+      ),
+      playground: playgroundHandlers(workspaces, { stores, clock }),
       apiKeys: apiKeyHandlers(auth.keys),
       audit: auditHandlers(new AuditRecords({ ...parts, trail: audit })),
       principals: principalHandlers(principals),
@@ -245,6 +278,7 @@ async function build(
       llmModels: llmModelHandlers(new Catalogue(models), config.chat.provider, checkUrl),
       kb: kbHandlers(bases, new Searcher(space, filters), new ManySearcher({ bases, space, filters })),
       filters: filterHandlers(filters),
+      jobs: jobs.handlers,
       documents: documentHandlers({ bases, documents, ingestion, uploads }, failureTeller(log)),
       records: recordHandlers(new Records(bases, space)),
       ...agents,
@@ -265,17 +299,22 @@ async function build(
     sweepScratch(uploadDir)
     await workspaces.deleteEphemeral()
     await fitting.resume()
+    jobs.start()
     retention.start()
   }
 
   return {
     app,
     fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),
-    pending: async () => (await fitting.due()).length,
-    settle: ({ signal, onProgress }) => fitting.settle(signal, onProgress),
+    pending: async () => (await jobs.due()) + (await fitting.due()).length,
+    async settle({ signal, onProgress }) {
+      await jobs.settle(signal, onProgress)
+      await fitting.settle(signal, onProgress)
+    },
     async close() {
       app.drain()
       await app.idle()
+      await jobs.close()
       await fitting.close()
       await auth.close()
       await retention.close()

@@ -1,24 +1,143 @@
+import { type Clock, timestamp } from '../base/clock.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { Principal, PrincipalCreate, PrincipalPatch } from '../contract/principals.ts'
 import { type Role, scopesOfRole } from '../contract/scopes.ts'
-import { type AuthContext, inRole } from './subject.ts'
+import { changeRow } from '../storage/change.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { tables } from '../storage/tables.ts'
+import type { Caller } from './caller.ts'
+import { ungrantable } from './gate.ts'
+import type { ActingPrincipal } from './policy/evaluate.ts'
+import type { Subject } from './subject.ts'
+import { requireWorkspace, workspaceNotFound } from './workspace.ts'
 
-/** The role that a workspace gives one of its principals; undefined for those it does not know. */
-export type PrincipalRoles = (workspaceId: string, principalId: string) => Promise<Role | undefined>
+interface PrincipalPath {
+  readonly workspaceId: string
+  readonly principalId: string
+}
 
-/** No workspace knows anyone. */
-export const noPrincipals: PrincipalRoles = async () => undefined
+/** Whom a workspace knows, as what. @see contract 6.1 */
+export class Principals {
+  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
+
+  /**
+   * By id, in the order of code points.
+   *
+   * @throws workspace_not_found, invalid_cursor
+   */
+  async list(workspaceId: string, query: PageQuery): Promise<Page<Principal>> {
+    await requireWorkspace(this.parts.rows, workspaceId)
+    return this.parts.pager.page(tables.principals, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+  }
+
+  /**
+   * @throws workspace_not_found
+   * @throws conflict   the workspace knows one of this id
+   * @throws forbidden  the role is more than the caller holds
+   */
+  async create(
+    workspaceId: string,
+    body: PrincipalCreate,
+    caller: Pick<Caller, 'auth' | 'record'>,
+  ): Promise<Principal> {
+    checkRole(caller.auth.subject, body.role)
+    const { principalId } = body
+    const now = timestamp(this.parts.clock)
+    const row: Principal = { workspaceId, ...body, createdAt: now, updatedAt: now }
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.workspaces, key: [workspaceId] },
+      { op: 'insert', table: tables.principals, row },
+      caller.record({ principalId }),
+    ])
+    if (outcome.ok) return row
+    if (outcome.at === 0) throw workspaceNotFound(workspaceId)
+    throw new WbError('conflict', `principal '${principalId}' already exists in workspace '${workspaceId}'`)
+  }
+
+  /** @throws workspace_not_found, principal_not_found */
+  async get(path: PrincipalPath): Promise<Principal> {
+    const row = await this.#find(path)
+    if (!row) throw await this.#missing(path)
+    return row
+  }
+
+  /**
+   * @throws workspace_not_found, principal_not_found
+   * @throws forbidden  the role is another one, and more than the caller holds
+   */
+  async update(
+    path: PrincipalPath,
+    patch: PrincipalPatch,
+    caller: Pick<Caller, 'auth' | 'record'>,
+  ): Promise<Principal> {
+    const now = timestamp(this.parts.clock)
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.principals,
+      [path.workspaceId, path.principalId],
+      row => {
+        if (patch.role !== undefined && patch.role !== row.role) checkRole(caller.auth.subject, patch.role)
+        return { ...row, ...patch, updatedAt: now }
+      },
+      () => [caller.record({})],
+    )
+    if (!('row' in changed)) throw await this.#missing(path)
+    return changed.row
+  }
+
+  /** @throws workspace_not_found, principal_not_found */
+  async delete(path: PrincipalPath, caller: Pick<Caller, 'record'>): Promise<void> {
+    const outcome = await this.parts.rows.atomic([
+      { op: 'delete', table: tables.principals, key: [path.workspaceId, path.principalId] },
+      caller.record({}),
+    ])
+    if (!outcome.ok) throw await this.#missing(path)
+  }
+
+  /** The role that a workspace gives a principal; undefined for those it does not know. */
+  async roleOf(workspaceId: string, principalId: string): Promise<Role | undefined> {
+    return (await this.#find({ workspaceId, principalId }))?.role
+  }
+
+  /**
+   * A principal as policies see it; one whom the workspace does not know has no attributes.
+   *
+   * @see contract 6.2
+   */
+  async acting(path: PrincipalPath): Promise<ActingPrincipal> {
+    const known = await this.#find(path)
+    const { attributes = {}, role } = known ?? {}
+    return {
+      id: path.principalId,
+      attributes: role === 'admin' ? { admin: 'true', ...attributes } : attributes,
+    }
+  }
+
+  async #find({ workspaceId, principalId }: PrincipalPath): Promise<Principal | undefined> {
+    return (await this.parts.rows.get(tables.principals, [workspaceId, principalId]))?.row
+  }
+
+  async #missing({ workspaceId, principalId }: PrincipalPath): Promise<WbError> {
+    await requireWorkspace(this.parts.rows, workspaceId)
+    return new WbError('principal_not_found', `principal '${principalId}' not found`)
+  }
+}
 
 /**
- * A caller as one workspace sees it: where roles are mapped, its own role for a principal overrides the token's.
+ * Whoever may enter a workspace reads it, with or without the scope: of a role, only the rest is a grant.
  *
- * @see specification 5.6
+ * @throws forbidden  names the scope that the caller lacks
+ * @see security decision 7
  */
-export async function inWorkspace(
-  auth: AuthContext,
-  workspaceId: string,
-  roles: PrincipalRoles,
-): Promise<AuthContext> {
-  const { subject } = auth
-  if (subject?.type !== 'oidc' || subject.role === null) return auth
-  const role = await roles(workspaceId, subject.id)
-  return role ? inRole(auth, role, scopesOfRole[role]) : auth
+function checkRole(subject: Subject | null, role: Role): void {
+  const granted = scopesOfRole[role].filter(scope => scope !== 'read')
+  const requiredScope = ungrantable(subject, granted)
+  if (requiredScope)
+    throw new WbError(
+      'forbidden',
+      `role: '${role}' holds the scope '${requiredScope}', which the caller lacks`,
+      { hint: 'Set a role that holds no more than you do.', requiredScope },
+    )
 }

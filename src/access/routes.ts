@@ -1,6 +1,13 @@
 import type { audit } from '../contract/audit.ts'
+import type { policy } from '../contract/policy.ts'
+import type { principals } from '../contract/principals.ts'
+import type { RowStore } from '../storage/rows.ts'
 import type { AuditRecords } from './audit-records.ts'
 import type { Handlers } from './caller.ts'
+import { listDecisions } from './policy/decisions.ts'
+import { previewPolicy } from './policy/preview.ts'
+import type { Principals } from './principals.ts'
+import { requireWorkspace } from './workspace.ts'
 
 export function auditHandlers(records: AuditRecords): Handlers<typeof audit> {
   return {
@@ -12,5 +19,40 @@ export function auditHandlers(records: AuditRecords): Handlers<typeof audit> {
       follows
         ? { status: 200, events: await records.follow(null, query, follows.after) }
         : { status: 200, body: await records.list(null, query) },
+  }
+}
+
+export function principalHandlers(room: Principals): Handlers<typeof principals> {
+  return {
+    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
+    create: async ({ params, body }, caller) => ({
+      status: 201,
+      body: await room.create(params.workspaceId, body, caller),
+    }),
+    show: async ({ params }) => ({ status: 200, body: await room.get(params) }),
+    update: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await room.update(params, body, caller),
+    }),
+    delete: async ({ params }, caller) => {
+      await room.delete(params, caller)
+      return { status: 204, body: undefined }
+    },
+  }
+}
+
+export function policyHandlers(rows: RowStore, principals: Principals): Handlers<typeof policy> {
+  return {
+    preview: async ({ params: { workspaceId }, body }) => {
+      await requireWorkspace(rows, workspaceId)
+      const { principalId } = body
+      const acting =
+        principalId === undefined ? undefined : await principals.acting({ workspaceId, principalId })
+      return { status: 200, body: previewPolicy(body, acting) }
+    },
+    audit: async ({ params, query }) => ({
+      status: 200,
+      body: { items: await listDecisions(rows, params.workspaceId, query), nextCursor: null },
+    }),
   }
 }

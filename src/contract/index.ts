@@ -1,14 +1,19 @@
 import { agents, agentTemplates } from './agents.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
+import { connect } from './connect.ts'
 import { conversations, messages } from './conversations.ts'
 import { documents, records } from './documents.ts'
 import { filters } from './filters.ts'
+import { jobs } from './jobs.ts'
 import { apiKeys } from './keys.ts'
 import { kb } from './knowledge.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { llmModels } from './models.ts'
 import { operational } from './operational.ts'
+import { playground } from './playground.ts'
+import { policy } from './policy.ts'
+import { principals } from './principals.ts'
 import { secretReleases } from './releases.ts'
 import type { Topic } from './route.ts'
 import { chunkers, chunkingServices, embeddingServices, llmServices, rerankingServices } from './services.ts'
@@ -21,8 +26,12 @@ export const api = {
   setup,
   auth,
   workspaces,
+  connect,
+  playground,
   apiKeys,
   audit,
+  principals,
+  policy,
   chunkers,
   chunkingServices,
   embeddingServices,
@@ -35,6 +44,7 @@ export const api = {
   filters,
   documents,
   records,
+  jobs,
   agentTemplates,
   agents,
   conversations,

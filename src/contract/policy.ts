@@ -1,5 +1,9 @@
 import { z } from 'zod'
-import { timestamp } from './fields.ts'
+import { needs } from './access.ts'
+import { boundedText, filter, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { countQuery } from './page.ts'
+import { route } from './route.ts'
 
 /** One decision about rows, as the policy audit keeps it. */
 export const PolicyDecision = z
@@ -18,3 +22,67 @@ export const PolicyDecision = z
   })
   .meta({ id: 'PolicyDecision' })
 export type PolicyDecision = z.output<typeof PolicyDecision>
+
+/** What is wrong with a predicate that could be parsed. */
+const PolicyIssue = z
+  .object({
+    code: z.enum([
+      'row_to_row_comparison',
+      'constant_only_comparison',
+      'row_in_value_position',
+      'in_subject_not_row',
+      'any_subject_is_row',
+    ]),
+    message: z.string(),
+    hint: z.string().optional(),
+  })
+  .meta({ id: 'PolicyIssue' })
+export type PolicyIssue = z.output<typeof PolicyIssue>
+
+const PolicyPreview = z
+  .object({
+    ok: z.boolean(),
+    parseError: z.string().nullable(),
+    issues: z.array(PolicyIssue),
+    compiledFilter: filter.nullable(),
+    principalId: z.string().nullable(),
+  })
+  .meta({ id: 'PolicyPreview' })
+export type PolicyPreview = z.output<typeof PolicyPreview>
+
+const PreviewRequest = z.strictObject({
+  dsl: boundedText(limits.policyChars),
+  principalId: boundedText(limits.principalIdChars)
+    .optional()
+    .meta({ description: 'who acts; one whom the workspace does not know has no attributes' }),
+})
+export type PreviewRequest = z.output<typeof PreviewRequest>
+
+const DecisionQuery = z.object({
+  principalId: z.string().optional(),
+  knowledgeBaseId: z.uuid().optional(),
+  auditDay: z.iso.date().optional(),
+  limit: countQuery(limits.policyAuditMax, limits.policyAuditDefault),
+})
+export type DecisionQuery = z.output<typeof DecisionQuery>
+
+export const policy = {
+  preview: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/policy/compile-preview',
+    summary: 'Show what a policy makes of a search, or where it is wrong',
+    access: needs('manage:access'),
+    body: { kind: 'json', schema: PreviewRequest, mode: 'strict', limitBytes: limits.jsonBodyBytes },
+    replies: { 200: PolicyPreview },
+    errors: ['workspace_not_found'],
+  }),
+  audit: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/policy/audit',
+    summary: 'List what was decided about rows, the newest first',
+    access: needs('manage:access'),
+    query: DecisionQuery,
+    replies: { 200: z.object({ items: z.array(PolicyDecision), nextCursor: z.null() }) },
+    errors: ['workspace_not_found'],
+  }),
+}

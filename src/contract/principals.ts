@@ -1,5 +1,9 @@
 import { z } from 'zod'
-import { timestamp } from './fields.ts'
+import { needs } from './access.ts'
+import { principalId, timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
 import { roles } from './scopes.ts'
 
 export const Principal = z
@@ -14,3 +18,82 @@ export const Principal = z
   })
   .meta({ id: 'Principal' })
 export type Principal = z.output<typeof Principal>
+
+const changeable = {
+  label: z.string().max(limits.principalLabelChars).nullable(),
+  attributes: z
+    .record(z.string().max(limits.principalAttributeChars), z.string().max(limits.principalAttributeChars))
+    .refine(
+      map => Object.keys(map).length <= limits.principalAttributes,
+      `must be ${limits.principalAttributes} entries at most`,
+    )
+    .meta({ description: 'what policies call `$principal.NAME`; replaced as a whole' }),
+  role: z
+    .enum(roles)
+    .meta({ description: 'stands in for the role of a token, in this workspace, where roles are mapped' }),
+}
+
+const PrincipalCreate = z.strictObject({
+  principalId,
+  label: changeable.label.default(null),
+  attributes: changeable.attributes.default({}),
+  role: changeable.role.default('viewer'),
+})
+export type PrincipalCreate = z.output<typeof PrincipalCreate>
+
+const PrincipalPatch = z.strictObject(changeable).partial()
+export type PrincipalPatch = z.output<typeof PrincipalPatch>
+
+const json = { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes } as const
+const found = ['workspace_not_found', 'principal_not_found'] as const
+
+export const principals = {
+  list: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/principals',
+    summary: 'List the principals that a workspace knows, by id',
+    access: needs('manage:access'),
+    query: pageQuery,
+    replies: { 200: page(Principal) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/principals',
+    summary: 'Make a principal known to a workspace',
+    description: 'Its role may not exceed what the caller holds.',
+    access: needs('manage:access'),
+    body: { ...json, schema: PrincipalCreate },
+    replies: { 201: Principal },
+    errors: ['workspace_not_found', 'conflict'],
+    audit: 'principal.create',
+  }),
+  show: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
+    summary: 'Show a principal',
+    access: needs('manage:access'),
+    replies: { 200: Principal },
+    errors: found,
+  }),
+  update: route({
+    method: 'PATCH',
+    path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
+    summary: 'Change the label, the attributes or the role of a principal',
+    description: 'A new role may not exceed what the caller holds.',
+    access: needs('manage:access'),
+    body: { ...json, schema: PrincipalPatch },
+    replies: { 200: Principal },
+    errors: [...found, 'conflict'],
+    audit: 'principal.update',
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
+    summary: 'Forget a principal',
+    access: needs('manage:access'),
+    replies: { 204: null },
+    errors: found,
+    audit: 'principal.delete',
+  }),
+}

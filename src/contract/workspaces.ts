@@ -23,6 +23,11 @@ export const Workspace = z
   .meta({ id: 'Workspace' })
 export type Workspace = z.output<typeof Workspace>
 
+const ConnectionTest = z
+  .object({ ok: z.boolean(), kind: z.enum(workspaceKinds), details: z.string() })
+  .meta({ id: 'ConnectionTest' })
+export type ConnectionTest = z.output<typeof ConnectionTest>
+
 const changeable = {
   name: z.string().min(1),
   url: z
@@ -92,7 +97,15 @@ export const workspaces = {
     summary: 'Delete a workspace and all that is in it',
     access: needs('manage:workspace'),
     replies: { 204: null },
-    errors: ['workspace_not_found', 'driver_unavailable', 'cascade_incomplete'],
+    errors: ['workspace_not_found', 'driver_unavailable', 'workspace_misconfigured', 'cascade_incomplete'],
     audit: 'workspace.delete',
+  }),
+  testConnection: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/test-connection',
+    summary: 'Try whether the store of a workspace answers; what is wrong stands in the answer',
+    access: member(null),
+    replies: { 200: ConnectionTest },
+    errors: ['workspace_not_found'],
   }),
 }

@@ -190,6 +190,27 @@ export interface FittedSpaces {
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
 
+/** Commands in the language of the database itself. Absent: `driver_unavailable`. */
+export interface RawCommands {
+  /**
+   * Run one command and give its answer as it is.
+   *
+   * @param place.target  what it is run on; without a name, the keyspace
+   * @param command       has one key, the name of the command
+   * @throws data_api_error        the database refused it
+   * @throws data_api_unavailable  the database does not answer
+   */
+  run(
+    place: {
+      readonly workspaceId: string
+      readonly keyspace: string | null
+      readonly target: { readonly kind: 'collection' | 'table'; readonly name: string | null }
+    },
+    command: Readonly<Record<string, unknown>>,
+    signal: AbortSignal,
+  ): Promise<Record<string, unknown>>
+}
+
 /**
  * Content of knowledge bases: records, their vectors and their text.
  *
@@ -227,4 +248,5 @@ export interface ContentStore {
   readonly fitted?: FittedSpaces
   /** The collections of a workspace, by name. Absent where none outlives the knowledge base that made it. */
   readonly collections?: (workspaceId: string) => Promise<Collection[]>
+  readonly commands?: RawCommands
 }

@@ -13,7 +13,8 @@ export type Order = '<' | '<=' | '>' | '>='
  * `in` holds when the stored value, or an element of a stored array, is one of `values` (one value is
  * plain equality). `all` holds when the stored value is an array with every one of `values`. `range` compares two
  * numbers as numbers, and a number with a string as strings; it holds for no other stored value.
- * A missing key fails all three, so it satisfies their negation.
+ * `type` holds when the stored value is of that kind; no filter of the wire says so. A missing key fails all of them,
+ * so it satisfies their negation.
  *
  * @see contract 8.5
  */
@@ -22,6 +23,9 @@ export type Filter =
   | { readonly kind: 'not'; readonly of: Filter }
   | { readonly kind: 'in' | 'all'; readonly key: string; readonly values: readonly Scalar[] }
   | { readonly kind: 'range'; readonly key: string; readonly order: Order; readonly bound: string | number }
+  | { readonly kind: 'type'; readonly key: string; readonly type: StoredType }
+
+export type StoredType = 'text' | 'number' | 'array'
 
 const orders: ReadonlyMap<string, Order> = new Map([
   ['$lt', '<'],
@@ -88,6 +92,8 @@ export function matcherOf(filter: Filter | undefined): Matches {
       return payload => hasAll(storedAt(payload, filter.key), filter.values)
     case 'range':
       return payload => isWithin(storedAt(payload, filter.key), filter.order, filter.bound)
+    case 'type':
+      return payload => typeOf(storedAt(payload, filter.key)) === filter.type
   }
 }
 
@@ -225,6 +231,12 @@ function hasAll(stored: unknown, values: readonly Scalar[]): boolean {
   if (!Array.isArray(stored)) return false
   const elements: ReadonlySet<unknown> = new Set(stored)
   return values.every(value => elements.has(value))
+}
+
+function typeOf(value: unknown): StoredType | undefined {
+  if (typeof value === 'string') return 'text'
+  if (typeof value === 'number') return 'number'
+  return Array.isArray(value) ? 'array' : undefined
 }
 
 function isWithin(value: unknown, order: Order, bound: string | number): boolean {

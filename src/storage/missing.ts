@@ -1,5 +1,12 @@
 import { WbError } from '../contract/errors.ts'
-import type { Collection, ContentStore, FittedSpaces, LexicalSearch, RecordListing } from './content.ts'
+import type {
+  Collection,
+  ContentStore,
+  FittedSpaces,
+  LexicalSearch,
+  RawCommands,
+  RecordListing,
+} from './content.ts'
 
 /**
  * Lexical search of a collection.
@@ -30,4 +37,10 @@ export function fittedOf(store: ContentStore): FittedSpaces {
       hint: 'Bind an embedding service of another provider.',
     })
   return store.fitted
+}
+
+/** @throws driver_unavailable  the store has no language of its own */
+export function commandsOf(store: ContentStore): RawCommands {
+  if (!store.commands) throw new WbError('driver_unavailable', `the ${store.name} store takes no commands`)
+  return store.commands
 }

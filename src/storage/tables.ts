@@ -21,6 +21,8 @@ export interface DocumentRow extends Document {
   ingestKey: string | null
   /** Unique among the same documents: knowledge base, access domain and file name. */
   nameKey: string | null
+  /** The job that makes it, until that ends. */
+  jobId?: string | null
 }
 
 /** A workspace, with what only the runtime sees of it. */
@@ -54,6 +56,8 @@ export interface JobBatchRow {
   jobId: string
   /** Index of its first chunk. */
   start: number
+  /** Hash of the model and the texts that the vectors are of. */
+  source: string
   /** One per chunk: 32-bit floats, little-endian, in base64. */
   vectors: string[]
 }
@@ -118,7 +122,6 @@ export const tables = {
     indexes: {
       byCreation: ['createdAt', 'workspaceId'],
       byName: ['name', 'ordinal'],
-      byUrl: ['url', 'ordinal'],
       byKind: ['kind', 'ordinal'],
     },
   }),
@@ -256,7 +259,7 @@ export const tables = {
     key: ['workspaceId', 'jobId'],
     unique: {},
     indexes: {
-      byWorkspace: ['workspaceId', 'ordinal'],
+      byWorkspace: ['workspaceId', 'jobId'],
       byKnowledgeBase: ['workspaceId', 'knowledgeBaseId', 'ordinal'],
     },
   }),

@@ -1,4 +1,3 @@
-import { rehearse } from '../access/audit.ts'
 import type { Caller } from '../access/caller.ts'
 import type { Subject } from '../access/subject.ts'
 import { workspaceNotFound } from '../access/workspace.ts'
@@ -10,29 +9,12 @@ import type { PageQuery } from '../contract/page.ts'
 import type { Workspace, WorkspaceCreate, WorkspacePatch } from '../contract/workspaces.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
-import type { Outcome, RowStore, Write } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
+import type { Outcome, RowStore } from '../storage/rows.ts'
+import { tables, type WorkspaceRow } from '../storage/tables.ts'
+import { type PurgeStep, removeWorkspace } from './cascade.ts'
 import { seedsOf } from './seeds.ts'
 
-/** Removes one kind of thing that a workspace owns; run again after a failure it finishes the rest. */
-export type PurgeStep = (workspace: Workspace) => Promise<void>
-
-/** Each purge but the last was overtaken by somebody who went on making things. */
-const purgesMax = 8
 const ephemeralSlice = 200
-
-/** Tables whose rows go with their workspace; its knowledge bases go before, with their collections. */
-const owned = [
-  tables.apiKeys,
-  tables.documents,
-  tables.messages,
-  tables.conversations,
-  tables.agents,
-  tables.chunkingServices,
-  tables.embeddingServices,
-  tables.rerankingServices,
-  tables.llmServices,
-]
 
 /** The tenants. */
 export class Workspaces {
@@ -75,19 +57,19 @@ export class Workspaces {
   async create(body: WorkspaceCreate, caller: Pick<Caller, 'record'>): Promise<Workspace> {
     const { rows, clock } = this.parts
     const now = timestamp(clock)
-    const workspace: Workspace = {
+    const workspace: WorkspaceRow = {
       ...body,
       workspaceId: body.workspaceId ?? newId(),
       createdAt: now,
       updatedAt: now,
+      databaseKey: databaseKeyOf(body),
     }
-    if (await this.isNameFree(workspace)) await this.refuseSharedDatabase(workspace)
     const outcome = await rows.atomic([
       { op: 'insert', table: tables.workspaces, row: workspace },
       ...seedsOf(workspace),
       caller.record({ label: workspace.name }, workspace.workspaceId),
     ])
-    if (!outcome.ok) throw nameOrIdTaken(outcome, workspace)
+    if (!outcome.ok) throw refusal(outcome, workspace)
     return workspace
   }
 
@@ -111,57 +93,24 @@ export class Workspaces {
   ): Promise<Workspace> {
     const before = await this.get(workspaceId)
     caller.checkChange(before, patch)
-    const after = { ...before, ...patch }
-    if (await this.isNameFree(after)) await this.refuseSharedDatabase(after)
     const now = timestamp(this.parts.clock)
     const changed = await changeRow(this.parts.rows, tables.workspaces, [workspaceId], row => {
       caller.checkChange(row, patch)
-      return { ...row, ...patch, updatedAt: now }
+      return { ...rebound(row, patch), ...patch, updatedAt: now }
     })
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
-    if ('refused' in changed) throw nameOrIdTaken(changed.refused, after)
+    if ('refused' in changed) throw refusal(changed.refused, { ...before, ...patch })
     return changed.row
   }
 
   /**
-   * Delete a workspace and all that it owns. The row goes last, so that a failed delete can be sent again.
+   * Delete a workspace and all that it owns.
    *
-   * @throws workspace_not_found
-   * @throws control_plane_unavailable  it could not be recorded; nothing was deleted
-   * @throws cascade_incomplete         something is left; the workspace stays
+   * @throws workspace_not_found, and the codes of `removeWorkspace`
    */
   async delete(workspaceId: string, caller?: Pick<Caller, 'record'>): Promise<void> {
     const workspace = await this.get(workspaceId)
-    const record = caller ? [caller.record({ label: workspace.name })] : []
-    for (const write of record) await rehearse(this.parts.rows, write)
-    try {
-      for (let attempt = 0; attempt < purgesMax; attempt++) {
-        for (const step of this.parts.purge) await step(workspace)
-        if (await this.remove(workspaceId, record)) return
-      }
-      throw new Error(`knowledge bases were made during each of ${purgesMax} purges`)
-    } catch (error) {
-      this.parts.log.error({ workspaceId, error }, 'workspace delete stopped half-way')
-      throw new WbError(
-        'cascade_incomplete',
-        `workspace '${workspaceId}' could not be deleted whole`,
-        {},
-        { cause: error },
-      )
-    }
-  }
-
-  /** Delete the rows, the workspace's own last; false when a knowledge base was made since the purge. */
-  private async remove(workspaceId: string, record: readonly Write[]): Promise<boolean> {
-    const byWorkspace = { index: 'byWorkspace', prefix: [workspaceId] }
-    const outcome = await this.parts.rows.atomic([
-      { op: 'requireNone', table: tables.knowledgeBases, ...byWorkspace },
-      ...owned.map((table): Write => ({ op: 'deleteAll', table, ...byWorkspace })),
-      { op: 'delete', table: tables.workspaces, key: [workspaceId] },
-      ...record,
-    ])
-    const isGone = !outcome.ok && outcome.reason === 'absent'
-    return outcome.ok || isGone
+    await removeWorkspace(this.parts, workspace, caller?.record({ label: workspace.name }))
   }
 
   /** Delete the workspaces of kind `mock`, which last as long as the server that they were made in. */
@@ -173,33 +122,26 @@ export class Workspaces {
       if (found.length < ephemeralSlice) return
     }
   }
-
-  private async isNameFree(workspace: Workspace): Promise<boolean> {
-    const [holder] = await this.parts.rows.list(tables.workspaces, {
-      index: 'byName',
-      prefix: [workspace.name],
-      limit: 1,
-    })
-    return holder === undefined || holder.row.workspaceId === workspace.workspaceId
-  }
-
-  private async refuseSharedDatabase(workspace: Workspace): Promise<void> {
-    if (workspace.url === null) return
-    const bound = await this.parts.rows.list(tables.workspaces, {
-      index: 'byUrl',
-      prefix: [workspace.url],
-      limit: 1_000,
-    })
-    const other = bound.find(
-      ({ row }) => row.keyspace === workspace.keyspace && row.workspaceId !== workspace.workspaceId,
-    )
-    if (other)
-      throw new WbError('workspace_database_conflict', 'another workspace is bound to this url and keyspace')
-  }
 }
 
-function nameOrIdTaken(outcome: Outcome & { ok: false }, workspace: Workspace): WbError {
-  return outcome.reason === 'taken'
-    ? new WbError('workspace_name_conflict', `a workspace named '${workspace.name}' is not available`)
-    : new WbError('conflict', `workspace with id '${workspace.workspaceId}' already exists`)
+/** Equal where two workspaces are bound to one database; null where they are bound to none. */
+function databaseKeyOf({ url, keyspace }: Pick<Workspace, 'url' | 'keyspace'>): string | null {
+  return url === null ? null : JSON.stringify([url, keyspace])
+}
+
+/** A workspace that shared its database before that was refused keeps it until it is bound to another one. */
+function rebound(
+  row: WorkspaceRow,
+  { url = row.url, keyspace = row.keyspace }: WorkspacePatch,
+): WorkspaceRow {
+  const isSame = url === row.url && keyspace === row.keyspace
+  return isSame ? row : { ...row, databaseKey: databaseKeyOf({ url, keyspace }) }
+}
+
+function refusal(outcome: Outcome & { ok: false }, { workspaceId, name }: Workspace): WbError {
+  if (outcome.unique === 'name')
+    return new WbError('workspace_name_conflict', `a workspace named '${name}' is not available`)
+  if (outcome.unique === 'database')
+    return new WbError('workspace_database_conflict', 'another workspace is bound to this url and keyspace')
+  return new WbError('conflict', `workspace with id '${workspaceId}' already exists`)
 }

@@ -1,5 +1,5 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { inWorkspace } from '../../src/access/principals.ts'
+import { inWorkspace } from '../../src/access/in-workspace.ts'
 import { type AuthContext, anonymousIn, inRole, type Subject, verifiedAs } from '../../src/access/subject.ts'
 import { isOpen } from '../../src/config/checks.ts'
 import { environmentOf } from '../../src/config/environment.ts'

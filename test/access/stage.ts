@@ -1,5 +1,5 @@
 import type { Caller } from '../../src/access/caller.ts'
-import { noPrincipals, inWorkspace as seenByWorkspace } from '../../src/access/principals.ts'
+import { inWorkspace as seenByWorkspace } from '../../src/access/in-workspace.ts'
 import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
 import { everything } from '../../src/access/visibility.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
@@ -76,7 +76,7 @@ export function appOver(
     handlers: handlers as AppParts<Surface>['handlers'],
     authenticate,
     stranger: anonymousIn(mode),
-    inWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, noPrincipals),
+    inWorkspace: (auth, workspaceId) => seenByWorkspace(auth, workspaceId, async () => undefined),
     audit: {
       note() {},
       draft() {

@@ -51,6 +51,10 @@ function sqlOf(filter: Filter, payload: string, bind: Bind): string {
       const key = keyed(filter.key, payload, bind)
       return `${key} AND (${within(filter.order, filter.bound, bind)}))`
     }
+    case 'type': {
+      const key = keyed(filter.key, payload, bind)
+      return `${key} AND ${filter.type === 'number' ? isNumber('stored') : `stored.type = '${filter.type}'`})`
+    }
   }
 }
 

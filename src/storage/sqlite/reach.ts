@@ -101,6 +101,7 @@ function conditionsOf(filter: Filter | undefined): number {
       return filter.values.length
     case 'in':
     case 'range':
+    case 'type':
       return 1
   }
 }

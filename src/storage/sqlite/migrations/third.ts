@@ -6,11 +6,12 @@
  */
 export const third = `
 ALTER TABLE workspaces ADD COLUMN databaseKey GENERATED ALWAYS AS (body ->> '$.databaseKey') VIRTUAL;
-UPDATE workspaces SET body = json_set(body, '$.databaseKey', json_array(body ->> '$.url', body ->> '$.keyspace'))
+UPDATE workspaces SET body = json_set(body, '$.databaseKey', json_array(body ->> '$.url', body ->> '$.keyspace') || '')
 WHERE url IS NOT NULL AND ordinal IN (
   SELECT min(ordinal) FROM workspaces GROUP BY body ->> '$.url', body ->> '$.keyspace'
 );
 CREATE UNIQUE INDEX workspaces_unique_database ON workspaces (databaseKey);
+DROP INDEX workspaces_byUrl;
 
 ALTER TABLE jobs ADD COLUMN endedAt GENERATED ALWAYS AS (body ->> '$.endedAt') VIRTUAL;
 CREATE INDEX jobs_byEnd ON jobs (endedAt);
@@ -25,7 +26,7 @@ CREATE TABLE job_inputs (
   jobId GENERATED ALWAYS AS (body ->> '$.jobId') VIRTUAL
 );
 CREATE UNIQUE INDEX job_inputs_key ON job_inputs (workspaceId, jobId);
-CREATE INDEX job_inputs_byWorkspace ON job_inputs (workspaceId);
+CREATE INDEX job_inputs_byWorkspace ON job_inputs (workspaceId, jobId);
 CREATE INDEX job_inputs_byKnowledgeBase ON job_inputs (workspaceId, knowledgeBaseId);
 
 CREATE TABLE job_batches (

@@ -1,0 +1,81 @@
+import { WbError } from '../../contract/errors.ts'
+import type { PolicyIssue } from '../../contract/policy.ts'
+import { type Operand, type Policy, parsePolicy } from './parse.ts'
+
+type Code = PolicyIssue['code']
+
+const described: Readonly<Record<Code, { message: string; hint: string }>> = {
+  row_to_row_comparison: {
+    message: 'two columns are compared with each other',
+    hint: 'Compare a column with a value or with the principal.',
+  },
+  constant_only_comparison: {
+    message: 'no column takes part in the comparison',
+    hint: 'Name a column, or compare the principal with a value.',
+  },
+  row_in_value_position: {
+    message: 'a column stands where a value is needed',
+    hint: 'Put text into single quotes.',
+  },
+  in_subject_not_row: { message: 'IN needs a column before it', hint: 'Write column IN (value, value).' },
+  any_subject_is_row: {
+    message: 'a column is looked for in another one',
+    hint: 'Write value = ANY(column), or current_principal_id() = ANY(column).',
+  },
+}
+
+/** What is wrong with a predicate that has been parsed: it says something that no filter can, or nothing of rows. */
+export function issuesOf(policy: Policy): PolicyIssue[] {
+  switch (policy.kind) {
+    case 'and':
+    case 'or':
+      return policy.of.flatMap(issuesOf)
+    case 'not':
+      return issuesOf(policy.of)
+    case 'compare':
+      return comparisonIssues(policy)
+    case 'in':
+      return [
+        ...(policy.subject.kind === 'column' ? [] : [issue('in_subject_not_row', policy.col)]),
+        ...valueIssues(policy.values),
+      ]
+    case 'any':
+      return policy.subject.kind === 'column' ? [issue('any_subject_is_row', policy.col)] : []
+    case 'contains':
+      return valueIssues(policy.values)
+  }
+}
+
+/**
+ * A predicate that can be enforced.
+ *
+ * @param field  where the predicate stands in a body
+ * @throws validation_error  names the field and the place: `policyDsl: col 7: expected …`
+ */
+export function requirePolicy(field: string, dsl: string): Policy {
+  const at = (message: string) => new WbError('validation_error', `${field}: ${message}`)
+  let policy: Policy
+  try {
+    policy = parsePolicy(dsl)
+  } catch (error) {
+    throw error instanceof WbError ? at(error.message) : error
+  }
+  const [first] = issuesOf(policy)
+  if (first) throw at(first.message)
+  return policy
+}
+
+function comparisonIssues({ left, right, col }: Policy & { kind: 'compare' }): PolicyIssue[] {
+  const columns = [left, right].filter(({ kind }) => kind === 'column').length
+  if (columns === 2) return [issue('row_to_row_comparison', col)]
+  return columns === 0 && left.kind === right.kind ? [issue('constant_only_comparison', col)] : []
+}
+
+function valueIssues(values: readonly Operand[]): PolicyIssue[] {
+  return values.filter(({ kind }) => kind === 'column').map(({ col }) => issue('row_in_value_position', col))
+}
+
+function issue(code: Code, col: number): PolicyIssue {
+  const { message, hint } = described[code]
+  return { code, message: `col ${col}: ${message}`, hint }
+}

@@ -1,0 +1,179 @@
+import type { Filter, Order } from '../../storage/filter.ts'
+import { type ActingPrincipal, compare, resolve } from './evaluate.ts'
+import { type Comparison, fault, type Literal, type Operand, type Policy } from './parse.ts'
+
+/** What is left of a predicate once it is known who acts: conditions on columns, and constants only on the outside. */
+export type Compiled =
+  | { readonly kind: 'constant'; readonly holds: boolean }
+  | { readonly kind: 'and' | 'or'; readonly of: readonly Compiled[] }
+  | { readonly kind: 'not'; readonly of: Compiled }
+  /** The column would have to equal an attribute that the principal lacks: never holds. */
+  | { readonly kind: 'missing'; readonly column: string }
+  | {
+      readonly kind: 'compare'
+      readonly column: string
+      readonly op: Comparison
+      readonly value: Literal
+    }
+  | { readonly kind: 'in' | 'contains'; readonly column: string; readonly values: readonly Literal[] }
+  | { readonly kind: 'any'; readonly column: string; readonly value: Literal }
+
+/** Shown in place of an attribute that the principal lacks. Enforced is that nothing equals it, a row that holds it neither. */
+export const missingShown = '\u0001__missing__'
+
+const flipped: Readonly<Record<Comparison, Comparison>> = {
+  '=': '=',
+  '<>': '<>',
+  '<': '>',
+  '<=': '>=',
+  '>': '<',
+  '>=': '<=',
+}
+const operators = { '<>': '$ne', '<': '$lt', '<=': '$lte', '>': '$gt', '>=': '$gte' } as const
+const always: Compiled = { kind: 'constant', holds: true }
+const never: Compiled = { kind: 'constant', holds: false }
+
+/**
+ * Work out what a predicate demands of rows when this principal acts; agrees with `evaluatePolicy`.
+ *
+ * @throws validation_error  it compares columns with each other: no filter says that
+ * @see contract 6.4
+ */
+export function compilePolicy(policy: Policy, principal: ActingPrincipal): Compiled {
+  switch (policy.kind) {
+    case 'and':
+    case 'or':
+      return joined(
+        policy.kind,
+        policy.of.map(part => compilePolicy(part, principal)),
+      )
+    case 'not': {
+      const of = compilePolicy(policy.of, principal)
+      return of.kind === 'constant' ? constant(!of.holds) : { kind: 'not', of }
+    }
+    case 'compare':
+      return comparison(policy, principal)
+    case 'in': {
+      const values = policy.values.map(literal)
+      if (policy.subject.kind === 'column') return { kind: 'in', column: policy.subject.name, values }
+      const subject = resolve(policy.subject, principal)
+      return constant(values.some(value => compare(subject, '=', value)))
+    }
+    case 'any': {
+      const { subject, column } = policy
+      if (subject.kind === 'column') throw fault(subject.col, 'a column cannot be looked for in another one')
+      const value = resolve(subject, principal)
+      return value === undefined ? { kind: 'missing', column } : { kind: 'any', column, value }
+    }
+    case 'contains':
+      return { kind: 'contains', column: policy.column, values: policy.values.map(literal) }
+  }
+}
+
+function comparison({ left, op, right }: Policy & { kind: 'compare' }, principal: ActingPrincipal): Compiled {
+  if (left.kind === 'column' && right.kind === 'column')
+    throw fault(left.col, 'two columns cannot be compared with each other')
+  if (left.kind === 'column') return onColumn(left.name, op, resolve(right as Fixed, principal))
+  if (right.kind === 'column') return onColumn(right.name, flipped[op], resolve(left, principal))
+  return constant(compare(resolve(left, principal), op, resolve(right, principal)))
+}
+
+type Fixed = Exclude<Operand, { kind: 'column' }>
+
+function onColumn(column: string, op: Comparison, value: Literal | undefined): Compiled {
+  if (value === undefined) return op === '=' ? { kind: 'missing', column } : never
+  const hasOrder = typeof value !== 'boolean' || op === '=' || op === '<>'
+  return hasOrder ? { kind: 'compare', column, op, value } : never
+}
+
+/** A list without what changes nothing; one part stands for itself. */
+function joined(kind: 'and' | 'or', parts: readonly Compiled[]): Compiled {
+  const [empty, decided] = kind === 'and' ? [always, never] : [never, always]
+  const isConstant = (part: Compiled, holds: Compiled) =>
+    part.kind === 'constant' && part.holds === (holds === always)
+  if (parts.some(part => isConstant(part, decided))) return decided
+  const of = parts.filter(part => !isConstant(part, empty))
+  if (of.length === 0) return empty
+  return of.length === 1 ? of[0]! : { kind, of }
+}
+
+function literal(operand: Operand): Literal {
+  if (operand.kind === 'literal') return operand.value
+  throw fault(operand.col, 'a column cannot stand in a list of values')
+}
+
+function constant(holds: boolean): Compiled {
+  return holds ? always : never
+}
+
+/** The compiled predicate as the wire shows it, in the language of filters. @see contract 6.4 */
+export function shown(compiled: Compiled): Record<string, unknown> {
+  switch (compiled.kind) {
+    case 'constant':
+      return compiled.holds ? {} : { _no_match: true }
+    case 'and':
+    case 'or':
+      return { [`$${compiled.kind}`]: compiled.of.map(shown) }
+    case 'not':
+      return { $not: shown(compiled.of) }
+    case 'missing':
+      return { [compiled.column]: missingShown }
+    case 'compare': {
+      const { column, op, value } = compiled
+      return { [column]: op === '=' ? value : { [operators[op]]: value } }
+    }
+    case 'in':
+      return { [compiled.column]: { $in: compiled.values } }
+    case 'contains':
+      return { [compiled.column]: { $all: compiled.values } }
+    case 'any':
+      return { [compiled.column]: compiled.value }
+  }
+}
+
+/**
+ * The compiled predicate as stores enforce it: stricter than what is shown, as a filter of the wire takes one element
+ * of an array for the whole, orders numbers among texts, and has what is missing as unequal to everything.
+ */
+export function toFilter(compiled: Compiled): Filter {
+  switch (compiled.kind) {
+    case 'constant':
+      return { kind: compiled.holds ? 'and' : 'or', of: [] }
+    case 'and':
+    case 'or':
+      return { kind: compiled.kind, of: compiled.of.map(toFilter) }
+    case 'not':
+      return { kind: 'not', of: toFilter(compiled.of) }
+    case 'missing':
+      return { kind: 'or', of: [] }
+    case 'compare':
+      return comparisonFilter(compiled)
+    case 'in':
+      return scalarIn(compiled.column, compiled.values)
+    case 'contains':
+      return { kind: 'all', key: compiled.column, values: compiled.values }
+    case 'any':
+      return { kind: 'all', key: compiled.column, values: [compiled.value] }
+  }
+}
+
+function comparisonFilter({ column: key, op, value }: Compiled & { kind: 'compare' }): Filter {
+  if (op === '=') return scalarIn(key, [value])
+  if (typeof value === 'boolean') return scalarIn(key, [!value, null])
+  const sameType: Filter = { kind: 'type', key, type: typeof value === 'number' ? 'number' : 'text' }
+  if (op !== '<>')
+    return { kind: 'and', of: [sameType, { kind: 'range', key, order: op as Order, bound: value }] }
+  const other: Filter = { kind: 'not', of: { kind: 'in', key, values: [value] } }
+  return { kind: 'or', of: [scalarIn(key, [null]), { kind: 'and', of: [sameType, other] }] }
+}
+
+/** The stored value itself is one of these, not an element of it. */
+function scalarIn(key: string, values: readonly (Literal | null)[]): Filter {
+  return {
+    kind: 'and',
+    of: [
+      { kind: 'not', of: { kind: 'type', key, type: 'array' } },
+      { kind: 'in', key, values },
+    ],
+  }
+}

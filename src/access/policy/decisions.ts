@@ -1,0 +1,48 @@
+import type { DecisionQuery, PolicyDecision } from '../../contract/policy.ts'
+import type { RowStore, Value } from '../../storage/rows.ts'
+import { tables } from '../../storage/tables.ts'
+import { requireWorkspace } from '../workspace.ts'
+
+const sliceSize = 500
+
+/**
+ * What was decided about rows, the newest first, at most `limit`.
+ *
+ * @throws workspace_not_found
+ */
+export async function listDecisions(
+  rows: RowStore,
+  workspaceId: string,
+  query: DecisionQuery,
+): Promise<PolicyDecision[]> {
+  await requireWorkspace(rows, workspaceId)
+  const found: PolicyDecision[] = []
+  let after: Value[] | undefined
+  while (found.length < query.limit) {
+    const slice = await rows.list(tables.policyAudit, {
+      ...narrowest(workspaceId, query),
+      after,
+      limit: sliceSize,
+      descending: true,
+    })
+    found.push(...slice.map(({ row }) => row).filter(row => isWanted(row, query)))
+    if (slice.length < sliceSize) break
+    after = [slice.at(-1)!.ordinal]
+  }
+  return found.slice(0, query.limit)
+}
+
+/** The list that holds the fewest others beside what is wanted. */
+function narrowest(workspaceId: string, { principalId, knowledgeBaseId, auditDay }: DecisionQuery) {
+  if (principalId !== undefined) return { index: 'byPrincipal', prefix: [workspaceId, principalId] }
+  if (knowledgeBaseId !== undefined)
+    return { index: 'byKnowledgeBase', prefix: [workspaceId, knowledgeBaseId] }
+  if (auditDay !== undefined) return { index: 'byDay', prefix: [workspaceId, auditDay] }
+  return { index: 'byWorkspace', prefix: [workspaceId] }
+}
+
+function isWanted(row: PolicyDecision, query: DecisionQuery): boolean {
+  return (['principalId', 'knowledgeBaseId', 'auditDay'] as const).every(
+    field => query[field] === undefined || query[field] === row[field],
+  )
+}

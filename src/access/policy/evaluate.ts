@@ -1,0 +1,85 @@
+import { compareCodePoints } from '../../storage/filter.ts'
+import type { Comparison, Literal, Operand, Policy } from './parse.ts'
+
+/** Who acts, as policies speak of it. */
+export interface ActingPrincipal {
+  readonly id: string
+  readonly attributes: Readonly<Record<string, string>>
+}
+
+/** Columns of one row: parsed JSON. */
+export type PolicyRow = Readonly<Record<string, unknown>>
+
+/**
+ * Whether a predicate holds for a row. What is missing, on either side, makes its comparison false.
+ *
+ * @see contract 6.4
+ */
+export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean {
+  const value = (operand: Operand) =>
+    operand.kind === 'column' ? own(row, operand.name) : resolve(operand, principal)
+  switch (policy.kind) {
+    case 'and':
+      return policy.of.every(part => evaluatePolicy(part, principal, row))
+    case 'or':
+      return policy.of.some(part => evaluatePolicy(part, principal, row))
+    case 'not':
+      return !evaluatePolicy(policy.of, principal, row)
+    case 'compare':
+      return compare(value(policy.left), policy.op, value(policy.right))
+    case 'in':
+      return policy.values.some(entry => compare(value(policy.subject), '=', value(entry)))
+    case 'any':
+      return hasAll(own(row, policy.column), [value(policy.subject)])
+    case 'contains':
+      return hasAll(own(row, policy.column), policy.values.map(value))
+  }
+}
+
+/** What an operand that is no column stands for; undefined for an attribute that the principal lacks. */
+export function resolve(
+  operand: Exclude<Operand, { kind: 'column' }>,
+  { id, attributes }: ActingPrincipal,
+): Literal | undefined {
+  switch (operand.kind) {
+    case 'literal':
+      return operand.value
+    case 'principalId':
+      return id
+    case 'attribute':
+      return operand.name === 'id' ? id : (own(attributes, operand.name) as string | undefined)
+  }
+}
+
+/** Values of two types are neither equal, nor unequal, nor in order; only null is unequal to what is of another type. */
+export function compare(left: unknown, op: Comparison, right: unknown): boolean {
+  if (left === undefined || right === undefined) return false
+  if (op === '=') return left === right
+  if (op === '<>') return left !== right && (left === null || right === null || typeof left === typeof right)
+  const difference = differenceOf(left, right)
+  switch (op) {
+    case '<':
+      return difference < 0
+    case '<=':
+      return difference <= 0
+    case '>':
+      return difference > 0
+    case '>=':
+      return difference >= 0
+  }
+}
+
+/** Not a number where the two have no order. */
+function differenceOf(left: unknown, right: unknown): number {
+  if (typeof left === 'number' && typeof right === 'number') return left - right
+  if (typeof left === 'string' && typeof right === 'string') return compareCodePoints(left, right)
+  return Number.NaN
+}
+
+function hasAll(stored: unknown, values: readonly unknown[]): boolean {
+  return Array.isArray(stored) && values.every(value => value !== undefined && stored.includes(value))
+}
+
+function own(of: Readonly<Record<string, unknown>>, name: string): unknown {
+  return Object.hasOwn(of, name) ? of[name] : undefined
+}

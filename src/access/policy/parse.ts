@@ -1,0 +1,264 @@
+import { WbError } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
+
+export type Literal = string | number | boolean
+export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
+
+/** One side of a comparison. `col` is where it stands, from 1. */
+export type Operand = { readonly col: number } & (
+  | { readonly kind: 'literal'; readonly value: Literal }
+  /** `$principal.name` */
+  | { readonly kind: 'attribute'; readonly name: string }
+  /** `current_principal_id()` */
+  | { readonly kind: 'principalId' }
+  | { readonly kind: 'column'; readonly name: string }
+)
+
+/** A predicate over rows, as it was written. `col` is where it begins, from 1. */
+export type Policy =
+  | { readonly kind: 'and' | 'or'; readonly of: readonly Policy[] }
+  | { readonly kind: 'not'; readonly of: Policy }
+  | {
+      readonly kind: 'compare'
+      readonly col: number
+      readonly op: Comparison
+      readonly left: Operand
+      readonly right: Operand
+    }
+  | {
+      readonly kind: 'in'
+      readonly col: number
+      readonly subject: Operand
+      readonly values: readonly Operand[]
+    }
+  /** `subject = ANY(column)` */
+  | { readonly kind: 'any'; readonly col: number; readonly subject: Operand; readonly column: string }
+  /** `column @> ARRAY[values]` */
+  | {
+      readonly kind: 'contains'
+      readonly col: number
+      readonly column: string
+      readonly values: readonly Operand[]
+    }
+
+type TokenKind = 'string' | 'integer' | 'attribute' | 'column' | 'word' | 'symbol' | 'end'
+
+interface Token {
+  readonly kind: TokenKind
+  /** What it means: a string without its quotes, a keyword in upper case, a name without its prefix. */
+  readonly text: string
+  readonly col: number
+}
+
+const lexemes: readonly [kind: TokenKind, pattern: RegExp][] = [
+  ['string', /'((?:[^']|'')*)'/y],
+  ['integer', /(\d+)/y],
+  ['attribute', /\$principal\.([A-Za-z_][A-Za-z0-9_]*)/y],
+  ['column', /row\.([A-Za-z_][A-Za-z0-9_]*)/y],
+  ['word', /([A-Za-z_][A-Za-z0-9_]*)/y],
+  ['symbol', /(<>|!=|<=|>=|@>|[=<>()[\],])/y],
+]
+const blank = /\s*/y
+const keywords: ReadonlySet<string> = new Set(['AND', 'OR', 'NOT', 'IN', 'ANY', 'ARRAY', 'TRUE', 'FALSE'])
+const principalFunction = 'CURRENT_PRINCIPAL_ID'
+const comparisons: ReadonlyMap<string, Comparison> = new Map([
+  ['=', '='],
+  ['<>', '<>'],
+  ['!=', '<>'],
+  ['<', '<'],
+  ['<=', '<='],
+  ['>', '>'],
+  ['>=', '>='],
+])
+
+/**
+ * Parse a predicate of the policy language, by recursive descent in one pass.
+ *
+ * @param dsl  `limits.policyChars` characters at most, `limits.policyDepth` parentheses and NOTs deep
+ * @throws validation_error  the message begins with the place, `col 7: expected a column, a value …`
+ * @see contract 6.4
+ */
+export function parsePolicy(dsl: string): Policy {
+  if (dsl.length > limits.policyChars)
+    throw fault(limits.policyChars + 1, `a policy has ${limits.policyChars} characters at most`)
+  return new Parser(dsl).whole()
+}
+
+/** A refusal that names its place. */
+export function fault(col: number, fact: string): WbError {
+  return new WbError('validation_error', `col ${col}: ${fact}`)
+}
+
+class Parser {
+  readonly #dsl: string
+  #at = 0
+  #next: Token
+  #depth = 0
+
+  constructor(dsl: string) {
+    this.#dsl = dsl
+    this.#next = this.#read()
+  }
+
+  whole(): Policy {
+    const policy = this.#predicate()
+    if (this.#next.kind !== 'end') throw this.#expected('AND, OR or the end')
+    return policy
+  }
+
+  #predicate(): Policy {
+    return this.#chain('OR', 'or', () => this.#chain('AND', 'and', () => this.#negation()))
+  }
+
+  #chain(keyword: string, kind: 'and' | 'or', part: () => Policy): Policy {
+    const of = [part()]
+    while (this.#accept(keyword)) of.push(part())
+    return of.length === 1 ? of[0]! : { kind, of }
+  }
+
+  #negation(): Policy {
+    if (this.#is('NOT')) return this.#nested(() => ({ kind: 'not', of: this.#negation() }))
+    if (!this.#is('(')) return this.#comparison()
+    return this.#nested(() => {
+      const inner = this.#predicate()
+      this.#require(')')
+      return inner
+    })
+  }
+
+  /** What follows the next token, one level deeper. */
+  #nested(parse: () => Policy): Policy {
+    const { col } = this.#advance()
+    if (++this.#depth > limits.policyDepth) throw fault(col, `nested deeper than ${limits.policyDepth}`)
+    const policy = parse()
+    this.#depth--
+    return policy
+  }
+
+  #comparison(): Policy {
+    const left = this.#operand()
+    const { col } = left
+    if (this.#accept('IN')) return { kind: 'in', col, subject: left, values: this.#list('(', ')') }
+    if (this.#is('@>')) {
+      if (left.kind !== 'column') throw fault(col, 'expected a column before @>')
+      this.#advance()
+      this.#require('ARRAY')
+      return { kind: 'contains', col, column: left.name, values: this.#list('[', ']') }
+    }
+    const op = comparisons.get(this.#next.kind === 'symbol' ? this.#next.text : '')
+    if (!op) throw this.#expected('a comparison, IN or @>')
+    this.#advance()
+    if (op === '=' && this.#accept('ANY')) return { kind: 'any', col, subject: left, column: this.#column() }
+    return { kind: 'compare', col, op, left, right: this.#operand() }
+  }
+
+  /** `(column)` */
+  #column(): string {
+    this.#require('(')
+    const operand = this.#operand()
+    if (operand.kind !== 'column') throw fault(operand.col, 'expected a column in ANY')
+    this.#require(')')
+    return operand.name
+  }
+
+  /** Literals; a column is read too, so that it can be told what is wrong with it. */
+  #list(open: string, close: string): Operand[] {
+    this.#require(open)
+    const values: Operand[] = []
+    do {
+      const value = this.#operand()
+      if (value.kind !== 'literal' && value.kind !== 'column')
+        throw fault(value.col, 'expected a string, a number, TRUE or FALSE')
+      values.push(value)
+    } while (this.#accept(','))
+    this.#require(close)
+    return values
+  }
+
+  #operand(): Operand {
+    const { kind, text, col } = this.#next
+    const operand = this.#valueOf(kind, text)
+    if (!operand) throw this.#expected('a column, a value or $principal')
+    this.#advance()
+    if (operand.kind === 'principalId') {
+      this.#require('(')
+      this.#require(')')
+    }
+    return { ...operand, col }
+  }
+
+  #valueOf(kind: TokenKind, text: string) {
+    switch (kind) {
+      case 'string':
+        return { kind: 'literal', value: text } as const
+      case 'integer':
+        return { kind: 'literal', value: this.#integer(text) } as const
+      case 'attribute':
+      case 'column':
+        return { kind, name: text } as const
+      case 'word':
+        if (text === 'TRUE' || text === 'FALSE') return { kind: 'literal', value: text === 'TRUE' } as const
+        if (text === principalFunction) return { kind: 'principalId' } as const
+        return keywords.has(text) ? undefined : ({ kind: 'column', name: text } as const)
+      default:
+        return undefined
+    }
+  }
+
+  #integer(text: string): number {
+    const value = Number(text)
+    if (!Number.isSafeInteger(value))
+      throw fault(this.#next.col, `expected a number up to ${Number.MAX_SAFE_INTEGER}`)
+    return value
+  }
+
+  #is(text: string): boolean {
+    return (this.#next.kind === 'symbol' || this.#next.kind === 'word') && this.#next.text === text
+  }
+
+  #accept(text: string): boolean {
+    if (!this.#is(text)) return false
+    this.#advance()
+    return true
+  }
+
+  #require(text: string): void {
+    if (!this.#accept(text)) throw this.#expected(text)
+  }
+
+  #expected(what: string): WbError {
+    const { kind, col } = this.#next
+    return fault(col, `expected ${what}${kind === 'end' ? ', found the end' : ''}`)
+  }
+
+  #advance(): Token {
+    const token = this.#next
+    this.#next = this.#read()
+    return token
+  }
+
+  #read(): Token {
+    this.#at += this.#match(blank)?.[0].length ?? 0
+    const col = this.#at + 1
+    if (this.#at === this.#dsl.length) return { kind: 'end', text: '', col }
+    for (const [kind, pattern] of lexemes) {
+      const found = this.#match(pattern)
+      if (!found) continue
+      this.#at += found[0].length
+      return { kind, text: meaning(kind, found[1]!), col }
+    }
+    throw fault(col, this.#dsl[this.#at] === "'" ? 'the string does not end' : 'unexpected character')
+  }
+
+  #match(pattern: RegExp): RegExpExecArray | null {
+    pattern.lastIndex = this.#at
+    return pattern.exec(this.#dsl)
+  }
+}
+
+/** Names keep their case, keywords lose it. */
+function meaning(kind: TokenKind, text: string): string {
+  if (kind === 'string') return text.replaceAll("''", "'")
+  const upper = text.toUpperCase()
+  return kind === 'word' && (keywords.has(upper) || upper === principalFunction) ? upper : text
+}

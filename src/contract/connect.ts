@@ -1,0 +1,109 @@
+import { z } from 'zod'
+import { member } from './access.ts'
+import { timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { countQuery } from './page.ts'
+import { route } from './route.ts'
+
+const Snippet = z
+  .object({
+    id: z.enum(['langgraph', 'crewai', 'google-adk', 'microsoft-agent-framework', 'watsonx', 'mcp-raw']),
+    displayName: z.string(),
+    tagline: z.string(),
+    language: z.enum(['python', 'typescript', 'bash', 'text']),
+    transport: z.enum(['mcp', 'rest', 'manual']),
+    install: z.string().nullable(),
+    code: z.string(),
+    requiresMcp: z.boolean(),
+    docsUrl: z.string(),
+    notes: z.string().nullable(),
+  })
+  .meta({ id: 'ConnectSnippet' })
+export type Snippet = z.output<typeof Snippet>
+
+const SnippetQuery = z.object({
+  knowledgeBaseId: z.uuid().optional().meta({ description: 'search this one, instead of all' }),
+  apiKeyEnvVar: z
+    .string()
+    .regex(/^[A-Z_][A-Z0-9_]*$/, 'must be a name of A-Z 0-9 _')
+    .default('WB_API_KEY')
+    .meta({ description: 'environment variable that will hold the key' }),
+})
+export type SnippetQuery = z.output<typeof SnippetQuery>
+
+const Snippets = z
+  .object({
+    workspaceId: z.uuid(),
+    knowledgeBaseId: z.uuid().nullable(),
+    publicBaseUrl: z.string(),
+    mcpUrl: z.string(),
+    restBaseUrl: z.string(),
+    mcpEnabled: z.boolean(),
+    apiKeyEnvVar: z.string(),
+    targets: z.array(Snippet),
+  })
+  .meta({ id: 'ConnectSnippets' })
+export type Snippets = z.output<typeof Snippets>
+
+const Verification = z
+  .object({
+    ok: z.boolean(),
+    mcpEnabled: z.boolean(),
+    toolCount: z.int(),
+    tools: z.array(z.string()),
+    latencyMs: z.int(),
+    error: z.object({ code: z.enum(['verify_failed', 'verify_not_wired']), message: z.string() }).nullable(),
+  })
+  .meta({ id: 'ConnectVerification' })
+export type Verification = z.output<typeof Verification>
+
+/** One tool call that came in by MCP. */
+export const TrafficEntry = z
+  .object({
+    at: timestamp,
+    toolName: z.string(),
+    outcome: z.enum(['success', 'failure', 'denied']),
+    subjectType: z.enum(['apiKey', 'oidc', 'bootstrap', 'anonymous', 'system']),
+    subjectLabel: z.string().nullable(),
+    reason: z.string().nullable(),
+  })
+  .meta({ id: 'TrafficEntry' })
+export type TrafficEntry = z.output<typeof TrafficEntry>
+
+const Traffic = z
+  .object({
+    workspaceId: z.uuid(),
+    mcpEnabled: z.boolean(),
+    entries: z.array(TrafficEntry),
+    summary: z.object({ total: z.int(), successes: z.int(), failures: z.int() }),
+  })
+  .meta({ id: 'ConnectTraffic' })
+
+export const connect = {
+  snippets: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/connect/snippets',
+    summary: 'Show code that lets agents of several frameworks search the workspace',
+    access: member(null),
+    query: SnippetQuery,
+    replies: { 200: Snippets },
+    errors: ['workspace_not_found'],
+  }),
+  verify: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/connect/verify',
+    summary: 'Try whether the tools of the workspace answer by MCP',
+    access: member(null),
+    replies: { 200: Verification },
+    errors: ['workspace_not_found'],
+  }),
+  traffic: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/connect/traffic',
+    summary: 'List the latest tool calls by MCP, the newest first',
+    access: member(null),
+    query: z.object({ limit: countQuery(limits.trafficMax, limits.trafficDefault) }),
+    replies: { 200: Traffic },
+    errors: ['workspace_not_found'],
+  }),
+}

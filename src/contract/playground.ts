@@ -1,0 +1,86 @@
+import { z } from 'zod'
+import { needs } from './access.ts'
+import { boundedText } from './fields.ts'
+import { storeFaults } from './knowledge.ts'
+import { limits } from './limits.ts'
+import { route } from './route.ts'
+
+const targetKinds = ['collection', 'table'] as const
+export type TargetKind = (typeof targetKinds)[number]
+
+const commandNames = [
+  'findCollections',
+  'createCollection',
+  'deleteCollection',
+  'listTables',
+  'createTable',
+  'dropTable',
+  'createIndex',
+  'createTextIndex',
+  'createVectorIndex',
+  'listIndexes',
+  'dropIndex',
+  'countDocuments',
+  'updateMany',
+  'find',
+  'findOne',
+  'distinct',
+  'insertOne',
+  'insertMany',
+  'updateOne',
+  'deleteOne',
+  'deleteMany',
+] as const
+export type CommandName = (typeof commandNames)[number]
+
+const target = boundedText(limits.playgroundNameChars).nullable().optional()
+const json = z
+  .custom<Record<string, unknown>>(
+    value => typeof value === 'object' && value !== null && !Array.isArray(value),
+    { error: 'must be an object' },
+  )
+  .meta({ type: 'object', additionalProperties: true })
+
+const PlaygroundCommand = z.object({
+  commandName: z.enum(commandNames),
+  targetKind: z.enum(targetKinds).optional(),
+  collection: target,
+  table: target,
+  command: json.meta({ description: 'one key, which is the command’s name' }),
+})
+export type PlaygroundCommand = z.output<typeof PlaygroundCommand>
+
+const PlaygroundResult = z
+  .object({
+    ok: z.literal(true),
+    commandName: z.enum(commandNames),
+    targetKind: z.enum(targetKinds),
+    targetName: z.string().nullable(),
+    collection: z.string().nullable(),
+    table: z.string().nullable(),
+    keyspace: z.string().nullable(),
+    command: json,
+    result: json,
+    elapsedMs: z.int(),
+  })
+  .meta({ id: 'PlaygroundResult' })
+export type PlaygroundResult = z.output<typeof PlaygroundResult>
+
+export const playground = {
+  execute: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/playground/execute',
+    summary: 'Run one command of the Data API on the database of a workspace',
+    description:
+      'Commands know nothing of row-level access: where it is on, they need `manage:access` as well.',
+    access: needs('write'),
+    body: { kind: 'json', schema: PlaygroundCommand, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
+    replies: { 200: PlaygroundResult },
+    errors: [
+      'workspace_not_found',
+      'unsupported_workspace_kind',
+      'invalid_playground_command',
+      ...storeFaults,
+    ],
+  }),
+}

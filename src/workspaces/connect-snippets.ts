@@ -1,0 +1,153 @@
+import type { Snippet } from '../contract/connect.ts'
+
+/** What the code of all targets is about. */
+export interface SnippetPlace {
+  /** Route that searches. */
+  readonly searchUrl: string
+  readonly mcpUrl: string
+  readonly apiKeyEnvVar: string
+}
+
+/** Code for agents of each framework, in the order of the contract. @see contract 12.1 */
+export function snippets(place: SnippetPlace): Snippet[] {
+  return [
+    {
+      id: 'langgraph',
+      displayName: 'LangGraph',
+      tagline: 'A graph agent that searches before it answers',
+      ...rest,
+      install: 'pip install langgraph "langchain[openai]"',
+      code: `from langchain.agents import create_agent
+${searchFunction(place)}
+
+agent = create_agent("openai:gpt-4o-mini", tools=[search_knowledge])
+answer = agent.invoke({"messages": [{"role": "user", "content": "What do you know?"}]})
+print(answer["messages"][-1].content)
+`,
+      docsUrl: 'https://docs.langchain.com/oss/python/langgraph/overview',
+    },
+    {
+      id: 'crewai',
+      displayName: 'CrewAI',
+      tagline: 'A crew with a researcher that cites the workspace',
+      ...rest,
+      install: 'pip install crewai',
+      code: `from crewai import Agent, Crew, Task
+from crewai.tools import tool
+${searchFunction(place, '@tool("search_knowledge")')}
+
+researcher = Agent(
+    role="Researcher",
+    goal="Answer from the knowledge base and name the source",
+    backstory="You look things up before you speak.",
+    tools=[search_knowledge],
+)
+task = Task(description="What do you know?", expected_output="A short answer", agent=researcher)
+print(Crew(agents=[researcher], tasks=[task]).kickoff())
+`,
+      docsUrl: 'https://docs.crewai.com/',
+    },
+    {
+      id: 'google-adk',
+      displayName: 'Google ADK',
+      tagline: 'An agent for "adk run" and "adk web"',
+      ...rest,
+      install: 'pip install google-adk',
+      code: `from google.adk.agents import Agent
+${searchFunction(place)}
+
+root_agent = Agent(
+    name="knowledge_agent",
+    model="gemini-2.5-flash",
+    instruction="Search the knowledge base before you answer, and name the source.",
+    tools=[search_knowledge],
+)
+`,
+      docsUrl: 'https://google.github.io/adk-docs/',
+      notes: 'Save it as agent.py in a folder of its own, and start it with "adk run FOLDER".',
+    },
+    {
+      id: 'microsoft-agent-framework',
+      displayName: 'Microsoft Agent Framework',
+      tagline: 'A chat agent with search as a tool',
+      ...rest,
+      install: 'pip install agent-framework',
+      code: `import asyncio
+from agent_framework import Agent
+from agent_framework.openai import OpenAIChatClient
+${searchFunction(place)}
+
+agent = Agent(
+    client=OpenAIChatClient(),
+    instructions="Search the knowledge base before you answer, and name the source.",
+    tools=[search_knowledge],
+)
+print(asyncio.run(agent.run("What do you know?")))
+`,
+      docsUrl: 'https://learn.microsoft.com/agent-framework/',
+    },
+    {
+      id: 'watsonx',
+      displayName: 'watsonx Orchestrate',
+      tagline: 'A Python tool for agents of Orchestrate',
+      ...rest,
+      install: 'pip install ibm-watsonx-orchestrate',
+      code: `from ibm_watsonx_orchestrate.agent_builder.tools import tool
+${searchFunction(place, '@tool()')}
+`,
+      docsUrl: 'https://developer.watson-orchestrate.ibm.com/',
+      notes: `Import it with "orchestrate tools import -k python -f FILE"; where it runs, ${place.apiKeyEnvVar} must be set and this address reachable.`,
+    },
+    {
+      id: 'mcp-raw',
+      displayName: 'MCP',
+      tagline: 'List the tools of the workspace with any client that speaks MCP',
+      language: 'bash',
+      transport: 'mcp',
+      install: null,
+      code: `curl --fail-with-body ${shellWord(place.mcpUrl)} \\
+  --header "Authorization: Bearer $${place.apiKeyEnvVar}" \\
+  --header 'Content-Type: application/json' \\
+  --header 'Accept: application/json, text/event-stream' \\
+  --data '{"jsonrpc": "2.0", "id": 1, "method": "tools/list"}'
+`,
+      requiresMcp: true,
+      docsUrl: 'https://modelcontextprotocol.io/',
+      notes: 'Works while mcpEnabled is true.',
+    },
+  ]
+}
+
+const rest = { language: 'python', transport: 'rest', requiresMcp: false, notes: null } as const
+
+/** A function of Python's own library alone; the frameworks read its docstring. */
+function searchFunction({ searchUrl, apiKeyEnvVar }: SnippetPlace, decorator?: string): string {
+  return `import json
+import os
+import urllib.request
+
+${decorator === undefined ? '' : `${decorator}\n`}def search_knowledge(question: str) -> str:
+    """Find passages that answer a question.
+
+    Args:
+        question (str): The question, in plain words.
+
+    Returns:
+        str: The passages as JSON, the best one first.
+    """
+    request = urllib.request.Request(
+        ${JSON.stringify(searchUrl)},
+        data=json.dumps({"text": question, "topK": 5}).encode(),
+        headers={
+            "Authorization": "Bearer " + os.environ["${apiKeyEnvVar}"],
+            "Content-Type": "application/json",
+        },
+    )
+    with urllib.request.urlopen(request) as answer:
+        return answer.read().decode()`
+}
+
+/** @see https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_02_02 */
+function shellWord(text: string): string {
+  return `'${text.replaceAll("'", "'\\''")}'`
+}

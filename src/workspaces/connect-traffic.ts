@@ -1,0 +1,30 @@
+import type { Clock } from '../base/clock.ts'
+import type { TrafficEntry } from '../contract/connect.ts'
+
+const entriesMax = 256
+const workspacesMax = 1_000
+const keptMs = 24 * 3_600_000
+
+/** The latest tool calls that came to this process by MCP, for each workspace; gone when it ends. @see contract 15 */
+export class Traffic {
+  /** The workspace that was called last stands last. */
+  readonly #calls = new Map<string, TrafficEntry[]>()
+
+  constructor(private readonly clock: Clock) {}
+
+  add(workspaceId: string, call: Omit<TrafficEntry, 'at'>): void {
+    const at = new Date(this.clock.now()).toISOString()
+    const calls = [...(this.#calls.get(workspaceId) ?? []), { at, ...call }].slice(-entriesMax)
+    this.#calls.delete(workspaceId)
+    this.#calls.set(workspaceId, calls)
+    const [oldest] = this.#calls.keys()
+    if (this.#calls.size > workspacesMax) this.#calls.delete(oldest!)
+  }
+
+  /** What is kept of a workspace, the newest first. */
+  of(workspaceId: string): TrafficEntry[] {
+    const since = this.clock.now() - keptMs
+    const calls = this.#calls.get(workspaceId) ?? []
+    return calls.filter(({ at }) => Date.parse(at) > since).reverse()
+  }
+}

@@ -1,0 +1,71 @@
+import { WbError } from '../contract/errors.ts'
+import type { CommandName, PlaygroundCommand, TargetKind } from '../contract/playground.ts'
+
+/** What a command is about: a collection, a table, either of them, or the keyspace as a whole. */
+const scopeOf: Readonly<Record<CommandName, TargetKind | 'either' | 'collections' | 'tables'>> = {
+  findCollections: 'collections',
+  createCollection: 'collections',
+  deleteCollection: 'collections',
+  listTables: 'tables',
+  createTable: 'tables',
+  dropTable: 'tables',
+  createIndex: 'table',
+  createTextIndex: 'table',
+  createVectorIndex: 'table',
+  listIndexes: 'table',
+  dropIndex: 'table',
+  countDocuments: 'collection',
+  updateMany: 'collection',
+  find: 'either',
+  findOne: 'either',
+  distinct: 'either',
+  insertOne: 'either',
+  insertMany: 'either',
+  updateOne: 'either',
+  deleteOne: 'either',
+  deleteMany: 'either',
+}
+
+/** What a command is run on; no name is the keyspace. */
+export interface Target {
+  readonly kind: TargetKind
+  readonly name: string | null
+}
+
+/**
+ * Check a command and say what it is run on.
+ *
+ * @throws invalid_playground_command  it is not the one command that it is called, or its target is missing, too many,
+ *                                     or of the wrong kind
+ * @see contract 14
+ */
+export function targetOf(body: PlaygroundCommand): Target {
+  const { commandName, command } = body
+  const keys = Object.keys(command)
+  if (keys.length !== 1 || keys[0] !== commandName)
+    throw invalid(`command: must have one key, '${commandName}'`)
+  const { collection = null, table = null } = body
+  const scope = scopeOf[commandName]
+  const kind = kindOf(body)
+  if (scope === 'collections' || scope === 'tables') {
+    if (collection !== null || table !== null)
+      throw invalid(`'${commandName}' takes no collection and no table`)
+    if (`${kind}s` !== scope) throw invalid(`targetKind: '${commandName}' is about ${scope}`)
+    return { kind, name: null }
+  }
+  if (scope !== 'either' && scope !== kind) throw invalid(`'${commandName}' is run on a ${scope}`)
+  const [name, other] = kind === 'table' ? [table, collection] : [collection, table]
+  if (other !== null) throw invalid(`${kind === 'table' ? 'collection' : 'table'}: the target is a ${kind}`)
+  if (name === null) throw invalid(`${kind}: is missing`)
+  return { kind, name }
+}
+
+function kindOf({ targetKind, table, commandName }: PlaygroundCommand): TargetKind {
+  if (targetKind) return targetKind
+  const isOfTables = scopeOf[commandName] === 'table' || scopeOf[commandName] === 'tables'
+  return (table ?? null) !== null || isOfTables ? 'table' : 'collection'
+}
+
+function invalid(fact: string): WbError {
+  return new WbError('invalid_playground_command', fact)
+}

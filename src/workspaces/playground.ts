@@ -1,0 +1,50 @@
+import type { Caller } from '../access/caller.ts'
+import { pass } from '../access/gate.ts'
+import type { Clock } from '../base/clock.ts'
+import { needs } from '../contract/access.ts'
+import { WbError } from '../contract/errors.ts'
+import type { PlaygroundCommand, PlaygroundResult } from '../contract/playground.ts'
+import type { Workspace } from '../contract/workspaces.ts'
+import { commandsOf } from '../storage/missing.ts'
+import { type ContentStores, storeOf } from './kinds.ts'
+import { targetOf } from './playground-command.ts'
+
+/**
+ * Run one command in the language of a workspace's own database.
+ *
+ * A command knows nothing of row-level access, so where that is on it is for those whom it does not bind.
+ *
+ * @throws unsupported_workspace_kind  its database has no such language; said before anything of the command
+ * @throws forbidden                   rows are kept from the caller
+ * @throws invalid_playground_command, workspace_misconfigured, driver_unavailable
+ * @throws data_api_error, data_api_unavailable  the database refused, or does not answer
+ * @see contract 14
+ */
+export async function execute(
+  { stores, clock }: { stores: ContentStores; clock: Clock },
+  workspace: Workspace,
+  body: PlaygroundCommand,
+  caller: Pick<Caller, 'auth' | 'signal'>,
+): Promise<PlaygroundResult> {
+  const { workspaceId, kind, keyspace } = workspace
+  if (kind !== 'astra')
+    throw new WbError('unsupported_workspace_kind', `workspaces of kind '${kind}' take no commands`)
+  if (workspace.rlacEnabled) pass({ rule: needs('manage:access'), workspaceId }, caller)
+  const { commandName, command } = body
+  const target = targetOf(body)
+  const commands = commandsOf(storeOf(stores, workspace))
+  const startedAt = clock.now()
+  const result = await commands.run({ workspaceId, keyspace, target }, command, caller.signal)
+  return {
+    ok: true,
+    commandName,
+    targetKind: target.kind,
+    targetName: target.name,
+    collection: target.kind === 'collection' ? target.name : null,
+    table: target.kind === 'table' ? target.name : null,
+    keyspace,
+    command,
+    result,
+    elapsedMs: Math.round(clock.now() - startedAt),
+  }
+}

@@ -1,0 +1,115 @@
+import fc from 'fast-check'
+import type { Comparison, Operand, Policy } from '../../../src/access/policy/parse.ts'
+
+/** Columns that rows of the tests have, or lack. */
+export const columns = ['status', 'visible_to', 'level', 'Owner', '__proto__', 'in', '_no_match'] as const
+const texts = ['', 'a', 'b', 'true', '1', "it's", '\u0001__missing__', '\u{1f600}', '\ufb01', '5']
+const text = fc.oneof({ weight: 4, arbitrary: fc.constantFrom(...texts) }, fc.string())
+const integer = fc.oneof(fc.nat(10), fc.maxSafeNat())
+const value = fc.oneof(text, integer, fc.boolean())
+const col = fc.constant(1)
+
+const literal = fc.record({ kind: fc.constant('literal' as const), value, col })
+const principal = fc.oneof(
+  fc.record({ kind: fc.constant('principalId' as const), col }),
+  fc.record({
+    kind: fc.constant('attribute' as const),
+    name: fc.constantFrom('id', 'team', 'admin', 'constructor'),
+    col,
+  }),
+)
+const column = fc.record({ kind: fc.constant('column' as const), name: fc.constantFrom(...columns), col })
+const fixed = fc.oneof(literal, principal)
+const op = fc.constantFrom<Comparison>('=', '<>', '<', '<=', '>', '>=')
+
+/** Predicates that can be compiled, those among them that only say something of constants. */
+export const policies = fc.letrec<{ policy: Policy }>(tie => ({
+  policy: fc.oneof(
+    { maxDepth: 5, depthSize: 'small' },
+    compare(column, fixed),
+    compare(fixed, column),
+    compare(fixed, fixed),
+    fc.record({
+      kind: fc.constant('in' as const),
+      subject: fc.oneof(column, fixed),
+      values: fc.array(literal, { minLength: 1, maxLength: 4 }),
+      col,
+    }),
+    fc.record({
+      kind: fc.constant('any' as const),
+      subject: fixed,
+      column: fc.constantFrom(...columns),
+      col,
+    }),
+    fc.record({
+      kind: fc.constant('contains' as const),
+      column: fc.constantFrom(...columns),
+      values: fc.array(literal, { minLength: 1, maxLength: 3 }),
+      col,
+    }),
+    fc.record({
+      kind: fc.constantFrom('and' as const, 'or' as const),
+      of: fc.array(tie('policy'), { minLength: 2, maxLength: 3 }),
+    }),
+    fc.record({ kind: fc.constant('not' as const), of: tie('policy') }),
+  ),
+})).policy
+
+function compare(left: fc.Arbitrary<Operand>, right: fc.Arbitrary<Operand>): fc.Arbitrary<Policy> {
+  return fc.record({ kind: fc.constant('compare' as const), op, left, right, col })
+}
+
+export const principals = fc.record({
+  id: fc.constantFrom('a', 'alice', '1'),
+  attributes: fc.dictionary(fc.constantFrom('team', 'admin'), text),
+})
+
+const stored = fc.oneof(
+  value,
+  fc.constant(null),
+  fc.array(fc.oneof(value, fc.constant(null)), { maxLength: 3 }),
+  fc.double({ noNaN: true, noDefaultInfinity: true }),
+  fc.constant({ a: 1 }),
+)
+
+/** Rows as JSON gives them: any of the columns, of any type, or none. */
+export const rows = fc.array(fc.tuple(fc.constantFrom(...columns), stored), { maxLength: 6 }).map(entries => {
+  const row: Record<string, unknown> = {}
+  for (const [name, one] of entries)
+    Object.defineProperty(row, name, { value: one, enumerable: true, configurable: true })
+  return row
+})
+
+/** A predicate as a person would write it. */
+export function written(policy: Policy): string {
+  switch (policy.kind) {
+    case 'and':
+    case 'or':
+      return policy.of.map(part => `(${written(part)})`).join(` ${policy.kind} `)
+    case 'not':
+      return `NOT (${written(policy.of)})`
+    case 'compare':
+      return `${spelt(policy.left)} ${policy.op} ${spelt(policy.right)}`
+    case 'in':
+      return `${spelt(policy.subject)} in (${policy.values.map(spelt).join(', ')})`
+    case 'any':
+      return `${spelt(policy.subject)} = ANY(row.${policy.column})`
+    case 'contains':
+      return `row.${policy.column} @> ARRAY[${policy.values.map(spelt).join(', ')}]`
+  }
+}
+
+function spelt(operand: Operand): string {
+  switch (operand.kind) {
+    case 'literal':
+      return typeof operand.value === 'string'
+        ? `'${operand.value.replaceAll("'", "''")}'`
+        : String(operand.value)
+    case 'attribute':
+      return `$principal.${operand.name}`
+    case 'principalId':
+      return 'current_principal_id()'
+    case 'column':
+      return `row.${operand.name}`
+  }
+}

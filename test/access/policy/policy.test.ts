@@ -1,0 +1,240 @@
+import Database from 'better-sqlite3'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { issuesOf, requirePolicy } from '../../../src/access/policy/check.ts'
+import { compilePolicy, missingShown, shown, toFilter } from '../../../src/access/policy/compile.ts'
+import { evaluatePolicy } from '../../../src/access/policy/evaluate.ts'
+import { parsePolicy } from '../../../src/access/policy/parse.ts'
+import { evaluate, parseFilter } from '../../../src/storage/filter.ts'
+import { defineFilterFunctions, toSql } from '../../../src/storage/sqlite/filter-sql.ts'
+import { policies, principals, rows, written } from './arbitrary.ts'
+
+const alice = { id: 'alice', attributes: { team: 'blue' } }
+const defaultPredicate =
+  "$principal.admin = 'true' OR current_principal_id() = ANY(visible_to) OR '*' = ANY(visible_to)"
+
+function compiled(dsl: string, principal = alice): unknown {
+  return shown(compilePolicy(parsePolicy(dsl), principal))
+}
+
+function holds(dsl: string, row: Record<string, unknown>): boolean {
+  const [policy, json] = [parsePolicy(dsl), JSON.parse(JSON.stringify(row)) as Record<string, unknown>]
+  const byEvaluator = evaluatePolicy(policy, alice, json)
+  expect(evaluate(toFilter(compilePolicy(policy, alice)), json), dsl).toBe(byEvaluator)
+  return byEvaluator
+}
+
+describe('compiling', () => {
+  test.each([
+    ["status = 'open'", { status: 'open' }],
+    ["'open' = status", { status: 'open' }],
+    ["row.status <> 'open'", { status: { $ne: 'open' } }],
+    ["status != 'open'", { status: { $ne: 'open' } }],
+    ['level < 3', { level: { $lt: 3 } }],
+    ['3 < level', { level: { $gt: 3 } }],
+    ['3 >= level', { level: { $lte: 3 } }],
+    ["status IN ('a', 2, TRUE)", { status: { $in: ['a', 2, true] } }],
+    ["'x' = any(tags)", { tags: 'x' }],
+    ["tags @> ARRAY['x', 'y']", { tags: { $all: ['x', 'y'] } }],
+    ["NOT status = 'x'", { $not: { status: 'x' } }],
+    ['a = 1 AND b = 2 AND c = 3', { $and: [{ a: 1 }, { b: 2 }, { c: 3 }] }],
+    ['a = 1 OR b = 2 AND c = 3', { $or: [{ a: 1 }, { $and: [{ b: 2 }, { c: 3 }] }] }],
+    ['(a = 1 OR b = 2) AND c = 3', { $and: [{ $or: [{ a: 1 }, { b: 2 }] }, { c: 3 }] }],
+    ['team = $principal.team', { team: 'blue' }],
+    ['owner = $principal.id', { owner: 'alice' }],
+    ["x = 'it''s'", { x: "it's" }],
+    [defaultPredicate, { $or: [{ visible_to: 'alice' }, { visible_to: '*' }] }],
+    ["$principal.team = 'blue'", {}],
+    ["$principal.team = 'red'", { _no_match: true }],
+    ['$principal.team = 1 OR a = 1', { a: 1 }],
+    ["$principal.team = 'blue' AND a = 1", { a: 1 }],
+    ["$principal.team = 'blue' OR a = 1", {}],
+    ["NOT ($principal.team = 'red')", {}],
+    ["$principal.team <> 'red'", {}],
+  ])('%s', (dsl, expected) => {
+    expect(compiled(dsl)).toEqual(expected)
+  })
+
+  test('the default predicate of an administrator matches all', () => {
+    expect(compiled(defaultPredicate, { id: 'root', attributes: { admin: 'true' } as never })).toEqual({})
+  })
+
+  test('an attribute that the principal lacks is shown as text that nothing is, and equals nothing', () => {
+    expect(missingShown).toMatch(/^[^\x20-\x7e]__missing__$/)
+    for (const dsl of ['owner = $principal.none', '$principal.none = ANY(owner)'])
+      expect(compiled(dsl)).toEqual({ owner: missingShown })
+    for (const held of [missingShown, [missingShown], 'x', null, undefined])
+      for (const dsl of [
+        'owner = $principal.none',
+        '$principal.none = ANY(owner)',
+        'owner <> $principal.none',
+        'owner >= $principal.none',
+        'owner = $principal.constructor',
+      ])
+        expect(holds(dsl, { owner: held })).toBe(false)
+    expect(holds('NOT owner = $principal.none', { owner: 'x' })).toBe(true)
+  })
+
+  test('a row that carries the words of the match-none filter gains nothing by it', () => {
+    expect(holds("$principal.team = 'red'", { _no_match: true })).toBe(false)
+  })
+
+  test.each([
+    ['what is missing is neither equal nor unequal', "status <> 'x'", {}, false],
+    ['null is unequal to everything', "status <> 'x'", { status: null }, true],
+    ['values of two types are not unequal', "status <> 'x'", { status: 5 }, false],
+    ['numbers are not in order with texts', "level < 'a'", { level: 5 }, false],
+    ['texts are not in order with numbers', 'level > 1', { level: '5' }, false],
+    ['an array is not one of its elements', "tags = 'x'", { tags: ['x'] }, false],
+    ['ANY asks an array', "'x' = ANY(tags)", { tags: 'x' }, false],
+    ['ANY finds an element', "'x' = ANY(tags)", { tags: ['y', 'x'] }, true],
+    ['@> asks for all', "tags @> ARRAY['x', 'y']", { tags: ['x'] }, false],
+    ['texts are in the order of code points', "status < '\u{1f600}'", { status: '\ufb01' }, true],
+    ['false is unequal to true', 'open <> TRUE', { open: false }, true],
+    ['truth values have no order', 'open < TRUE', { open: false }, false],
+    ['the prototype is no column', "constructor <> 'x'", {}, false],
+  ])('%s', (_, dsl, row, expected) => {
+    expect(holds(dsl, row)).toBe(expected)
+  })
+})
+
+describe('agreement', () => {
+  const database = new Database(':memory:')
+  defineFilterFunctions(database)
+
+  test('what stores enforce is what the evaluator says, in memory and in SQL, for any row and predicate', () => {
+    onTestFinished(() => void database.close())
+    fc.assert(
+      fc.property(policies, principals, rows, (policy, principal, row) => {
+        const expected = evaluatePolicy(policy, principal, row)
+        const filter = toFilter(compilePolicy(policy, principal))
+        expect(evaluate(filter, row)).toBe(expected)
+        const { sql, parameters } = toSql(filter, 'c.payload')
+        const found = database
+          .prepare(`SELECT ${sql} AS holds FROM (SELECT ? AS payload) c`)
+          .get(...parameters, JSON.stringify(row)) as { holds: number }
+        expect(found.holds).toBe(expected ? 1 : 0)
+      }),
+      { numRuns: 3_000 },
+    )
+  })
+
+  test('what is shown is a filter of the wire', () => {
+    fc.assert(
+      fc.property(policies, principals, (policy, principal) => {
+        expect(() => parseFilter(shown(compilePolicy(policy, principal)))).not.toThrow()
+      }),
+    )
+  })
+
+  test('a predicate reads as it was written', () => {
+    fc.assert(
+      fc.property(policies, principals, rows, (policy, principal, row) => {
+        const dsl = written(policy)
+        fc.pre(dsl.length <= 4_000)
+        const read = parsePolicy(dsl)
+        expect(evaluatePolicy(read, principal, row)).toBe(evaluatePolicy(policy, principal, row))
+        expect(shown(compilePolicy(read, principal))).toEqual(shown(compilePolicy(policy, principal)))
+      }),
+    )
+  })
+})
+
+describe('refusals name the place', () => {
+  test.each([
+    ['', 'col 1: expected a column, a value or $principal, found the end'],
+    ['   ', 'col 4: expected a column'],
+    ['status', 'col 7: expected a comparison, IN or @>, found the end'],
+    ["status = 'x", 'col 10: the string does not end'],
+    ["status = 'x' status", 'col 14: expected AND, OR or the end'],
+    ['status LIKE 1', 'col 8: expected a comparison, IN or @>'],
+    ['status = NULL x', 'col 15: expected AND, OR or the end'],
+    ['status = -1', 'col 10: unexpected character'],
+    ['status = 1.5', 'col 11: unexpected character'],
+    ['status = 9007199254740993', 'col 10: expected a number up to 9007199254740991'],
+    ['(status = 1', 'col 12: expected ), found the end'],
+    ['status IN ()', 'col 12: expected a column, a value or $principal'],
+    ['status IN ($principal.x)', 'col 12: expected a string, a number, TRUE or FALSE'],
+    ["'x' @> ARRAY['x']", 'col 1: expected a column before @>'],
+    ["1 = ANY('x')", 'col 9: expected a column in ANY'],
+    ['a = current_principal_id', 'col 25: expected (, found the end'],
+    ['a = $principal', 'col 5: unexpected character'],
+    ['AND = 1', 'col 1: expected a column'],
+    ['a = 1 -- comment', 'col 7: unexpected character'],
+    ["a = 'x'; DROP TABLE x", 'col 8: unexpected character'],
+    [`a = '${'x'.repeat(4_000)}'`, 'col 4001: a policy has 4000 characters at most'],
+    [`${'('.repeat(33)}a = 1${')'.repeat(33)}`, 'col 33: nested deeper than 32'],
+    [`${'NOT '.repeat(33)}a = 1`, 'col 129: nested deeper than 32'],
+  ])('%s', (dsl, message) => {
+    expect(() => parsePolicy(dsl)).toThrow(message)
+    expect(() => requirePolicy('policyDsl', dsl)).toThrow(`policyDsl: ${message}`)
+  })
+
+  test('keywords are read in any case, names are not, and row. names a column that is called like a keyword', () => {
+    expect(compiled("Status = 'x' aNd nOt row.IN = tRuE")).toEqual({
+      $and: [{ Status: 'x' }, { $not: { IN: true } }],
+    })
+    expect(parsePolicy(`${'('.repeat(32)}a = 1${')'.repeat(32)}`)).toMatchObject({ kind: 'compare' })
+  })
+
+  test('any text is parsed or refused with a place', () => {
+    const piece = fc.constantFrom(
+      'a',
+      "'x'",
+      '=',
+      '(',
+      ')',
+      'AND',
+      'NOT',
+      'IN',
+      '@>',
+      '$principal.x',
+      '1',
+      ',',
+      '[',
+      'ANY',
+      '<>',
+    )
+    const text = fc.oneof(
+      fc.string(),
+      fc.array(piece).map(pieces => pieces.join(' ')),
+    )
+    fc.assert(
+      fc.property(text, dsl => {
+        try {
+          issuesOf(parsePolicy(dsl))
+        } catch (error) {
+          expect(error).toMatchObject({
+            code: 'validation_error',
+            message: expect.stringMatching(/^col \d+: /),
+          })
+        }
+      }),
+    )
+  })
+})
+
+describe('issues', () => {
+  test.each([
+    ['a = b', ['row_to_row_comparison']],
+    ['1 = 1', ['constant_only_comparison']],
+    ['$principal.a = $principal.b', ['constant_only_comparison']],
+    ["$principal.a = 'x'", []],
+    ['current_principal_id() = $principal.a', []],
+    ["'x' = current_principal_id()", []],
+    ['a IN (b)', ['row_in_value_position']],
+    ['a @> ARRAY[b, 1]', ['row_in_value_position']],
+    ["'x' IN ('x')", ['in_subject_not_row']],
+    ['a = ANY(b)', ['any_subject_is_row']],
+    ['NOT (a = b OR 1 = 1) AND c = 1', ['row_to_row_comparison', 'constant_only_comparison']],
+  ])('%s', (dsl, codes) => {
+    const issues = issuesOf(parsePolicy(dsl))
+    expect(issues.map(({ code }) => code)).toEqual(codes)
+    for (const { message, hint } of issues) expect(message + hint).toMatch(/^col \d+: .+\.$/)
+    if (codes.length > 0) expect(() => requirePolicy('policyDsl', dsl)).toThrow(/^policyDsl: col \d+: /)
+  })
+
+  test.each(['a = b', 'a IN (b)', 'a = ANY(b)'])('%s cannot be compiled', dsl => {
+    expect(() => compiled(dsl)).toThrow(/^col \d+: /)
+  })
+})
