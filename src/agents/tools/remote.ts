@@ -2,19 +2,12 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { AvailableTool } from '../../contract/agents.ts'
+import type { McpTool } from '../../models/mcp.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type McpServerRow, tables } from '../../storage/tables.ts'
 
-/** A tool as its server describes it. */
-export interface RemoteTool {
-  readonly name: string
-  readonly description: string
-  /** JSON Schema of its arguments. */
-  readonly inputSchema: Record<string, unknown>
-}
-
 /** Ask a server for its tools; fails when it cannot be reached. */
-export type ListRemoteTools = (server: McpServerRow, signal: AbortSignal) => Promise<readonly RemoteTool[]>
+export type ListRemoteTools = (server: McpServerRow, signal: AbortSignal) => Promise<readonly McpTool[]>
 
 export interface RemoteToolsParts {
   readonly rows: RowStore
@@ -39,7 +32,7 @@ const anyObject = { type: 'object', additionalProperties: true }
 export class RemoteTools {
   readonly #parts: RemoteToolsParts
   /** By the server's row as it was last changed, so that a change through any process is a new question. */
-  readonly #asked: LRUCache<string, Promise<readonly RemoteTool[]>>
+  readonly #asked: LRUCache<string, Promise<readonly McpTool[]>>
 
   constructor(parts: RemoteToolsParts) {
     this.#parts = parts
@@ -86,9 +79,10 @@ export class RemoteTools {
     }
   }
 
-  async #tools(server: McpServerRow): Promise<readonly RemoteTool[]> {
+  async #tools(server: McpServerRow): Promise<readonly McpTool[]> {
     if (this.#parts.ttlMs === 0) return this.#ask(server)
-    const key = JSON.stringify([server.workspaceId, server.mcpServerId, server.updatedAt])
+    const { workspaceId, mcpServerId, updatedAt, url, credentialRef } = server
+    const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef])
     const known = this.#asked.get(key)
     if (known) return known
     const asked = this.#ask(server)
@@ -102,7 +96,7 @@ export class RemoteTools {
   }
 
   /** What a server says in time, and no more of it than a model is given. */
-  async #ask(server: McpServerRow): Promise<readonly RemoteTool[]> {
+  async #ask(server: McpServerRow): Promise<readonly McpTool[]> {
     const { clock, listTools } = this.#parts
     const giveUp = new AbortController()
     const late = new Error(`no answer within ${answerWithinMs} ms`)
