@@ -1,0 +1,213 @@
+import { expect, test } from 'vitest'
+import { newId } from '../../src/base/id.ts'
+import { api } from '../../src/contract/index.ts'
+import type { Route } from '../../src/contract/route.ts'
+import type { RowStore, Table, Value, Write } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { makeBase } from '../harness/place.ts'
+import { type Opened, open } from '../harness/runtime.ts'
+
+/*
+ * Lists of ten thousand rows, read page by page while others insert and delete. The rows are copies of one that is
+ * there already, written past the surface, as it is the reading that is looked at.
+ */
+
+const rowsPerList = 10_000
+const slice = 1_000
+/** Rows that come, and rows that go, between two pages. */
+const disturbed = 20
+const timeout = 60_000
+
+type Row = Record<string, unknown>
+
+/** A list: where its rows lie, which one is copied, and what a copy has of its own beside its id. */
+interface Listing {
+  readonly table: Table<object>
+  readonly id: string
+  readonly index?: string
+  readonly prefix?: (place: Place) => readonly Value[]
+  readonly differ?: (n: number) => Row
+  /** The field of an item that names its row, where it is not the column. */
+  readonly shownId?: string
+}
+
+type Place = Awaited<ReturnType<typeof stage>>
+
+const ofBase = (place: Place) => [place.workspaceId, place.knowledgeBaseId]
+const W = '/api/v1/workspaces/:workspaceId'
+const KB = `${W}/knowledge-bases/:knowledgeBaseId`
+
+/** Every list of the surface, by its path. */
+const listings: Readonly<Record<string, Listing>> = {
+  '/api/v1/workspaces': {
+    table: tables.workspaces,
+    id: 'workspaceId',
+    index: 'byCreation',
+    prefix: () => [],
+    differ: n => ({ name: `copy ${n}` }),
+  },
+  '/api/v1/audit': { table: tables.audit, id: 'auditId' },
+  '/api/v1/secret-releases': {
+    table: tables.secretReleases,
+    id: 'releaseId',
+    index: 'byOrdinal',
+    prefix: () => [],
+  },
+  [`${W}/audit`]: { table: tables.audit, id: 'auditId' },
+  [`${W}/api-keys`]: {
+    table: tables.apiKeys,
+    id: 'keyId',
+    differ: n => ({ prefix: String(n).padStart(12, '0') }),
+  },
+  [`${W}/principals`]: { table: tables.principals, id: 'principalId' },
+  [`${W}/chunking-services`]: { table: tables.chunkingServices, id: 'chunkingServiceId' },
+  [`${W}/embedding-services`]: { table: tables.embeddingServices, id: 'embeddingServiceId' },
+  [`${W}/reranking-services`]: { table: tables.rerankingServices, id: 'rerankingServiceId' },
+  [`${W}/llm-services`]: { table: tables.llmServices, id: 'llmServiceId' },
+  [`${W}/mcp-servers`]: { table: tables.mcpServers, id: 'mcpServerId' },
+  [`${W}/knowledge-bases`]: {
+    table: tables.knowledgeBases,
+    id: 'knowledgeBaseId',
+    differ: n => ({ vectorCollection: `copy${n}` }),
+  },
+  [`${KB}/filters`]: { table: tables.knowledgeFilters, id: 'knowledgeFilterId' },
+  [`${KB}/documents`]: {
+    table: tables.documents,
+    id: 'documentId',
+    index: 'byKnowledgeBase',
+    prefix: ofBase,
+    differ: () => ({ ingestKey: null, nameKey: null }),
+  },
+  [`${W}/jobs`]: { table: tables.jobs, id: 'jobId' },
+  [`${W}/agents`]: { table: tables.agents, id: 'agentId' },
+  [`${W}/conversations`]: { table: tables.conversations, id: 'conversationId' },
+  [`${W}/agents/:agentId/conversations`]: { table: tables.conversations, id: 'conversationId' },
+  [`${W}/agents/:agentId/conversations/:conversationId/messages`]: {
+    table: tables.messages,
+    id: 'messageId',
+  },
+}
+
+/** A runtime with a workspace that has one of everything. */
+async function stage() {
+  let rows: RowStore | undefined
+  const wb = await open({
+    rows: store => {
+      rows = store
+      return store
+    },
+  })
+  const base = await makeBase(wb)
+  const { workspaceId, knowledgeBaseId } = base.params
+  const at = `/api/v1/workspaces/${workspaceId}`
+  const make = async (path: string, json: object) => {
+    const { status, body, text } = await wb.send(`POST ${path}`, json)
+    expect([201, 202], text).toContain(status)
+    return body
+  }
+  await make(`${at}/api-keys`, { label: 'one' })
+  await make(`${at}/principals`, { principalId: 'one' })
+  await make(`${at}/reranking-services`, { name: 'one', provider: 'p', modelName: 'm' })
+  await make(`${at}/mcp-servers`, { label: 'one', url: 'https://tools.example.com/mcp' })
+  await make(`${base.path}/filters`, { name: 'one', filter: {} })
+  await make(`${base.path}/ingest?async=true`, { text: 'The wing flutters.' })
+  const { items } = (await wb.send(`GET ${at}/agents`)).body as { items: { agentId: string }[] }
+  const { agentId } = items[0]!
+  const { conversationId } = await make(`${at}/agents/${agentId}/conversations`, {})
+  await makeRelease(wb)
+  const place = {
+    wb,
+    rows: rows!,
+    workspaceId,
+    knowledgeBaseId,
+    agentId,
+    conversationId: String(conversationId),
+  }
+  await place.rows.atomic([{ op: 'insert', table: tables.messages, row: messageIn(place) }])
+  return place
+}
+
+async function makeRelease(wb: Opened): Promise<void> {
+  const release = { ref: 'env:TOOL_KEY', host: 'tools.example.com' }
+  const { status, text } = await wb.sendAsOperator('POST /api/v1/secret-releases', release)
+  expect(status, text).toBe(201)
+}
+
+function messageIn({ workspaceId, conversationId }: { workspaceId: string; conversationId: string }): Row {
+  return {
+    workspaceId,
+    conversationId,
+    messageId: newId(),
+    messageTs: '2026-01-01T00:00:00.000Z',
+    role: 'user',
+    content: 'What is flutter?',
+    tokenCount: null,
+    metadata: {},
+    authorId: null,
+    toolId: null,
+    toolCallPayload: null,
+    toolResponse: null,
+  }
+}
+
+/** Lists of the declarations: they take a cursor and answer pages. */
+const declared = Object.values(api)
+  .flatMap(topic => Object.values(topic) as Route[])
+  .filter(
+    ({ query, replies }) => query && 'cursor' in shapeOf(query) && 'nextCursor' in shapeOf(replies[200]),
+  )
+  .map(({ path }) => path)
+
+function shapeOf(schema: unknown): object {
+  return (schema as { shape?: object } | null)?.shape ?? {}
+}
+
+test('every list is looked at', () => {
+  expect(Object.keys(listings).sort()).toEqual([...declared].sort())
+})
+
+test.each(declared)(
+  `GET %s gives each of ${rowsPerList} rows that are there throughout once, whatever comes and goes`,
+  { timeout },
+  async path => {
+    const place = await stage()
+    const { rows, wb } = place
+    const { table, id, index = 'byWorkspace', prefix, differ } = listings[path]!
+    const [original] = await rows.list(table, {
+      index,
+      prefix: prefix?.(place) ?? [place.workspaceId],
+      limit: 1,
+    })
+    let made = 0
+    const copies = (count: number): Row[] =>
+      Array.from({ length: count }, () => ({ ...original!.row, [id]: newId(), ...differ?.(made++) }))
+    const keyOf = (row: Row) => table.key.map(column => row[column] as Value)
+    const insert = (some: Row[]) => some.map((row): Write => ({ op: 'insert', table, row }))
+    const lasting = copies(rowsPerList / 2)
+    const passing = copies(rowsPerList / 2)
+    const mixed = lasting.flatMap((row, n) => [row, passing[n]!])
+    for (let from = 0; from < mixed.length; from += slice)
+      expect(await rows.atomic(insert(mixed.slice(from, from + slice)))).toEqual({ ok: true })
+
+    const seen: string[] = []
+    const target = path.replaceAll(/:(\w+)/g, (_, name: keyof Place) => String(place[name]))
+    let cursor: string | null = null
+    do {
+      const more: string = cursor === null ? '' : `&cursor=${encodeURIComponent(cursor)}`
+      const { status, text, body } = await wb.sendAsOperator(`GET ${target}?limit=200${more}`)
+      expect(status, text.slice(0, 300)).toBe(200)
+      seen.push(...(body.items as Row[]).map(item => String(item[id])))
+      cursor = body.nextCursor as string | null
+      const going = passing.splice((seen.length * 7) % Math.max(1, passing.length - disturbed), disturbed)
+      const gone = going.map((row): Write => ({ op: 'delete', table, key: keyOf(row) }))
+      expect(await rows.atomic([...gone, ...insert(copies(disturbed))])).toEqual({ ok: true })
+    } while (cursor !== null)
+
+    expect(new Set(seen).size, 'no row is shown twice').toBe(seen.length)
+    const shown = new Set(seen)
+    expect(
+      lasting.filter(row => !shown.has(String(row[id]))),
+      'rows that are missing',
+    ).toEqual([])
+  },
+)
