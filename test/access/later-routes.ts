@@ -11,21 +11,8 @@ export const later: Readonly<Record<string, Access>> = {
   'GET /health/details': operator,
   'GET /health/recent-errors': operator,
   'GET /api/v1/agent-templates': anyCaller,
-  'GET /api/v1/llm-models': anyCaller,
-  ...each(member('read:content'), `POST ${W}/search`),
-  ...each(member(null), `POST ${W}/test-connection`, `POST ${W}/connect/verify`, `POST ${W}/mcp`),
-  ...each(
-    needs('manage:access'),
-    `GET ${W}/principals`,
-    `POST ${W}/principals`,
-    ...on(`${W}/principals/:principalId`, 'GET', 'PATCH', 'DELETE'),
-    `POST ${W}/policy/compile-preview`,
-    `GET ${W}/policy/audit`,
-  ),
-  ...collection(`${W}/llm-services`, 'llmServiceId', 'write:services'),
-  ...collection(`${W}/reranking-services`, 'rerankingServiceId', 'write:services'),
+  [`POST ${W}/mcp`]: member(null),
   ...collection(`${W}/mcp-servers`, 'mcpServerId', 'write:services'),
-  ...collection(`${KB}/filters`, 'knowledgeFilterId', 'write:kb'),
   ...collection(`${W}/agents`, 'agentId', 'write:agents'),
   ...each(needs('write:ingest'), `POST ${KB}/ingest/file`, `POST ${W}/jobs/:jobId/cancel`),
   ...each(member('read:content'), `GET ${W}/jobs`, `GET ${W}/jobs/:jobId`),
@@ -36,7 +23,6 @@ export const later: Readonly<Record<string, Access>> = {
     ...on(`${conversations}/:conversationId`, 'GET', 'PATCH', 'DELETE'),
     ...on(`${conversations}/:conversationId/messages`, 'GET', 'POST'),
   ),
-  [`POST ${W}/playground/execute`]: needs('write'),
 }
 
 function each(rule: Access, ...lines: string[]): Record<string, Access> {

@@ -100,11 +100,22 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`DELETE KB/records/{recordId}`',
     ],
   ],
-  ['S2.4-05', 'write:kb', ['`POST W/knowledge-bases`', '`PATCH KB`', '`DELETE KB`']],
+  [
+    'S2.4-05',
+    'write:kb',
+    [
+      '`POST W/knowledge-bases`',
+      '`PATCH KB`',
+      '`DELETE KB`',
+      '`POST KB/filters`',
+      '`PATCH KB/filters/{knowledgeFilterId}`',
+      '`DELETE KB/filters/{knowledgeFilterId}`',
+    ],
+  ],
   [
     'S2.4-06',
     'write:services',
-    ['chunking', 'embedding'].flatMap(of => [
+    ['chunking', 'embedding', 'reranking', 'llm'].flatMap(of => [
       `\`POST W/${of}-services\``,
       `\`PATCH W/${of}-services/{${of}ServiceId}\``,
       `\`DELETE W/${of}-services/{${of}ServiceId}\``,

@@ -25,6 +25,16 @@ const notNumber = ['5', true, [], {}, ...infinite]
 const notWhole = [...notNumber, 1.5, 1e300, new Verbatim('9007199254740993'), -1]
 
 export const id = kind([...notText, null, '', 'nope', '11111111-2222-3333-4444-555555555555', ...broken])
+export const ids = kind([
+  'x',
+  5,
+  null,
+  {},
+  [],
+  [5],
+  ['nope'],
+  Array(51).fill('9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'),
+])
 export const idOrNull = kind([...notText, '', 'nope', '11111111-2222-3333-4444-555555555555', ...broken])
 export const text = kind([...notText, null, '', ...broken])
 export const textOrNull = kind([...notText, ...broken])
@@ -42,6 +52,7 @@ export const when = kind([
   '2026-01-01T00:00:00+02:00',
   ...broken,
 ])
+export const numberOrNull = kind(notNumber)
 export const share = kind([...notNumber, null, -0.1, 1.1])
 export const label = kind([...notText, null, '', 'x'.repeat(121), ...broken])
 export const scopes = kind([
@@ -94,6 +105,18 @@ export const address = kind([
 ])
 export const path = kind([...notText, '', 'relative', '/../up', '/a\u0000', '/\ud800', '/line\nbreak'])
 export const secretRef = kind([...notText, '', 'sk-plain', 'vault:x', 'file:relative', 'env:', 'env:A\u0000'])
+export const host = kind([
+  ...notText,
+  null,
+  '',
+  'a b',
+  'https://host.example.com',
+  'host.example.com/path',
+  'user@host.example.com',
+  '*.example.com',
+  'host.example.com:port',
+  ...broken,
+])
 export const lexical = kind([
   'on',
   5,
@@ -118,6 +141,21 @@ export const credentials = kind([
   { token: 'env:A\u0000' },
   { 'key\u0000': 'env:A' },
 ])
+export const attributes = kind([
+  'x',
+  5,
+  true,
+  null,
+  [],
+  { team: 5 },
+  { team: null },
+  { team: {} },
+  { team: '\u0000' },
+  { 'key\u0000': 'x' },
+  { team: 'x'.repeat(1_025) },
+  Object.fromEntries(Array.from({ length: 65 }, (_, n) => [`k${n}`, 'x'])),
+])
+export const command = kind(['x', 5, true, null, []])
 export const metadata = kind(
   [
     'x',
@@ -137,6 +175,17 @@ export const metadata = kind(
   ],
   ['invalid_metadata', 'validation_error'],
 )
+export const managedValues = kind([
+  'x',
+  5,
+  null,
+  [],
+  { PATH: 'x' },
+  { openai_api_key: 'x' },
+  { OPENAI_API_KEY: null },
+  { OPENAI_API_KEY: ['x'] },
+  ...[...broken, 'a\nWB_X=1', 'a\r', '\u2028', 'x'.repeat(4_097)].map(text => ({ OPENAI_API_KEY: text })),
+])
 export const visibleTo = kind(
   ['*', 5, true, {}, [], [1], [null], [''], [['*']], ['a\u0000'], ['\ud800']],
   ['invalid_visible_to', 'validation_error'],

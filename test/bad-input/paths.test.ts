@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Sent } from '../wire/harness.ts'
 import { unknownId } from '../wire/shapes.ts'
 import { codeOf, messageOf, useRefusals } from './refusals.ts'
-import { batch, taken, unknownCodes } from './routes.ts'
+import { batch, ofOwners, taken, unknownCodes } from './routes.ts'
 import { paramsOf, placed } from './stage.ts'
 
 const refusals = useRefusals()
@@ -28,7 +28,7 @@ describe('ids in paths', () => {
 
   test('every parameter of every route: what is no id is 400 by name, an unknown or foreign one 404', async () => {
     await refusals.all(async findings => {
-      for (const route of refusals.stage.routes)
+      for (const route of refusals.stage.routes.filter(one => !ofOwners.includes(one)))
         for (const name of paramsOf(route).filter(param => param !== 'recordId')) {
           for (const value of bad) {
             const reply = await refusals.wire.send(

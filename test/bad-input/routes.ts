@@ -1,8 +1,10 @@
 import {
   address,
+  attributes,
   choice,
   chunker,
   code,
+  command,
   countOrNull,
   credentials,
   documentIds,
@@ -13,11 +15,14 @@ import {
   grace,
   id,
   idOrNull,
+  ids,
   type Kind,
   label,
   lexical,
   listOfText,
+  managedValues,
   metadata,
+  numberOrNull,
   path,
   positive,
   positiveOrNull,
@@ -88,6 +93,41 @@ const embeddingFields = {
   supportedLanguages: listOfText,
   supportedContent: listOfText,
 }
+const rerankingFields = {
+  ...serviceFields,
+  provider: text,
+  engine: textOrNull,
+  modelName: text,
+  modelVersion: textOrNull,
+  maxCandidates: positiveOrNull,
+  scoringStrategy: textOrNull,
+  scoreNormalized: flagOrNull,
+  returnScores: flagOrNull,
+  maxBatchSize: positiveOrNull,
+  supportedLanguages: listOfText,
+  supportedContent: listOfText,
+}
+const llmFields = {
+  ...serviceFields,
+  provider: text,
+  engine: textOrNull,
+  modelName: text,
+  modelVersion: textOrNull,
+  contextWindowTokens: positiveOrNull,
+  maxOutputTokens: positiveOrNull,
+  temperatureMin: numberOrNull,
+  temperatureMax: numberOrNull,
+  supportsStreaming: flagOrNull,
+  supportsTools: flagOrNull,
+  maxBatchSize: positiveOrNull,
+  supportedLanguages: listOfText,
+  supportedContent: listOfText,
+}
+const principalFields = {
+  label: { ...textOrNull, wrong: [...textOrNull.wrong, 'x'.repeat(201)] },
+  attributes,
+  role: choice,
+}
 const workspaceFields = {
   name: text,
   url: {
@@ -104,6 +144,16 @@ const baseFields = {
   rerankingServiceId: idOrNull,
   language: textOrNull,
   lexical,
+}
+const searchFields = {
+  text,
+  topK,
+  filter,
+  includeEmbeddings: flag,
+  hybrid: flag,
+  lexicalWeight: share,
+  rerank: flag,
+  knowledgeFilterId: id,
 }
 const documentFields = {
   sourceDocId: textOrNull,
@@ -159,6 +209,22 @@ export const taken: Readonly<Record<string, Taken>> = {
     required: [],
     fields: embeddingFields,
   },
+  [`POST ${W}/reranking-services`]: {
+    valid: { name: 'spoilt', provider: 'cohere', modelName: 'm' },
+    required: ['name', 'provider', 'modelName'],
+    fields: { rerankingServiceId: id, ...rerankingFields },
+  },
+  [`PATCH ${W}/reranking-services/{rerankingServiceId}`]: {
+    valid: {},
+    required: [],
+    fields: rerankingFields,
+  },
+  [`POST ${W}/llm-services`]: {
+    valid: { name: 'spoilt', provider: 'ollama', modelName: 'm' },
+    required: ['name', 'provider', 'modelName'],
+    fields: { llmServiceId: id, ...llmFields },
+  },
+  [`PATCH ${W}/llm-services/{llmServiceId}`]: { valid: {}, required: [], fields: llmFields },
   [`POST ${W}/knowledge-bases`]: {
     valid: { name: 'spoilt' },
     required: ['name'],
@@ -178,18 +244,21 @@ export const taken: Readonly<Record<string, Taken>> = {
     strict: true,
     fields: { ...baseFields, policyDsl: textOrNull, policyEnabled: flag },
   },
-  [`POST ${KB}/search`]: {
+  [`POST ${KB}/search`]: { valid: { text: 'spoilt' }, required: ['text'], fields: searchFields },
+  [`POST ${W}/search`]: {
     valid: { text: 'spoilt' },
     required: ['text'],
-    fields: {
-      text,
-      topK,
-      filter,
-      includeEmbeddings: flag,
-      hybrid: flag,
-      lexicalWeight: share,
-      rerank: flag,
-    },
+    fields: { ...searchFields, knowledgeBaseIds: ids },
+  },
+  [`POST ${KB}/filters`]: {
+    valid: { name: 'spoilt', filter: { lang: 'en' } },
+    required: ['name', 'filter'],
+    fields: { knowledgeFilterId: id, name: text, description: textOrNull, filter },
+  },
+  [`PATCH ${KB}/filters/{knowledgeFilterId}`]: {
+    valid: {},
+    required: [],
+    fields: { name: text, description: textOrNull, filter },
   },
   [`POST ${KB}/documents`]: { valid: {}, required: [], fields: { documentId: id, ...documentFields } },
   [`PATCH ${KB}/documents/{documentId}`]: { valid: {}, required: [], fields: documentFields },
@@ -199,6 +268,35 @@ export const taken: Readonly<Record<string, Taken>> = {
     fields: { documentIds },
   },
   [`POST ${KB}/ingest`]: { valid: { text: 'spoilt' }, required: ['text'], fields: ingestFields },
+  [`POST ${W}/principals`]: {
+    valid: { principalId: 'spoilt' },
+    required: ['principalId'],
+    strict: true,
+    fields: { principalId: { ...principal, wrong: [...principal.wrong, null] }, ...principalFields },
+  },
+  [`PATCH ${W}/principals/{principalId}`]: {
+    valid: {},
+    required: [],
+    strict: true,
+    fields: principalFields,
+  },
+  [`POST ${W}/policy/compile-preview`]: {
+    valid: { dsl: "status = 'open'" },
+    required: ['dsl'],
+    strict: true,
+    fields: { dsl: { ...text, wrong: [...text.wrong, 'x'.repeat(4_001)] }, principalId: text },
+  },
+  [`POST ${W}/playground/execute`]: {
+    valid: { commandName: 'find', collection: 'spoilt', command: { find: {} } },
+    required: ['commandName', 'command'],
+    fields: {
+      commandName: choice,
+      targetKind: choice,
+      collection: textOrNull,
+      table: textOrNull,
+      command,
+    },
+  },
   [`POST ${W}/api-keys`]: {
     valid: { label: 'spoilt' },
     required: ['label'],
@@ -209,6 +307,11 @@ export const taken: Readonly<Record<string, Taken>> = {
     required: [],
     optional: true,
     fields: { graceSeconds: grace },
+  },
+  'POST /setup/env': {
+    valid: { values: {} },
+    required: ['values'],
+    fields: { values: managedValues },
   },
   'POST /auth/device/token': {
     valid: { device_code: 'spoilt' },
@@ -236,6 +339,15 @@ export const bodiless: readonly string[] = [
   'POST /auth/refresh',
   'POST /auth/logout',
   'POST /auth/device/authorize',
+  `POST ${W}/test-connection`,
+  `POST ${W}/connect/verify`,
+  'POST /setup/restart',
+]
+
+/** Routes that let nobody in while nothing is verified; `test/wire/secret-releases.test.ts` spoils what they take. */
+export const ofOwners: readonly string[] = [
+  'POST /api/v1/secret-releases',
+  'DELETE /api/v1/secret-releases/{releaseId}',
 ]
 
 /** Vectors are spoilt apart: in a search they stand in the place of text, in an upsert inside a record. */
@@ -246,7 +358,11 @@ export const unknownCodes: Readonly<Record<string, string>> = {
   workspaceId: 'workspace_not_found',
   knowledgeBaseId: 'knowledge_base_not_found',
   documentId: 'document_not_found',
+  knowledgeFilterId: 'knowledge_filter_not_found',
   chunkingServiceId: 'chunking_service_not_found',
   embeddingServiceId: 'embedding_service_not_found',
+  rerankingServiceId: 'reranking_service_not_found',
+  llmServiceId: 'llm_service_not_found',
   keyId: 'api_key_not_found',
+  principalId: 'principal_not_found',
 }

@@ -69,9 +69,12 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
     const workspace = `/api/v1/workspaces/${workspaceId}`
     await read(`${workspace}/chunking-services`)
     await read(`${workspace}/embedding-services`)
+    await read(`${workspace}/reranking-services`)
+    await read(`${workspace}/llm-services`)
     await read(`${workspace}/api-keys`)
     for (const { knowledgeBaseId } of await read(`${workspace}/knowledge-bases`)) {
       const kb = `${workspace}/knowledge-bases/${knowledgeBaseId}`
+      await read(`${kb}/filters`)
       for (const { documentId } of await read(`${kb}/documents`)) {
         const chunks = `${kb}/documents/${documentId}/chunks`
         seen[chunks] = (await wire.send(`GET ${chunks}`)).body
@@ -98,7 +101,18 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
     documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),
     chunkingServiceId: await wire.make(`${workspace}/chunking-services`, service, 'chunkingServiceId'),
     embeddingServiceId: String(embedding!.embeddingServiceId),
+    rerankingServiceId: await wire.make(
+      `${workspace}/reranking-services`,
+      { name: 'kept', provider: 'cohere', modelName: 'm' },
+      'rerankingServiceId',
+    ),
+    llmServiceId: await wire.make(
+      `${workspace}/llm-services`,
+      { name: 'kept', provider: 'ollama', modelName: 'm' },
+      'llmServiceId',
+    ),
     recordId: 'kept',
+    knowledgeFilterId: await wire.make(`${kb}/filters`, { name: 'kept', filter: {} }, 'knowledgeFilterId'),
     keyId: (minted.body as { key: { keyId: string } }).key.keyId,
   }
 }

@@ -1,8 +1,9 @@
 import { expect, test } from 'vitest'
+import { filters } from '../../src/contract/filters.ts'
 import { api } from '../../src/contract/index.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import type { Route } from '../../src/contract/route.ts'
-import { chunkingServices } from '../../src/contract/services.ts'
+import { chunkingServices, llmServices, rerankingServices } from '../../src/contract/services.ts'
 import { makeBase, makeMockService } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
@@ -12,6 +13,8 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'kb.create': () => ({ name: 'mine' }),
   'kb.update': () => ({ description: 'taken over' }),
   'kb.search': () => ({ text: 'ornithopter' }),
+  'filters.create': () => ({ name: 'planted', filter: {} }),
+  'filters.update': () => ({ name: 'taken over' }),
   'documents.create': () => ({ sourceFilename: 'planted.md' }),
   'documents.update': () => ({ metadata: { title: 'taken over' }, visibleTo: ['*'] }),
   'documents.bulkDelete': ({ documentId }) => ({ documentIds: [documentId] }),
@@ -20,7 +23,10 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'records.upsert': () => ({ records: [{ id: 'planted', text: 'planted' }] }),
   'chunkingServices.update': () => ({ name: 'taken over' }),
   'embeddingServices.update': () => ({ name: 'taken over' }),
+  'rerankingServices.update': () => ({ name: 'taken over' }),
+  'llmServices.update': () => ({ name: 'taken over' }),
   'apiKeys.rotate': () => ({ graceSeconds: 0 }),
+  'principals.update': () => ({ role: 'admin' }),
 }
 
 /** Every route below a workspace that names something in it. */
@@ -41,6 +47,12 @@ async function furnished(wb: Opened) {
     params: { workspaceId },
     body: { name: 'own', engine: 'langchain_ts' },
   })
+  const model = { name: 'own', provider: 'ollama', modelName: 'm' }
+  const { rerankingServiceId } = await wb.call(rerankingServices.create, {
+    params: { workspaceId },
+    body: model,
+  })
+  const { llmServiceId } = await wb.call(llmServices.create, { params: { workspaceId }, body: model })
   const { key } = await wb.call(apiKeys.create, {
     params: { workspaceId },
     body: { label: 'own', role: 'admin' },
@@ -48,13 +60,20 @@ async function furnished(wb: Opened) {
   const { keyId } = key
   const { documentId } = document
   const recordId = `${documentId}:0`
+  const { knowledgeFilterId } = await wb.call(filters.create, {
+    params: base.params,
+    body: { name: 'own', filter: {} },
+  })
   return {
     workspaceId,
     knowledgeBaseId,
     documentId,
     recordId,
+    knowledgeFilterId,
     embeddingServiceId,
     chunkingServiceId,
+    rerankingServiceId,
+    llmServiceId,
     keyId,
   }
 }
@@ -85,7 +104,9 @@ test('S1-07 S7.3-knowledge_base_not_found: ids of another workspace are 404 on e
     const answer = await attempt(wb, name, route, { ...theirs, workspaceId: mine.workspaceId })
     expect(answer.status, `${name}: ${answer.text}`).toBe(404)
     const { code } = answer.body.error as { code: string }
-    expect(code, name).toMatch(/^(knowledge_base|chunking_service|embedding_service|api_key)_not_found$/)
+    expect(code, name).toMatch(
+      /^(knowledge_base|chunking_service|embedding_service|reranking_service|llm_service|api_key)_not_found$/,
+    )
     expect(answer.text).not.toContain('ornithopter')
   }
   expect(storeFile(wb.dataDir).dump()).toBe(before)
