@@ -22,7 +22,7 @@ import { isOpen, usesOidc } from './config/checks.ts'
 import type { Environment } from './config/environment.ts'
 import { releasePolicy } from './config/release.ts'
 import type { Config } from './config/schema.ts'
-import { WbError } from './contract/errors.ts'
+import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
 import { type App, type AppSettings, createApp } from './http/app.ts'
 import { failureTeller } from './http/exchange.ts'
@@ -371,21 +371,3 @@ export function appSettings(
 /** Of one client, and of the people of this machine. @see contract: rate limits */
 const requestsPerWindow = 600
 const ownRequestsPerWindow = 60_000
-
-/** @throws driver_unavailable  the control plane has no driver in this version */
-function storePath({ controlPlane }: Config, dataDir: string): string {
-  switch (controlPlane.driver) {
-    case 'memory':
-      return ':memory:'
-    case 'file':
-      return join(controlPlane.root, 'workbase.db')
-    case 'sqlite':
-      return controlPlane.path ?? join(dataDir, 'workbase.db')
-    default:
-      throw new WbError(
-        'driver_unavailable',
-        `controlPlane.driver: '${controlPlane.driver}' has no driver in this version`,
-        { hint: 'Use sqlite, file or memory.' },
-      )
-  }
-}

@@ -1,15 +1,10 @@
 import { WbCommand } from '../../src/cli/command.ts'
+import { checkConfig } from '../../src/cli/config-problems.ts'
 import { exit } from '../../src/cli/exit.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
-import { locateConfig, readConfig, secretProblems } from '../../src/cli/local.ts'
+import { locateConfig } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/output.ts'
 import { strangers } from '../../src/cli/resolve-runtime.ts'
-import { WbError } from '../../src/contract/errors.ts'
-
-interface Problem {
-  key: string
-  message: string
-}
 
 export default class ConfigValidate extends WbCommand {
   static override summary = 'check the configuration and list all that is wrong with it'
@@ -18,7 +13,8 @@ export default class ConfigValidate extends WbCommand {
   async run() {
     await this.parse(ConfigValidate)
     const found = await locateConfig(this.profile)
-    const { problems, cautions } = await this.found()
+    const { problems, warnings } = await checkConfig(this.profile)
+    for (const warning of warnings) this.output.note(`  ! ${warning}`)
     if (this.output.json) {
       this.output.value({ path: found.path, valid: problems.length === 0, problems })
       // The object says all that is wrong.
@@ -29,23 +25,7 @@ export default class ConfigValidate extends WbCommand {
     for (const line of strangers(found)) this.output.note(line)
     const name = found.path ?? 'the defaults'
     if (problems.length > 0) throw new PartlyFailed(`${name}: ${counted(problems.length, 'problem')}`)
-    const beside = cautions > 0 ? `valid, ${counted(cautions, 'caution')}` : 'nothing wrong'
+    const beside = warnings.length > 0 ? `valid, ${counted(warnings.length, 'caution')}` : 'nothing wrong'
     this.output.note(`  ✓ ${name}: ${beside}`)
-  }
-
-  private async found(): Promise<{ problems: Problem[]; cautions: number }> {
-    try {
-      const local = await readConfig(this.profile)
-      for (const warning of local.warnings) this.output.note(`  ! ${warning}`)
-      const problems = [...local.notBuilt, ...(await secretProblems(local))]
-      return { problems, cautions: local.warnings.length }
-    } catch (error) {
-      if (!(error instanceof WbError) || error.code !== 'validation_error') throw error
-      const { problems } = error.facts
-      return {
-        problems: Array.isArray(problems) ? problems : [{ key: '', message: error.message }],
-        cautions: 0,
-      }
-    }
   }
 }

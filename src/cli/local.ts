@@ -1,3 +1,4 @@
+import { join } from 'node:path'
 import type { LogLevel } from '../base/log.ts'
 import type { Described } from '../config/describe.ts'
 import type { Environment } from '../config/environment.ts'
@@ -5,7 +6,9 @@ import type { Found } from '../config/find.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Listening, ListenOptions } from '../http/listen.ts'
+import type { Served } from '../rescue.ts'
 import type { Runtime } from '../runtime.ts'
+import type { Check } from '../storage/sqlite/check.ts'
 import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
 import type { Profile } from './profile.ts'
 
@@ -14,7 +17,7 @@ import type { Profile } from './profile.ts'
  * command that needs no runtime of its own loads neither h3 nor SQLite.
  */
 
-export type { Announcement, Found, Listening, Runtime }
+export type { Announcement, Check, Found, Listening, Runtime, Served }
 
 /** The configuration of a data directory, as it is in force. */
 export interface LocalConfig {
@@ -62,16 +65,11 @@ export interface Voice {
   stream: { write(line: string): unknown }
 }
 
-/**
- * Boot a runtime in this process.
- *
- * @param options.server    this process holds the server lock
- * @param options.loopback  no other machine can connect
- */
+/** Boot a runtime for one command. */
 export async function openLocal(
   profile: Profile,
   { config, environment }: LocalConfig,
-  { server, loopback, voice }: { server: boolean; loopback: boolean; voice: Voice },
+  voice: Voice,
 ): Promise<Runtime> {
   const [{ openRuntime }, { createLog }] = await Promise.all([
     import('../runtime.ts'),
@@ -81,11 +79,32 @@ export async function openLocal(
     config,
     environment,
     dataDir: profile.dataDir,
-    threads: server,
-    server,
-    loopback,
+    threads: false,
+    server: false,
+    loopback: true,
     log: createLog(voice),
   })
+}
+
+/**
+ * Boot a runtime that a server answers with; this process holds the server lock.
+ *
+ * @param options.isAgain   the server answers already, and goes on in rescue mode where nothing else is left
+ * @param options.restart   opens the runtime anew
+ */
+export async function openServed(
+  profile: Profile,
+  { config, environment }: LocalConfig,
+  options: { loopback: boolean; voice: Voice; isAgain: boolean; restart: () => void },
+): Promise<Served> {
+  const [rescue, { createLog }] = await Promise.all([import('../rescue.ts'), import('../base/log.ts')])
+  const { loopback, voice, isAgain, restart } = options
+  const log = createLog(voice)
+  const { dataDir } = profile
+  return rescue.openServed(
+    { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
+    isAgain,
+  )
 }
 
 /** The `wb serve` of a data directory. */
@@ -113,7 +132,7 @@ export async function secretProblems({ config, environment }: LocalConfig): Prom
 }
 
 /** Answer requests to a runtime over the network. */
-export async function openPort(runtime: Runtime, options: ListenOptions): Promise<Listening> {
+export async function openPort(runtime: Pick<Runtime, 'app'>, options: ListenOptions): Promise<Listening> {
   const { listen } = await import('../http/listen.ts')
   return listen(runtime.app, options)
 }
@@ -122,4 +141,37 @@ export async function openPort(runtime: Runtime, options: ListenOptions): Promis
 export async function anonymousPass({ config }: LocalConfig): Promise<boolean> {
   const { isOpen } = await import('../config/checks.ts')
   return isOpen(config)
+}
+
+/** What lies in a data directory, as it was found there. */
+export interface Examined {
+  /** Of the store; undefined where it is held in memory, or no runtime of this version opens it. */
+  readonly path?: string
+  readonly schema?: { readonly found: number; readonly known: number }
+  readonly checks: readonly Check[]
+}
+
+/**
+ * Look through the store of a data directory and the files beside it, without a runtime and without changing anything.
+ *
+ * @throws control_plane_unavailable  the store cannot be read
+ */
+export async function examine({ dataDir }: Profile, { config }: LocalConfig): Promise<Examined> {
+  const [{ storePath }, { checkStore }, { scratchLeftovers, uploadsFolder }] = await Promise.all([
+    import('../config/store-path.ts'),
+    import('../storage/sqlite/check.ts'),
+    import('../base/scratch.ts'),
+  ])
+  const left = scratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
+  const uploads: Check = {
+    check: 'uploads that a killed process left',
+    count: left.length,
+    examples: left.slice(0, 3),
+  }
+  const path = storePath(config, dataDir)
+  if (path === ':memory:') return { checks: [uploads] }
+  const report = checkStore(path)
+  if (!report) return { path, checks: [uploads] }
+  const { schema: found, known, checks } = report
+  return { path, schema: { found, known }, checks: [...checks, uploads] }
 }

@@ -3,7 +3,10 @@ import Database from 'better-sqlite3'
 import { contentChecks } from './check-content.ts'
 import { rowSearches } from './check-rows.ts'
 import { type Check, lookFor } from './check-search.ts'
+import { asFault } from './faults.ts'
 import { migrations } from './migrations/index.ts'
+
+export type { Check }
 
 export interface StoreReport {
   /** Of the file; an older one is brought up to date when a runtime opens it. */
@@ -21,10 +24,21 @@ const problemsMax = 20
  * Of a store that is damaged, or of another schema than this runtime's, only the integrity is told.
  *
  * @returns undefined where there is no store
- * @throws SqliteError  it cannot be opened or read
+ * @throws control_plane_unavailable  it cannot be opened or read
  */
 export function checkStore(path: string): StoreReport | undefined {
   if (!existsSync(path)) return undefined
+  try {
+    return report(path)
+  } catch (error) {
+    if (!(error instanceof Database.SqliteError)) throw error
+    if (!/^SQLITE_(?:NOTADB|CORRUPT)/.test(error.code)) throw asFault(error)
+    const checks = [{ check: 'damage in the file', count: 1, examples: [error.message] }]
+    return { schema: 0, known: migrations.length, checks }
+  }
+}
+
+function report(path: string): StoreReport {
   const database = new Database(path, { readonly: true, fileMustExist: true })
   try {
     database.exec('BEGIN')
