@@ -195,3 +195,67 @@ export const remoteSeed = {
   supportedLanguages: ['multi'],
   supportedContent: ['text'],
 }
+
+/** @see contract 9 */
+export function knowledgeFilter(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    knowledgeBaseId: uuid,
+    knowledgeFilterId: uuid,
+    name: anyText,
+    description: null,
+    filter: {},
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 7.1 */
+export function agent(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    agentId: uuid,
+    name: anyText,
+    description: null,
+    systemPrompt: null,
+    userPrompt: null,
+    llmServiceId: null,
+    knowledgeBaseIds: [],
+    toolIds: [],
+    rerankEnabled: false,
+    rerankingServiceId: null,
+    rerankMaxResults: null,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 8.1 */
+export function conversation(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    agentId: uuid,
+    conversationId: uuid,
+    title: null,
+    knowledgeBaseIds: [],
+    createdAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 8.2 */
+export function message(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    chatId: uuid,
+    messageId: uuid,
+    messageTs: isoMs,
+    role: 'user',
+    content: anyText,
+    tokenCount: null,
+    metadata: {},
+    ...known,
+  }
+}
