@@ -71,6 +71,7 @@ const runtime = block({
   audit: block({ retentionDays: integer(1, 3_650).default(90) }),
   blockPrivateNetworkEndpoints: flag.default(false),
   maxConcurrentIngestJobs: integer(1, 1_000).default(4),
+  jobs: block({ retentionDays: integer(1, 3_650).default(7) }),
   secretRefs: block({ allow: z.array(release).default([]) }),
   tracing: block({
     enabled: flag.default(false),

@@ -23,7 +23,7 @@ export const audit = {
     access: needs('read:audit').orElse('manage:access'),
     query: auditQuery,
     replies: { 200: page(AuditRecord) },
-    events: AuditRecord,
+    events: { audit: AuditRecord },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
   listAll: route({
@@ -34,7 +34,7 @@ export const audit = {
     access: operator,
     query: auditQuery,
     replies: { 200: page(AuditRecord) },
-    events: AuditRecord,
+    events: { audit: AuditRecord },
     errors: ['invalid_cursor'],
   }),
 }

@@ -10,6 +10,7 @@ import {
   vector,
   visibleTo,
 } from './fields.ts'
+import { Job } from './jobs.ts'
 import { storeFaults } from './knowledge.ts'
 import { limits } from './limits.ts'
 import { countQuery, page, pageQuery } from './page.ts'
@@ -123,13 +124,25 @@ const IngestForm = z.object({
 export type IngestForm = z.output<typeof IngestForm>
 
 const Ingested = z.object({ document: Document, chunks: z.int(), astraQueries: z.array(z.unknown()) })
+const Enqueued = z.object({ job: Job, document: Document, astraQueries: z.array(z.unknown()) })
 const Existing = z.object({ document: Document, outcome: z.enum(['duplicate', 'name_conflict']) })
+
+export const asyncQuery = z.object({
+  async: z
+    .enum(['true', 'false'])
+    .optional()
+    .meta({ description: '`true` takes the text in and leaves the rest to a job' }),
+})
 
 const base = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
 const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
 const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
 const stored = [...storeFaults, 'collection_unavailable'] as const
-const embedded = ['vector_collection_required', 'embedding_unavailable', 'embedding_dimension_mismatch'] as const
+const embedded = [
+  'vector_collection_required',
+  'embedding_unavailable',
+  'embedding_dimension_mismatch',
+] as const
 
 export const documents = {
   list: route({
@@ -220,14 +233,9 @@ export const documents = {
     path: `${base}/ingest`,
     summary: 'Ingest a text: chunk, embed and index it',
     access: needs('write:ingest'),
-    query: z.object({
-      async: z
-        .literal('false')
-        .optional()
-        .meta({ description: 'asynchronous ingest is not offered by this version' }),
-    }),
+    query: asyncQuery,
     body: { ...json, schema: Ingest, limitBytes: limits.ingestBodyBytes },
-    replies: { 201: Ingested, 200: Existing },
+    replies: { 201: Ingested, 202: Enqueued, 200: Existing },
     errors: [
       ...found,
       ...stored,
@@ -242,7 +250,8 @@ export const documents = {
     method: 'POST',
     path: `${base}/ingest/file`,
     summary: 'Ingest a file: extract its text, then as a text',
-    description: 'The file is the part `file`, with a file name; `metadata`, `chunker` and `visibleTo` hold JSON.',
+    description:
+      'The file is the part `file`, with a file name; `metadata`, `chunker` and `visibleTo` hold JSON.',
     access: needs('write:ingest'),
     query: z.object({
       async: z.string().optional().meta({ description: 'any value but `true` is synchronous' }),
@@ -253,7 +262,7 @@ export const documents = {
       json: ['metadata', 'chunker', 'visibleTo'],
       limitBytes: limits.ingestBodyBytes,
     },
-    replies: { 201: Ingested, 200: Existing },
+    replies: { 201: Ingested, 202: Enqueued, 200: Existing },
     errors: [
       ...found,
       ...stored,

@@ -1,5 +1,8 @@
 import { z } from 'zod'
+import { member, needs } from './access.ts'
 import { timestamp } from './fields.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
 
 export const Job = z
   .object({
@@ -18,3 +21,50 @@ export const Job = z
   })
   .meta({ id: 'Job' })
 export type Job = z.output<typeof Job>
+
+const JobDone = z.object({ status: z.enum(['succeeded', 'failed']) }).meta({ id: 'JobDone' })
+
+const list = '/api/v1/workspaces/:workspaceId/jobs'
+const one = `${list}/:jobId` as const
+const found = ['workspace_not_found', 'job_not_found'] as const
+
+export const jobs = {
+  list: route({
+    method: 'GET',
+    path: list,
+    summary: 'List the jobs of a workspace, the oldest first',
+    access: member('read:content'),
+    query: pageQuery,
+    replies: { 200: page(Job) },
+    errors: ['workspace_not_found', 'invalid_cursor'],
+  }),
+  show: route({
+    method: 'GET',
+    path: one,
+    summary: 'Show a job',
+    access: member('read:content'),
+    replies: { 200: Job },
+    errors: found,
+  }),
+  cancel: route({
+    method: 'POST',
+    path: `${one}/cancel`,
+    summary: 'Cancel a job',
+    description:
+      'The job ends as `failed` with the message `cancelled`, and its document too. A job that has ended stays as it is, and is the answer.',
+    access: needs('write:ingest'),
+    replies: { 200: Job },
+    errors: found,
+  }),
+  events: route({
+    method: 'GET',
+    path: `${one}/events`,
+    summary: 'Follow a job',
+    description:
+      'An event `job` at once and with each change, its id the `updatedAt` of the job; after the last one `done`, then the stream ends. With `Last-Event-ID`, changes up to that one are left out, the last one never. A stream that ends without `done` is to be opened again.',
+    access: member('read:content'),
+    replies: { 200: 'text/event-stream' },
+    events: { job: Job, done: JobDone },
+    errors: found,
+  }),
+}

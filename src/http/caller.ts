@@ -1,12 +1,17 @@
 import type { Draft, Event } from '../access/audit.ts'
 import type { Caller, Site } from '../access/caller.ts'
-import { pass } from '../access/gate.ts'
+import { decide, pass } from '../access/gate.ts'
 import type { AuthContext } from '../access/subject.ts'
+import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
+import { WbError } from '../contract/errors.ts'
 import type { Route } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import { demandOf, identify } from './authority.ts'
 import type { Exchange, Shared } from './exchange.ts'
+
+const eventStream = 'text/event-stream'
 
 interface Parts {
   readonly shared: Shared
@@ -57,9 +62,23 @@ export class RequestCaller implements Caller {
   }
   get follows(): Caller['follows'] {
     const { incoming } = this.#current
-    const isAsked = this.#route.events && incoming.header('accept')?.includes('text/event-stream')
+    const { events, replies } = this.#route
+    const isAsked = replies[200] === eventStream || incoming.header('accept')?.includes(eventStream)
     // A `HEAD` has nobody who would read the events.
-    return isAsked && incoming.method !== 'HEAD' ? { after: incoming.header('last-event-id') } : null
+    return events && isAsked && incoming.method !== 'HEAD'
+      ? { after: incoming.header('last-event-id') }
+      : null
+  }
+
+  async wouldPass(rule: RootAccess): Promise<boolean> {
+    const [shared, current] = [this.#shared, this.#current]
+    try {
+      const auth = current.auth ?? (await identify(shared, current))
+      return decide(demandOf(shared, current, rule), { auth }).allow
+    } catch (error) {
+      if (error instanceof WbError) return false
+      throw error
+    }
   }
 
   async confirm(): Promise<void> {

@@ -13,8 +13,8 @@ const sureMs = 1_000
 
 export interface EventStream {
   readonly events: AsyncIterable<ServerEvent>
-  /** Data leaves through it, so that a field which the contract does not declare cannot leak. */
-  readonly schema: z.ZodType
+  /** Data leaves through the one of its event, so that a field which the contract does not declare cannot leak. */
+  readonly schemas: Readonly<Record<string, z.ZodType>>
   /** Rejects when the caller would be refused now. */
   readonly stillAllowed: () => Promise<unknown>
 }
@@ -31,7 +31,7 @@ export function eventStream(shared: Shared, current: Exchange, stream: EventStre
   const countOff = isFromOutside ? shared.openStreams.open(callerOf(shared, current)) : () => {}
   const body = new ReadableStream(new EventBody(shared, current, stream, countOff), { highWaterMark: 0 })
   const headers = withHeaders(headersOf(shared, current, 'text/event-stream'), {
-    'cache-control': 'no-store',
+    'cache-control': 'no-cache, no-store',
     // Else nginx gathers events until its buffer is full.
     'x-accel-buffering': 'no',
   })
@@ -132,7 +132,7 @@ class EventBody {
     this.#hasArrived = false
     const { done, value } = await next
     if (done) this.#close(controller)
-    else if (!this.#isOver) controller.enqueue(encode(value, this.#stream.schema))
+    else if (!this.#isOver) controller.enqueue(encode(value, this.#stream.schemas))
   }
 
   #ping(controller: Controller): void {
@@ -171,8 +171,10 @@ class EventBody {
 
 const ping = Buffer.from(': ping\n\n')
 
-/** @throws Error  an id or a name with the end of a line in it would forge a field: a defect */
-function encode({ id, event, data }: ServerEvent, schema: z.ZodType): Uint8Array {
-  if (/[\r\n\0]/.test(id + event)) throw new Error('an event has a line end in its id or name')
-  return Buffer.from(`id: ${id}\nevent: ${event}\ndata: ${JSON.stringify(schema.parse(data))}\n\n`)
+/** @throws Error  the contract declares no such event, or its id would forge a field: a defect */
+function encode({ id, event, data }: ServerEvent, schemas: EventStream['schemas']): Uint8Array {
+  const schema = schemas[event]
+  if (!schema) throw new Error(`an event named ${JSON.stringify(event)} is not declared`)
+  if (/[\r\n\0]/.test(id)) throw new Error('an event has a line end in its id')
+  return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(schema.parse(data))}\nid: ${id}\n\n`)
 }

@@ -24,6 +24,8 @@ export interface OperationalParts {
   readonly clock: Clock
   /** How many workspaces there are; proves that the control plane answers. */
   countWorkspaces(): Promise<number>
+  /** The ingest of this process and how much waits; absent where none runs. */
+  ingestLoad?(): Promise<{ active: number; capacity: number; queued: number }>
 }
 
 /** Handlers of the routes that tell what runs here, and how it is spoken to. */
@@ -43,8 +45,9 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
     }),
     health: () => ({ status: 200, body: { status: 'ok' } }),
     async ready() {
-      const workspaces = await within(parts.clock, readyTimeoutMs, parts.countWorkspaces())
-      return { status: 200, body: { status: 'ready', workspaces } }
+      const asked = Promise.all([parts.countWorkspaces(), parts.ingestLoad?.()])
+      const [workspaces, ingest] = await within(parts.clock, readyTimeoutMs, asked)
+      return { status: 200, body: { status: 'ready', workspaces, ...(ingest && { ingest }) } }
     },
     version: () => ({ status: 200, body: { ...build, node: process.version } }),
     features: () => ({ status: 200, body: { mcp: { enabled: false, baseUrl: null }, ingestBatch: true } }),
@@ -54,14 +57,14 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
   }
 }
 
-/** @throws control_plane_unavailable the count failed, or did not come in time */
-async function within(clock: Clock, timeoutMs: number, count: Promise<number>): Promise<number> {
+/** @throws control_plane_unavailable what was asked failed, or did not come in time */
+async function within<T>(clock: Clock, timeoutMs: number, asked: Promise<T>): Promise<T> {
   let cancel = () => {}
   const late = new Promise<never>((_resolve, reject) => {
     cancel = clock.after(timeoutMs, () => reject(new Error(`no answer within ${timeoutMs} ms`)))
   })
   try {
-    return await Promise.race([count, late])
+    return await Promise.race([asked, late])
   } catch (cause) {
     throw new WbError('control_plane_unavailable', 'the control plane does not answer', {}, { cause })
   } finally {

@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller.ts'
 import type { Ingest } from '../contract/documents.ts'
 import type { ErrorEnvelope } from '../contract/errors.ts'
 import type { Line } from '../contract/route.ts'
-import type { Ingestion, IngestResult } from './ingest.ts'
+import type { EnqueueResult, Ingestion, IngestResult } from './ingest.ts'
 
 /** Lines that are worked on at once; answers wait for their turn, so memory stays bounded. */
 const inFlightMax = 32
@@ -62,11 +62,17 @@ async function ingestLine(
 }
 
 /** An ingest as the wire tells it. @see contract 11.5 */
-export function ingestReply(result: IngestResult) {
-  if (result.kind === 'ingested')
-    return {
-      status: 201 as const,
-      body: { document: result.document, chunks: result.chunks, astraQueries: [] },
+export function ingestReply(result: IngestResult | EnqueueResult) {
+  const { document } = result
+  switch (result.kind) {
+    case 'ingested':
+      return { status: 201 as const, body: { document, chunks: result.chunks, astraQueries: [] } }
+    case 'existing':
+      return { status: 200 as const, body: { document, outcome: result.outcome } }
+    case 'enqueued': {
+      const { job } = result
+      const location = `/api/v1/workspaces/${job.workspaceId}/jobs/${job.jobId}`
+      return { status: 202 as const, body: { job, document, astraQueries: [] }, headers: { location } }
     }
-  return { status: 200 as const, body: { document: result.document, outcome: result.outcome } }
+  }
 }

@@ -1,5 +1,5 @@
-import type { Handlers } from '../access/caller.ts'
-import type { documents, records } from '../contract/documents.ts'
+import type { Caller, Handlers } from '../access/caller.ts'
+import type { documents, Ingest, records } from '../contract/documents.ts'
 import type { filters } from '../contract/filters.ts'
 import type { kb } from '../contract/knowledge.ts'
 import type { chunkers } from '../contract/services.ts'
@@ -76,6 +76,15 @@ export function documentHandlers(
   tellFailure: TellFailure,
 ): Handlers<typeof documents> {
   const room = rooms.documents
+  const ingestOne = (
+    { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
+    query: { async?: string },
+    body: Ingest,
+    caller: Caller,
+  ) =>
+    query.async === 'true'
+      ? rooms.ingestion.enqueue(workspaceId, knowledgeBaseId, body)
+      : rooms.ingestion.ingest(workspaceId, knowledgeBaseId, body, caller)
   return {
     list: async ({ params, query }) => ({
       status: 200,
@@ -109,14 +118,14 @@ export function documentHandlers(
         headers: nextCursor === null ? undefined : { 'x-next-cursor': nextCursor },
       }
     },
-    ingest: async ({ params, body }, caller) =>
-      ingestReply(await rooms.ingestion.ingest(params.workspaceId, params.knowledgeBaseId, body, caller)),
-    ingestFile: async ({ params, body }, caller) => {
+    ingest: async ({ params, query, body }, caller) =>
+      ingestReply(await ingestOne(params, query, body, caller)),
+    ingestFile: async ({ params, query, body }, caller) => {
       const { workspaceId, knowledgeBaseId } = params
       await rooms.bases.context(workspaceId, knowledgeBaseId)
       return body.receive(async upload => {
         const ingest = await rooms.uploads.read(upload, caller.signal)
-        const result = await rooms.ingestion.ingest(workspaceId, knowledgeBaseId, ingest, caller)
+        const result = await ingestOne(params, query, ingest, caller)
         return { ...ingestReply(result), ignored: upload.ignored }
       })
     },

@@ -20,7 +20,7 @@ const api = {
       summary: 'Follow',
       access: anyCaller,
       replies: { 200: z.object({}) },
-      events: z.object({ text: z.string() }),
+      events: { tick: z.object({ text: z.string() }) },
       errors: [],
     }),
   },
@@ -118,7 +118,7 @@ describe('an event stream', () => {
     expect(answer.status).toBe(200)
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
+      'cache-control': 'no-cache, no-store',
       'x-accel-buffering': 'no',
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.stringMatching(/^\S+$/),
@@ -137,13 +137,13 @@ describe('an event stream', () => {
     await both.body!.cancel()
   })
 
-  test('writes an event as id, name and one line of data, whatever its text holds', async () => {
+  test('writes an event as name, one line of data and id, whatever its text holds', async () => {
     const { open, source } = stage()
     const { reader } = await open()
     await read(reader)
     source.give(tick('7', 'two\nlines\r and \u2028 more\n\nid: 8'))
     expect(await read(reader)).toBe(
-      'id: 7\nevent: tick\ndata: {"text":"two\\nlines\\r and \u2028 more\\n\\nid: 8"}\n\n',
+      'event: tick\ndata: {"text":"two\\nlines\\r and \u2028 more\\n\\nid: 8"}\nid: 7\n\n',
     )
   })
 
@@ -152,12 +152,12 @@ describe('an event stream', () => {
     const { reader } = await open()
     await read(reader)
     source.give({ id: '1', event: 'tick', data: { text: 'a', digest: 'scrypt$1$2' } })
-    expect(await read(reader)).toBe('id: 1\nevent: tick\ndata: {"text":"a"}\n\n')
+    expect(await read(reader)).toBe('event: tick\ndata: {"text":"a"}\nid: 1\n\n')
   })
 
   test.each([
     ['an id with a line end', { ...tick('1'), id: '1\nevent: forged' }],
-    ['a name with a line end', { ...tick('1'), event: 'tick\rdata: {}' }],
+    ['a name that is not declared', { ...tick('1'), event: 'tick\rdata: {}' }],
     ['data that is not as declared', { ...tick('1'), data: { text: 7 } }],
   ])('%s is a defect that ends the stream', async (_, event) => {
     const { open, source, logged, app } = stage()

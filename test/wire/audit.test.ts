@@ -202,7 +202,7 @@ describe('the stream', () => {
     expect(answer.statusCode).toBe(200)
     expect(answer.headers).toMatchObject({
       'content-type': 'text/event-stream',
-      'cache-control': 'no-store',
+      'cache-control': 'no-cache, no-store',
       'x-accel-buffering': 'no',
     })
     expect(answer.headers['content-length']).toBeUndefined()
@@ -211,7 +211,7 @@ describe('the stream', () => {
     const [event] = await events(1)
     const [record] = (await page(`${all}/${mine}/audit?limit=1`)).items
     expect(record!.requestId).toBe(denied.headers['x-request-id'])
-    expect(event).toBe(`id: ${record!.auditId}\nevent: audit\ndata: ${JSON.stringify(record)}`)
+    expect(event).toBe(`event: audit\ndata: ${JSON.stringify(record)}\nid: ${record!.auditId}`)
   })
 
   test('goes on after the last event that came, and keeps to its action and its workspace', async () => {

@@ -1,0 +1,105 @@
+import { requireWorkspace } from '../access/workspace.ts'
+import type { Clock } from '../base/clock.ts'
+import { WbError } from '../contract/errors.ts'
+import { timestamp } from '../contract/fields.ts'
+import type { Job } from '../contract/jobs.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { ServerEvent } from '../contract/route.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { RowStore, Stored } from '../storage/rows.ts'
+import { type JobRow, tables } from '../storage/tables.ts'
+import { failJob } from './changes.ts'
+import { JobFollower } from './follower.ts'
+import type { JobNews } from './news.ts'
+
+/** How soon what other processes did is seen. */
+const pollMs = 500
+/** A job that runs changes often, and each change is another attempt. */
+const attemptsMax = 100
+
+interface Parts {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly clock: Clock
+  readonly news: JobNews
+  /** Somebody waits for jobs. */
+  readonly watched: () => void
+  /** A job was ended from outside. */
+  readonly cancelled: (jobId: string) => void
+}
+
+/** Jobs of workspaces, as their owners see them. */
+export class Jobs {
+  constructor(private readonly parts: Parts) {}
+
+  /**
+   * Jobs in the order in which they came.
+   *
+   * @throws workspace_not_found, invalid_cursor
+   */
+  async list(workspaceId: string, query: PageQuery): Promise<Page<Job>> {
+    await requireWorkspace(this.parts.rows, workspaceId)
+    return this.parts.pager.page(tables.jobs, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+  }
+
+  /** @throws workspace_not_found, job_not_found */
+  async get(workspaceId: string, jobId: string): Promise<Job> {
+    return (await this.stored(workspaceId, jobId)).row
+  }
+
+  /**
+   * End a job as failed; one that has ended stays as it is.
+   *
+   * @throws workspace_not_found, job_not_found
+   */
+  async cancel(workspaceId: string, jobId: string): Promise<Job> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const stored = await this.stored(workspaceId, jobId)
+      if (stored.row.endedAt !== null) return stored.row
+      const ended = await failJob(this.parts, stored, 'cancelled')
+      if (!ended) continue
+      this.parts.cancelled(jobId)
+      this.parts.news.tell(ended)
+      return ended
+    }
+    throw new WbError('control_plane_unavailable', 'the job keeps changing; it was not cancelled')
+  }
+
+  /**
+   * Events of a job, whichever process works on it.
+   *
+   * @param after  id of the last event that is known; what is no such id counts as none
+   * @throws workspace_not_found, job_not_found
+   */
+  async follow(
+    workspaceId: string,
+    jobId: string,
+    after: string | null,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    await this.stored(workspaceId, jobId)
+    const { rows, clock, news, watched } = this.parts
+    watched()
+    return new JobFollower({
+      after: timestamp.safeParse(after).success ? after : null,
+      read: async () => (await rows.get(tables.jobs, [workspaceId, jobId]))?.row,
+      wait(wake) {
+        const calls = [
+          news.listen(job => {
+            if (job.jobId === jobId) wake()
+          }),
+          clock.after(pollMs, wake),
+        ]
+        return () => {
+          for (const callOff of calls) callOff()
+        }
+      },
+    })
+  }
+
+  private async stored(workspaceId: string, jobId: string): Promise<Stored<JobRow>> {
+    const stored = await this.parts.rows.get(tables.jobs, [workspaceId, jobId])
+    if (stored) return stored
+    await requireWorkspace(this.parts.rows, workspaceId)
+    throw new WbError('job_not_found', `job '${jobId}' not found`)
+  }
+}

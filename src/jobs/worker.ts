@@ -1,0 +1,223 @@
+import type { AuditTrail } from '../access/audit.ts'
+import type { Log } from '../base/log.ts'
+import { presentable } from '../base/redact.ts'
+import { isRunning } from '../base/running.ts'
+import { WbError } from '../contract/errors.ts'
+import type { Job } from '../contract/jobs.ts'
+import type { Stored } from '../storage/rows.ts'
+import { type JobRow, tables } from '../storage/tables.ts'
+import { changedJob } from './changes.ts'
+import { Claim, type ClaimParts } from './claim.ts'
+
+/** Candidates that are looked at together; whoever loses all of them to others looks again. */
+const candidatesMax = 16
+/** Jobs that run at once on one store, at most. */
+const runningMax = 10_000
+
+export interface WorkerParts extends Omit<ClaimParts, 'owner'> {
+  readonly log: Log
+  readonly audit: Pick<AuditTrail, 'note'>
+  /** Name of the machine. */
+  readonly host: string
+  /** Tells this process from others that had its number. */
+  readonly mark: string
+  /** Jobs at once. */
+  readonly capacity: number
+  /** How often jobs that others left are looked for. */
+  readonly everyMs: number
+  /** Does the work and ends the job, or throws why not. */
+  readonly perform: (claim: Claim) => Promise<void>
+}
+
+/** Work as `/readyz` tells it. */
+export interface Load {
+  readonly active: number
+  readonly capacity: number
+  readonly queued: number
+}
+
+interface Running {
+  readonly claim: Claim
+  readonly done: Promise<void>
+}
+
+/** Takes up jobs in the order in which they came, a few at once: those that wait, and those that others left. */
+export class Worker {
+  readonly #parts: WorkerParts
+  readonly #owner: string
+  readonly #running = new Map<string, Running>()
+  #filling: Promise<void> | undefined
+  #isNewsThere = false
+  #isOver = false
+  #callOff = () => {}
+
+  constructor(parts: WorkerParts) {
+    this.#parts = parts
+    this.#owner = `${parts.host}:${process.pid}:${parts.mark}`
+  }
+
+  /** Work from now on, and look now and then for what others left. */
+  start(): void {
+    this.wake()
+    this.#callOff = this.#parts.clock.after(this.#parts.everyMs, () => this.start())
+  }
+
+  /** There may be something to do. */
+  wake(): void {
+    this.#fill().catch(error => this.#parts.log.error({ error }, 'looking for jobs failed'))
+  }
+
+  /** How many jobs somebody could take up. */
+  async due(): Promise<number> {
+    const { rows } = this.#parts
+    return (await this.#abandoned()).length + (await rows.count(tables.jobs, 'byStatus', ['pending']))
+  }
+
+  async load(): Promise<Load> {
+    const queued = await this.#parts.rows.count(tables.jobs, 'byStatus', ['pending'])
+    return { active: this.#running.size, capacity: this.#parts.capacity, queued }
+  }
+
+  /** Do all that is due, and wait for it. */
+  async settle(signal: AbortSignal, onChange: (job: Job) => void): Promise<void> {
+    const unlisten = this.#parts.news.listen(onChange)
+    const stop = () => void this.close()
+    signal.addEventListener('abort', stop)
+    try {
+      for (;;) {
+        await this.#fill()
+        if (this.#running.size === 0) return
+        await Promise.race([...this.#running.values()].map(({ done }) => done))
+      }
+    } finally {
+      unlisten()
+      signal.removeEventListener('abort', stop)
+    }
+  }
+
+  /** Somebody else ended this job. */
+  drop(jobId: string): void {
+    this.#running.get(jobId)?.claim.lose()
+  }
+
+  /** Take up no more, and leave what is under way to whoever comes next. */
+  async close(): Promise<void> {
+    this.#isOver = true
+    this.#callOff()
+    await this.#filling?.catch(() => {})
+    for (const { claim } of this.#running.values()) claim.interrupt()
+    await Promise.all([...this.#running.values()].map(({ done }) => done))
+  }
+
+  /** Take up jobs while there is room; asked meanwhile, look once more. */
+  #fill(): Promise<void> {
+    this.#isNewsThere = true
+    this.#filling ??= this.#takeUp()
+    return this.#filling
+  }
+
+  async #takeUp(): Promise<void> {
+    // Else it could end before it is known that it runs.
+    await Promise.resolve()
+    try {
+      while (this.#isNewsThere && !this.#isOver) {
+        this.#isNewsThere = false
+        while (!this.#isOver && this.#running.size < this.#parts.capacity) {
+          const claim = await this.#next()
+          if (!claim) break
+          this.#run(claim)
+        }
+      }
+    } finally {
+      this.#filling = undefined
+    }
+  }
+
+  async #next(): Promise<Claim | undefined> {
+    for (;;) {
+      const candidates = await this.#candidates()
+      if (candidates.length === 0) return undefined
+      for (const candidate of candidates) {
+        const claim = await this.#claim(candidate)
+        if (claim) return claim
+      }
+    }
+  }
+
+  async #candidates(): Promise<Stored<JobRow>[]> {
+    const abandoned = await this.#abandoned()
+    if (abandoned.length > 0) return abandoned.slice(0, candidatesMax)
+    const pending = { index: 'byStatus', prefix: ['pending'], limit: candidatesMax }
+    return this.#parts.rows.list(tables.jobs, pending)
+  }
+
+  /** Jobs that somebody began and no longer works on. */
+  async #abandoned(): Promise<Stored<JobRow>[]> {
+    const { rows, clock } = this.#parts
+    const running = { index: 'byLease', prefix: ['running'], limit: runningMax }
+    const now = new Date(clock.now()).toISOString()
+    return (await rows.list(tables.jobs, running)).filter(
+      ({ row }) => !this.#running.has(row.jobId) && (isLapsed(row, now) || this.#isOfTheDead(row)),
+    )
+  }
+
+  /** Its process ran on this machine and is gone: nobody has to wait for the end of its lease. */
+  #isOfTheDead({ leaseOwner }: JobRow): boolean {
+    if (!leaseOwner?.startsWith(`${this.#parts.host}:`)) return false
+    const [, pid] = /:(\d+):[^:]*$/.exec(leaseOwner) ?? []
+    return pid !== undefined && !isRunning(Number(pid))
+  }
+
+  async #claim(stored: Stored<JobRow>): Promise<Claim | undefined> {
+    const { rows, clock, leaseMs, news, audit } = this.#parts
+    const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
+    const row = changedJob(stored.row, { status: 'running', leaseOwner: this.#owner, leaseUntil }, clock)
+    const { version } = stored
+    const outcome = await rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
+    if (!outcome.ok) return undefined
+    const { workspaceId, jobId, kind } = row
+    audit.note(null, { action: 'job.claim', workspaceId, details: { jobId, jobKind: kind } })
+    news.tell(row)
+    return new Claim({ ...this.#parts, owner: this.#owner }, { ...stored, row, version: version + 1 })
+  }
+
+  #run(claim: Claim): void {
+    const { jobId } = claim.job
+    const done = this.#work(claim)
+      .catch(error => this.#parts.log.error({ jobId, error }, 'the end of a job could not be written'))
+      .finally(() => {
+        claim.close()
+        this.#running.delete(jobId)
+        if (!this.#isOver) this.wake()
+      })
+    this.#running.set(jobId, { claim, done })
+  }
+
+  async #work(claim: Claim): Promise<void> {
+    try {
+      await this.#parts.perform(claim)
+    } catch (error) {
+      if (claim.isLost) return
+      if (claim.signal.aborted) return claim.release()
+      await this.#failed(claim, error)
+    }
+  }
+
+  /** Where the store failed, its lease is left to run out: the job is taken up again when that may be over. */
+  async #failed(claim: Claim, error: unknown): Promise<void> {
+    const { log } = this.#parts
+    const { jobId } = claim.job
+    const known = error instanceof WbError && error.code !== 'internal_error' ? error : undefined
+    if (known?.code === 'control_plane_unavailable') {
+      log.warn({ jobId, error }, 'a job is put off, as the store fails')
+      return
+    }
+    if (known) log.info({ jobId, code: known.code }, 'a job failed')
+    else log.error({ jobId, error }, 'a job failed')
+    await claim.fail(presentable(known?.message ?? 'the text could not be ingested'))
+  }
+}
+
+function isLapsed({ leaseUntil }: JobRow, now: string): boolean {
+  return leaseUntil === null || leaseUntil <= now
+}

@@ -1,0 +1,102 @@
+import { newId } from '../../base/id.ts'
+import type { Document, Ingest } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { RowStore, Stored } from '../../storage/rows.ts'
+import { type DocumentRow, tables } from '../../storage/tables.ts'
+import type { BaseContext } from '../bases.ts'
+
+/** Documents of one file name that are looked at; more is not a name any more. */
+const namesakesMax = 1_000
+
+/** What is known of a text before it is chunked. */
+export interface Intake {
+  readonly context: BaseContext
+  readonly body: Ingest
+  readonly documentId: string
+  readonly contentHash: string
+  readonly ingestKey: string
+  readonly nameKey: string | null
+  /** Documents that this one takes the place of. */
+  readonly replaced: readonly DocumentRow[]
+}
+
+/** A text that the knowledge base holds already, or whose file name another text has. */
+export interface Existing {
+  readonly kind: 'existing'
+  readonly document: Document
+  readonly outcome: 'duplicate' | 'name_conflict'
+}
+
+/**
+ * Compare a text with what is there, documents that a job still works on among it.
+ *
+ * @throws conflict  the document id is taken
+ * @see contract 11.4
+ */
+export async function accept(
+  rows: RowStore,
+  context: BaseContext,
+  body: Ingest,
+  contentHash: string,
+): Promise<Intake | Existing> {
+  const domain = domainOf(context)
+  const ingestKey = `${domain}:${contentHash}`
+  const same = await withIngestKey(rows, ingestKey)
+  if (same) return { kind: 'existing', document: shown(same), outcome: 'duplicate' }
+  const namesakes = (await namesakesOf(rows, context, body.sourceFilename)).map(({ row }) => row)
+  const rival = namesakes.find(row => row.status !== 'failed')
+  if (rival && !body.overwriteOnNameConflict)
+    return { kind: 'existing', document: shown(rival), outcome: 'name_conflict' }
+  const documentId = body.documentId ?? newId()
+  const taken = body.documentId && (await withId(rows, context, documentId))
+  if (taken && taken.status !== 'failed') throw idTaken(documentId)
+  const isNamesake = namesakes.some(row => row.documentId === documentId)
+  const replaced = taken && !isNamesake ? [...namesakes, taken] : namesakes
+  const nameKey = nameKeyOf(context, body.sourceFilename)
+  return { context, body, documentId, contentHash, ingestKey, nameKey, replaced }
+}
+
+/** What no two documents of one file name share; null for a document without one. */
+export function nameKeyOf(context: BaseContext, name: string | null): string | null {
+  return name ? `${domainOf(context)}:${name}` : null
+}
+
+/** Documents of one file name, the oldest first. */
+export async function namesakesOf(
+  rows: RowStore,
+  { base: { workspaceId, knowledgeBaseId } }: BaseContext,
+  name: string | null,
+): Promise<Stored<DocumentRow>[]> {
+  if (!name) return []
+  const prefix = [workspaceId, knowledgeBaseId, name]
+  return rows.list(tables.documents, { index: 'byFilename', prefix, limit: namesakesMax })
+}
+
+/** A document without what only the runtime sees of it. */
+function shown({ ingestKey: _, nameKey: __, jobId: ___, ...document }: DocumentRow): Document {
+  return document
+}
+
+export function idTaken(documentId: string): WbError {
+  return new WbError('conflict', `document with id '${documentId}' already exists`)
+}
+
+/** Ids of knowledge bases may repeat in another workspace. */
+function domainOf({ base }: BaseContext): string {
+  return `${base.workspaceId}:${base.knowledgeBaseId}:`
+}
+
+async function withId(
+  rows: RowStore,
+  { base }: BaseContext,
+  documentId: string,
+): Promise<DocumentRow | undefined> {
+  const key = [base.workspaceId, base.knowledgeBaseId, documentId]
+  return (await rows.get(tables.documents, key))?.row
+}
+
+async function withIngestKey(rows: RowStore, ingestKey: string): Promise<DocumentRow | undefined> {
+  const query = { index: 'byIngestKey', prefix: [ingestKey], limit: 1 }
+  const [stored] = await rows.list(tables.documents, query)
+  return stored?.row
+}

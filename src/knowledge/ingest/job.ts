@@ -1,0 +1,237 @@
+import { timestamp } from '../../base/clock.ts'
+import { sha256 } from '../../base/id.ts'
+import type { Ingest } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import { documentOf } from '../../jobs/changes.ts'
+import type { Claim } from '../../jobs/claim.ts'
+import { textsAtOnce } from '../../models/hosted.ts'
+import type { Passage } from '../../models/lsa.ts'
+import type { Stored } from '../../storage/rows.ts'
+import { type DocumentRow, type JobBatchRow, tables } from '../../storage/tables.ts'
+import type { BaseContext } from '../bases.ts'
+import { collectionGone } from '../guards.ts'
+import type { IngestParts } from '../ingest.ts'
+import type { Embedded } from '../passages.ts'
+import { titleOf } from '../payload.ts'
+import { inOneSpace } from '../space.ts'
+import { nameKeyOf, namesakesOf } from './acceptance.ts'
+import { deletionOf, type Embeddings, upsertOf } from './document.ts'
+
+/** Passages that are embedded between two reports, where that costs nothing but time. */
+const fittedSlice = 512
+/** Batches that are read together; each holds up to a few megabytes. */
+const batchesRead = 8
+/** Each attempt but the last lost against another write. */
+const attemptsMax = 100
+
+/** A job on its way: who works on it, where, and what was sent. */
+interface Work {
+  readonly claim: Claim
+  readonly context: BaseContext
+  readonly body: Ingest
+}
+
+type Stage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
+
+/** Does what an asynchronous ingest left to a job, from wherever an earlier attempt ended. */
+export class IngestJob {
+  constructor(private readonly parts: IngestParts) {}
+
+  /**
+   * Chunk, embed and write the document of a job; what was paid for is kept between attempts.
+   *
+   * @throws ClaimLost
+   * @throws knowledge_base_not_found, document_not_found, invalid_chunker, embedding_unavailable,
+   *   embedding_dimension_mismatch, collection_unavailable  nothing was written
+   */
+  async perform(claim: Claim): Promise<void> {
+    const { workspaceId, knowledgeBaseId, jobId } = claim.job
+    const context = await this.parts.bases.context(workspaceId, knowledgeBaseId!)
+    const input = await this.parts.rows.get(tables.jobInputs, [workspaceId, jobId])
+    if (!input) throw documentGone()
+    const work = { claim, context, body: input.row.body }
+    await this.enter(work, { status: 'chunking' })
+    const { chunkerId, chunks } = await this.cut(work)
+    const total = chunks.length
+    await this.enter(work, { status: 'embedding', chunkTotal: total }, { total })
+    await inOneSpace(async () => {
+      const title = titleOf((await this.document(claim)).row.metadata)
+      const passages = chunks.map(text => ({ title, text }))
+      const embedded = await this.embed(work, passages)
+      if (!embedded) return undefined
+      await this.enter(work, { status: 'writing' })
+      return this.write(work, { chunkerId, chunks, ...embedded }, title)
+    })
+    this.parts.ingested(context)
+  }
+
+  private async cut({ context, body }: Work): Promise<{ chunkerId: string; chunks: string[] }> {
+    const { workspaceId, chunkingServiceId } = context.base
+    const service = await this.parts.chunking.get(workspaceId, chunkingServiceId)
+    const { text, chunker: override } = body
+    return this.parts.index.run('prepare', { text, title: null, service, override, fittedIn: undefined })
+  }
+
+  /** @throws document_not_found */
+  private async document(claim: Claim): Promise<Stored<DocumentRow>> {
+    const document = await documentOf(this.parts.rows, claim.job)
+    if (!document) throw documentGone()
+    return document
+  }
+
+  /** Say of the document what is done with it now. */
+  private async enter({ claim }: Work, stage: Stage, change: { total?: number } = {}): Promise<void> {
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const { row, version } = await this.document(claim)
+      const after = { ...row, ...stage, updatedAt: timestamp(this.parts.clock) }
+      const outcome = await claim.advance(change, [
+        { op: 'replace', table: tables.documents, row: after, version },
+      ])
+      if (outcome.ok) return
+    }
+    throw overtaken()
+  }
+
+  /** Undefined when the space moved on the way. */
+  private embed(work: Work, passages: readonly Passage[]): Promise<Embedded | undefined> {
+    return work.context.fitted ? this.embedHere(work, passages) : this.embedAway(work, passages)
+  }
+
+  private async embedHere(
+    { claim, context }: Work,
+    passages: readonly Passage[],
+  ): Promise<Embedded | undefined> {
+    let { generation } = context.collection
+    const vectors: Float32Array[] = []
+    for (let start = 0; start < passages.length; start += fittedSlice) {
+      const slice = passages.slice(start, start + fittedSlice)
+      const made = await this.parts.index.run('embed', { key: context.key, passages: slice })
+      if (start > 0 && made.generation !== generation) return undefined
+      generation = made.generation
+      vectors.push(...made.vectors)
+      const processed = Math.max(claim.job.processed, vectors.length)
+      if (processed > claim.job.processed) await claim.advance({ processed }, [])
+    }
+    return { generation, vectors }
+  }
+
+  /** A provider is asked for a batch only when nobody has paid for it. */
+  private async embedAway(
+    { claim, context }: Work,
+    passages: readonly Passage[],
+  ): Promise<Embedded | undefined> {
+    const { generation } = context.collection
+    const size = textsAtOnce(context.embedding)
+    const sourceOf = (batch: readonly Passage[]) => sha256(JSON.stringify([modelOf(context), batch]))
+    const vectors: Float32Array[] = []
+    for await (const batch of this.kept(claim)) {
+      const texts = passages.slice(vectors.length, vectors.length + batch.vectors.length)
+      if (batch.start !== vectors.length || batch.source !== sourceOf(texts)) break
+      vectors.push(...batch.vectors.map(decoded))
+    }
+    while (vectors.length < passages.length) {
+      const start = vectors.length
+      const batch = passages.slice(start, start + size)
+      const made = await this.parts.space.embed(context, batch, 'document', claim.signal)
+      vectors.push(...made.vectors)
+      await this.keep(claim, { start, source: sourceOf(batch), vectors: made.vectors.map(encoded) })
+    }
+    return { generation, vectors }
+  }
+
+  private async *kept({ job: { workspaceId, jobId } }: Claim): AsyncGenerator<JobBatchRow> {
+    const list = { index: 'byJob', prefix: [workspaceId, jobId], limit: batchesRead }
+    let after: [number] | undefined
+    for (;;) {
+      const slice = await this.parts.rows.list(tables.jobBatches, { ...list, after })
+      for (const { row } of slice) yield row
+      if (slice.length < batchesRead) return
+      after = [slice.at(-1)!.row.start]
+    }
+  }
+
+  /** Only while the text is there, so that nothing is left of a job whose knowledge base is gone. */
+  private async keep(claim: Claim, batch: Pick<JobBatchRow, 'start' | 'source' | 'vectors'>): Promise<void> {
+    const { workspaceId, jobId, processed } = claim.job
+    const prefix = [workspaceId, jobId, batch.start]
+    const row: JobBatchRow = { workspaceId, knowledgeBaseId: claim.job.knowledgeBaseId!, jobId, ...batch }
+    const done = Math.max(processed, batch.start + batch.vectors.length)
+    const outcome = await claim.advance({ processed: done }, [
+      { op: 'require', table: tables.jobInputs, key: [workspaceId, jobId] },
+      { op: 'deleteAll', table: tables.jobBatches, index: 'byJob', prefix },
+      { op: 'insert', table: tables.jobBatches, row },
+    ])
+    if (!outcome.ok) throw documentGone()
+  }
+
+  /** Document, chunks, what they replace, and the end of the job in one unit; undefined when the space moved. */
+  private async write(work: Work, prepared: Embeddings, title: string | null): Promise<true | undefined> {
+    const { claim, context } = work
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const before = await this.document(claim)
+      if (context.fitted && titleOf(before.row.metadata) !== title) return undefined
+      const { replaced, nameKey } = await this.place(work, before)
+      const now = timestamp(this.parts.clock)
+      const row: DocumentRow = {
+        ...before.row,
+        status: 'ready',
+        errorMessage: null,
+        chunkTotal: prepared.chunks.length,
+        ingestedAt: now,
+        updatedAt: now,
+        nameKey,
+        jobId: null,
+      }
+      const gone = deletionOf(context, replaced)
+      const rows = [
+        ...gone.rows,
+        { op: 'replace' as const, table: tables.documents, row, version: before.version },
+      ]
+      const changes = [...gone.changes, upsertOf(context, row, prepared)]
+      const outcome = await claim.succeed({ chunks: prepared.chunks.length }, rows, unit =>
+        context.store.write(changes, unit),
+      )
+      if (outcome.ok) return true
+      if (outcome.at === 0) await this.parts.bases.get(claim.job.workspaceId, claim.job.knowledgeBaseId!)
+      if (outcome.at < rows.length) continue
+      if (outcome.reason === 'absent') throw collectionGone(context.base)
+      return undefined
+    }
+    throw overtaken()
+  }
+
+  /** Documents that this one takes the place of, and the name that it may have: those taken in later go before it. */
+  private async place({ context, body }: Work, { row, ordinal }: Stored<DocumentRow>) {
+    const namesakes = await namesakesOf(this.parts.rows, context, row.sourceFilename)
+    const replaced = namesakes
+      .filter(other => other.ordinal < ordinal)
+      .map(other => other.row)
+      .filter(({ status }) => body.overwriteOnNameConflict || status === 'failed')
+    const nameKey = nameKeyOf(context, row.sourceFilename)
+    const isRenamed = row.sourceFilename !== body.sourceFilename
+    const isHeld = namesakes.some(other => other.ordinal > ordinal && other.row.nameKey === nameKey)
+    return isRenamed ? { replaced: [], nameKey: row.nameKey } : { replaced, nameKey: isHeld ? null : nameKey }
+  }
+}
+
+/** Vectors of another model would not fit to those that are made now. */
+function modelOf({ embedding }: BaseContext) {
+  const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
+  return [embeddingServiceId, provider, modelName, embeddingDimension]
+}
+
+function encoded(vector: Float32Array): string {
+  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
+}
+
+function decoded(text: string): Float32Array {
+  return new Float32Array(new Uint8Array(Buffer.from(text, 'base64')).buffer)
+}
+
+function documentGone(): WbError {
+  return new WbError('document_not_found', 'the document was deleted or replaced before it was ready')
+}
+
+function overtaken(): WbError {
+  return new WbError('conflict', 'other writes kept coming first; nothing was written')
+}
