@@ -12,10 +12,8 @@ export const later: Readonly<Record<string, Access>> = {
   'GET /health/recent-errors': operator,
   'GET /api/v1/agent-templates': anyCaller,
   [`POST ${W}/mcp`]: member(null),
-  ...collection(`${W}/mcp-servers`, 'mcpServerId', 'write:services'),
   ...collection(`${W}/agents`, 'agentId', 'write:agents'),
-  ...each(needs('write:ingest'), `POST ${KB}/ingest/file`, `POST ${W}/jobs/:jobId/cancel`),
-  ...each(member('read:content'), `GET ${W}/jobs`, `GET ${W}/jobs/:jobId`),
+  ...each(needs('write:ingest'), `POST ${KB}/ingest/file`),
   ...each(
     member('read:chat'),
     `GET ${W}/conversations`,

@@ -32,6 +32,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST W/llm-services': { name: 'made', provider: 'ollama', modelName: 'm' },
   'PATCH W/llm-services/{llmServiceId}': {},
   'POST /api/v1/secret-releases': { ref: 'env:KEY', host: 'models.example.com' },
+  'POST W/mcp-servers': { label: 'made', url: 'https://tools.example.com/mcp' },
+  'PATCH W/mcp-servers/{mcpServerId}': {},
   'POST W/knowledge-bases': { name: 'made' },
   'PATCH KB': {},
   'POST KB/search': { text: 'words' },

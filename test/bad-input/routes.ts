@@ -138,6 +138,13 @@ const workspaceFields = {
   credentials,
   rlacEnabled: flag,
 }
+const mcpServerFields = {
+  label: { ...text, wrong: [...text.wrong, 'x'.repeat(201)] },
+  url: { ...address, wrong: [...address.wrong, null] },
+  credentialRef: secretRef,
+  enabled: flag,
+  allowedTools: { ...listOfText, wrong: listOfText.wrong.filter(value => value !== null) },
+}
 const baseFields = {
   description: textOrNull,
   status: choice,
@@ -225,6 +232,18 @@ export const taken: Readonly<Record<string, Taken>> = {
     fields: { llmServiceId: id, ...llmFields },
   },
   [`PATCH ${W}/llm-services/{llmServiceId}`]: { valid: {}, required: [], fields: llmFields },
+  [`POST ${W}/mcp-servers`]: {
+    valid: { label: 'spoilt', url: 'https://tools.example.com/mcp' },
+    required: ['label', 'url'],
+    strict: true,
+    fields: mcpServerFields,
+  },
+  [`PATCH ${W}/mcp-servers/{mcpServerId}`]: {
+    valid: {},
+    required: [],
+    strict: true,
+    fields: mcpServerFields,
+  },
   [`POST ${W}/knowledge-bases`]: {
     valid: { name: 'spoilt' },
     required: ['name'],
@@ -342,6 +361,8 @@ export const bodiless: readonly string[] = [
   `POST ${W}/test-connection`,
   `POST ${W}/connect/verify`,
   'POST /setup/restart',
+  `POST ${W}/mcp-servers/{mcpServerId}/test-connection`,
+  `POST ${W}/jobs/{jobId}/cancel`,
 ]
 
 /** Routes that let nobody in while nothing is verified; `test/wire/secret-releases.test.ts` spoils what they take. */
@@ -363,6 +384,8 @@ export const unknownCodes: Readonly<Record<string, string>> = {
   embeddingServiceId: 'embedding_service_not_found',
   rerankingServiceId: 'reranking_service_not_found',
   llmServiceId: 'llm_service_not_found',
+  mcpServerId: 'mcp_server_not_found',
+  jobId: 'job_not_found',
   keyId: 'api_key_not_found',
   principalId: 'principal_not_found',
 }

@@ -1,4 +1,4 @@
-import { idOf, ingest, makeKnowledgeBase, makeVectorPlace } from '../wire/fixtures.ts'
+import { freshName, idOf, ingest, makeKnowledgeBase, makeVectorPlace } from '../wire/fixtures.ts'
 import type { Reply, Row, Wire } from '../wire/harness.ts'
 
 /** Ids to put into paths: of a workspace that is filled, and of another. */
@@ -72,6 +72,7 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
     await read(`${workspace}/reranking-services`)
     await read(`${workspace}/llm-services`)
     await read(`${workspace}/api-keys`)
+    await read(`${workspace}/principals`)
     for (const { knowledgeBaseId } of await read(`${workspace}/knowledge-bases`)) {
       const kb = `${workspace}/knowledge-bases/${knowledgeBaseId}`
       await read(`${kb}/filters`)
@@ -113,6 +114,11 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
     ),
     recordId: 'kept',
     knowledgeFilterId: await wire.make(`${kb}/filters`, { name: 'kept', filter: {} }, 'knowledgeFilterId'),
+    principalId: await wire.make(
+      `${workspace}/principals`,
+      { principalId: freshName('kept') },
+      'principalId',
+    ),
     keyId: (minted.body as { key: { keyId: string } }).key.keyId,
   }
 }

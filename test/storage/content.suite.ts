@@ -124,6 +124,43 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(await content.collection(key)).toMatchObject({ records: 2 })
     })
 
+    test('deleteDocuments takes what one knowledge base ingested, and nothing else', async () => {
+      const ofBase = (id: string, knowledgeBaseId: string, documentId: string | null = 'd') =>
+        worded(id, 'apple', { documentId, payload: { knowledgeBaseId } })
+      await write(
+        upserted(
+          ofBase('a', 'k'),
+          ofBase('b', 'k'),
+          ofBase('c', 'other'),
+          ofBase('e', 'k', null),
+          worded('f', 'apple'),
+        ),
+      )
+      expect(await write({ op: 'deleteDocuments', ...key, knowledgeBaseId: 'k' })).toEqual(ok)
+      expect((await stored()).sort()).toEqual(['c', 'e', 'f'])
+      expect(await content.collection(key)).toMatchObject({ records: 3 })
+      const found = await content.lexical?.search(key, {
+        text: 'apple',
+        limit: 10,
+        statistics: 'collection',
+        visibility: all,
+      })
+      if (found) expect(found).toHaveLength(3)
+      expect(await write({ op: 'deleteDocuments', ...key, name: 'nobody', knowledgeBaseId: 'k' })).toEqual(ok)
+    })
+
+    test('collections of a workspace are listed by name, where the store can list them', async () => {
+      if (!content.collections) return
+      await write(
+        { ...created(), name: 'a' } as ContentWrite,
+        { ...created(), workspaceId: 'x' } as ContentWrite,
+      )
+      const listed = await content.collections(key.workspaceId)
+      expect(listed.map(({ name }) => name)).toEqual(['a', key.name])
+      expect(listed[1]).toEqual(await content.collection(key))
+      expect(await content.collections('nobody')).toEqual([])
+    })
+
     test('every change of content counts the version up', async () => {
       const versions: number[] = []
       const changes: ContentWrite[] = [

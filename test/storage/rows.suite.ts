@@ -172,6 +172,41 @@ export function rowsSuite(driver: string, open: () => Promise<OpenRows>): void {
       expect(await rows.count(documents, 'byKnowledgeBase', [])).toBe(2)
     })
 
+    test('withdraw takes a value out of the lists under its prefix, and leaves their order and the other rows', async () => {
+      const agent = (agentId: string, knowledgeBaseIds: string[], workspaceId = 'w') => ({
+        workspaceId,
+        agentId,
+        name: agentId,
+        knowledgeBaseIds,
+        createdAt: '2026-01-01T00:00:00.000Z',
+      })
+      const { agents } = tables
+      const all = [
+        agent('a1', ['z', 'k', 'b']),
+        agent('a2', ['b']),
+        agent('a3', ['k']),
+        agent('a4', ['k'], 'other'),
+        agent('a5', []),
+      ]
+      await rows.atomic(all.map(row => ({ op: 'insert', table: agents, row })))
+      const prefix = ['w']
+      const field = 'knowledgeBaseIds'
+      const withdraw: Write = {
+        op: 'withdraw',
+        table: agents,
+        index: 'byWorkspace',
+        prefix,
+        field,
+        value: 'k',
+      }
+      expect(await rows.atomic([withdraw, withdraw])).toEqual({ ok: true })
+      const left = await Promise.all(
+        all.map(({ workspaceId, agentId }) => rows.get(agents, [workspaceId, agentId])),
+      )
+      expect(left.map(stored => stored!.row.knowledgeBaseIds)).toEqual([['z', 'b'], ['b'], [], ['k'], []])
+      expect(left.map(stored => stored!.version)).toEqual([2, 1, 2, 1, 1])
+    })
+
     test('100 units that fail and succeed at once: each is applied whole or not at all', async () => {
       const unit = (n: number): Write[] => [
         insert(document(`d${n}`, { ingestKey: `hash ${Math.floor(n / 2)}` })),

@@ -2,11 +2,14 @@ import { expect, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
 import { api } from '../../src/contract/index.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
+import { mcpServers } from '../../src/contract/mcp-servers.ts'
+import { principals } from '../../src/contract/principals.ts'
 import type { Route } from '../../src/contract/route.ts'
 import { chunkingServices, llmServices, rerankingServices } from '../../src/contract/services.ts'
-import { makeBase, makeMockService } from '../harness/place.ts'
+import { freshName, makeBase, makeMockService } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
+import { enqueue } from '../jobs/stage.ts'
 
 /** A body with which each route would succeed in the right workspace. */
 const bodies: Record<string, (ids: Record<string, string>) => object> = {
@@ -25,6 +28,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'embeddingServices.update': () => ({ name: 'taken over' }),
   'rerankingServices.update': () => ({ name: 'taken over' }),
   'llmServices.update': () => ({ name: 'taken over' }),
+  'mcpServers.update': () => ({ label: 'taken over' }),
   'apiKeys.rotate': () => ({ graceSeconds: 0 }),
   'principals.update': () => ({ role: 'admin' }),
 }
@@ -53,11 +57,20 @@ async function furnished(wb: Opened) {
     body: model,
   })
   const { llmServiceId } = await wb.call(llmServices.create, { params: { workspaceId }, body: model })
+  const { mcpServerId } = await wb.call(mcpServers.create, {
+    params: { workspaceId },
+    body: { label: 'own', url: 'https://tools.example.com/mcp' },
+  })
   const { key } = await wb.call(apiKeys.create, {
     params: { workspaceId },
     body: { label: 'own', role: 'admin' },
   })
   const { keyId } = key
+  const { principalId } = await wb.call(principals.create, {
+    params: { workspaceId },
+    body: { principalId: freshName('own') },
+  })
+  const { job } = await enqueue(wb, base, 'later')
   const { documentId } = document
   const recordId = `${documentId}:0`
   const { knowledgeFilterId } = await wb.call(filters.create, {
@@ -70,11 +83,14 @@ async function furnished(wb: Opened) {
     documentId,
     recordId,
     knowledgeFilterId,
+    jobId: job.jobId,
     embeddingServiceId,
     chunkingServiceId,
+    mcpServerId,
     rerankingServiceId,
     llmServiceId,
     keyId,
+    principalId,
   }
 }
 
@@ -105,7 +121,7 @@ test('S1-07 S7.3-knowledge_base_not_found: ids of another workspace are 404 on e
     expect(answer.status, `${name}: ${answer.text}`).toBe(404)
     const { code } = answer.body.error as { code: string }
     expect(code, name).toMatch(
-      /^(knowledge_base|chunking_service|embedding_service|reranking_service|llm_service|api_key)_not_found$/,
+      /^(knowledge_base|chunking_service|embedding_service|reranking_service|llm_service|api_key|principal|mcp_server|job)_not_found$/,
     )
     expect(answer.text).not.toContain('ornithopter')
   }
