@@ -2,10 +2,8 @@ import { once } from 'node:events'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { HeldLog } from '../src/cli/held-log.ts'
-import type { LocalConfig, Voice } from '../src/cli/local.ts'
 import { serve } from '../src/cli/serve.ts'
-import { openWarning, readyLine, welcome } from '../src/cli/welcome.ts'
+import { ServeTold } from '../src/cli/serve-told.ts'
 
 export default class Serve extends WbCommand {
   static override summary = 'run the runtime here, for this and other programs'
@@ -38,28 +36,20 @@ export default class Serve extends WbCommand {
       https: cert && key ? { cert, key } : undefined,
       allowOpenAccess: flags['allow-open-access'],
     }
-    const log = new HeldLog(this.output.json ? process.stdout : process.stderr)
-    const serving = await serve(this.profile, options, config =>
-      this.voice(config, flags.verbose, log),
-    ).catch(error => {
-      log.release()
+    const { dataDir } = this.profile
+    const told = new ServeTold(this.output, {
+      dataDir,
+      version: this.config.version,
+      verbose: flags.verbose,
+    })
+    const serving = await serve(this.profile, options, told).catch(error => {
+      told.release()
       throw error
     })
-    const screen = { ...serving, dataDir: this.profile.dataDir, version: this.config.version }
-    this.output.result(this.output.json ? readyLine(screen) : await welcome(screen, this.output.style))
-    log.release()
-    const open = await openWarning(screen)
-    if (open) this.output.warn(`  ${this.output.errorStyle.bad('!')} ${open}`)
-    for (const warning of serving.config.warnings) this.output.warn(`  ! ${warning}`)
+    await told.begun(serving)
     if (flags.open) (await import('open')).default(`${serving.url}/docs`)
     if (!this.signal.aborted) await once(this.signal, 'abort')
     this.output.note('  ending: finishing what is in flight')
     await serving.stop()
-  }
-
-  private voice({ config }: LocalConfig, verbose: boolean, stream: HeldLog): Voice {
-    const { logLevel } = config.runtime
-    const forPeople = verbose ? 'info' : 'warn'
-    return { level: this.output.json ? logLevel : forPeople, stream }
   }
 }

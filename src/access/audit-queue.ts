@@ -13,7 +13,7 @@ const crowdedFrom = waitingMax / 2
 const sameWithinMs = 10_000
 
 export interface StoreQueueParts {
-  readonly rows: RowStore
+  readonly rows: Pick<RowStore, 'atomic'>
   readonly clock: Clock
   readonly losses: Losses
   /** Where it is crowded, records that say the same become one with their number. */

@@ -35,7 +35,7 @@ export interface Draft {
 }
 
 export interface AuditTrailParts {
-  readonly rows: RowStore
+  readonly rows: Pick<RowStore, 'atomic'>
   readonly log: Log
   readonly clock: Clock
   /** Names this process where the runtime acts on its own. */

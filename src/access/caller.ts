@@ -1,3 +1,4 @@
+import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import type { Answer, Input, Topic } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
@@ -24,6 +25,11 @@ export interface Caller {
   readonly client: string
   /** An event stream was asked for, of what comes after an event's id, or from now on. */
   readonly follows: { readonly after: string | null } | null
+  /**
+   * Whether the same request would be let in by another rule: for routes that tell some callers more than others. Who
+   * shows a credential that does not hold, would not.
+   */
+  wouldPass(rule: RootAccess): Promise<boolean>
   /**
    * Ask again what let the caller in, before something that took its time is made to last.
    *

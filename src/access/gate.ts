@@ -2,7 +2,7 @@ import type { Access, WorkspaceAccess } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import { holds, type Scope } from '../contract/scopes.ts'
 import type { Caller } from './caller.ts'
-import type { Subject } from './subject.ts'
+import type { AuthContext, Subject } from './subject.ts'
 
 export type Decision =
   | { readonly allow: true }
@@ -20,6 +20,16 @@ export interface Demand {
   readonly rule: Access
   readonly workspaceId: string | undefined
   readonly changed?: readonly string[]
+  /** How the request came; a rule that relies on it refuses what came by no known way. */
+  readonly approach?: Approach
+}
+
+/** What is known of a request beside who it is from. */
+export interface Approach {
+  /** It carries an `Authorization` header, which may be one that nobody looked at. */
+  readonly hasCredential: boolean
+  /** Nobody but this machine can have sent it. */
+  readonly isLocal: boolean
 }
 
 const allowed: Decision = { allow: true }
@@ -28,6 +38,13 @@ const stranger = {
   code: 'unauthorized',
   message: 'this route needs a signed-in caller',
 } as const satisfies Decision
+
+const notForSetup: Decision = {
+  allow: false,
+  code: 'unauthorized',
+  message: 'a runtime is set up with its bootstrap token',
+  hint: 'Send the bootstrap token; none is needed on this machine where auth.mode is disabled.',
+}
 
 const unasked: Decision = {
   ...stranger,
@@ -61,6 +78,8 @@ export function decide(demand: Demand, { auth }: Pick<Caller, 'auth'>): Decision
       return auth.mode === 'disabled' ? allowed : stranger
     case 'owner':
       return subject ? ofOwner(subject) : unasked
+    case 'setup':
+      return forSetup(demand, auth)
     default:
       return subject ? ofWorkspace(subject, rule, demand) : allowed
   }
@@ -83,6 +102,18 @@ function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
 function ofOwner(subject: Subject): Decision {
   const decision = ofWholeRuntime(subject)
   return decision.allow && !holds(subject.scopes, 'manage') ? missing('manage') : decision
+}
+
+/**
+ * No key and no sign-in sets a runtime up, whatever they may do in it. The owner of the data directory is one with the
+ * bootstrap token.
+ *
+ * @see contract 2.2, security decision 17
+ */
+function forSetup({ approach }: Demand, { subject, mode }: AuthContext): Decision {
+  if (subject) return subject.type === 'bootstrap' || subject.type === 'system' ? allowed : notForSetup
+  const isAtHand = approach?.isLocal === true && !approach.hasCredential
+  return mode === 'disabled' && isAtHand ? allowed : notForSetup
 }
 
 /** Reach before scope: who may not enter a workspace learns nothing of what its routes need. @see specification 5.5.1 */

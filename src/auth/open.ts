@@ -52,15 +52,13 @@ const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices 
 
 /** Build what the configuration asks for; nothing is asked of the identity provider yet. */
 export function openAuth(parts: AuthParts): Auth {
-  const { config, secrets, audit } = parts
+  const { config } = parts
   const { mode } = config
   const keyParts = { ...parts, admission: new Admission() }
   const keyVerifier = usesKeys(config) ? new ApiKeyVerifier(keyParts) : undefined
   const oidc = openOidc(parts)
   const verifiers: (Verifier | undefined)[] = [
-    mode !== 'disabled' && secrets.bootstrapToken !== undefined
-      ? new BootstrapVerifier({ token: secrets.bootstrapToken, mode, audit })
-      : undefined,
+    bootstrapVerifier(parts),
     keyVerifier,
     oidc?.verifier,
   ]
@@ -78,6 +76,21 @@ export function openAuth(parts: AuthParts): Auth {
     },
     close: async () => keyVerifier?.close(),
   }
+}
+
+type OperatorParts = Pick<AuthParts, 'config' | 'secrets' | 'audit'>
+
+/** How the operator proves who they are where there is no store: by the bootstrap token, which is in no store. */
+export function authenticateOperator(parts: OperatorParts): Authenticate {
+  const verifier = bootstrapVerifier(parts)
+  return authenticator({ ...parts.config, verifiers: verifier ? [verifier] : [], sessions: undefined })
+}
+
+function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts): Verifier | undefined {
+  const token = secrets.bootstrapToken
+  return mode === 'disabled' || token === undefined
+    ? undefined
+    : new BootstrapVerifier({ token, mode, audit })
 }
 
 /** What works, and will surprise. */

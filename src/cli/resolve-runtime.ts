@@ -42,7 +42,7 @@ export async function resolveRuntime(profile: Profile, telling: Telling): Promis
 async function inProcess(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {
   const config = await readConfig(profile)
   for (const line of strangers(config.found)) note(line)
-  const runtime = await openLocal(profile, config, { server: false, loopback: true, voice })
+  const runtime = await openLocal(profile, config, voice)
   return {
     kind: 'process',
     baseUrl: inProcessUrl,

@@ -6,20 +6,17 @@ import { WbError } from '../contract/errors.ts'
 import { UsageError } from './faults.ts'
 import {
   anonymousPass,
-  type Listening,
   type LocalConfig,
   lockDataDir,
-  openLocal,
   openPort,
-  type Runtime,
+  openServed,
   readConfig,
+  secretProblems,
   type Voice,
 } from './local.ts'
 import { portHolder } from './port-holder.ts'
 import type { Profile } from './profile.ts'
-
-/** Requests in flight are given this long to finish. */
-const drainMs = 10_000
+import { Serving, type Told } from './serving.ts'
 
 export interface ServeFlags {
   host?: string
@@ -28,28 +25,18 @@ export interface ServeFlags {
   allowOpenAccess: boolean
 }
 
-/** A runtime that answers on a port. */
-export interface Serving {
-  readonly url: string
-  /** No other machine can connect. */
-  readonly loopback: boolean
-  readonly config: LocalConfig
-  readonly runtime: Runtime
-  /** Refuse new requests, finish those in flight, and let go of everything. */
-  stop(): Promise<void>
+/** What is said of a server, and where its log goes. */
+export interface ServeVoice extends Told {
+  voice(config: LocalConfig): Voice
 }
 
 /**
- * Serve a data directory.
+ * Serve a data directory; where its control plane cannot be opened, in rescue mode.
  *
  * @throws UsageError        a configuration file lies here that nobody named; an open runtime on an open network
  * @throws WbError conflict  another server has the data directory, or another process the port
  */
-export async function serve(
-  profile: Profile,
-  flags: ServeFlags,
-  voice: (config: LocalConfig) => Voice,
-): Promise<Serving> {
+export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoice): Promise<Serving> {
   const config = await readConfig(profile, flags)
   refuseStranger(config)
   const { host, port } = { ...config.config.runtime, ...given(flags) }
@@ -59,45 +46,60 @@ export async function serve(
   if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
   const { lock } = taken
   const undo: (() => unknown)[] = [() => lock.release()]
+  let serving: Serving | undefined
   try {
     const loopback = isLoopback(host)
-    const runtime = await openLocal(profile, config, {
-      server: true,
-      loopback,
-      voice: voice(config),
-    })
+    const open = (config: LocalConfig, isAgain: boolean) =>
+      openServed(profile, config, {
+        loopback,
+        voice: told.voice(config),
+        isAgain,
+        restart: () => serving?.restart(),
+      })
+    const runtime = await open(config, false)
     undo.unshift(() => runtime.close())
     const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
       refuseAddress(error, host, port),
     )
+    serving = new Serving({
+      config,
+      runtime,
+      listening,
+      loopback,
+      told,
+      read: () => readAgain(profile, flags, host),
+      open: config => open(config, true),
+      release: lock.release,
+    })
     lock.announce({
       url: listening.url,
       pid: process.pid,
       startedAt: timestamp(systemClock),
       certificate,
     })
-    return {
-      url: listening.url,
-      loopback,
-      config,
-      runtime,
-      stop: () => stop(runtime, listening, lock.release),
-    }
+    return serving
   } catch (error) {
     for (const step of undo) await step()
     throw error
   }
 }
 
-function given({ host, port }: ServeFlags): { host?: string; port?: number } {
-  return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
+/**
+ * The configuration as it is now, for a server that keeps its address.
+ *
+ * @throws UsageError, validation_error  what would stop a start with it
+ */
+async function readAgain(profile: Profile, flags: ServeFlags, host: string): Promise<LocalConfig> {
+  const config = await readConfig(profile, flags)
+  refuseStranger(config)
+  await refuseOpenBind(host, config, flags.allowOpenAccess)
+  const [problem] = await secretProblems(config)
+  if (problem) throw new WbError('validation_error', `${problem.key}: ${problem.message}`)
+  return config
 }
 
-async function stop(runtime: Runtime, listening: Listening, release: () => void): Promise<void> {
-  await listening.close(drainMs)
-  const late = new Promise<void>(resolve => systemClock.after(drainMs, resolve))
-  await Promise.race([runtime.close(), late])
-  release()
+function given({ host, port }: ServeFlags): { host?: string; port?: number } {
+  return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
 }
 
 /** @see design/security 6 */

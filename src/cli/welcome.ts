@@ -1,6 +1,6 @@
-import { anonymousPass, type Runtime } from './local.ts'
+import { anonymousPass, type Served } from './local.ts'
 import { counted } from './output.ts'
-import type { Serving } from './serve.ts'
+import type { Serving } from './serving.ts'
 import { signInLine } from './signing-in.ts'
 import type { Style } from './style.ts'
 
@@ -35,7 +35,7 @@ export async function welcome(begun: Begun, style: Style): Promise<string> {
   ].join('\n')
 }
 
-async function asked<T>(runtime: Runtime, path: string): Promise<T> {
+async function asked<T>(runtime: Served, path: string): Promise<T> {
   return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
 }
 
@@ -75,7 +75,7 @@ interface Ways {
   loginPath: string | null
 }
 
-function waysOf(runtime: Runtime): Promise<Ways> {
+function waysOf(runtime: Served): Promise<Ways> {
   return asked(runtime, '/auth/config')
 }
 

@@ -1,12 +1,38 @@
-import { existsSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { isUtf8 } from 'node:buffer'
+import { accessSync, constants, existsSync, readFileSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { writePrivately } from '../base/private-file.ts'
 import { WbError } from '../contract/errors.ts'
 
 const sizeBytesMax = 65_536
 
 /** The file in the data directory that holds provider keys. */
-function managedEnvPath(dataDir: string): string {
+export function managedEnvPath(dataDir: string): string {
   return join(dataDir, '.env')
+}
+
+/** How the managed file stands. */
+export interface ManagedEnv {
+  readonly path: string
+  readonly present: boolean
+  /** It can be put in place, or be replaced. */
+  readonly writable: boolean
+}
+
+export function managedEnv(dataDir: string): ManagedEnv {
+  const path = managedEnvPath(dataDir)
+  return { path, present: existsSync(path), writable: isWritable(dirname(path)) }
+}
+
+/** Whether files can be made in a folder, or in the nearest one above it that is there. */
+function isWritable(folder: string): boolean {
+  if (!existsSync(folder) && dirname(folder) !== folder) return isWritable(dirname(folder))
+  try {
+    accessSync(folder, constants.W_OK)
+    return true
+  } catch {
+    return false
+  }
 }
 
 /**
@@ -26,16 +52,57 @@ export function readManagedEnv(dataDir: string): Map<string, string> {
   return variables
 }
 
+/**
+ * Set variables of the managed file; all else in it, comments too, stays as it is.
+ *
+ * The file is replaced in one step, and nothing else of this process comes between reading and replacing it.
+ *
+ * @param values  by name; without control characters
+ * @throws conflict  the file that is there holds what cannot be read, or would become larger than 64 KB; it is left alone
+ */
+export function writeManagedEnv(dataDir: string, values: ReadonlyMap<string, string>): void {
+  const path = managedEnvPath(dataDir)
+  const stored = existsSync(path) ? readFileSync(path) : Buffer.alloc(0)
+  if (!isUtf8(stored)) throw unwritable('the managed file is not UTF-8', 'Save it as UTF-8.')
+  const before = stored.toString('utf8')
+  const { badLine } = parseManagedEnv(before)
+  if (badLine !== undefined)
+    throw unwritable(`line ${badLine} of the managed file is not NAME="value"`, 'Correct the line by hand.')
+  const after = withAssignments(before, values)
+  if (Buffer.byteLength(after) > sizeBytesMax)
+    throw unwritable('the managed file would become larger than 64 KB', 'Take out of it what is not needed.')
+  if (values.size > 0) writePrivately(path, after)
+}
+
+function unwritable(message: string, hint: string): WbError {
+  return new WbError('conflict', `${message}; nothing was written`, { hint })
+}
+
+/** A text with some names assigned anew, each once: where it stood first, or at the end. */
+export function withAssignments(text: string, values: ReadonlyMap<string, string>): string {
+  const left = new Map(values)
+  const lines = linesOf(text).flatMap(line => {
+    const name = assignment.exec(line.trim())?.[1]
+    if (name === undefined || !values.has(name)) return [line]
+    const value = left.get(name)
+    left.delete(name)
+    return value === undefined ? [] : [assigned(name, value)]
+  })
+  while (lines.at(-1) === '') lines.pop()
+  return [...lines, ...[...left].map(([name, value]) => assigned(name, value)), ''].join('\n')
+}
+
+function assigned(name: string, value: string): string {
+  return `${name}="${value.replace(/[\\"]/g, '\\$&').replaceAll('\n', '\\n')}"`
+}
+
 const assignment =
   /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^"'#\s][^#]*?)?)\s*(?:#.*)?$/
 
 /** `NAME="value"` lines; a backslash escapes a backslash or a double quote, `\n` is a line feed. */
 export function parseManagedEnv(text: string): { variables: Map<string, string>; badLine?: number } {
   const variables = new Map<string, string>()
-  for (const [index, line] of text
-    .replace(/^\ufeff/, '')
-    .split(/\r?\n/)
-    .entries()) {
+  for (const [index, line] of linesOf(text).entries()) {
     if (/^\s*(?:#|$)/.test(line)) continue
     const match = assignment.exec(line.trim())
     if (!match) return { variables, badLine: index + 1 }
@@ -43,6 +110,10 @@ export function parseManagedEnv(text: string): { variables: Map<string, string>;
     variables.set(name!, quoted === undefined ? (literal ?? bare ?? '') : unescaped(quoted))
   }
   return { variables }
+}
+
+function linesOf(text: string): string[] {
+  return text.replace(/^\ufeff/, '').split(/\r?\n/)
 }
 
 function unescaped(quoted: string): string {

@@ -14,6 +14,8 @@ export type RootAccess =
   | { readonly kind: 'operator' }
   /** An unscoped subject that was verified and may manage; never one that nobody asked. @see security decision 1 */
   | { readonly kind: 'owner' }
+  /** The bootstrap token; or no credential, from this machine, while nothing is verified. @see security decision 17 */
+  | { readonly kind: 'setup' }
 
 /** A further demand that depends on the validated body; in addition to the rule, never instead of it. */
 export interface Raise {
@@ -47,6 +49,7 @@ export const anyCaller = { kind: 'anyCaller' } as const satisfies RootAccess
 export const signedIn = { kind: 'signedIn' } as const satisfies RootAccess
 export const platform = { kind: 'platform' } as const satisfies RootAccess
 export const operator = { kind: 'operator' } as const satisfies RootAccess
+export const settingUp = { kind: 'setup' } as const satisfies RootAccess
 export const owner = { kind: 'owner' } as const satisfies RootAccess
 
 /** Membership is enough; `covers` names the fine scope that a reader of the route is spoken of with. */

@@ -85,7 +85,8 @@ export function exchange(
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
     // Answers there hold what no cache may keep.
-    if (uncachedPaths.some(prefix => incoming.path.startsWith(prefix))) current.headers.push(['cache-control', 'no-store'])
+    if (uncachedPaths.some(prefix => incoming.path.startsWith(prefix)))
+      current.headers.push(['cache-control', 'no-store'])
     const startedAt = shared.clock.now()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,

@@ -1,7 +1,7 @@
 import type { Server } from 'node:http'
 import { createServer, isIP } from 'node:net'
 import { toNodeHandler } from 'h3'
-import { type Listener, listen as listhen } from 'listhen'
+import { listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { isLoopback } from '../base/loopback.ts'
 import type { App } from './app.ts'
@@ -22,11 +22,15 @@ export interface Listening {
   readonly url: string
   readonly port: number
   /**
-   * Refuse new requests, let those in flight finish, then let go of the port.
+   * Refuse new requests and let those in flight finish. The port stays taken.
    *
    * @param graceMs  after this long, what is left is cut off
    * @returns whether all in flight finished
    */
+  drain(graceMs: number): Promise<boolean>
+  /** Answer with another application from now on. */
+  use(app: App): void
+  /** Drain, then let go of the port. */
   close(graceMs: number): Promise<boolean>
 }
 
@@ -39,10 +43,12 @@ const keepAliveMs = 65_000
  * @throws Error with `code` `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL` when the address cannot be bound
  */
 export async function listen(app: App, options: ListenOptions): Promise<Listening> {
-  const { host, https } = options
+  const { host, https, clock = systemClock } = options
   const port = await probe(host, options.port)
+  let serving = app
+  let handle = toNodeHandler(app.h3)
   const listener = await orSystemError(
-    listhen(toNodeHandler(app.h3), {
+    listhen((request, response) => handle(request, response), {
       hostname: host,
       port,
       https: https === true ? { domains: ['localhost', '127.0.0.1', '::1'] } : (https ?? false),
@@ -56,7 +62,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     }),
   )
   const server = listener.server as Server
-  installWireErrors(server, app.settings)
+  installWireErrors(server, () => serving.settings)
   server.keepAliveTimeout = keepAliveMs
   const bound = listener.address.port
   if (bound !== port) {
@@ -66,7 +72,28 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
   return {
     url: `${https ? 'https' : 'http'}://${reachable(host)}:${bound}`,
     port: bound,
-    close: graceMs => close(app, listener, graceMs, options.clock ?? systemClock),
+    async drain(graceMs) {
+      serving.drain()
+      const inTime = await within(serving.idle(), graceMs, clock)
+      if (!inTime) server.closeAllConnections()
+      return inTime
+    },
+    use(next) {
+      serving = next
+      handle = toNodeHandler(next.h3)
+    },
+    async close(graceMs) {
+      serving.drain()
+      // It ends idle connections at once, also those that never sent anything, and busy ones when answered.
+      const inTime = await within(
+        serving.idle().then(() => listener.close()),
+        graceMs,
+        clock,
+      )
+      server.close()
+      server.closeAllConnections()
+      return inTime
+    },
   }
 }
 
@@ -118,18 +145,13 @@ async function orSystemError<T>(listening: Promise<T>): Promise<T> {
   }
 }
 
-/** listhen's own close ends idle connections at once, also those that never sent anything, and busy ones when answered. */
-async function close(app: App, listener: Listener, graceMs: number, clock: Clock): Promise<boolean> {
-  app.drain()
+/** Whether something ends within a time. */
+async function within(ending: Promise<unknown>, graceMs: number, clock: Clock): Promise<boolean> {
   let giveUp = () => {}
   const late = new Promise<boolean>(resolve => {
     giveUp = clock.after(graceMs, () => resolve(false))
   })
-  const finished = app.idle().then(() => listener.close())
-  const inTime = await Promise.race([finished.then(() => true), late])
+  const inTime = await Promise.race([ending.then(() => true), late])
   giveUp()
-  const server = listener.server as Server
-  server.close()
-  server.closeAllConnections()
   return inTime
 }

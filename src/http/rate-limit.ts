@@ -91,10 +91,13 @@ export class MemoryBuckets implements RateBuckets {
 /** Which bucket a route draws from: that of sign-ins, or that of everything else. */
 export type Ration = 'general' | 'signIn'
 
+/** Where requests are counted: where the data is, and where credentials could be tried. */
+const limited = ['/api/v1/', '/auth/', '/setup']
+
 /** The bucket of a path; undefined where requests are not limited. @see contract: rate limits */
 export function rationOf(path: string): Ration | undefined {
   if (path === '/auth/login' || path === '/auth/callback' || path.startsWith('/auth/device/')) return 'signIn'
-  return path.startsWith('/api/v1/') || path.startsWith('/auth/') ? 'general' : undefined
+  return limited.some(prefix => path.startsWith(prefix)) ? 'general' : undefined
 }
 
 /** Who asks for a token. */

@@ -21,17 +21,17 @@ const lingerMs = 2_000
  *
  * @see specification 7.1, contract: below the framework
  */
-export function installWireErrors(server: Server, settings: WireSettings): void {
+export function installWireErrors(server: Server, settings: () => WireSettings): void {
   // Node reads both for each connection, though its types know them as options only. A missing Host would be answered
   // with an empty 400; the application answers it with an envelope.
   Object.assign(server, { maxHeaderSize: limits.headerBytes, requireHostHeader: false })
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code !== 'ECONNRESET') refuse(socket, wireError(error.code), settings)
+    if (error.code !== 'ECONNRESET') refuse(socket, wireError(error.code), settings())
     else socket.destroy()
   })
   server.on('connect', (_request, socket) => {
-    refuse(socket, new WbError('not_found', 'no route answers CONNECT'), settings)
+    refuse(socket, new WbError('not_found', 'no route answers CONNECT'), settings())
   })
 }
 

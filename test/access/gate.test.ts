@@ -12,6 +12,7 @@ import {
   open,
   operator,
   platform,
+  settingUp,
   signedIn,
 } from '../../src/contract/access.ts'
 import { holds, type Scope, scopes } from '../../src/contract/scopes.ts'
@@ -94,6 +95,7 @@ type Name = keyof typeof callers
 const yes = 'yes'
 const unknown = 'this route needs a signed-in caller'
 const reach = 'authenticated subject has no access to this workspace'
+const noSetup = 'a runtime is set up with its bootstrap token'
 const runtime = 'this operation is for subjects of the whole runtime'
 const lacks = (missing: string) => `authenticated subject is missing required scope '${missing}'`
 const outside = { stranger: reach, nowhere: reach }
@@ -116,6 +118,26 @@ const table: [rule: string, demand: Demand, answers: Record<Name, string>][] = [
     'security 17: operator',
     { rule: operator, workspaceId: undefined },
     { ...everyone(runtime), anonymous: unknown, open: yes, unscoped: yes },
+  ],
+  [
+    'security 17: setup, by a way that nobody knows',
+    { rule: settingUp, workspaceId: undefined },
+    everyone(noSetup),
+  ],
+  [
+    'security 17: setup, from this machine',
+    { rule: settingUp, workspaceId: undefined, approach: { hasCredential: false, isLocal: true } },
+    { ...everyone(noSetup), open: yes },
+  ],
+  [
+    'security 17: setup, from this machine with a credential that nobody looked at',
+    { rule: settingUp, workspaceId: undefined, approach: { hasCredential: true, isLocal: true } },
+    everyone(noSetup),
+  ],
+  [
+    'security 17: setup, from elsewhere',
+    { rule: settingUp, workspaceId: undefined, approach: { hasCredential: false, isLocal: false } },
+    everyone(noSetup),
   ],
   [
     'S5.4-01 S5.4-02 S5.4-03: member',
@@ -156,7 +178,8 @@ describe('decide', () => {
     for (const [name, answer] of Object.entries(answers)) {
       const decision = decide(demand, callers[name as Name])
       expect(decision.allow ? yes : decision.message, name).toBe(answer)
-      if (!decision.allow) expect(decision.code).toBe(answer === unknown ? 'unauthorized' : 'forbidden')
+      if (!decision.allow)
+        expect(decision.code).toBe([unknown, noSetup].includes(answer) ? 'unauthorized' : 'forbidden')
     }
   })
 
@@ -216,13 +239,22 @@ describe('decide', () => {
 
   test('a rule that does not fit its place lets nobody in', () => {
     const misplaced: Demand[] = [
-      ...[open, anyCaller, signedIn, platform, operator].map(rule => ({ rule, workspaceId: here })),
+      ...[open, anyCaller, signedIn, platform, operator, settingUp].map(rule => ({
+        rule,
+        workspaceId: here,
+      })),
       ...[member(null), needs('write')].map(rule => ({ rule, workspaceId: undefined })),
     ]
     for (const demand of misplaced)
       for (const caller of Object.values(callers))
         expect(() => decide(demand, caller)).toThrow('does not fit')
   })
+})
+
+test('security 17: the bootstrap token and the owner of the data directory set up, from anywhere', () => {
+  const demand = { rule: settingUp, workspaceId: undefined }
+  for (const type of ['bootstrap', 'system'] as const)
+    expect(decide(demand, as({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
 })
 
 describe('pass', () => {

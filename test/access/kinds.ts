@@ -32,11 +32,11 @@ export async function allKinds({ postures, mint, revoke, signIn, pass }: World):
 
   return [
     kind('nobody, mode disabled', 'disabled', disabled),
-    kind('a credential that is not looked at', 'disabled', ignoring, 'anything'),
+    kind('a credential that is not looked at', 'disabled, with a credential', ignoring, 'anything'),
     kind('nobody, mode disabled, policy reject', 'reject', ignoring),
     kind('nobody, policy allow', 'allow', allow),
     kind('nobody, policy reject', 'reject', reject),
-    kind('the bootstrap token', 'operator', reject, bootstrapToken),
+    kind('the bootstrap token', 'bootstrap', reject, bootstrapToken),
     kind('an OIDC token of all, without roles', 'operator', reject, await signIn({ workspaces: null })),
     owner(reject),
     kind(
@@ -95,7 +95,7 @@ function owner({ app }: Posture): Kind {
   const operator = operatorOf('any', 'this-process')
   return {
     name: 'the owner of the data directory',
-    expected: row => row.answers.operator,
+    expected: row => row.answers.bootstrap,
     ask: async row => answerOf(await app.fetch(requestOf(row, {}), { operator })),
     weigh: (rule, workspaceId) => told(async () => judge(rule, workspaceId, operator)),
   }

@@ -7,7 +7,9 @@ import {
   needs,
   open,
   operator,
+  owner,
   platform,
+  settingUp,
   signedIn,
 } from '../../src/contract/access.ts'
 import { holds, scopes } from '../../src/contract/scopes.ts'
@@ -37,6 +39,8 @@ function othersThan(rule: Access): Named[] {
     ['signedIn', signedIn],
     ['platform', platform],
     ['operator', operator],
+    ['owner', owner],
+    ['setup', settingUp],
     ['member', member(null)],
     ...scopes.map((scope): Named => [`needs ${scope}`, needs(scope)]),
     ...(rule.kind === 'needs' ? [...wider(rule), ...raised(rule)] : []),

@@ -14,7 +14,11 @@ export const columns = [
   'elsewhere',
   'spent',
 ] as const
-export type Column = (typeof columns)[number]
+
+/** Columns of tables that tell apart what others take together, with the column that stands for both there. */
+const finer = { bootstrap: 'operator', 'disabled, with a credential': 'disabled' } as const
+
+export type Column = (typeof columns)[number] | keyof typeof finer
 
 const openedBy = 'a key with only'
 export const answers = ['yes', '401', '403'] as const
@@ -80,9 +84,16 @@ function rowOf(head: readonly string[], cells: readonly string[]): Row {
     line,
     route: method && `${method} ${fullPath(path!)}`,
     condition: condition?.trim() ?? '',
-    answers: Object.fromEntries(columns.map(column => [column, answerOf(column)])) as Row['answers'],
+    answers: Object.fromEntries([
+      ...columns.map(column => [column, answerOf(column)] as const),
+      ...entriesOf(finer).map(([own, other]) => [own, answerOf(head.includes(own) ? own : other)] as const),
+    ]) as Row['answers'],
     openedBy: openers(cell(openedBy)),
   }
+}
+
+function entriesOf<T extends object>(object: T): [keyof T, T[keyof T]][] {
+  return Object.entries(object) as [keyof T, T[keyof T]][]
 }
 
 function fullPath(path: string): string {
@@ -101,8 +112,8 @@ function openers(cell: string): Row['openedBy'] {
   )
 }
 
-/** What the row says of a key of the workspace that holds these scopes. */
+/** What the row says of a key of the workspace that holds these scopes; one that is not let in is as one of elsewhere. */
 export function answerForScopes(row: Row, held: readonly Scope[]): Answer {
   const isLetIn = row.openedBy?.some(set => set.every(scope => held.some(one => one === scope))) ?? true
-  return isLetIn ? 'yes' : '403'
+  return isLetIn ? 'yes' : row.answers.elsewhere
 }

@@ -109,6 +109,7 @@ function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
     site: { origin: 'http://localhost', cookies: null },
     client: '',
     follows: null,
+    wouldPass: async () => false,
     async confirm() {},
     checkChange() {},
     record: details => audit.draft({ auth, requestId: 'r' }, { action: 'api_key.create', details }).write,

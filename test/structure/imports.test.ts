@@ -23,10 +23,10 @@ const allowed: Record<string, readonly string[]> = {
   commands: ['contract', 'base', 'client', 'cli', 'tui'],
 }
 
-/** Files that may import everything: the composition root, and by dynamic import or type the one bridge to it. */
-const roots = ['src/runtime.ts']
+/** Files that may import everything: the composition roots, and by dynamic import or type the one bridge to it. */
+const roots = ['src/runtime.ts', 'src/rescue.ts']
 const bridge = 'src/cli/local.ts'
-const bridged = ['runtime', 'storage', 'config', 'http', 'base']
+const bridged = ['runtime', 'rescue', 'storage', 'config', 'http', 'base']
 
 /** Packages that only these places import. */
 const owners: Record<string, readonly string[]> = {
@@ -36,14 +36,14 @@ const owners: Record<string, readonly string[]> = {
   openai: ['src/models/'],
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
-  'lru-cache': ['src/auth/', 'src/http/'],
+  'lru-cache': ['src/auth/', 'src/http/', 'src/agents/tools/'],
   undici: ['src/models/'],
   'ipaddr.js': ['src/models/'],
   '@modelcontextprotocol/client': ['src/models/'],
   'prom-client': ['src/operation/'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],
-  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/models/'],
+  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/models/', 'src/agents/tools/'],
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/ask.ts'],
 }

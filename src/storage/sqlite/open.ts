@@ -31,6 +31,13 @@ function makeFile(path: string): void {
     mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
     closeSync(openSync(path, 'a', 0o600))
   } catch (error) {
+    if (error instanceof Error && 'code' in error && error.code === 'EISDIR')
+      throw new WbError(
+        'control_plane_unavailable',
+        'the store cannot be opened: a folder is in its place',
+        { hint: 'Move the folder away, and put the file of the store back.' },
+        { cause: error },
+      )
     throw new WbError(
       'control_plane_unavailable',
       'the data directory cannot be written',

@@ -1,0 +1,106 @@
+import { z } from 'zod'
+import { open, settingUp } from './access.ts'
+import { limits } from './limits.ts'
+import { route } from './route.ts'
+
+/** Variables that the managed file of a data directory is written with. @see contract 1.8 */
+export const managedKeys = [
+  'ASTRA_DB_API_ENDPOINT',
+  'ASTRA_DB_APPLICATION_TOKEN',
+  'OPENROUTER_API_KEY',
+  'OPENAI_API_KEY',
+] as const
+export type ManagedKey = (typeof managedKeys)[number]
+
+/** A value of one line. No key and no address holds more, and what is more could add lines to the file. */
+const managedValue = z
+  .string()
+  .max(limits.managedValueChars, `must be at most ${limits.managedValueChars} characters long`)
+  .refine(
+    text => !/[\p{Cc}\p{Cs}\p{Zl}\p{Zp}]/u.test(text),
+    'must hold no line break and no control character',
+  )
+
+const managedFile = {
+  path: z.string().nullable(),
+  present: z.boolean(),
+  writable: z.boolean(),
+}
+
+export const setup = {
+  status: route({
+    method: 'GET',
+    path: '/setup-status',
+    summary: 'What is set up, and what is not yet',
+    description:
+      'Never holds a value. `managedEnv.path` is null for who is asked for a credential and shows none of the whole runtime.',
+    access: open,
+    replies: {
+      200: z.object({
+        setupComplete: z.boolean(),
+        workspacesCount: z.int(),
+        controlPlane: z.object({ kind: z.string(), healthy: z.boolean() }),
+        hasChatProvider: z.boolean(),
+        hasAstraCreds: z.boolean(),
+        managedEnv: z.object({ ...managedFile, configuredKeys: z.array(z.enum(managedKeys)) }),
+        bootError: z.object({ code: z.string(), message: z.string() }).optional(),
+      }),
+    },
+    errors: [],
+  }),
+  writeEnv: route({
+    method: 'POST',
+    path: '/setup/env',
+    summary: 'Write variables into the managed file of the data directory',
+    description:
+      'Variables that are not sent stay as they are; empty values are skipped. What is written holds from the next start on.',
+    access: settingUp,
+    body: {
+      kind: 'json',
+      schema: z.object({
+        values: z.strictObject(Object.fromEntries(managedKeys.map(key => [key, managedValue.optional()]))),
+      }),
+      mode: 'lenient',
+      limitBytes: limits.jsonBodyBytes,
+    },
+    replies: {
+      200: z.object({
+        ok: z.literal(true),
+        managedEnv: z.object(managedFile),
+        written: z.array(z.string()),
+        restartRequired: z.literal(true),
+      }),
+    },
+    errors: ['conflict'],
+  }),
+  restart: route({
+    method: 'POST',
+    path: '/setup/restart',
+    summary: 'Open the runtime anew, with the environment and configuration as they are now',
+    access: settingUp,
+    replies: { 202: z.object({ ok: z.literal(true), note: z.string() }) },
+    errors: ['setup_restart_unavailable'],
+  }),
+}
+
+const degraded = z.object({ status: z.literal('degraded'), reason: z.string() })
+
+/** How a runtime without its control plane answers in the place of `operational.health` and `operational.ready`. */
+export const rescue = {
+  health: route({
+    method: 'GET',
+    path: '/healthz',
+    summary: 'Why the runtime does not serve',
+    access: open,
+    replies: { 503: degraded },
+    errors: [],
+  }),
+  ready: route({
+    method: 'GET',
+    path: '/readyz',
+    summary: 'Why the runtime does not serve',
+    access: open,
+    replies: { 503: degraded },
+    errors: [],
+  }),
+}

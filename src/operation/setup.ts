@@ -1,0 +1,90 @@
+import type { Handlers } from '../access/caller.ts'
+import type { Log } from '../base/log.ts'
+import type { Environment } from '../config/environment.ts'
+import { managedEnv, writeManagedEnv } from '../config/managed-env.ts'
+import type { Config } from '../config/schema.ts'
+import { operator } from '../contract/access.ts'
+import { WbError } from '../contract/errors.ts'
+import { managedKeys, type setup } from '../contract/setup.ts'
+import { hasChatProvider } from './chat-provider.ts'
+
+/** Why a runtime has no control plane, in words for everyone. */
+export interface BootError {
+  readonly code: string
+  readonly message: string
+}
+
+export interface SetupParts {
+  readonly config: Config
+  readonly environment: Environment
+  /** Absolute path. */
+  readonly dataDir: string
+  /** How many workspaces there are, or why that cannot be told. */
+  readonly controlPlane: { countWorkspaces(): Promise<number> } | { readonly bootError: BootError }
+  /** Opens the runtime anew once its requests are answered; undefined where nobody would. */
+  readonly restart: (() => void) | undefined
+  readonly log: Log
+}
+
+/** Handlers of the routes that set a runtime up. No value of a variable leaves through them. */
+export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
+  const { config, environment, dataDir, log } = parts
+  return {
+    async status(_input, caller) {
+      const { path, ...file } = managedEnv(dataDir)
+      const isKnown = await caller.wouldPass(operator)
+      const configuredKeys = managedKeys.filter(key => isSet(environment, key))
+      return {
+        status: 200,
+        body: {
+          ...(await controlPlaneStatus(parts)),
+          hasChatProvider: hasChatProvider(config, environment),
+          hasAstraCreds:
+            isSet(environment, 'ASTRA_DB_API_ENDPOINT') && isSet(environment, 'ASTRA_DB_APPLICATION_TOKEN'),
+          managedEnv: { path: isKnown ? path : null, ...file, configuredKeys },
+        },
+      }
+    },
+    writeEnv({ body }) {
+      const values = new Map<string, string>()
+      for (const [key, value] of Object.entries(body.values)) if (value) values.set(key, value)
+      writeManagedEnv(dataDir, values)
+      const written = [...values.keys()].sort()
+      log.info({ written }, 'the managed file was written')
+      return {
+        status: 200,
+        body: { ok: true, managedEnv: managedEnv(dataDir), written, restartRequired: true },
+      }
+    },
+    restart() {
+      if (!parts.restart)
+        throw new WbError('setup_restart_unavailable', 'nobody here would open the runtime anew')
+      log.info({}, 'a restart was asked for')
+      parts.restart()
+      return {
+        status: 202,
+        body: { ok: true, note: 'requests in flight are finished, then the runtime is opened anew' },
+      }
+    },
+  }
+}
+
+function isSet(environment: Environment, name: string): boolean {
+  return (environment.get(name) ?? '').trim() !== ''
+}
+
+async function controlPlaneStatus({ config, controlPlane }: SetupParts) {
+  if ('bootError' in controlPlane) return { ...notHealthy('unavailable'), bootError: controlPlane.bootError }
+  const kind = config.controlPlane.driver
+  try {
+    const workspacesCount = await controlPlane.countWorkspaces()
+    return { setupComplete: workspacesCount > 0, workspacesCount, controlPlane: { kind, healthy: true } }
+  } catch (error) {
+    if (!(error instanceof WbError)) throw error
+    return notHealthy(kind)
+  }
+}
+
+function notHealthy(kind: string) {
+  return { setupComplete: false, workspacesCount: 0, controlPlane: { kind, healthy: false } }
+}

@@ -1,0 +1,105 @@
+import { hostname } from 'node:os'
+import { AuditTrail } from './access/audit.ts'
+import { anonymousIn } from './access/subject.ts'
+import { everything } from './access/visibility.ts'
+import { authenticateOperator } from './auth/open.ts'
+import { systemClock } from './base/clock.ts'
+import { secretsAtHand } from './config/auth-secrets.ts'
+import { WbError } from './contract/errors.ts'
+import { api } from './contract/index.ts'
+import { operational } from './contract/operational.ts'
+import { rescue, setup } from './contract/setup.ts'
+import { createApp } from './http/app.ts'
+import { operationalHandlers } from './http/routes.ts'
+import { type BootError, setupHandlers } from './operation/setup.ts'
+import { appSettings, buildOf, openRuntime, type Runtime, type RuntimeSettings } from './runtime.ts'
+
+/** A runtime as a server has it: whole, or in rescue mode. */
+export interface Served extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
+  /** Why it is in rescue mode; undefined when it is not. */
+  readonly fault?: unknown
+}
+
+/**
+ * Open a runtime for a server. Where its control plane cannot be opened, the server answers in rescue mode: it says how
+ * it is, takes what mends it, and refuses everything else.
+ *
+ * @param isAgain  the server answers already, and must not vanish: whatever is in the way, it is in rescue mode
+ * @throws validation_error  see `openRuntime`
+ * @see contract 2.2
+ */
+export async function openServed(settings: RuntimeSettings, isAgain: boolean): Promise<Served> {
+  try {
+    return await openRuntime(settings)
+  } catch (fault) {
+    if (!isAgain && !isOfControlPlane(fault)) throw fault
+    return openRescue(settings, fault)
+  }
+}
+
+function isOfControlPlane(fault: unknown): fault is WbError {
+  if (!(fault instanceof WbError)) return false
+  return fault.code === 'driver_unavailable' || fault.code.startsWith('control_plane_')
+}
+
+/** Faults of the control plane have messages for everyone; others could name a path or an address. */
+function bootErrorOf(fault: unknown): BootError {
+  if (isOfControlPlane(fault)) return { code: fault.code, message: fault.message }
+  const code = fault instanceof WbError ? fault.code : 'internal_error'
+  return { code, message: 'the runtime could not be opened; its log says why' }
+}
+
+const { root, version, features, errorCodes, docs } = operational
+/** What needs no store. */
+const surface = { operational: { root, version, features, errorCodes, docs }, setup, rescue }
+
+function openRescue(settings: RuntimeSettings, fault: unknown): Served {
+  const { config, environment, dataDir, log } = settings
+  const clock = systemClock
+  const bootError = bootErrorOf(fault)
+  const say = isOfControlPlane(fault) ? log.info : log.error
+  say({ code: bootError.code, error: fault }, 'rescue mode: the runtime could not be opened')
+  const down = () =>
+    new WbError('control_plane_unavailable', `this runtime is in rescue mode: ${bootError.message}`, {
+      hint: 'Mend the cause, then send POST /setup/restart; GET /setup-status says how it stands.',
+    })
+  const rows = { atomic: () => Promise.reject(down()) }
+  const audit = new AuditTrail({ rows, log, clock, replicaId: hostname() || 'wb' })
+  const degraded = () => ({ status: 503, body: { status: 'degraded', reason: bootError.code } }) as const
+  const app = createApp({
+    api: surface,
+    handlers: {
+      operational: operationalHandlers({
+        build: buildOf(environment, clock),
+        api,
+        clock,
+        countWorkspaces: () => Promise.reject(down()),
+      }),
+      setup: setupHandlers({ ...settings, controlPlane: { bootError }, restart: settings.restart }),
+      rescue: { health: degraded, ready: degraded },
+    },
+    authenticate: authenticateOperator({
+      config: config.auth,
+      secrets: secretsAtHand(config, environment),
+      audit,
+    }),
+    stranger: anonymousIn(config.auth.mode),
+    inWorkspace: caller => caller,
+    audit,
+    visibility: everything,
+    log,
+    clock,
+    settings: appSettings(settings, dataDir, false),
+    unmatched: down,
+  })
+  return {
+    app,
+    fault,
+    fetch: request => app.fetch(request),
+    async close() {
+      app.drain()
+      await app.idle()
+      await audit.close()
+    },
+  }
+}

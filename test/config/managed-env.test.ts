@@ -1,0 +1,126 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import {
+  managedEnv,
+  parseManagedEnv,
+  readManagedEnv,
+  withAssignments,
+  writeManagedEnv,
+} from '../../src/config/managed-env.ts'
+import { scratchDir } from '../harness/runtime.ts'
+
+const name = fc.constantFrom('OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'A', 'b_1')
+const value = fc.string({ unit: 'binary' }).filter(text => !/[\0-\t\v-\x1f\x7f]/.test(text))
+const values = fc.dictionary(name, value).map(entries => new Map(Object.entries(entries)))
+
+describe('withAssignments', () => {
+  test('what is written is what is read, whatever it is made of', () => {
+    fc.assert(
+      fc.property(values, written => {
+        const { variables, badLine } = parseManagedEnv(withAssignments('', written))
+        expect(badLine).toBeUndefined()
+        expect(variables).toEqual(written)
+      }),
+    )
+  })
+
+  test('written twice, the later values hold, and those that were not sent stay', () => {
+    fc.assert(
+      fc.property(values, values, (first, second) => {
+        const { variables } = parseManagedEnv(withAssignments(withAssignments('', first), second))
+        expect(variables).toEqual(new Map([...first, ...second]))
+      }),
+    )
+  })
+
+  test('a value stays in its line', () => {
+    const text = withAssignments('', new Map([['A', '"\\\n"\nB="x']]))
+    expect(text.trimEnd().split('\n')).toHaveLength(1)
+    expect([...parseManagedEnv(text).variables.keys()]).toEqual(['A'])
+  })
+
+  test('comments and other variables stay where they are; a name that stood twice stands once', () => {
+    const before = "\ufeff# mine\r\nexport A='1' # one\r\nSECRET=x\r\n\r\nA=2\r\n\r\n"
+    const after = withAssignments(
+      before,
+      new Map([
+        ['A', 'a'],
+        ['B', 'b'],
+      ]),
+    )
+    expect(after).toBe('# mine\nA="a"\nSECRET=x\nB="b"\n')
+  })
+})
+
+describe('writeManagedEnv', () => {
+  const one = new Map([['A', '1']])
+
+  test('the folder and the file are for their owner alone, and no draft is left', () => {
+    const dataDir = join(scratchDir(), 'data')
+    expect(managedEnv(dataDir)).toEqual({ path: join(dataDir, '.env'), present: false, writable: true })
+    writeManagedEnv(dataDir, one)
+    expect(statSync(dataDir).mode & 0o777).toBe(0o700)
+    expect(statSync(join(dataDir, '.env')).mode & 0o777).toBe(0o600)
+    expect(readdirSync(dataDir)).toEqual(['.env'])
+    expect(managedEnv(dataDir).present).toBe(true)
+  })
+
+  test('a file that others could read is theirs no more', () => {
+    const dataDir = scratchDir()
+    writeFileSync(join(dataDir, '.env'), 'B=2\n')
+    chmodSync(join(dataDir, '.env'), 0o644)
+    writeManagedEnv(dataDir, one)
+    expect(statSync(join(dataDir, '.env')).mode & 0o777).toBe(0o600)
+    expect(readManagedEnv(dataDir)).toEqual(
+      new Map([
+        ['B', '2'],
+        ['A', '1'],
+      ]),
+    )
+  })
+
+  test.each<[what: string, stored: string | Buffer, message: RegExp]>([
+    ['a line that is no assignment', 'A=1\nsecret words\n', /line 2 .*nothing was written/],
+    ['bytes that are no UTF-8', Buffer.from([0x41, 0x3d, 0xff]), /not UTF-8; nothing was written/],
+    ['64 KB', `B=${'x'.repeat(65_530)}\n`, /larger than 64 KB; nothing was written/],
+  ])('a file with %s is left as it is', (_what, stored, message) => {
+    const dataDir = scratchDir()
+    writeFileSync(join(dataDir, '.env'), stored)
+    expect(() => writeManagedEnv(dataDir, one)).toThrow(
+      expect.objectContaining({ code: 'conflict', message: expect.stringMatching(message) }),
+    )
+    expect(readFileSync(join(dataDir, '.env'))).toEqual(Buffer.from(stored))
+  })
+
+  test('with nothing to write nothing is made', () => {
+    const dataDir = scratchDir()
+    writeManagedEnv(dataDir, new Map())
+    expect(existsSync(join(dataDir, '.env'))).toBe(false)
+  })
+
+  test('a writer that is killed leaves the old file or the new one, whole', { timeout: 60_000 }, async () => {
+    const dataDir = join(scratchDir(), 'data')
+    mkdirSync(dataDir)
+    const texts = ['a', 'b'].map(letter => letter.repeat(4_000))
+    writeManagedEnv(dataDir, new Map([['A', texts[0]!]]))
+    const writer = `
+      import { writeManagedEnv } from ${JSON.stringify(resolve('src/config/managed-env.ts'))}
+      process.stdout.write('begun')
+      for (let turn = 1; ; turn++)
+        writeManagedEnv(${JSON.stringify(dataDir)}, new Map([['A', 'ab'[turn % 2].repeat(4_000)]]))`
+    for (let round = 0; round < 8; round++) {
+      const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', writer], {
+        stdio: ['ignore', 'pipe', 'inherit'],
+      })
+      await once(child.stdout, 'data')
+      await new Promise(done => setTimeout(done, 3 + round * 7))
+      child.kill('SIGKILL')
+      await once(child, 'exit')
+      expect(texts).toContain(readManagedEnv(dataDir).get('A'))
+    }
+  })
+})
