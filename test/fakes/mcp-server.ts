@@ -1,0 +1,84 @@
+import { randomUUID } from 'node:crypto'
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import {
+  createMcpHandler,
+  McpServer,
+  WebStandardStreamableHTTPServerTransport,
+} from '@modelcontextprotocol/server'
+import { H3, toNodeHandler } from 'h3'
+import { onTestFinished } from 'vitest'
+
+export interface McpServerOptions {
+  /** Names of its tools. */
+  readonly tools?: readonly string[]
+  /** Speak the protocol of 2025 only, in sessions that a client begins and ends. */
+  readonly inSessions?: boolean
+  /** Stands before the server: a response of its own, or undefined to let the server answer. */
+  readonly before?: (request: Request) => Response | Promise<Response> | undefined
+}
+
+export interface McpServerFake {
+  /** `http://127.0.0.1:port/mcp` */
+  readonly url: string
+  readonly host: string
+  readonly received: { readonly method: string; readonly authorization: string | null }[]
+  /** Sessions that were begun and not ended. */
+  readonly sessions: ReadonlySet<string>
+}
+
+/** An MCP server of the protocol's own library by Streamable HTTP, on a free loopback port until the test ends. */
+export async function startMcpServer(options: McpServerOptions = {}): Promise<McpServerFake> {
+  const received: McpServerFake['received'] = []
+  const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
+  const make = () => serverOf(options.tools ?? ['search', 'add'])
+  const modern = createMcpHandler(make)
+
+  async function inSession(request: Request): Promise<Response> {
+    const known = sessions.get(request.headers.get('mcp-session-id') ?? '')
+    if (known) return known.handleRequest(request)
+    const transport = new WebStandardStreamableHTTPServerTransport({
+      sessionIdGenerator: randomUUID,
+      onsessioninitialized: id => void sessions.set(id, transport),
+      onsessionclosed: id => void sessions.delete(id),
+    })
+    await make().connect(transport)
+    return transport.handleRequest(request)
+  }
+
+  const answer = async (request: Request): Promise<Response> => {
+    received.push({ method: request.method, authorization: request.headers.get('authorization') })
+    const own = await options.before?.(request)
+    if (own) return own
+    return options.inSessions ? inSession(request) : modern.fetch(request)
+  }
+  const server = createServer(toNodeHandler(new H3().all('/**', ({ req }) => answer(req)))).listen(
+    0,
+    '127.0.0.1',
+  )
+  await once(server, 'listening')
+  onTestFinished(async () => {
+    server.closeAllConnections()
+    server.close()
+    await modern.close()
+  })
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  return {
+    url: `http://${host}/mcp`,
+    host,
+    received,
+    get sessions() {
+      return new Set(sessions.keys())
+    },
+  }
+}
+
+function serverOf(tools: readonly string[]): McpServer {
+  const server = new McpServer({ name: 'fake', version: '1.0.0' })
+  for (const name of tools)
+    server.registerTool(name, { description: `does ${name}` }, () => ({
+      content: [{ type: 'text', text: name }],
+    }))
+  return server
+}
