@@ -1,0 +1,207 @@
+import { describe, expect, test } from 'vitest'
+import { anonymousIn, operatorOf, type Subject, verifiedAs } from '../../src/access/subject.ts'
+import { isSeen, sightOf } from '../../src/agents/sight.ts'
+import type { Scope } from '../../src/contract/scopes.ts'
+import { type Opened, open, type Sent } from '../harness/runtime.ts'
+import { storeFile } from '../harness/store.ts'
+
+const closed = {
+  environment: { FIRST_TOKEN: 'the-token-of-the-operator-of-these-tests' },
+  config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:FIRST_TOKEN' } },
+} as const
+const all = '/api/v1/workspaces'
+
+/** A workspace with an agent, and what holders of keys of it do. */
+async function stage(rlacEnabled: boolean) {
+  const wb = await open(closed)
+  const made = await wb.sendAsOperator(`POST ${all}`, { name: 'first', rlacEnabled })
+  const workspace = `${all}/${made.body.workspaceId}`
+  const agent = await wb.sendAsOperator(`POST ${workspace}/agents`, { name: 'agent' })
+  const list = `${workspace}/agents/${agent.body.agentId}/conversations`
+  const keyOf = async (grant: object): Promise<Person> => {
+    const { body } = await wb.sendAsOperator(`POST ${workspace}/api-keys`, { label: 'key', ...grant })
+    const { keyId } = body.key as { keyId: string }
+    const headers = { authorization: `Bearer ${body.plaintext}` }
+    return { keyId, send: (line, json) => wb.send(line, json, headers) }
+  }
+  return { wb, workspace, list, keyOf }
+}
+
+interface Person {
+  readonly keyId: string
+  send(line: string, json?: unknown): Promise<Sent>
+}
+
+const idsOf = ({ body }: Sent) =>
+  (body.items as { conversationId: string }[]).map(({ conversationId }) => conversationId)
+
+function subject(fields: Partial<Subject>): ReturnType<typeof verifiedAs> {
+  return verifiedAs('any', {
+    id: 'someone',
+    label: null,
+    type: 'apiKey',
+    workspaceScopes: ['w'],
+    scopes: ['read', 'write'],
+    role: null,
+    principalId: 'p',
+    grantSpanMs: null,
+    ...fields,
+  })
+}
+
+describe('whose conversations a caller sees', () => {
+  const on = { rlacEnabled: true }
+
+  test('with row-level access off, everyone’s', () => {
+    for (const auth of [anonymousIn('disabled'), subject({}), operatorOf('any', 'x')])
+      expect(sightOf({ rlacEnabled: false }, auth)).toEqual({ of: 'everyone' })
+  })
+
+  test.each<[readonly Scope[] | null, string]>([
+    [['read', 'write'], 'principal'],
+    [['read:chat'], 'principal'],
+    [['manage:keys', 'manage:workspace'], 'principal'],
+    [['manage:access'], 'everyone'],
+    [['manage'], 'everyone'],
+    [null, 'everyone'],
+  ])('with it on, who holds %j sees those of: %s', (scopes, expected) => {
+    expect(sightOf(on, subject({ scopes })).of).toBe(expected)
+  })
+
+  test('with it on, who is no principal sees nobody’s, and nobody sees what belongs to none by being none', () => {
+    for (const auth of [anonymousIn('disabled'), anonymousIn('any'), subject({ principalId: null })]) {
+      const sight = sightOf(on, auth)
+      expect(sight).toEqual({ of: 'nobody' })
+      expect(isSeen(sight, { ownerPrincipalId: null })).toBe(false)
+    }
+    expect(isSeen(sightOf(on, subject({})), { ownerPrincipalId: null })).toBe(false)
+  })
+})
+
+describe('with row-level access on', () => {
+  test('a conversation is there for its creator, for keys of the same principal and for who manages access, and 404 for others on every route', async () => {
+    const { workspace, list, keyOf } = await stage(true)
+    const owner = await keyOf({ role: 'editor', principalId: 'ada' })
+    const twin = await keyOf({ role: 'viewer', principalId: 'ada' })
+    const other = await keyOf({ role: 'editor', principalId: 'bob' })
+    const unnamed = await keyOf({ role: 'editor' })
+    const manager = await keyOf({ scopes: ['read', 'manage:access'] })
+    const { body } = await owner.send(`POST ${list}`, { title: 'ours' })
+    const conversationId = String(body.conversationId)
+    const path = `${list}/${conversationId}`
+    const lists = [list, `${workspace}/conversations`]
+
+    for (const person of [owner, twin, manager]) {
+      for (const line of lists) expect(idsOf(await person.send(`GET ${line}`))).toEqual([conversationId])
+      expect((await person.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
+      expect((await person.send(`GET ${path}/messages`)).status).toBe(200)
+      expect((await person.send(`PATCH ${path}`, { title: 'ours' })).status).toBe(200)
+    }
+    for (const person of [other, unnamed]) {
+      for (const line of lists)
+        expect((await person.send(`GET ${line}`)).body).toEqual({ items: [], nextCursor: null })
+      for (const [line, json] of [
+        [`GET ${path}`],
+        [`PATCH ${path}`, { title: 'theirs' }],
+        [`DELETE ${path}`],
+        [`GET ${path}/messages`],
+        [`GET ${path}/messages/${conversationId}`],
+      ] as const)
+        expect(await person.send(line, json), line).toMatchObject({
+          status: 404,
+          body: { error: { code: 'conversation_not_found' } },
+        })
+    }
+    expect((await owner.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
+    expect((await owner.send(`DELETE ${path}`)).status).toBe(204)
+  })
+
+  test('pages of one’s own are full, whoever else began conversations in between', async () => {
+    const { workspace, list, keyOf } = await stage(true)
+    const [ada, bob] = [await keyOf({ role: 'viewer' }), await keyOf({ role: 'viewer' })]
+    const own: string[] = []
+    for (let n = 0; n < 6; n++) {
+      const { body } = await (n % 2 ? bob : ada).send(`POST ${list}`, {})
+      if (n % 2 === 0) own.push(String(body.conversationId))
+    }
+    for (const line of [list, `${workspace}/conversations`]) {
+      const first = await ada.send(`GET ${line}?limit=2`)
+      const cursor = String(first.body.nextCursor)
+      const second = await ada.send(`GET ${line}?limit=2&cursor=${cursor}`)
+      expect([...idsOf(first), ...idsOf(second)].sort()).toEqual([...own].sort())
+      expect([idsOf(first).length, second.body.nextCursor]).toEqual([2, null])
+      const stolen = await bob.send(`GET ${line}?cursor=${cursor}`)
+      expect(stolen.body).toMatchObject({ error: { code: 'invalid_cursor' } })
+    }
+  })
+
+  test('S7.3-policy_principal_required: who is nobody begins no conversation that nobody could see', async () => {
+    const wb = await open()
+    const made = await wb.send(`POST ${all}`, { name: 'first', rlacEnabled: true })
+    const workspace = `${all}/${made.body.workspaceId}`
+    const agent = await wb.send(`POST ${workspace}/agents`, { name: 'agent' })
+    const list = `${workspace}/agents/${agent.body.agentId}/conversations`
+    expect(await wb.send(`POST ${list}`, {})).toMatchObject({
+      status: 401,
+      body: { error: { code: 'policy_principal_required' } },
+    })
+    const theirs = await wb.sendAsOperator(`POST ${list}`, {})
+    for (const line of [list, `${workspace}/conversations`]) {
+      expect((await wb.send(`GET ${line}`)).body).toEqual({ items: [], nextCursor: null })
+      expect(idsOf(await wb.sendAsOperator(`GET ${line}`))).toEqual([theirs.body.conversationId])
+    }
+    expect((await wb.send(`GET ${list}/${theirs.body.conversationId}`)).status).toBe(404)
+    const bad = await wb.send(`GET ${list}?cursor=x`)
+    expect(bad.body).toMatchObject({ error: { code: 'invalid_cursor' } })
+  })
+})
+
+describe('with row-level access off', () => {
+  test('S4.2-30: any key of the workspace reads and writes every conversation, with any scope', async () => {
+    const { workspace, list, keyOf } = await stage(false)
+    const owner = await keyOf({ role: 'editor' })
+    const { body } = await owner.send(`POST ${list}`, { title: 'ours' })
+    const path = `${list}/${body.conversationId}`
+    for (const scope of ['read', 'read:content', 'write:kb', 'manage:keys', 'tools:invoke']) {
+      const person = await keyOf({ scopes: [scope] })
+      for (const [line, json, status] of [
+        [`GET ${list}`, undefined, 200],
+        [`GET ${workspace}/conversations`, undefined, 200],
+        [`GET ${path}`, undefined, 200],
+        [`GET ${path}/messages`, undefined, 200],
+        [`PATCH ${path}`, { title: scope }, 200],
+        [`POST ${list}`, {}, 201],
+      ] as const)
+        expect((await person.send(line, json)).status, `${scope}: ${line}`).toBe(status)
+    }
+    expect((await (await keyOf({ scopes: ['read'] })).send(`DELETE ${path}`)).status).toBe(204)
+  })
+
+  test('who began a conversation is kept, and told to nobody; it counts from the day on which row-level access is on', async () => {
+    const { wb, workspace, list, keyOf } = await stage(false)
+    const [ada, bob] = [await keyOf({ role: 'admin', principalId: 'ada' }), await keyOf({ role: 'editor' })]
+    const hers = await ada.send(`POST ${list}`, {})
+    const his = await bob.send(`POST ${list}`, {})
+    const operators = await wb.sendAsOperator(`POST ${list}`, {})
+    expect(ownersIn(wb)).toEqual([
+      { ownerSubject: `apiKey:${ada.keyId}`, ownerPrincipalId: 'ada' },
+      { ownerSubject: `apiKey:${bob.keyId}`, ownerPrincipalId: bob.keyId },
+      { ownerSubject: expect.stringMatching(/^system:/), ownerPrincipalId: null },
+    ])
+    for (const { text } of [hers, his, operators, await ada.send(`GET ${list}`)])
+      expect(text).not.toContain('owner')
+    expect(idsOf(await bob.send(`GET ${list}`))).toHaveLength(3)
+    expect((await ada.send(`PATCH ${workspace}`, { rlacEnabled: true })).status).toBe(200)
+    expect(idsOf(await bob.send(`GET ${list}`))).toEqual([his.body.conversationId])
+    expect(idsOf(await ada.send(`GET ${list}`))).toHaveLength(3)
+  })
+})
+
+function ownersIn({ dataDir }: Opened): object[] {
+  return storeFile(dataDir)
+    .all('SELECT body FROM conversations ORDER BY ordinal')
+    .map(({ body }) => {
+      const { ownerSubject, ownerPrincipalId } = JSON.parse(String(body)) as Record<string, unknown>
+      return { ownerSubject, ownerPrincipalId }
+    })
+}

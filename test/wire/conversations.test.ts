@@ -1,0 +1,265 @@
+import { beforeAll, describe, expect, test } from 'vitest'
+import { messageRow, writeMessages } from '../harness/agents.ts'
+import { idOf, makeWorkspace } from './fixtures.ts'
+import { past, type Row, useServer } from './harness.ts'
+import { conversation, message, notUuid, unknownId } from './shapes.ts'
+
+const wire = useServer()
+
+const ids = {
+  low: '10000000-0000-4000-8000-000000000001',
+  high: '30000000-0000-4000-8000-000000000003',
+}
+
+interface Place {
+  readonly workspace: string
+  readonly workspaceId: string
+  readonly agent: string
+  readonly agentId: string
+  readonly list: string
+}
+
+async function makePlace(workspace?: string): Promise<Place> {
+  const home = workspace ?? (await makeWorkspace(wire))
+  const agentId = await wire.make(`${home}/agents`, { name: 'agent' }, 'agentId')
+  const agent = `${home}/agents/${agentId}`
+  return { workspace: home, workspaceId: idOf(home), agent, agentId, list: `${agent}/conversations` }
+}
+
+function make(list: string, body: object = {}): Promise<string> {
+  return wire.make(list, body, 'conversationId')
+}
+
+describe('conversations', () => {
+  test('POST with nothing takes every default; the creator is not told', async () => {
+    const { list, workspaceId, agentId } = await makePlace()
+    await wire.exchange(`POST ${list}`, {}, 201, conversation({ workspaceId, agentId }))
+  })
+
+  test('POST with every field stores it; ids are sorted and stand once; GET shows it', async () => {
+    const { list, agentId } = await makePlace()
+    const sent = {
+      conversationId: ids.low,
+      title: 'Refunds',
+      knowledgeBaseIds: [ids.high, ids.low, ids.high],
+    }
+    const expected = conversation({ agentId, ...sent, knowledgeBaseIds: [ids.low, ids.high] })
+    const made = await wire.exchange(`POST ${list}`, sent, 201, expected)
+    await wire.exchange(`GET ${list}/${ids.low}`, undefined, 200, made)
+  })
+
+  test('are listed the newest first, under their agent and in the workspace, in pages too', async () => {
+    const one = await makePlace()
+    const other = await makePlace(one.workspace)
+    const made: [agent: string, id: string][] = []
+    for (const { list, agentId } of [one, other, one, one]) {
+      made.unshift([agentId, await make(list)])
+      await past(new Date().toISOString())
+    }
+    const own = made.filter(([agentId]) => agentId === one.agentId).map(([, id]) => id)
+    expect(await walk(one.list)).toEqual(own)
+    expect(await walk(`${one.workspace}/conversations`)).toEqual(made.map(([, id]) => id))
+    const [first] = made
+    await wire.exchange(`GET ${one.workspace}/conversations?limit=200`, undefined, 200, {
+      items: made.map(([agentId, conversationId]) => conversation({ agentId, conversationId })),
+      nextCursor: null,
+    })
+    expect(first![1]).toBe(own[0])
+  })
+
+  test('S7.3-invalid_cursor: a cursor of the conversations of another agent, or of the workspace', async () => {
+    const one = await makePlace()
+    const other = await makePlace(one.workspace)
+    for (const { list } of [one, one, other, other]) await make(list)
+    const { nextCursor } = await wire.get(`${one.list}?limit=1`)
+    for (const list of [other.list, `${one.workspace}/conversations`])
+      await wire.refused(`GET ${list}?cursor=${nextCursor}`, {}, 400, 'invalid_cursor')
+  })
+
+  test('S7.3-conflict: an id that is taken is 409, under another agent too', async () => {
+    const one = await makePlace()
+    const other = await makePlace(one.workspace)
+    const conversationId = await make(one.list)
+    const words = new RegExp(`^conversation with id '${conversationId}' already exists$`)
+    for (const { list } of [one, other])
+      await wire.refused(`POST ${list}`, { json: { conversationId } }, 409, 'conflict', words)
+    expect(await wire.items(other.list)).toEqual([])
+  })
+
+  test('PATCH changes what is sent; null takes the title away; unknown fields are refused', async () => {
+    const { list } = await makePlace()
+    const path = `${list}/${await make(list, { title: 'old', knowledgeBaseIds: [ids.low] })}`
+    const before = await wire.get(path)
+    await wire.exchange(`PATCH ${path}`, {}, 200, before)
+    await wire.exchange(`PATCH ${path}`, { title: 'new' }, 200, { ...before, title: 'new' })
+    const patch = { title: null, knowledgeBaseIds: [ids.high, ids.high] }
+    const after = { ...before, title: null, knowledgeBaseIds: [ids.high] }
+    await wire.exchange(`PATCH ${path}`, patch, 200, after)
+    for (const json of [{ colour: 'red' }, { agentId: ids.low }, { ownerPrincipalId: 'me' }])
+      await wire.refused(`PATCH ${path}`, { json }, 400, 'validation_error')
+    await wire.exchange(`GET ${path}`, undefined, 200, after)
+  })
+
+  test.each([
+    ['title', ''],
+    ['title', 5],
+    ['title', 'x'.repeat(2_001)],
+    ['knowledgeBaseIds', [notUuid]],
+    ['knowledgeBaseIds', 'x'],
+    ['knowledgeBaseIds', Array(1_001).fill(ids.low)],
+  ])('S7.3-13: %s is refused by name, at POST and PATCH', async (field, value) => {
+    const { list } = await makePlace()
+    const path = `${list}/${await make(list)}`
+    for (const line of [`POST ${list}`, `PATCH ${path}`])
+      await wire.refused(line, { json: { [field]: value } }, 400, 'validation_error', new RegExp(`^${field}`))
+    expect(await wire.items(list)).toHaveLength(1)
+  })
+
+  test('S2.7-03 S7.3-conversation_not_found S7.3-03: an unknown id, and one under another agent, are 404 for every verb', async () => {
+    const one = await makePlace()
+    const other = await makePlace(one.workspace)
+    const abroad = await makePlace()
+    const conversationId = await make(one.list, { title: 'kept' })
+    const before = await wire.get(`${one.list}/${conversationId}`)
+    const absent = [
+      `${one.list}/${unknownId}`,
+      `${other.list}/${conversationId}`,
+      `${abroad.list}/${conversationId}`,
+      `${one.workspace}/agents/${unknownId}/conversations/${conversationId}`,
+    ]
+    for (const path of absent) {
+      const words = new RegExp(`^conversation '${idOf(path)}' not found$`)
+      const patch = { json: { title: 'taken over' } }
+      await wire.refused(`GET ${path}`, {}, 404, 'conversation_not_found', words)
+      await wire.refused(`PATCH ${path}`, patch, 404, 'conversation_not_found', words)
+      await wire.refused(`DELETE ${path}`, {}, 404, 'conversation_not_found', words)
+      await wire.refused(`GET ${path}/messages`, {}, 404, 'conversation_not_found', words)
+      await wire.refused(`GET ${path}/messages/${unknownId}`, {}, 404, 'conversation_not_found', words)
+    }
+    await wire.exchange(`GET ${one.list}/${conversationId}`, undefined, 200, before)
+  })
+
+  test('DELETE is 204 and takes the messages along; the id is free again, and empty', async () => {
+    const { list, workspaceId } = await makePlace()
+    const conversationId = await make(list)
+    await writeMessages(wire.serving.dataDir, [messageRow({ workspaceId, conversationId }, 1)])
+    const path = `${list}/${conversationId}`
+    expect(await wire.items(`${path}/messages`)).toHaveLength(1)
+    await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)
+    await wire.refused(`GET ${path}`, {}, 404, 'conversation_not_found')
+    await make(list, { conversationId })
+    expect(await wire.items(`${path}/messages`)).toEqual([])
+  })
+})
+
+describe('messages', () => {
+  const shown = [1, 2, 6, 7, 10]
+  let place: Place
+  let path: string
+  let chatId: string
+
+  beforeAll(async () => {
+    place = await makePlace()
+    chatId = await make(place.list)
+    path = `${place.list}/${chatId}/messages`
+    const at = { workspaceId: place.workspaceId, conversationId: chatId }
+    const call = {
+      role: 'agent',
+      metadata: { model: 'm', finish_reason: 'tool_calls' },
+      toolCallPayload: { toolCalls: [] },
+    } as const
+    const result = {
+      role: 'tool',
+      content: null,
+      toolId: 'search_kb',
+      toolResponse: { content: 'secret' },
+    } as const
+    await writeMessages(wire.serving.dataDir, [
+      messageRow(at, 10, { role: 'system', content: null }),
+      messageRow(at, 1),
+      messageRow(at, 2, { metadata: { finish_reason: 'tool_calls' } }),
+      messageRow(at, 3, call),
+      messageRow(at, 4, result),
+      messageRow(at, 5, call),
+      messageRow(at, 6, {
+        role: 'agent',
+        tokenCount: 12,
+        metadata: { model: 'm', finish_reason: 'stop' },
+        authorId: place.agentId,
+      }),
+      messageRow(at, 7),
+      messageRow(at, 8, call),
+      messageRow(at, 9, result),
+    ])
+  })
+
+  test('are listed in the order in which they were said, without what passed between model and tools', async () => {
+    const { workspaceId } = place
+    const known = (number: number, fields: Row = {}) => {
+      const { messageId, messageTs, content } = messageRow({ workspaceId, conversationId: chatId }, number)
+      return message({ workspaceId, chatId, messageId, messageTs, content, ...fields })
+    }
+    await wire.exchange(`GET ${path}`, undefined, 200, {
+      items: [
+        known(1),
+        known(2, { metadata: { finish_reason: 'tool_calls' } }),
+        known(6, { role: 'agent', tokenCount: 12, metadata: { model: 'm', finish_reason: 'stop' } }),
+        known(7),
+        known(10, { role: 'system', content: null }),
+      ],
+      nextCursor: null,
+    })
+  })
+
+  test.each([1, 2, 3, 4, 5, 6])('pages of %i are full, across what is hidden', async limit => {
+    const sizes: number[] = []
+    const walked: Row[] = []
+    let cursor: unknown = null
+    do {
+      const page = await wire.get(`${path}?limit=${limit}${cursor === null ? '' : `&cursor=${cursor}`}`)
+      sizes.push((page.items as Row[]).length)
+      walked.push(...(page.items as Row[]))
+      cursor = page.nextCursor
+    } while (cursor !== null)
+    expect(walked).toEqual(await wire.items(path))
+    expect(sizes.slice(0, -1).every(size => size === limit)).toBe(true)
+    expect(sizes.at(-1)).toBeGreaterThan(0)
+  })
+
+  test('one message is shown as the list shows it', async () => {
+    for (const row of await wire.items(path))
+      await wire.exchange(`GET ${path}/${row.messageId}`, undefined, 200, row)
+  })
+
+  test('S7.3-chat_message_not_found: an unknown message, a hidden one, and one of another conversation', async () => {
+    const { workspaceId, list } = place
+    const hidden = [3, 4, 5, 8, 9].map(n => messageRow({ workspaceId, conversationId: chatId }, n).messageId)
+    for (const messageId of [unknownId, ...hidden]) {
+      const words = new RegExp(`^chat message '${messageId}' not found$`)
+      await wire.refused(`GET ${path}/${messageId}`, {}, 404, 'chat_message_not_found', words)
+    }
+    const other = await make(list)
+    for (const n of shown) {
+      const { messageId } = messageRow({ workspaceId, conversationId: chatId }, n)
+      await wire.refused(`GET ${list}/${other}/messages/${messageId}`, {}, 404, 'chat_message_not_found')
+    }
+  })
+
+  test('S7.3-invalid_cursor: a cursor of the messages of another conversation', async () => {
+    const other = await make(place.list)
+    const { nextCursor } = await wire.get(`${path}?limit=1`)
+    await wire.refused(`GET ${place.list}/${other}/messages?cursor=${nextCursor}`, {}, 400, 'invalid_cursor')
+  })
+})
+
+/** The ids of a whole list, by pages of one. */
+async function walk(list: string): Promise<unknown[]> {
+  const walked: unknown[] = []
+  let cursor: unknown = null
+  do {
+    const page = await wire.get(`${list}?limit=1${cursor === null ? '' : `&cursor=${cursor}`}`)
+    walked.push(...(page.items as Row[]).map(({ conversationId }) => conversationId))
+    cursor = page.nextCursor
+  } while (cursor !== null)
+  return walked
+}
