@@ -115,13 +115,24 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
   [
     'S2.4-06',
     'write:services',
-    ['chunking', 'embedding', 'reranking', 'llm'].flatMap(of => [
-      `\`POST W/${of}-services\``,
-      `\`PATCH W/${of}-services/{${of}ServiceId}\``,
-      `\`DELETE W/${of}-services/{${of}ServiceId}\``,
-    ]),
+    [
+      ['chunking-services', 'chunkingServiceId'],
+      ['embedding-services', 'embeddingServiceId'],
+      ['reranking-services', 'rerankingServiceId'],
+      ['llm-services', 'llmServiceId'],
+      ['mcp-servers', 'mcpServerId'],
+    ].flatMap(([of, id]) => [`\`POST W/${of}\``, `\`PATCH W/${of}/{${id}}\``, `\`DELETE W/${of}/{${id}}\``]),
   ],
-  ['S2.4-07', 'write:agents', []],
+  [
+    'S2.4-07',
+    'write:agents',
+    [
+      '`POST W/agents`',
+      '`POST W/agents/from-template`',
+      '`PATCH W/agents/{agentId}`',
+      '`DELETE W/agents/{agentId}`',
+    ],
+  ],
   [
     'S2.4-08',
     'manage:keys',

@@ -73,6 +73,7 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
     await read(`${workspace}/llm-services`)
     await read(`${workspace}/api-keys`)
     await read(`${workspace}/principals`)
+    await read(`${workspace}/mcp-servers`)
     for (const { knowledgeBaseId } of await read(`${workspace}/knowledge-bases`)) {
       const kb = `${workspace}/knowledge-bases/${knowledgeBaseId}`
       await read(`${kb}/filters`)
@@ -100,6 +101,11 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
     workspaceId: idOf(workspace),
     knowledgeBaseId: idOf(kb),
     documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),
+    mcpServerId: await wire.make(
+      `${workspace}/mcp-servers`,
+      { label: 'kept', url: 'http://127.0.0.1:9/mcp' },
+      'mcpServerId',
+    ),
     chunkingServiceId: await wire.make(`${workspace}/chunking-services`, service, 'chunkingServiceId'),
     embeddingServiceId: String(embedding!.embeddingServiceId),
     rerankingServiceId: await wire.make(
