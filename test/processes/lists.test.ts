@@ -2,7 +2,7 @@ import { expect, test } from 'vitest'
 import { newId } from '../../src/base/id.ts'
 import { api } from '../../src/contract/index.ts'
 import type { Route } from '../../src/contract/route.ts'
-import type { RowStore, Table, Value, Write } from '../../src/storage/rows.ts'
+import type { AnyTable, RowStore, Table, Value, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { makeBase } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
@@ -22,7 +22,7 @@ type Row = Record<string, unknown>
 
 /** A list: where its rows lie, which one is copied, and what a copy has of its own beside its id. */
 interface Listing {
-  readonly table: Table<object>
+  readonly table: AnyTable
   readonly id: string
   readonly index?: string
   readonly prefix?: (place: Place) => readonly Value[]
@@ -173,7 +173,7 @@ test.each(declared)(
     const place = await stage()
     const { rows, wb } = place
     const { table, id, index = 'byWorkspace', prefix, differ } = listings[path]!
-    const [original] = await rows.list(table, {
+    const [original] = await rows.list(table as Table<Row>, {
       index,
       prefix: prefix?.(place) ?? [place.workspaceId],
       limit: 1,

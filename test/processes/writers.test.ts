@@ -93,7 +93,7 @@ const fields = [
   'endpointPath',
   'credentialRef',
 ]
-const valueOf: Record<string, (n: number) => string> = {
+const shapedValue: Record<string, (n: number) => string> = {
   endpointPath: n => `/v${n}`,
   credentialRef: n => `env:KEY_${n}`,
 }
@@ -104,7 +104,7 @@ test('no update is lost: eight writers change a field each of one row', { timeou
   expect(made.status).toBe(201)
   const path = `${W}/llm-services/${made.body.llmServiceId}`
   for (let round = 0; round < 10; round++) {
-    const value = (field: string) => valueOf[field]?.(round) ?? `${field} ${round}`
+    const value = (field: string) => shapedValue[field]?.(round) ?? `${field} ${round}`
     const patches = everyone.map((each, n) => each(`PATCH ${path}`, { [fields[n]!]: value(fields[n]!) }))
     expect(new Set(statuses(await Promise.all(patches)))).toEqual(new Set([200]))
     const { body } = await ask(`GET ${path}`)
