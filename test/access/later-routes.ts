@@ -10,17 +10,9 @@ export const later: Readonly<Record<string, Access>> = {
   'GET /metrics': operator,
   'GET /health/details': operator,
   'GET /health/recent-errors': operator,
-  'GET /api/v1/agent-templates': anyCaller,
   [`POST ${W}/mcp`]: member(null),
-  ...collection(`${W}/agents`, 'agentId', 'write:agents'),
   ...each(needs('write:ingest'), `POST ${KB}/ingest/file`),
-  ...each(
-    member('read:chat'),
-    `GET ${W}/conversations`,
-    ...on(conversations, 'GET', 'POST'),
-    ...on(`${conversations}/:conversationId`, 'GET', 'PATCH', 'DELETE'),
-    ...on(`${conversations}/:conversationId/messages`, 'GET', 'POST'),
-  ),
+  ...each(member('read:chat'), `POST ${conversations}/:conversationId/messages`),
 }
 
 function each(rule: Access, ...lines: string[]): Record<string, Access> {

@@ -45,6 +45,11 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST KB/documents/bulk-delete': { documentIds: [someId] },
   'POST KB/ingest': { text: 'words' },
   'POST KB/ingest/batch': { text: 'words' },
+  'POST W/agents': { name: 'made' },
+  'POST W/agents/from-template': { templateId: 'sage' },
+  'PATCH W/agents/{agentId}': {},
+  'POST W/agents/{agentId}/conversations': {},
+  'PATCH W/agents/{agentId}/conversations/{conversationId}': {},
   'POST KB/records': { records: [{ id: 'one', vector: [1, 0, 0] }] },
 }
 

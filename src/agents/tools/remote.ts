@@ -36,8 +36,8 @@ export class RemoteTools {
 
   constructor(parts: RemoteToolsParts) {
     this.#parts = parts
-    const { now } = parts.clock
-    this.#asked = new LRUCache({ max: serversRemembered, ttl: parts.ttlMs, ttlResolution: 0, perf: { now } })
+    const perf = { now: () => parts.clock.now() }
+    this.#asked = new LRUCache({ max: serversRemembered, ttl: parts.ttlMs, ttlResolution: 0, perf })
   }
 
   /**
