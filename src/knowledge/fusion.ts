@@ -19,30 +19,61 @@ export function minMax(scores: readonly number[]): number[] {
   return scores.map(score => (max > min ? (score - min) / (max - min) : 1))
 }
 
-function stretched<Id extends string | number>(list: readonly Scored<Id>[]): Map<Id, number> {
-  const scores = minMax(list.map(({ score }) => score))
-  return new Map(list.map(({ record }, at) => [record, scores[at]!]))
+/** What fusion makes one ranking of; a list has a record once at most. */
+export interface Lists<Id extends string | number = number> {
+  readonly vector: readonly Scored<Id>[]
+  readonly lexical: readonly Scored<Id>[]
+  /** 0 is vector alone, 1 words alone. */
+  readonly lexicalWeight: number
 }
 
 /**
  * One ranking out of two: (1 - w) × vector score + w × lexical score, each stretched over 0 to 1 within its list
- * and 0 for a record that the list lacks; a list has a record once at most. Best first; equal scores stand in the
- * order of their records.
- *
- * @param lexicalWeight  w, 0 to 1
+ * and 0 for a record that the list lacks. Best first; equal scores stand in the order of their records.
  */
-export function fuse<Id extends string | number>(
-  vector: readonly Scored<Id>[],
-  lexical: readonly Scored<Id>[],
-  lexicalWeight: number,
-): Scored<Id>[] {
-  const byVector = stretched(vector)
-  const byLexical = stretched(lexical)
-  const records = new Set([...byVector.keys(), ...byLexical.keys()])
-  return Array.from(records, record => ({
-    record,
-    score: (1 - lexicalWeight) * (byVector.get(record) ?? 0) + lexicalWeight * (byLexical.get(record) ?? 0),
-  })).sort((a, b) => b.score - a.score || (a.record < b.record ? -1 : 1))
+export function fuse<Id extends string | number>(lists: Lists<Id>): Scored<Id>[] {
+  return fuseEach([{ ...lists, scale: '' }])[0]!
+}
+
+/**
+ * The same for several at once, each for itself, so that their scores can be compared: lexical scores are stretched
+ * over all of them, vector scores over those of one `scale`.
+ */
+export function fuseEach<Id extends string | number>(
+  several: readonly (Lists<Id> & { scale: string })[],
+): Scored<Id>[][] {
+  const byVector = stretchedEach(
+    several.map(({ vector }) => vector),
+    several.map(({ scale }) => scale),
+  )
+  const byLexical = stretchedEach(
+    several.map(({ lexical }) => lexical),
+    several.map(() => ''),
+  )
+  return several.map(({ lexicalWeight }, at) => {
+    const [vector, lexical] = [byVector[at]!, byLexical[at]!]
+    const records = new Set([...vector.keys(), ...lexical.keys()])
+    return Array.from(records, record => ({
+      record,
+      score: (1 - lexicalWeight) * (vector.get(record) ?? 0) + lexicalWeight * (lexical.get(record) ?? 0),
+    })).sort((a, b) => b.score - a.score || (a.record < b.record ? -1 : 1))
+  })
+}
+
+/** Scores by record, list by list, stretched over all lists of one scale. */
+function stretchedEach<Id extends string | number>(
+  lists: readonly (readonly Scored<Id>[])[],
+  scales: readonly string[],
+): Map<Id, number>[] {
+  const stretched = lists.map(() => new Map<Id, number>())
+  for (const scale of new Set(scales)) {
+    const all = lists.flatMap((list, at) =>
+      scales[at] === scale ? list.map(({ record, score }) => ({ at, record, score })) : [],
+    )
+    const scores = minMax(all.map(({ score }) => score))
+    for (const [index, { at, record }] of all.entries()) stretched[at]!.set(record, scores[index]!)
+  }
+  return stretched
 }
 
 /**

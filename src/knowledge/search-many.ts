@@ -7,9 +7,9 @@ import { limits } from '../contract/limits.ts'
 import type { Scored } from '../storage/content.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
-import { minMax } from './fusion.ts'
+import { fuseEach } from './fusion.ts'
 import { titleOf } from './payload.ts'
-import { type Ranking, readHits, Searcher } from './search.ts'
+import { ordered, type Ranking, readHits, Searcher } from './search.ts'
 import type { Space } from './space.ts'
 
 /** Knowledge bases that are searched at the same time. */
@@ -17,7 +17,7 @@ const searchedAtOnce = 4
 /** Passages by which it is told how much of a question a knowledge base speaks of. */
 const passagesRead = 3
 /** Weight of a knowledge base whose best passages hold no word of the question; a full one weighs 1. */
-const weightMin = 0.4
+const weightMin = 0.5
 
 interface Parts {
   readonly bases: KnowledgeBases
@@ -90,44 +90,58 @@ function onceEach(space: Space): Pick<Space, 'embed'> {
 /**
  * All candidates, best first, with scores that can be compared.
  *
- * Similarities of one vector space are comparable as they are. Everything else is relative to its own knowledge base,
- * so it is stretched over 0 to 1 there and weighed by the share of the words of the question that the best passages of
- * that knowledge base hold: a measure without statistics. Equal scores stand in the order of the knowledge bases.
+ * Each knowledge base is ranked as it would be alone, but the scores are stretched over all of them together. Where
+ * words are asked for, they are then weighed by the share of those words that the best passages of the knowledge base
+ * hold, which takes no statistics: a word that is rare where it is off the topic scores high there, and this holds
+ * against it. Equal scores stand in the order of the knowledge bases.
  *
- * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995: scores of a collection
- *      are merged under a weight of the collection
+ * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
  */
 async function mergeOf(rankings: readonly Ranking[], text: string | undefined): Promise<Placed[]> {
-  const placed = areOfOneSpace(rankings)
-    ? rankings.map(ranking => ranking.ranked.map(scored => ({ ...scored, ranking })))
-    : await pMap(rankings, ranking => weighed(ranking, text), { concurrency: searchedAtOnce })
+  const placed = areComparable(rankings)
+    ? rankings.map(ranking => ordered(ranking.lists).map(scored => ({ ...scored, ranking })))
+    : await stretched(rankings, text)
   return placed.flat().sort((a, b) => b.score - a.score)
 }
 
-/** One knowledge base, or vectors of one model compared in one way. */
-function areOfOneSpace(rankings: readonly Ranking[]): boolean {
-  const spaces = rankings.map(({ byVectorAlone, context: { fitted, embedding } }, at) => {
-    const { provider, modelName, embeddingDimension, distanceMetric } = embedding
-    return byVectorAlone && !fitted
-      ? JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
-      : at
-  })
-  return new Set(spaces).size < 2
+/** One knowledge base, or similarities in one vector space. */
+function areComparable(rankings: readonly Ranking[]): boolean {
+  if (rankings.length < 2) return true
+  const scales = new Set(rankings.map(({ context }) => scaleOf(context)))
+  const isVectorAlone = rankings.every(({ lists, context }) => lists.lexicalWeight === 0 && !context.fitted)
+  return isVectorAlone && scales.size === 1
 }
 
-async function weighed(ranking: Ranking, text: string | undefined): Promise<Placed[]> {
-  const { ranked } = ranking
-  const scores = minMax(ranked.map(({ score }) => score))
-  const weight = weightMin + (1 - weightMin) * (text === undefined ? 1 : await coverage(ranking, text))
-  return ranked.map(({ record }, at) => ({ record, score: weight * scores[at]!, ranking }))
+async function stretched(rankings: readonly Ranking[], text: string | undefined): Promise<Placed[][]> {
+  const fused = fuseEach(rankings.map(({ lists, context }) => ({ ...lists, scale: scaleOf(context) })))
+  return pMap(
+    rankings,
+    async (ranking, at) => {
+      const weight = text === undefined ? 1 : await weightOf(ranking, fused[at]!, text)
+      return fused[at]!.map(({ record, score }) => ({ record, score: weight * score, ranking }))
+    },
+    { concurrency: searchedAtOnce },
+  )
 }
 
-/** Share of the telling words of a question that the best passages hold, 0 to 1; 1 where no word tells anything. */
-async function coverage({ context, ranked, visibility }: Ranking, text: string): Promise<number> {
+/** Says which similarities have a like meaning. Spaces that the runtime fits are made alike. */
+function scaleOf({ fitted, embedding }: BaseContext): string {
+  const { provider, modelName, embeddingDimension, distanceMetric } = embedding
+  return fitted ? provider : JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
+}
+
+async function weightOf(ranking: Ranking, ranked: readonly Scored[], text: string): Promise<number> {
+  const best = ranked.slice(0, passagesRead)
+  return weightMin + (1 - weightMin) * (await coverage(ranking, best, text))
+}
+
+/** Share of the telling words of a question that passages hold, 0 to 1; 1 where no word tells anything. */
+async function coverage(ranking: Ranking, passages: readonly Scored[], text: string): Promise<number> {
+  const { context, visibility } = ranking
   const asked = new Set(terms(text))
-  if (asked.size === 0 || ranked.length === 0) return 1
-  const best = ranked.slice(0, passagesRead).map(({ record }) => record)
-  const views = await context.store.read(context.key, best, { vectors: false, visibility })
+  if (asked.size === 0) return 1
+  const numbers = passages.map(({ record }) => record)
+  const views = await context.store.read(context.key, numbers, { vectors: false, visibility })
   const held = new Set(views.flatMap(view => terms(`${titleOf(view.payload) ?? ''} ${view.text ?? ''}`)))
   return [...asked].filter(term => held.has(term)).length / asked.size
 }

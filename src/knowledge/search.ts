@@ -8,7 +8,7 @@ import { lexicalOf } from '../storage/missing.ts'
 import { statisticsFor } from '../storage/visibility.ts'
 import type { BaseContext } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
-import { feedbackPassages, feedbackQuery, fuse } from './fusion.ts'
+import { feedbackPassages, feedbackQuery, fuse, type Lists } from './fusion.ts'
 import { refuseRawVector, requireDimension } from './guards.ts'
 import { shownPayload } from './payload.ts'
 import { inOneSpace, type Space } from './space.ts'
@@ -50,12 +50,10 @@ interface QueryVector {
 /** Candidates of a knowledge base in their order, which are not read yet. */
 export interface Ranking {
   readonly context: BaseContext
-  /** Best first; the scale of their scores is told by more of them than were asked for. */
-  readonly ranked: readonly Scored[]
+  /** The scale of scores is told by more candidates than were asked for. */
+  readonly lists: Lists
   readonly showVectors: boolean
   readonly visibility: Reach['visibility']
-  /** Scores are similarities by the metric of the collection, and not relative to each other. */
-  readonly byVectorAlone: boolean
   readonly ignored: readonly string[]
 }
 
@@ -76,7 +74,7 @@ export class Searcher {
    */
   async search(context: BaseContext, body: Search, caller: Caller): Promise<Found> {
     const ranking = await this.rankFor(context, body, caller)
-    const hits = await readHits(ranking, ranking.ranked.slice(0, body.topK))
+    const hits = await readHits(ranking, ordered(ranking.lists).slice(0, body.topK))
     return { hits, ignored: [...ranking.ignored] }
   }
 
@@ -86,10 +84,9 @@ export class Searcher {
     const found = await this.rankInForce(context, plan, caller.signal)
     return {
       context,
-      ranked: plan.rerank ? await rerank(context, plan, found.slice(0, plan.topK)) : found,
+      lists: plan.rerank ? await rerank(context, plan, ordered(found).slice(0, plan.topK)) : found,
       showVectors: plan.showVectors,
       visibility: plan.reach.visibility,
-      byVectorAlone: plan.lexicalWeight === 0 && !plan.rerank,
       ignored: plan.ignored,
     }
   }
@@ -101,23 +98,23 @@ export class Searcher {
   }
 
   /** A swap of the space between embedding the query and comparing it makes the ranking begin again. */
-  private async rankInForce(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Scored[]> {
+  private async rankInForce(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Lists> {
     return inOneSpace(() => this.rank(context, plan, signal).catch(unlessMoved))
   }
 
-  private async rank(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Scored[]> {
+  private async rank(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Lists> {
     const { store, key } = context
-    if (plan.lexicalWeight === 1) return byWords(context, plan, plan.pool)
+    if (plan.lexicalWeight === 1)
+      return { vector: [], lexical: await byWords(context, plan, plan.pool), lexicalWeight: 1 }
     const query = await this.queryVector(context, plan, signal)
     const nearest = store.nearest(key, { ...query, limit: plan.pool, ...plan.reach })
-    if (plan.lexicalWeight === 0) return nearest
-    const [near, worded] = await Promise.all([nearest, byWords(context, plan, plan.pool)])
+    if (plan.lexicalWeight === 0) return { vector: await nearest, lexical: [], lexicalWeight: 0 }
+    const [vector, lexical] = await Promise.all([nearest, byWords(context, plan, plan.pool)])
     const isPlaceholder = context.fitted && query.generation === 0
-    const weight = plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
-    const fused = fuse(near, worded, weight)
-    if (!context.fitted || isPlaceholder) return fused
-    const closer = await this.drawCloser(context, plan, query, fused)
-    return fuse(closer, worded, weight)
+    const standard = isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault
+    const lists = { vector, lexical, lexicalWeight: plan.lexicalWeight ?? standard }
+    if (!context.fitted || isPlaceholder) return lists
+    return { ...lists, vector: await this.drawCloser(context, plan, query, fuse(lists)) }
   }
 
   private async queryVector(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<QueryVector> {
@@ -138,6 +135,12 @@ export class Searcher {
     )
     return context.store.nearest(context.key, { ...query, vector: drawn, limit: plan.pool, ...plan.reach })
   }
+}
+
+/** The one ranking that lists come to; one list alone keeps its scores. */
+export function ordered(lists: Lists): readonly Scored[] {
+  if (lists.lexicalWeight === 0) return lists.vector
+  return lists.lexicalWeight === 1 ? lists.lexical : fuse(lists)
 }
 
 function unlessMoved(error: unknown): undefined {
@@ -178,16 +181,17 @@ function byWords(context: BaseContext, plan: Plan, limit: number): Promise<Score
 }
 
 /** The lexical score takes the place of the score, over the hits that were found. */
-async function rerank(context: BaseContext, plan: Plan, hits: readonly Scored[]): Promise<Scored[]> {
+async function rerank(context: BaseContext, plan: Plan, hits: readonly Scored[]): Promise<Lists> {
   if (!context.store.lexical || !context.collection.lexical)
     throw new WbError(
       'rerank_not_supported',
       `the ${context.store.name} store has no lexical index to rerank with`,
     )
   const scores = new Map((await byWords(context, plan, limits.topKMax)).map(hit => [hit.record, hit.score]))
-  return hits
+  const lexical = hits
     .map(hit => ({ record: hit.record, score: scores.get(hit.record) ?? 0 }))
     .sort((a, b) => b.score - a.score || a.record - b.record)
+  return { vector: [], lexical, lexicalWeight: 1 }
 }
 
 /** The hits of a ranking that were chosen, in their order; those that are gone by now are left out. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { feedbackQuery, fuse, minMax } from '../../src/knowledge/fusion.ts'
+import { feedbackQuery, fuse, fuseEach, minMax, type Scored } from '../../src/knowledge/fusion.ts'
 
 const score = fc.double({ min: -1e6, max: 1e6, noNaN: true })
 const list = fc.uniqueArray(fc.record({ record: fc.string({ maxLength: 3 }), score }), {
@@ -12,6 +12,11 @@ const vectorOf = (length: number) =>
   fc
     .array(fc.float({ min: -1, max: 1, noNaN: true }), { minLength: length, maxLength: length })
     .map(numbers => Float32Array.from(numbers))
+const mixed = <Id extends string | number>(
+  vector: readonly Scored<Id>[],
+  lexical: readonly Scored<Id>[],
+  lexicalWeight: number,
+) => fuse({ vector, lexical, lexicalWeight })
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector)
 
 describe('minMax', () => {
@@ -59,7 +64,7 @@ describe('fuse', () => {
       { record: 'b', score: 12 },
       { record: 'd', score: 2 },
     ]
-    expect(fuse(vector, lexical, 0.5)).toEqual([
+    expect(mixed(vector, lexical, 0.5)).toEqual([
       { record: 'b', score: 0.75 },
       { record: 'a', score: 0.5 },
       { record: 'c', score: 0 },
@@ -69,13 +74,13 @@ describe('fuse', () => {
 
   test('orders numbered records by number', () => {
     const vector = [10, 9, 100].map(record => ({ record, score: 1 }))
-    expect(fuse(vector, [], 0.5).map(({ record }) => record)).toEqual([9, 10, 100])
+    expect(mixed(vector, [], 0.5).map(({ record }) => record)).toEqual([9, 10, 100])
   })
 
   test('has every record once, best first, equal ones in the order of their records', () => {
     fc.assert(
       fc.property(list, list, weight, (vector, lexical, lexicalWeight) => {
-        const fused = fuse(vector, lexical, lexicalWeight)
+        const fused = mixed(vector, lexical, lexicalWeight)
         const records = [...vector, ...lexical].map(({ record }) => record)
         expect(fused.map(({ record }) => record).sort()).toEqual([...new Set(records)].sort())
         for (const { score } of fused) expect(score >= 0 && score <= 1).toBe(true)
@@ -92,8 +97,8 @@ describe('fuse', () => {
   test('does not depend on the order of its lists', () => {
     fc.assert(
       fc.property(list, list, weight, (vector, lexical, lexicalWeight) => {
-        expect(fuse(vector.toReversed(), lexical.toReversed(), lexicalWeight)).toEqual(
-          fuse(vector, lexical, lexicalWeight),
+        expect(mixed(vector.toReversed(), lexical.toReversed(), lexicalWeight)).toEqual(
+          mixed(vector, lexical, lexicalWeight),
         )
       }),
     )
@@ -106,7 +111,7 @@ describe('fuse', () => {
         const chosen = vector[pick % vector.length]!
         const best = Math.max(...vector.map(({ score }) => score))
         const rank = (list: typeof vector) =>
-          fuse(list, lexical, lexicalWeight).find(({ record }) => record === chosen.record)!.score
+          mixed(list, lexical, lexicalWeight).find(({ record }) => record === chosen.record)!.score
         const raised = vector.map(hit => (hit === chosen ? { ...hit, score: best } : hit))
         expect(rank(raised)).toBeGreaterThanOrEqual(rank(vector))
       }),
@@ -116,14 +121,49 @@ describe('fuse', () => {
   test('weight 0 ranks as the vectors do, weight 1 as the words do', () => {
     fc.assert(
       fc.property(list, list, (vector, lexical) => {
-        expect(fuse(vector, lexical, 0).filter(({ score }) => score > 0)).toEqual(
-          fuse(vector, [], 0).filter(({ score }) => score > 0),
+        expect(mixed(vector, lexical, 0).filter(({ score }) => score > 0)).toEqual(
+          mixed(vector, [], 0).filter(({ score }) => score > 0),
         )
-        expect(fuse(vector, lexical, 1).filter(({ score }) => score > 0)).toEqual(
-          fuse([], lexical, 1).filter(({ score }) => score > 0),
+        expect(mixed(vector, lexical, 1).filter(({ score }) => score > 0)).toEqual(
+          mixed([], lexical, 1).filter(({ score }) => score > 0),
         )
       }),
     )
+  })
+})
+
+describe('fuseEach', () => {
+  const lists = fc.record({
+    vector: list,
+    lexical: list,
+    lexicalWeight: weight,
+    scale: fc.constantFrom('x', 'y'),
+  })
+
+  test('has every record of each, scored from 0 to 1, and is fuse where there is one', () => {
+    fc.assert(
+      fc.property(fc.array(lists, { minLength: 1, maxLength: 4 }), several => {
+        const fused = fuseEach(several)
+        expect(fused).toHaveLength(several.length)
+        for (const [at, one] of several.entries()) {
+          const records = [...one.vector, ...one.lexical].map(({ record }) => record)
+          expect(new Set(fused[at]!.map(({ record }) => record))).toEqual(new Set(records))
+          for (const { score } of fused[at]!) expect(score >= 0 && score <= 1).toBe(true)
+        }
+        expect(fuseEach([several[0]!])[0]).toEqual(fuse(several[0]!))
+      }),
+    )
+  })
+
+  test('words are compared over all, similarities over those of one scale', () => {
+    const only = (score: number, scale: string) => ({
+      vector: [{ record: 1, score }],
+      lexical: [{ record: 1, score: score * 10 }],
+      lexicalWeight: 0.5,
+      scale,
+    })
+    const scores = fuseEach([only(0.9, 'x'), only(0.1, 'x'), only(0.5, 'y')]).map(([first]) => first!.score)
+    expect(scores).toEqual([1, 0, 0.75])
   })
 })
 
