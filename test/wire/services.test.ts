@@ -6,10 +6,13 @@ import {
   chunkingService,
   embeddingService,
   lineSeed,
+  llmSeed,
+  llmService,
   mockSeed,
   notUuid,
   recursiveSeed,
   remoteSeed,
+  rerankingService,
   unknownId,
 } from './shapes.ts'
 
@@ -93,11 +96,37 @@ describe('seeds (contract 4.7)', () => {
   })
 })
 
-/** The two families differ in fields, not in behaviour. */
+test.each(['local', 'mock', 'astra'])(
+  'contract 4.7: a %s workspace has one LLM and no reranker',
+  async kind => {
+    const workspace = await makeWorkspace(wire, { kind })
+    await wire.exchange(`GET ${workspace}/llm-services`, undefined, 200, {
+      items: [llmService(llmSeed)],
+      nextCursor: null,
+    })
+    await wire.exchange(`GET ${workspace}/reranking-services`, undefined, 200, {
+      items: [],
+      nextCursor: null,
+    })
+  },
+)
+
+/** Bind a service by a knowledge base, or by an agent; the path of what binds it. */
+const byBase = (id: string) => (workspace: string, service: string) =>
+  makeKnowledgeBase(wire, workspace, { [id]: service })
+const byAgent = (id: string) => async (workspace: string, service: string) => {
+  const agents = `${workspace}/agents`
+  return `${agents}/${await wire.make(agents, { name: 'binds it', [id]: service }, 'agentId')}`
+}
+
+/** The families differ in fields, not in behaviour. */
 const families = [
   {
     kind: 'chunking',
     id: 'chunkingServiceId',
+    noun: 'chunking service',
+    echo: '',
+    binders: { 'a knowledge base': byBase('chunkingServiceId') },
     shape: chunkingService,
     least: { name: 'least', engine: 'langchain_ts' },
     whole: {
@@ -140,6 +169,9 @@ const families = [
   {
     kind: 'embedding',
     id: 'embeddingServiceId',
+    noun: 'embedding service',
+    echo: 'S4.2-24 ',
+    binders: { 'a knowledge base': byBase('embeddingServiceId') },
     shape: embeddingService,
     least: { name: 'least', provider: 'mock', modelName: 'm', embeddingDimension: 8 },
     whole: {
@@ -173,6 +205,91 @@ const families = [
       ['supportedContent', [1]],
     ],
   },
+  {
+    kind: 'reranking',
+    id: 'rerankingServiceId',
+    noun: 'reranking service',
+    echo: 'S4.2-25 ',
+    binders: {
+      'a knowledge base': byBase('rerankingServiceId'),
+      'an agent': byAgent('rerankingServiceId'),
+    },
+    shape: rerankingService,
+    least: { name: 'least', provider: 'cohere', modelName: 'm' },
+    whole: {
+      name: 'whole',
+      description: 'all fields',
+      status: 'experimental',
+      provider: 'cohere',
+      engine: 'hosted',
+      modelName: 'rerank-v3.5',
+      modelVersion: '3.5',
+      maxCandidates: 100,
+      scoringStrategy: 'pointwise',
+      scoreNormalized: true,
+      returnScores: false,
+      maxBatchSize: 32,
+      supportedLanguages: ['multi'],
+      supportedContent: ['text'],
+      endpointBaseUrl: 'https://rerank.example.com/v1',
+      endpointPath: '/rerank',
+      requestTimeoutMs: 5000,
+      authType: 'api_key',
+      credentialRef: 'env:RERANK_KEY',
+    },
+    cleared: ['engine', 'maxCandidates', 'scoreNormalized', 'credentialRef'],
+    wrong: [
+      ['provider', ''],
+      ['modelName', null],
+      ['maxCandidates', 0],
+      ['maxBatchSize', 1.5],
+      ['scoreNormalized', 'yes'],
+      ['returnScores', 1],
+      ['supportedLanguages', 'en'],
+    ],
+  },
+  {
+    kind: 'llm',
+    id: 'llmServiceId',
+    noun: 'LLM service',
+    echo: 'S4.2-23 ',
+    binders: { 'an agent': byAgent('llmServiceId') },
+    shape: llmService,
+    least: { name: 'least', provider: 'ollama', modelName: 'm' },
+    whole: {
+      name: 'whole',
+      description: 'all fields',
+      status: 'deprecated',
+      provider: 'ollama',
+      engine: 'hosted',
+      modelName: 'llama3.1',
+      modelVersion: '3.1',
+      contextWindowTokens: 8192,
+      maxOutputTokens: 512,
+      temperatureMin: 1.5,
+      temperatureMax: -1,
+      supportsStreaming: true,
+      supportsTools: false,
+      maxBatchSize: 1,
+      supportedLanguages: ['de', 'en'],
+      supportedContent: ['text'],
+      endpointBaseUrl: 'http://ollama.example.com:11434/v1',
+      endpointPath: '/chat',
+      requestTimeoutMs: 60000,
+      authType: 'mTLS',
+      credentialRef: 'file:/run/secrets/llm',
+    },
+    cleared: ['temperatureMin', 'maxOutputTokens', 'supportsTools', 'engine'],
+    wrong: [
+      ['provider', ''],
+      ['modelName', null],
+      ['contextWindowTokens', 0],
+      ['maxOutputTokens', 1.5],
+      ['temperatureMin', 'warm'],
+      ['supportsStreaming', 'yes'],
+      ['supportedContent', [1]],
+    ],
+  },
 ] as const
 
 const sharedWrong = [
@@ -197,7 +314,8 @@ const sharedWrong = [
   ['credentialRef', 'sk-plain-key'],
 ] as const
 
-describe.each(families)('$kind services', ({ kind, id, shape, least, whole, cleared, wrong }) => {
+describe.each(families)('$kind services', family => {
+  const { kind, id, noun, echo, binders, shape, least, whole, cleared, wrong } = family
   const segment = `${kind}-services`
   const notFound = `${kind}_service_not_found`
 
@@ -264,7 +382,7 @@ describe.each(families)('$kind services', ({ kind, id, shape, least, whole, clea
 
   test(`S7.3-${notFound}: an unknown id is 404 for every verb`, async () => {
     const path = `${await makeWorkspace(wire)}/${segment}/${unknownId}`
-    const words = new RegExp(`^${kind} service '${unknownId}' not found$`)
+    const words = new RegExp(`^${noun} '${unknownId}' not found$`)
     await wire.refused(`GET ${path}`, {}, 404, notFound, words)
     await wire.refused(`PATCH ${path}`, { json: { name: 'x' } }, 404, notFound)
     await wire.refused(`DELETE ${path}`, {}, 404, notFound)
@@ -302,30 +420,71 @@ describe.each(families)('$kind services', ({ kind, id, shape, least, whole, clea
     },
   )
 
-  test(`a service that a knowledge base binds cannot be deleted`, async () => {
-    const workspace = await makeWorkspace(wire)
-    const bound = await wire.make(`${workspace}/${segment}`, least, id)
-    const kb = await makeKnowledgeBase(wire, workspace, { [id]: bound })
-    const path = `${workspace}/${segment}/${bound}`
-    await wire.refused(`DELETE ${path}`, {}, 409, `${kind}_service_in_use`)
-    await wire.get(path)
-    await wire.exchange(`DELETE ${kb}`, undefined, 204, undefined)
-    await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)
+  test(`${echo}S2.7-01 S5.9-06: a credential is set, replaced and cleared by its reference, which is all that is ever shown`, async () => {
+    const list = `${await makeWorkspace(wire)}/${segment}`
+    const first = { ...least, credentialRef: 'env:PATH' }
+    const created = await wire.exchange(`POST ${list}`, first, 201, shape(first))
+    const path = `${list}/${created[id]}`
+    await wire.exchange(`GET ${path}`, undefined, 200, created)
+    for (const credentialRef of ['file:/etc/hostname', 'astra-cli:team:db:token', null]) {
+      const changed = shape({ ...created, credentialRef, updatedAt: shape().updatedAt })
+      await wire.exchange(`PATCH ${path}`, { credentialRef }, 200, changed)
+      await wire.exchange(`GET ${path}`, undefined, 200, changed)
+      exactly((await wire.items(list)).at(-1), changed)
+    }
+    await wire.refused(`PATCH ${path}`, { json: { credentialRef: 'sk-raw' } }, 400, 'validation_error')
   })
+
+  test.each(Object.entries(binders))(
+    `S7.3-${kind}_service_in_use: a service that %s binds cannot be deleted`,
+    async (words, bind) => {
+      const workspace = await makeWorkspace(wire)
+      const bound = await wire.make(`${workspace}/${segment}`, least, id)
+      const binder = await bind(workspace, bound)
+      const path = `${workspace}/${segment}/${bound}`
+      const code = `${kind}_service_in_use`
+      await wire.refused(`DELETE ${path}`, {}, 409, code, new RegExp(`^${words} binds this ${noun}$`))
+      await wire.get(path)
+      await wire.exchange(`DELETE ${binder}`, undefined, 204, undefined)
+      await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)
+    },
+  )
 })
 
-describe('embedding services', () => {
-  test('languages and content are sorted sets', async () => {
-    const list = `${await makeWorkspace(wire)}/embedding-services`
+test.each(families.slice(1))(
+  'languages and content of $kind services are sorted sets',
+  async ({ kind, least, shape }) => {
+    const list = `${await makeWorkspace(wire)}/${kind}-services`
     const body = {
-      ...families[1].least,
+      ...least,
       supportedLanguages: ['multi', 'en', 'multi'],
       supportedContent: ['text', 'code'],
     }
     const sets = { supportedLanguages: ['en', 'multi'], supportedContent: ['code', 'text'] }
-    await wire.exchange(`POST ${list}`, body, 201, embeddingService({ ...body, ...sets }))
-  })
+    await wire.exchange(`POST ${list}`, body, 201, shape({ ...body, ...sets }))
+  },
+)
 
+test('what chunks were cut by may change while a knowledge base binds it: they stay as they are', async () => {
+  const workspace = await makeWorkspace(wire)
+  const list = `${workspace}/chunking-services`
+  const chunkingServiceId = await wire.make(
+    list,
+    { ...families[0].least, maxChunkSize: 20 },
+    'chunkingServiceId',
+  )
+  const kb = await makeKnowledgeBase(wire, workspace, { chunkingServiceId })
+  const documentId = await ingest(wire, kb, { text: 'One two three four. Five six seven eight.' })
+  const chunks = async () => (await wire.send(`GET ${kb}/documents/${documentId}/chunks`)).body as Row[]
+  const before = await chunks()
+  expect(before.length).toBeGreaterThan(1)
+  expect(
+    (await wire.send(`PATCH ${list}/${chunkingServiceId}`, { json: { maxChunkSize: 900 } })).status,
+  ).toBe(200)
+  expect(await chunks()).toEqual(before)
+})
+
+describe('embedding services', () => {
   test('what stored vectors depend on is fixed while a knowledge base binds the service', async () => {
     const workspace = await makeWorkspace(wire)
     const list = `${workspace}/embedding-services`

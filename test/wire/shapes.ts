@@ -97,6 +97,68 @@ export function embeddingService(known: Fields = {}): Fields {
   }
 }
 
+/** @see contract 4.1, 4.4 */
+export function rerankingService(known: Fields = {}): Fields {
+  return {
+    rerankingServiceId: uuid,
+    workspaceId: uuid,
+    name: anyText,
+    description: null,
+    status: 'active',
+    provider: anyText,
+    engine: null,
+    modelName: anyText,
+    modelVersion: null,
+    maxCandidates: null,
+    scoringStrategy: null,
+    scoreNormalized: null,
+    returnScores: null,
+    maxBatchSize: null,
+    supportedLanguages: [],
+    supportedContent: [],
+    endpointBaseUrl: null,
+    endpointPath: null,
+    requestTimeoutMs: null,
+    authType: 'none',
+    credentialRef: null,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
+/** @see contract 4.1, 4.4 */
+export function llmService(known: Fields = {}): Fields {
+  return {
+    llmServiceId: uuid,
+    workspaceId: uuid,
+    name: anyText,
+    description: null,
+    status: 'active',
+    provider: anyText,
+    engine: null,
+    modelName: anyText,
+    modelVersion: null,
+    contextWindowTokens: null,
+    maxOutputTokens: null,
+    temperatureMin: null,
+    temperatureMax: null,
+    supportsStreaming: null,
+    supportsTools: null,
+    maxBatchSize: null,
+    supportedLanguages: [],
+    supportedContent: [],
+    endpointBaseUrl: null,
+    endpointPath: null,
+    requestTimeoutMs: null,
+    authType: 'none',
+    credentialRef: null,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
 /** @see contract 5.1 */
 export function knowledgeBase(known: Fields = {}): Fields {
   return {
@@ -258,4 +320,19 @@ export function message(known: Fields = {}): Fields {
     metadata: {},
     ...known,
   }
+}
+
+export const llmSeed = {
+  name: 'openrouter-gpt-4o-mini',
+  description: anyText,
+  provider: 'openrouter',
+  modelName: 'openai/gpt-4o-mini',
+  contextWindowTokens: 128000,
+  maxOutputTokens: 1024,
+  supportsStreaming: true,
+  supportsTools: true,
+  authType: 'api_key',
+  credentialRef: 'env:OPENROUTER_API_KEY',
+  supportedLanguages: ['en', 'multi'],
+  supportedContent: ['text'],
 }
