@@ -81,7 +81,7 @@ async function readParts(
 ): Promise<Parts> {
   const texts = new Map<string, string>()
   let refused: WbError | undefined
-  let writing: Promise<UploadedFile> | undefined
+  let kept: { stream: BusboyFileStream; writing: Promise<UploadedFile> } | undefined
   parser.on('partsLimit', () => {
     refused ??= new WbError('invalid_multipart', `the form has more than ${limits.formParts} parts`)
   })
@@ -91,22 +91,21 @@ async function readParts(
     texts.set(name, text)
   })
   parser.on('file', (name, stream, fileName: string | undefined, _encoding, type) => {
-    if (name !== filePart || !fileName || writing) return drop(stream)
-    writing = keep(stream, scratch.path).then(sizeBytes => ({
-      name: fileName,
-      type,
-      sizeBytes,
-      path: scratch.path,
-    }))
-    // A file that cannot be kept ends the reading; why it could not is told by the promise.
+    if (name !== filePart || !fileName || kept) return drop(stream)
+    const { path } = scratch
+    const writing = keep(stream, path).then(sizeBytes => ({ name: fileName, type, sizeBytes, path }))
+    // A file that cannot be kept ends the reading, which tells why.
     writing.catch(error => parser.destroy(error))
+    kept = { stream, writing }
   })
   await pipeline(chunksOf(source, limitBytes), parser).catch(async error => {
-    await writing?.catch(() => {})
+    // The parser leaves a file that breaks off open.
+    kept?.stream.destroy()
+    await kept?.writing.catch(() => {})
     throw failureOf(error)
   })
   if (refused) throw refused
-  return { texts, file: await writing }
+  return { texts, file: await kept?.writing }
 }
 
 /** What is not read flows on, and ends silently when the body does. */
@@ -123,8 +122,7 @@ async function keep(stream: BusboyFileStream, path: string): Promise<number> {
 }
 
 function refusalOf(name: string, text: string, isCut: boolean, isRepeated: boolean): WbError | undefined {
-  if (isCut)
-    return new WbError('payload_too_large', `${name}: is larger than ${limits.formTextBytes} bytes`)
+  if (isCut) return new WbError('payload_too_large', `${name}: is larger than ${limits.formTextBytes} bytes`)
   if (isRepeated) return new WbError('validation_error', `${name}: was sent more than once`)
   if (!isFitText(text)) return new WbError('validation_error', `${name}: must not contain NUL characters`)
   return undefined
