@@ -268,6 +268,34 @@ export const records = kind([
   [{ id: 'a', vector: [1, 0, 0], payload: { deep: new Verbatim('1e400') } }],
   Array.from({ length: 501 }, (_, index) => ({ id: `r${index}`, vector: [1, 0, 0] })),
 ])
+export const idSet = kind([
+  'x',
+  5,
+  true,
+  null,
+  {},
+  [5],
+  [null],
+  ['nope'],
+  ['\u0000'],
+  [[exampleId()]],
+  Array(1_001).fill(exampleId()),
+])
+export const toolIds = kind([
+  'x',
+  5,
+  true,
+  null,
+  {},
+  [5],
+  [null],
+  [''],
+  ['x'.repeat(513)],
+  ['a\u0000'],
+  ['\ud800'],
+  Array(1_001).fill('a'),
+])
+export const title = kind([...notText, '', 'x'.repeat(2_001), ...broken])
 export const documentIds = kind([
   'x',
   5,

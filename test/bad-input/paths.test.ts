@@ -2,7 +2,7 @@ import { describe, expect, test } from 'vitest'
 import type { Sent } from '../wire/harness.ts'
 import { unknownId } from '../wire/shapes.ts'
 import { codeOf, messageOf, useRefusals } from './refusals.ts'
-import { batch, ofOwners, taken, unknownCodes } from './routes.ts'
+import { batch, codeOfUnknown, ofOwners, taken } from './routes.ts'
 import { paramsOf, placed } from './stage.ts'
 
 const refusals = useRefusals()
@@ -51,7 +51,11 @@ describe('ids in paths', () => {
               placed(route, refusals.stage.own, { [name]: value }),
               bodyFor(route),
             )
-            findings.add(`${route} ${name}=${value}`, reply, refusals.complaint(reply, unknownCodes[name]!))
+            findings.add(
+              `${route} ${name}=${value}`,
+              reply,
+              refusals.complaint(reply, codeOfUnknown(route, name)),
+            )
           }
         }
     })

@@ -15,6 +15,7 @@ import {
   grace,
   id,
   idOrNull,
+  idSet,
   ids,
   type Kind,
   label,
@@ -33,6 +34,8 @@ import {
   share,
   text,
   textOrNull,
+  title,
+  toolIds,
   topK,
   vector,
   visibleTo,
@@ -53,6 +56,7 @@ export interface Taken {
 
 const W = '/api/v1/workspaces/{workspaceId}'
 const KB = `${W}/knowledge-bases/{knowledgeBaseId}`
+const conversations = `${W}/agents/{agentId}/conversations`
 
 const serviceFields = {
   name: text,
@@ -176,6 +180,20 @@ const documentFields = {
   visibleTo,
   ownerPrincipalId: textOrNull,
 }
+
+const agentFields = {
+  name: { ...text, wrong: [...text.wrong, 'x'.repeat(201)] },
+  description: { ...textOrNull, wrong: [...textOrNull.wrong, 'x'.repeat(2_001)] },
+  systemPrompt: { ...textOrNull, wrong: [...textOrNull.wrong, 'x'.repeat(131_073)] },
+  userPrompt: { ...textOrNull, wrong: [...textOrNull.wrong, 'x'.repeat(131_073)] },
+  llmServiceId: idOrNull,
+  knowledgeBaseIds: idSet,
+  toolIds,
+  rerankEnabled: flag,
+  rerankingServiceId: idOrNull,
+  rerankMaxResults: positiveOrNull,
+}
+const conversationFields = { title, knowledgeBaseIds: idSet }
 
 /** Fields of one ingest, single or as a line of a batch. */
 export const ingestFields = {
@@ -309,7 +327,7 @@ export const taken: Readonly<Record<string, Taken>> = {
     valid: { commandName: 'find', collection: 'spoilt', command: { find: {} } },
     required: ['commandName', 'command'],
     fields: {
-      commandName: choice,
+      commandName: text,
       targetKind: choice,
       collection: textOrNull,
       table: textOrNull,
@@ -331,6 +349,29 @@ export const taken: Readonly<Record<string, Taken>> = {
     valid: { values: {} },
     required: ['values'],
     fields: { values: managedValues },
+  },
+  [`POST ${W}/agents`]: {
+    valid: { name: 'spoilt' },
+    required: ['name'],
+    fields: { agentId: id, ...agentFields },
+  },
+  [`PATCH ${W}/agents/{agentId}`]: { valid: {}, required: [], strict: true, fields: agentFields },
+  [`POST ${W}/agents/from-template`]: {
+    valid: { templateId: 'sage' },
+    required: ['templateId'],
+    strict: true,
+    fields: { templateId: text },
+  },
+  [`POST ${conversations}`]: {
+    valid: {},
+    required: [],
+    fields: { conversationId: id, ...conversationFields },
+  },
+  [`PATCH ${conversations}/{conversationId}`]: {
+    valid: {},
+    required: [],
+    strict: true,
+    fields: conversationFields,
   },
   'POST /auth/device/token': {
     valid: { device_code: 'spoilt' },
@@ -375,7 +416,7 @@ export const ofOwners: readonly string[] = [
 export const vectors = vector
 
 /** Code that an unknown id answers with, by path parameter. */
-export const unknownCodes: Readonly<Record<string, string>> = {
+const unknownCodes: Readonly<Record<string, string>> = {
   workspaceId: 'workspace_not_found',
   knowledgeBaseId: 'knowledge_base_not_found',
   documentId: 'document_not_found',
@@ -387,5 +428,15 @@ export const unknownCodes: Readonly<Record<string, string>> = {
   mcpServerId: 'mcp_server_not_found',
   jobId: 'job_not_found',
   keyId: 'api_key_not_found',
+  agentId: 'agent_not_found',
+  conversationId: 'conversation_not_found',
+  messageId: 'chat_message_not_found',
   principalId: 'principal_not_found',
+}
+
+/** The code of an unknown id in a path; a conversation under an agent that it is not with is no conversation. */
+export function codeOfUnknown(route: string, param: string): string {
+  return param === 'agentId' && route.includes('{conversationId}')
+    ? 'conversation_not_found'
+    : unknownCodes[param]!
 }

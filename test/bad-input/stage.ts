@@ -72,6 +72,8 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
     await read(`${workspace}/reranking-services`)
     await read(`${workspace}/llm-services`)
     await read(`${workspace}/api-keys`)
+    await read(`${workspace}/agents`)
+    await read(`${workspace}/conversations`)
     await read(`${workspace}/principals`)
     await read(`${workspace}/mcp-servers`)
     for (const { knowledgeBaseId } of await read(`${workspace}/knowledge-bases`)) {
@@ -97,9 +99,18 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
   await wire.send(`POST ${kb}/records`, { json: { records } })
   const minted = await wire.send(`POST ${workspace}/api-keys`, { json: { label: 'kept' } })
   const [embedding] = await wire.items(`${workspace}/embedding-services`)
+  const agentId = await wire.make(`${workspace}/agents`, { name: 'kept' }, 'agentId')
   return {
     workspaceId: idOf(workspace),
     knowledgeBaseId: idOf(kb),
+    agentId,
+    conversationId: await wire.make(
+      `${workspace}/agents/${agentId}/conversations`,
+      { title: 'kept' },
+      'conversationId',
+    ),
+    // Nothing on the wire makes a message: none of these ids is known.
+    messageId: '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
     documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),
     mcpServerId: await wire.make(
       `${workspace}/mcp-servers`,
