@@ -6,6 +6,7 @@ import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import { principals } from '../../src/contract/principals.ts'
 import type { Route } from '../../src/contract/route.ts'
 import { chunkingServices, llmServices, rerankingServices } from '../../src/contract/services.ts'
+import { makeAgent, makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
 import { freshName, makeBase, makeMockService } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
@@ -30,6 +31,9 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'llmServices.update': () => ({ name: 'taken over' }),
   'mcpServers.update': () => ({ label: 'taken over' }),
   'apiKeys.rotate': () => ({ graceSeconds: 0 }),
+  'agents.update': () => ({ name: 'taken over' }),
+  'conversations.create': () => ({ title: 'planted' }),
+  'conversations.update': () => ({ title: 'taken over' }),
   'principals.update': () => ({ role: 'admin' }),
 }
 
@@ -71,6 +75,10 @@ async function furnished(wb: Opened) {
     body: { principalId: freshName('own') },
   })
   const { job } = await enqueue(wb, base, 'later')
+  const { agentId } = await makeAgent(wb, { workspaceId })
+  const { conversationId } = await makeConversation(wb, { workspaceId, agentId })
+  const message = messageRow({ workspaceId, conversationId }, 1, { content: 'ornithopter' })
+  await writeMessages(wb.dataDir, [message])
   const { documentId } = document
   const recordId = `${documentId}:0`
   const { knowledgeFilterId } = await wb.call(filters.create, {
@@ -91,6 +99,9 @@ async function furnished(wb: Opened) {
     llmServiceId,
     keyId,
     principalId,
+    agentId,
+    conversationId,
+    messageId: message.messageId,
   }
 }
 
@@ -121,7 +132,7 @@ test('S1-07 S7.3-knowledge_base_not_found: ids of another workspace are 404 on e
     expect(answer.status, `${name}: ${answer.text}`).toBe(404)
     const { code } = answer.body.error as { code: string }
     expect(code, name).toMatch(
-      /^(knowledge_base|chunking_service|embedding_service|reranking_service|llm_service|api_key|principal|mcp_server|job)_not_found$/,
+      /^(knowledge_base|chunking_service|embedding_service|reranking_service|llm_service|api_key|principal|mcp_server|agent|conversation|job)_not_found$/,
     )
     expect(answer.text).not.toContain('ornithopter')
   }
