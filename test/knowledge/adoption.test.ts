@@ -117,7 +117,7 @@ describe('adoptable collections', () => {
     const wb = await open()
     const nowhere = await wb.send(`GET /api/v1/workspaces/${unknownId}/adoptable-collections`)
     expect(nowhere).toMatchObject(refused('workspace_not_found', 404))
-    const { workspaceId } = await makeWorkspace(wb, { kind: 'hcd' })
+    const { workspaceId } = await makeWorkspace(wb, { kind: 'openrag' })
     const answer = await wb.send(`GET /api/v1/workspaces/${workspaceId}/adoptable-collections`)
     expect(answer).toMatchObject(refused('driver_unavailable', 503))
   })

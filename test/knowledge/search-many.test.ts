@@ -1,0 +1,248 @@
+import { describe, expect, test } from 'vitest'
+import { filters } from '../../src/contract/filters.ts'
+import { kb } from '../../src/contract/knowledge.ts'
+import { limits } from '../../src/contract/limits.ts'
+import type { Outbound } from '../../src/models/outbound.ts'
+import type { ContentStore } from '../../src/storage/content.ts'
+import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
+import { type Opened, open, type Sent } from '../harness/runtime.ts'
+
+const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
+
+interface Place {
+  readonly workspaceId: string
+  base(fields?: object): Promise<Base>
+  send(json: object): Promise<Sent>
+  /** Texts of the hits, best first. */
+  found(json: object): Promise<unknown[]>
+  hits(json: object): Promise<{ id: string; score: number; knowledgeBaseId: string }[]>
+}
+
+async function place(wb: Opened, kind: 'local' | 'mock' = 'local'): Promise<Place> {
+  const { workspaceId } = await makeWorkspace(wb, { kind })
+  const params = { workspaceId }
+  return {
+    workspaceId,
+    base: fields => makeBase(wb, { workspaceId, ...fields }),
+    send: json => wb.send(`POST /api/v1/workspaces/${workspaceId}/search`, json),
+    found: async json => {
+      const hits = await wb.call(kb.searchMany, { params, body: json as { text: string } })
+      return hits.map(hit => hit.payload?.chunkText)
+    },
+    hits: json => wb.call(kb.searchMany, { params, body: json as { text: string } }),
+  }
+}
+
+function idOf({ params }: Base): string {
+  return params.knowledgeBaseId
+}
+
+function refused(code: string, message: RegExp) {
+  return { body: { error: { code, message: expect.stringMatching(message) } } }
+}
+
+describe('search in several knowledge bases', () => {
+  test('each hit names its knowledge base; those that are named are searched, else all', async () => {
+    const here = await place(await open())
+    const [one, two, three] = [await here.base(), await here.base(), await here.base()]
+    for (const base of [one, two, three]) await base.ingest(`Gliders in ${base.name}.`)
+    const ids = async (json: object) =>
+      (await here.hits({ text: 'gliders', ...json })).map(hit => hit.knowledgeBaseId).sort()
+    expect(await ids({})).toEqual([idOf(one), idOf(two), idOf(three)].sort())
+    const named = { knowledgeBaseIds: [idOf(three), idOf(one), idOf(three)] }
+    expect(await ids(named)).toEqual([idOf(one), idOf(three)].sort())
+    const [hit] = await here.hits({ text: 'gliders', topK: 1, knowledgeBaseIds: [idOf(two)] })
+    const [alone] = await two.search('gliders')
+    expect(hit).toEqual({ ...alone, knowledgeBaseId: idOf(two) })
+  })
+
+  test('a knowledge base that does not speak of the question does not come before one that does', async () => {
+    const here = await place(await open())
+    const [sky, kitchen] = [await here.base(), await here.base()]
+    const flutter = 'The rotor of the autogyro began to flutter under resonance at full speed.'
+    await sky.ingest(flutter)
+    for (const name of ['tail', 'wing', 'nose']) await sky.ingest(`The ${name} of the autogyro.`)
+    const soup = 'Stir the soup at full heat.'
+    for (const text of [soup, 'Bake the bread.', 'Salt the water.']) await kitchen.ingest(text)
+    const found = await here.found({ text: 'why did the rotor flutter at full speed', topK: 10 })
+    expect(found[0]).toBe(flutter)
+    const lexical = await here.found({ text: 'rotor flutter full speed', lexicalWeight: 1 })
+    expect([lexical[0], lexical.at(-1)]).toEqual([flutter, soup])
+  })
+
+  test('the order of one knowledge base is its own, scores fall, and topK cuts over all', async () => {
+    const here = await place(await open())
+    const bases = [await here.base(), await here.base()]
+    for (const [at, base] of bases.entries())
+      for (let n = 0; n < 12; n++) await base.ingest(`Run ${n} of tunnel ${at}: ${'flow '.repeat(n + 1)}.`)
+    for (const mode of [{}, { hybrid: false }, { lexicalWeight: 1 }, { rerank: true, topK: 24 }]) {
+      const hits = await here.hits({ text: 'flow in the tunnel', topK: 7, ...mode })
+      if (!('topK' in mode)) expect(hits).toHaveLength(7)
+      expect(hits.map(({ score }) => score)).toEqual(hits.map(({ score }) => score).sort((a, b) => b - a))
+      for (const base of bases) {
+        const own = (await base.search('flow in the tunnel', { topK: 24, ...mode })).map(({ id }) => id)
+        const merged = hits.filter(hit => hit.knowledgeBaseId === idOf(base)).map(({ id }) => id)
+        if (!('rerank' in mode)) expect(merged).toEqual(own.slice(0, merged.length))
+        else expect(merged).toEqual(own)
+      }
+    }
+  })
+
+  test('vectors of one model are compared by their similarity', async () => {
+    const wb = await open()
+    const here = await place(wb)
+    const { embeddingServiceId } = await makeMockService(wb, here.workspaceId)
+    const bases = [await here.base({ embeddingServiceId }), await here.base({ embeddingServiceId })]
+    const vectors = [
+      [
+        [1, 0, 0],
+        [0, 1, 0],
+      ],
+      [
+        [0.8, 0.6, 0],
+        [-1, 0, 0],
+      ],
+    ]
+    for (const [at, base] of bases.entries()) {
+      const records = vectors[at]!.map((vector, n) => ({ id: `${at}${n}`, vector }))
+      expect((await wb.send(`POST ${base.path}/records`, { records })).status).toBe(200)
+    }
+    const hits = await here.hits({ vector: [1, 0, 0] })
+    expect(hits.map(({ id }) => id)).toEqual(['00', '10', '01', '11'])
+    for (const [at, score] of [1, 0.8, 0, -1].entries()) expect(hits[at]!.score).toBeCloseTo(score, 5)
+  })
+
+  test('one question is sent to a provider once, however many knowledge bases share its service', async () => {
+    let asked = 0
+    const outbound: Outbound = async (_url, { body }) => {
+      asked++
+      const { input } = JSON.parse(body!) as { input: string[] }
+      const data = input.map((_, index) => ({ index, embedding: [1, 0, 0] }))
+      return new Response(JSON.stringify({ data }))
+    }
+    const wb = await open({ outbound, environment: { OPENAI_API_KEY: 'sk-test' } })
+    const here = await place(wb)
+    const { embeddingServiceId } = await makeMockService(wb, here.workspaceId, {
+      provider: 'openai',
+      modelName: 'm',
+      credentialRef: 'env:OPENAI_API_KEY',
+    })
+    for (let n = 0; n < 6; n++) await here.base({ embeddingServiceId })
+    expect(await here.hits({ text: 'anything' })).toEqual([])
+    expect(asked).toBe(1)
+  })
+
+  test('an empty workspace finds nothing, and so do empty knowledge bases', async () => {
+    const here = await place(await open())
+    expect(await here.send({ text: 'anything' })).toMatchObject({ status: 200, text: '[]' })
+    await here.base()
+    await here.base()
+    expect(await here.send({ text: 'anything' })).toMatchObject({ status: 200, text: '[]' })
+  })
+
+  test('what has no effect is named once', async () => {
+    const here = await place(await open())
+    for (const base of [await here.base(), await here.base()]) await base.ingest('A passage.')
+    const { headers } = await here.send({ text: 'passage', includeEmbeddings: true, colour: 'red' })
+    expect(headers.get('x-workbase-ignored')?.split(/,\s*/).sort()).toEqual(['colour', 'includeEmbeddings'])
+  })
+})
+
+describe('refusals', () => {
+  test('S7.3-knowledge_base_not_found S1-07: one id of many is unknown, or of another workspace', async () => {
+    const wb = await open()
+    const [here, other] = [await place(wb), await place(wb)]
+    const known = idOf(await here.base())
+    for (const id of [unknownId, idOf(await other.base())])
+      expect(await here.send({ text: 'x', knowledgeBaseIds: [known, id] })).toMatchObject({
+        status: 404,
+        ...refused('knowledge_base_not_found', new RegExp(`'${id}' not found`)),
+      })
+  })
+
+  test('S7.3-workspace_not_found: the workspace, though nothing is named in it', async () => {
+    const wb = await open()
+    const answer = await wb.send(`POST /api/v1/workspaces/${unknownId}/search`, { text: 'x' })
+    expect(answer).toMatchObject({ status: 404, body: { error: { code: 'workspace_not_found' } } })
+  })
+
+  test('S7.3-validation_error: too many knowledge bases, named or not, and none of none', async () => {
+    const here = await place(await open())
+    const ids = await Promise.all(
+      Array.from({ length: limits.knowledgeBasesPerSearch + 1 }, async () => idOf(await here.base())),
+    )
+    const tooMany = { status: 400, ...refused('validation_error', /^knowledgeBaseIds: /) }
+    expect(await here.send({ text: 'x' })).toMatchObject(tooMany)
+    expect(await here.send({ text: 'x', knowledgeBaseIds: ids })).toMatchObject(tooMany)
+    expect(await here.send({ text: 'x', knowledgeBaseIds: [] })).toMatchObject(tooMany)
+    expect(await here.send({ text: 'x', knowledgeBaseIds: ids.slice(1) })).toMatchObject({ status: 200 })
+  })
+
+  test('a saved filter belongs to one knowledge base: that one is named, or the only one', async () => {
+    const wb = await open()
+    const here = await place(wb)
+    const base = await here.base()
+    await base.ingest('Gliders.', { metadata: { lang: 'en' } })
+    await base.ingest('Gliders too.', { metadata: { lang: 'de' } })
+    const body = { name: 'English', filter: { lang: 'en' } }
+    const { knowledgeFilterId } = await wb.call(filters.create, { params: base.params, body })
+    expect(await here.found({ text: 'gliders', knowledgeFilterId })).toEqual(['Gliders.'])
+    await here.base()
+    expect(await here.send({ text: 'gliders', knowledgeFilterId })).toMatchObject({
+      status: 400,
+      ...refused('validation_error', /^knowledgeFilterId: .*knowledgeBaseIds/),
+    })
+  })
+
+  test('S7.3-dimension_mismatch S7.3-vector_collection_not_allowed: a raw vector that does not fit all, naming which', async () => {
+    const wb = await open()
+    const here = await place(wb)
+    const three = await makeMockService(wb, here.workspaceId)
+    const four = await makeMockService(wb, here.workspaceId, { embeddingDimension: 4 })
+    await here.base({ embeddingServiceId: three.embeddingServiceId })
+    await here.base({ name: 'wider', embeddingServiceId: four.embeddingServiceId })
+    expect(await here.send({ vector: [1, 0, 0] })).toMatchObject({
+      status: 400,
+      ...refused('dimension_mismatch', /^vector: .*'wider'/),
+    })
+    const fitted = await here.base({ name: 'fitted' })
+    const builtIn = { vector: [1, 0, 0], knowledgeBaseIds: [idOf(fitted)] }
+    expect(await here.send(builtIn)).toMatchObject({
+      status: 400,
+      ...refused('vector_collection_not_allowed', /^vector: .*'fitted'/),
+    })
+  })
+
+  test('S7.3-collection_unavailable: one knowledge base that cannot be searched fails the search, and is named', async () => {
+    let isGone = false
+    const losing = (store: ContentStore): ContentStore => ({
+      ...store,
+      collection: async key => (isGone && key.name === 'lost' ? undefined : store.collection(key)),
+    })
+    const here = await place(await open({ content: losing }))
+    await (await here.base()).ingest('Still here.')
+    await here.base({ name: 'lost' })
+    isGone = true
+    expect(await here.send({ text: 'here' })).toMatchObject({
+      status: 503,
+      ...refused('collection_unavailable', /'lost'/),
+    })
+  })
+})
+
+test('S1-11: at most four knowledge bases are searched at the same time', async () => {
+  let running = 0
+  let most = 0
+  const counted = (store: ContentStore): ContentStore => ({
+    ...store,
+    async nearest(...query) {
+      most = Math.max(most, ++running)
+      await new Promise(resolve => setTimeout(resolve, 5))
+      return store.nearest(...query).finally(() => running--)
+    },
+  })
+  const here = await place(await open({ content: counted }))
+  for (let n = 0; n < 10; n++) await here.base()
+  await here.hits({ text: 'anything' })
+  expect(most).toBe(4)
+})
