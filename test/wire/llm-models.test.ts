@@ -1,0 +1,165 @@
+import { afterEach, beforeEach, expect, test } from 'vitest'
+import type { OutboundRequest } from '../../src/models/outbound.ts'
+import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
+import { type Options, open } from '../harness/runtime.ts'
+import { anyText, arrayOf, exactly, oneOf } from './exactly.ts'
+import { failure } from './shapes.ts'
+
+let provider: ChatServer
+beforeEach(async () => {
+  provider = await startChatServer()
+})
+afterEach(() => provider.close())
+
+const list = '/api/v1/llm-models'
+const model = {
+  id: anyText,
+  name: anyText,
+  supportsTools: oneOf(true, false, null),
+  recommended: oneOf(true, false),
+}
+
+/** A runtime whose requests to any host get one answer. */
+async function answered(status: number, text: string, options: Options = {}) {
+  const asked: { url: string; request: OutboundRequest }[] = []
+  const wb = await open({
+    ...options,
+    outbound: async (url, request) => {
+      asked.push({ url: url.href, request })
+      return { status, headers: new Headers(), body: new Blob([text]).stream() }
+    },
+  })
+  return { ...wb, asked }
+}
+
+const catalogue = {
+  data: [
+    { id: 'zeta/talks', name: 'Zeta', supported_parameters: ['tools', 'temperature'] },
+    { id: 'openai/gpt-4o-mini', name: 'GPT-4o mini', supported_parameters: ['tools'] },
+    { id: 'alpha/silent', name: 'Alpha', supported_parameters: ['temperature'] },
+    { id: 'alpha/calls', supported_parameters: ['tools'] },
+    { id: 7 },
+    null,
+  ],
+}
+
+test('contract 4.6: OpenRouter: the models that call tools, the recommended ones first, then by id', async () => {
+  const wb = await answered(200, JSON.stringify(catalogue))
+  for (const query of ['', '?provider=openrouter'])
+    exactly((await wb.send(`GET ${list}${query}`)).body, {
+      provider: 'openrouter',
+      source: 'live',
+      models: [
+        { id: 'openai/gpt-4o-mini', name: 'GPT-4o mini', supportsTools: true, recommended: true },
+        { id: 'alpha/calls', name: 'alpha/calls', supportsTools: true, recommended: false },
+        { id: 'zeta/talks', name: 'Zeta', supportsTools: true, recommended: false },
+      ],
+    })
+  expect(wb.asked[0]).toMatchObject({
+    url: 'https://openrouter.ai/api/v1/models',
+    request: { method: 'GET' },
+  })
+  expect(wb.asked[0]?.request.headers).not.toHaveProperty('authorization')
+})
+
+test('contract 4.6: OpenAI: a list of ours, and nobody is asked', async () => {
+  const wb = await answered(200, JSON.stringify(catalogue))
+  const { body } = await wb.send(`GET ${list}?provider=openai`)
+  exactly(body, { provider: 'openai', source: 'fallback', models: arrayOf(model) })
+  expect(body.models).not.toEqual([])
+  expect(wb.asked).toEqual([])
+})
+
+test('contract 4.6: Ollama: what it has, where baseUrl says', async () => {
+  const wb = await open()
+  for (const baseUrl of [provider.url, `http://${provider.host}`, `${provider.url}/models`])
+    exactly((await wb.send(`GET ${list}?provider=ollama&baseUrl=${encodeURIComponent(baseUrl)}`)).body, {
+      provider: 'ollama',
+      source: 'live',
+      models: [
+        { id: 'a:3b', name: 'a:3b', supportsTools: null, recommended: false },
+        { id: 'b:7b', name: 'b:7b', supportsTools: null, recommended: false },
+      ],
+    })
+  expect(new Set(provider.received.map(({ line }) => line))).toEqual(new Set(['GET /v1/models']))
+})
+
+test.each([
+  ['that fails', 500, '{}'],
+  ['that lists nothing', 200, '{"data": []}'],
+  ['that says something else', 200, '<html>'],
+  ['that lists no models', 200, '[null]'],
+])('contract 4.6: a provider %s: a list of ours, never an error', async (_what, status, text) => {
+  const wb = await answered(status, text)
+  for (const name of ['openrouter', 'ollama']) {
+    const reply = await wb.send(`GET ${list}?provider=${name}`)
+    expect(reply.status).toBe(200)
+    exactly(reply.body, { provider: name, source: 'fallback', models: arrayOf(model) })
+    expect(reply.body.models).not.toEqual([])
+  }
+})
+
+test('contract 4.6: without a provider, the one of the configuration', async () => {
+  const wb = await answered(500, '', { config: { chat: { provider: 'ollama' } } })
+  expect((await wb.send(`GET ${list}`)).body.provider).toBe('ollama')
+})
+
+test.each([
+  ['provider=huggingface', 'provider'],
+  ['provider=ollama&baseUrl=ftp%3A%2F%2Fhost', 'baseUrl'],
+  ['provider=ollama&baseUrl=http%3A%2F%2F169.254.169.254', 'baseUrl'],
+  ['provider=ollama&baseUrl=http%3A%2F%2Fu%3Ap%40host', 'baseUrl'],
+])('%s is refused by name', async (query, field) => {
+  const wb = await answered(200, '{}')
+  const reply = await wb.send(`GET ${list}?${query}`)
+  expect(reply.status).toBe(400)
+  exactly(reply.body, failure('validation_error'))
+  expect(reply.text).toContain(`"message":"${field}: `)
+  expect(wb.asked).toEqual([])
+})
+
+test('security decision 14: nobody looks into the private network where callers sign in', async () => {
+  const auth = { mode: 'apiKey' }
+  const wb = await open({ config: { auth } })
+  const query = `provider=ollama&baseUrl=${encodeURIComponent(provider.url)}`
+  const refused = await wb.send(`GET ${list}?${query}`)
+  expect(refused.status).toBe(400)
+  expect(refused.text).toContain('baseUrl: ')
+  const allowed = await open({ config: { auth, runtime: { allowedEndpoints: [provider.host] } } })
+  expect((await allowed.send(`GET ${list}?${query}`)).body.source).toBe('live')
+  expect(provider.received).toHaveLength(1)
+})
+
+test('security decision 14: an address of the private network is refused in a service too, at the field', async () => {
+  const wb = await open({ config: { runtime: { blockPrivateNetworkEndpoints: true } } })
+  const { workspaceId } = (await wb.send('POST /api/v1/workspaces', { name: 'here' })).body
+  const bodies = {
+    'chunking-services': { name: 'one', engine: 'langchain_ts' },
+    'embedding-services': { name: 'one', provider: 'ollama', modelName: 'm', embeddingDimension: 3 },
+    'reranking-services': { name: 'one', provider: 'ollama', modelName: 'm' },
+    'llm-services': { name: 'one', provider: 'ollama', modelName: 'm' },
+  }
+  for (const [segment, body] of Object.entries(bodies)) {
+    const services = `/api/v1/workspaces/${workspaceId}/${segment}`
+    const made = (await wb.send(`POST ${services}`, body)).body
+    const id = Object.entries(made).find(([name]) => name.endsWith('ServiceId'))![1]
+    for (const host of [
+      'localhost',
+      '127.0.0.1',
+      '[::1]',
+      '10.1.2.3',
+      '192.168.0.1',
+      '172.20.0.1',
+      '[fd12::1]',
+    ])
+      for (const [line, json] of [
+        [`POST ${services}`, { ...body, endpointBaseUrl: `http://${host}:11434/v1` }],
+        [`PATCH ${services}/${id}`, { endpointBaseUrl: `http://${host}:11434/v1` }],
+      ] as const) {
+        const refused = await wb.send(line, json)
+        expect(refused.status, `${line} ${host}`).toBe(400)
+        expect(refused.text).toContain('"message":"endpointBaseUrl: ')
+      }
+    expect((await wb.send(`GET ${services}/${id}`)).body).toEqual(made)
+  }
+})

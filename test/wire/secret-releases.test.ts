@@ -1,0 +1,250 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { tables } from '../../src/storage/tables.ts'
+import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
+import { type Opened, type Options, open, type Sent, scratchDir } from '../harness/runtime.ts'
+import { exactly, isoMs, matching } from './exactly.ts'
+import { failure, unknownId } from './shapes.ts'
+
+const releases = '/api/v1/secret-releases'
+const bootstrap = 'the-token-of-the-operator-of-these-tests'
+const uuid = matching(/^[0-9a-f]{8}-[0-9a-f]{4}-8[0-9a-f]{3}-8[0-9a-f]{3}-[0-9a-f]{12}$/)
+
+let provider: ChatServer
+beforeEach(async () => {
+  provider = await startChatServer()
+})
+afterEach(() => provider.close())
+
+/** A runtime that asks for credentials, with keys in its environment. */
+function closed(options: Options = {}): Promise<Opened> {
+  return open({
+    environment: { FIRST: bootstrap, TEAM_KEY: 'sk-team-0123456789', FIRST_KEY: 'sk-first' },
+    config: {
+      auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:FIRST' },
+      runtime: { allowedEndpoints: ['127.0.0.1'] },
+    },
+    ...options,
+  })
+}
+
+async function workspaceOf(wb: Opened, name = 'here'): Promise<string> {
+  return String((await wb.sendAsOperator('POST /api/v1/workspaces', { name })).body.workspaceId)
+}
+
+/** Write a service whose model is asked for a token, if its credential may be used. */
+function probe(wb: Opened, workspaceId: string, credentialRef = 'env:TEAM_KEY'): Promise<Sent> {
+  const body = {
+    name: 'one',
+    provider: 'openai',
+    modelName: 'm',
+    endpointBaseUrl: provider.url,
+    credentialRef,
+  }
+  return wb.sendAsOperator(`POST /api/v1/workspaces/${workspaceId}/llm-services`, body)
+}
+
+const keysSent = () => provider.received.map(({ headers }) => headers.authorization)
+
+describe('a release is an act (security decision 1)', () => {
+  test('it is in force at the next use, for its host alone, until it is withdrawn', async () => {
+    const wb = await closed()
+    const workspaceId = await workspaceOf(wb)
+    await probe(wb, workspaceId)
+    expect(keysSent()).toEqual([])
+
+    await wb.sendAsOperator(`POST ${releases}`, { ref: 'env:TEAM_KEY', host: 'elsewhere.example.com' })
+    await wb.sendAsOperator(`POST ${releases}`, { ref: 'env:TEAM_KEY', host: '127.0.0.1' })
+    await probe(wb, workspaceId)
+    expect(keysSent()).toEqual([])
+
+    const act = { ref: 'env:TEAM_KEY', host: provider.host }
+    const made = await wb.sendAsOperator(`POST ${releases}`, act)
+    expect(made.status).toBe(201)
+    exactly(made.body, { releaseId: uuid, ...act, workspaceId: null, createdAt: isoMs })
+    await probe(wb, workspaceId)
+    await probe(wb, workspaceId, 'env:FIRST_KEY')
+    expect(keysSent()).toEqual(['Bearer sk-team-0123456789'])
+
+    const { body } = await wb.sendAsOperator(`GET ${releases}`)
+    expect((body.items as unknown[]).at(-1)).toEqual(made.body)
+    expect(body.items).toHaveLength(3)
+    expect((await wb.sendAsOperator(`DELETE ${releases}/${made.body.releaseId}`)).status).toBe(204)
+    await probe(wb, workspaceId)
+    expect(keysSent()).toHaveLength(1)
+  })
+
+  test('of one workspace, it serves no other', async () => {
+    const wb = await closed()
+    const [mine, other] = [await workspaceOf(wb, 'mine'), await workspaceOf(wb, 'other')]
+    await wb.sendAsOperator(`POST ${releases}`, {
+      ref: 'env:TEAM_KEY',
+      host: provider.host,
+      workspaceId: mine,
+    })
+    await probe(wb, other)
+    expect(keysSent()).toEqual([])
+    await probe(wb, mine)
+    expect(keysSent()).toHaveLength(1)
+  })
+
+  test('another process of the same data directory sees it without a restart', async () => {
+    const wb = await closed()
+    const workspaceId = await workspaceOf(wb)
+    const beside = await closed({ dataDir: wb.dataDir })
+    await beside.sendAsOperator(`POST ${releases}`, { ref: 'env:TEAM_KEY', host: provider.host })
+    await probe(wb, workspaceId)
+    expect(keysSent()).toHaveLength(1)
+  })
+
+  test('what the configuration uses itself stays its own, by whatever name', async () => {
+    const wb = await closed()
+    const workspaceId = await workspaceOf(wb)
+    for (const ref of ['env:FIRST', 'env:first', 'file:/proc/self/environ']) {
+      const refused = await wb.sendAsOperator(`POST ${releases}`, { ref, host: provider.host })
+      expect(refused.status, ref).toBe(400)
+      exactly(refused.body, failure('validation_error'))
+      expect(refused.text).toContain('"message":"ref: ')
+      await probe(wb, workspaceId, ref)
+    }
+    expect(keysSent()).toEqual([])
+    expect((await wb.sendAsOperator(`GET ${releases}`)).body.items).toEqual([])
+  })
+
+  test('one that the configuration took into use after it was released is its own again', async () => {
+    const folder = scratchDir()
+    const dataDir = join(folder, 'data')
+    const before = await closed({
+      dataDir,
+      config: { auth: { mode: 'apiKey' }, runtime: { allowedEndpoints: ['127.0.0.1'] } },
+    })
+    const workspaceId = await workspaceOf(before)
+    await before.sendAsOperator(`POST ${releases}`, { ref: 'env:FIRST', host: provider.host })
+    await probe(before, workspaceId, 'env:FIRST')
+    expect(keysSent()).toHaveLength(1)
+    await before.close()
+    await probe(await closed({ dataDir }), workspaceId, 'env:FIRST')
+    expect(keysSent()).toHaveLength(1)
+  })
+
+  test('a file is released by the path that it is compared by', async () => {
+    const wb = await closed()
+    const workspaceId = await workspaceOf(wb)
+    const folder = scratchDir()
+    mkdirSync(join(folder, 'keys'))
+    writeFileSync(join(folder, 'keys', 'one'), 'sk-from-a-file\n')
+    const made = await wb.sendAsOperator(`POST ${releases}`, {
+      ref: `file:${folder}//keys/./one`,
+      host: provider.host.toUpperCase(),
+    })
+    expect(made.body).toMatchObject({ ref: `file:${folder}/keys/one`, host: provider.host })
+    await probe(wb, workspaceId, `file:${folder}/./keys//one`)
+    expect(keysSent()).toEqual(['Bearer sk-from-a-file'])
+  })
+})
+
+describe('who may release', () => {
+  const act = { ref: 'env:TEAM_KEY', host: 'collector.example.com' }
+
+  test('with auth disabled, a request over HTTP never may; the owner of the data directory does', async () => {
+    const wb = await open({ environment: { TEAM_KEY: 'sk-team' } })
+    for (const [line, json] of [
+      [`POST ${releases}`, act],
+      [`GET ${releases}`, undefined],
+      [`DELETE ${releases}/${unknownId}`, undefined],
+    ] as const)
+      for (const headers of [undefined, { authorization: `Bearer ${bootstrap}` }]) {
+        const refused = await wb.send(line, json, headers)
+        expect(refused.status, line).toBe(401)
+        expect(refused.text).toContain('--as-operator')
+      }
+    expect((await wb.sendAsOperator(`POST ${releases}`, act)).status).toBe(201)
+  })
+
+  test('with auth, a subject of the whole runtime may; anonymous callers and keys of a workspace may not', async () => {
+    const wb = await closed({
+      config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow', bootstrapTokenRef: 'env:FIRST' } },
+    })
+    const workspaceId = await workspaceOf(wb)
+    const { body } = await wb.sendAsOperator(`POST /api/v1/workspaces/${workspaceId}/api-keys`, {
+      label: 'admin',
+      role: 'admin',
+    })
+    const as = (token: string) => wb.send(`POST ${releases}`, act, { authorization: `Bearer ${token}` })
+    expect((await wb.send(`POST ${releases}`, act)).status).toBe(401)
+    expect((await as(String(body.plaintext))).status).toBe(403)
+    expect((await as(bootstrap)).status).toBe(201)
+  })
+})
+
+test('a release and its withdrawal are audited; one that cannot be recorded is not made', async () => {
+  let broken = false
+  const wb = await closed({
+    rows: rows =>
+      Object.assign(Object.create(rows) as typeof rows, {
+        async atomic(writes: Parameters<typeof rows.atomic>[0]) {
+          if (broken && writes.some(({ table }) => table === tables.audit)) throw new Error('no room')
+          return rows.atomic(writes)
+        },
+      }),
+  })
+  const workspaceId = await workspaceOf(wb)
+  const act = { ref: 'env:TEAM_KEY', host: 'models.example.com', workspaceId }
+  const { releaseId } = (await wb.sendAsOperator(`POST ${releases}`, act)).body
+  await wb.sendAsOperator(`DELETE ${releases}/${releaseId}`)
+  const { items } = (await wb.sendAsOperator('GET /api/v1/audit?limit=2')).body
+  const details = { ref: 'env:TEAM_KEY', host: 'models.example.com' }
+  expect(items).toMatchObject([
+    { action: 'secret.withdraw', workspaceId, details, subject: { type: 'system' } },
+    { action: 'secret.release', workspaceId, details, subject: { type: 'system' } },
+  ])
+  broken = true
+  expect((await wb.sendAsOperator(`POST ${releases}`, act)).status).toBeGreaterThanOrEqual(500)
+  broken = false
+  expect((await wb.sendAsOperator(`GET ${releases}`)).body.items).toEqual([])
+})
+
+describe('what is refused', () => {
+  test('a release that is there already, one that is not, and a workspace that is not', async () => {
+    const wb = await closed()
+    const act = { ref: 'env:TEAM_KEY', host: 'models.example.com' }
+    await wb.sendAsOperator(`POST ${releases}`, act)
+    const same = await wb.sendAsOperator(`POST ${releases}`, { ...act, host: 'MODELS.example.com:443' })
+    expect(same.status).toBe(409)
+    exactly(same.body, failure('conflict'))
+    const gone = await wb.sendAsOperator(`DELETE ${releases}/${unknownId}`)
+    expect(gone.status).toBe(404)
+    exactly(gone.body, failure('secret_release_not_found'))
+    const nowhere = await wb.sendAsOperator(`POST ${releases}`, { ...act, workspaceId: unknownId })
+    expect(nowhere.status).toBe(404)
+    exactly(nowhere.body, failure('workspace_not_found'))
+    expect((await wb.sendAsOperator(`GET ${releases}`)).body.items).toHaveLength(1)
+  })
+
+  test.each([
+    ['ref', {}],
+    ['ref', { ref: 'sk-raw' }],
+    ['ref', { ref: 5 }],
+    ['host', { host: undefined }],
+    ['host', { host: '' }],
+    ['host', { host: 'a b' }],
+    ['host', { host: 'https://models.example.com' }],
+    ['host', { host: 'models.example.com/path' }],
+    ['host', { host: 'user@models.example.com' }],
+    ['host', { host: '*.example.com' }],
+    ['host', { host: 'models.example.com:port' }],
+    ['host', { host: 'models.example.com?q' }],
+    ['workspaceId', { workspaceId: 'nope' }],
+    ['colour', { colour: 'red' }],
+  ])('%s as in %j', async (field, spoilt) => {
+    const wb = await closed()
+    const valid = { ref: 'env:TEAM_KEY', host: 'models.example.com' }
+    const body = Object.keys(spoilt).length === 0 ? { host: valid.host } : { ...valid, ...spoilt }
+    const refused = await wb.sendAsOperator(`POST ${releases}`, body)
+    expect(refused.status, refused.text).toBe(400)
+    exactly(refused.body, failure('validation_error'))
+    expect((refused.body.error as { message: string }).message).toContain(field)
+    expect((await wb.sendAsOperator(`GET ${releases}`)).body.items).toEqual([])
+  })
+})
