@@ -1,0 +1,86 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { audit } from '../../src/contract/audit.ts'
+import { documents } from '../../src/contract/documents.ts'
+import { jobs } from '../../src/contract/jobs.ts'
+import { baseAt } from '../harness/place.ts'
+import { type Opened, open, until } from '../harness/runtime.ts'
+import { cut, expectNothingLeft, hosted, paid, textOf } from '../jobs/stage.ts'
+
+const script = join(import.meta.dirname, '..', 'fixtures', 'runtime', 'process.ts')
+/** Each costs about three seconds; `KILLS=100` for a long look. */
+const kills = Number(process.env.KILLS ?? 8)
+const jobsAtOnce = 4
+const chunksEach = 24
+/** Two requests of `maxBatchSize` texts. */
+const batch = 4
+
+/** A server in a process of its own, to send texts to until it is killed. */
+async function start(dataDir: string) {
+  const child = fork(script, [dataDir, 'server'], { execArgv: ['--import', 'tsx'] })
+  const ended = once(child, 'exit')
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child, 'message')
+  let asked = 0
+  return {
+    send: (line: string, json: unknown) => child.send({ id: asked++, line, json }),
+    accepted: () => once(child, 'message'),
+    async kill() {
+      child.kill('SIGKILL')
+      await ended
+    },
+  }
+}
+
+async function allJobs(wb: Opened, workspaceId: string) {
+  return (await wb.call(jobs.list, { params: { workspaceId }, query: { limit: 200 } })).items
+}
+
+test('a server that is killed while jobs ingest loses nothing, leaves nothing by half, and pays for no kept batch again', {
+  timeout: 60_000 + kills * 15_000,
+}, async () => {
+  const { wb, base, provider } = await hosted({ server: false })
+  const { workspaceId } = base.params
+  const { dataDir } = wb
+  let seed = 7
+  const random = () => (seed = (seed * 16_807) % 2_147_483_647) / 2_147_483_647
+  for (let round = 0; round < kills; round++) {
+    provider.script(...Array.from({ length: 400 }, () => ({ delayMs: 5 })))
+    const server = await start(dataDir)
+    for (let n = 0; n < 6; n++)
+      server.send(`POST ${base.path}/ingest?async=true`, {
+        text: textOf(chunksEach, `wing${n % 5} of round ${round}`),
+        sourceFilename: `${n % 4}.md`,
+        overwriteOnNameConflict: true,
+        ...cut,
+      })
+    await server.accepted()
+    await new Promise(resolve => setTimeout(resolve, random() * 400))
+    await server.kill()
+  }
+  const next = await open({ dataDir, server: true })
+  await until(async () =>
+    (await allJobs(next, workspaceId)).every(({ status }) => /succeeded|failed/.test(status)),
+  )
+  expectNothingLeft(dataDir)
+  const found = baseAt(next, { ...base.params, name: base.name })
+  const rows = await found.documents()
+  const ready = rows.filter(({ status }) => status === 'ready')
+  expect(ready.map(({ sourceFilename }) => sourceFilename).sort()).toEqual(['0.md', '1.md', '2.md', '3.md'])
+  for (const { documentId } of ready) {
+    const params = { ...base.params, documentId }
+    expect(await next.call(documents.chunks, { params })).toHaveLength(chunksEach)
+  }
+  const hits = await found.search('round', { hybrid: true, lexicalWeight: 1 })
+  expect(new Set(hits.map(({ payload }) => payload!.documentId)).size).toBe(ready.length)
+  const claims = await next.call(audit.list, {
+    params: { workspaceId },
+    query: { action: 'job.claim', limit: 200 },
+  })
+  const claimed = claims.items.map(({ details }) => details!.jobId)
+  expect(claimed.length, 'some were taken up in the middle').toBeGreaterThan(new Set(claimed).size)
+  const all = paid(provider)
+  expect(all.length - new Set(all).size).toBeLessThanOrEqual(kills * jobsAtOnce * batch)
+})
