@@ -33,7 +33,7 @@ export function formReader(body: MultipartBody, folder: string): (incoming: Inco
   return incoming => ({
     async receive(use) {
       const parser = parserOf(incoming)
-      const scratch = scratchFile(folder)
+      const scratch = madeIn(folder)
       try {
         const parts = await readParts(parser, incoming, body.limitBytes, scratch)
         return await use(uploadOf(parts, body))
@@ -42,6 +42,15 @@ export function formReader(body: MultipartBody, folder: string): (incoming: Inco
       }
     },
   })
+}
+
+/** @throws control_plane_unavailable  the folder cannot be made */
+function madeIn(folder: string): ScratchFile {
+  try {
+    return scratchFile(folder)
+  } catch (error) {
+    throw failureOf(error)
+  }
 }
 
 /** @throws invalid_multipart  the headers do not announce a form */
@@ -117,7 +126,9 @@ function drop(stream: BusboyFileStream): void {
 /** @returns how many bytes were written */
 async function keep(stream: BusboyFileStream, path: string): Promise<number> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
-  await pipeline(stream, file)
+  const closed = new Promise(resolve => file.once('close', resolve))
+  // One that breaks off may still be about to be made.
+  await pipeline(stream, file).finally(() => closed)
   return file.bytesWritten
 }
 

@@ -1,0 +1,129 @@
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { z } from 'zod'
+import type { Upload } from '../../src/contract/route.ts'
+import type { Incoming } from '../../src/http/incoming.ts'
+import { formReader } from '../../src/http/multipart.ts'
+import { scratchDir } from '../harness/runtime.ts'
+import { file, formBytes, formHeaders, text } from '../wire/forms.ts'
+
+const schema = z.object({ note: z.string().optional() })
+const body = { kind: 'multipart', schema, json: [], limitBytes: 1_000_000 } as const
+
+interface Kept {
+  readonly content: Buffer
+  readonly note: unknown
+}
+
+/** What a reader makes of bytes that come in pieces. */
+function receive(folder: string, pieces: readonly Uint8Array[]): Promise<Kept> {
+  const source = new ReadableStream<Uint8Array>({
+    start(controller) {
+      for (const piece of pieces) controller.enqueue(piece)
+      controller.close()
+    },
+  })
+  const incoming = { headers: new Headers(formHeaders), source } as unknown as Incoming
+  const keep = async (upload: Upload<Record<string, unknown>>) => ({
+    content: readFileSync(upload.file.path),
+    note: upload.text('note'),
+  })
+  return formReader(body, folder)(incoming).receive(keep)
+}
+
+function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
+  const cuts = [...new Set(places.map(place => place % (bytes.length + 1)))].sort((a, b) => a - b)
+  return [0, ...cuts].map((from, at) => bytes.subarray(from, cuts[at] ?? bytes.length))
+}
+
+const cuts = fc.array(fc.nat(), { maxLength: 12 })
+const content = fc.uint8Array({ minLength: 1, maxLength: 3_000 }).map(bytes => Buffer.from(bytes))
+
+describe('a form', () => {
+  test('whatever a file holds and wherever its bytes are cut, it arrives as it is', async () => {
+    const folder = scratchDir()
+    await fc.assert(
+      fc.asyncProperty(content, fc.string({ unit: 'grapheme-ascii' }), cuts, async (sent, note, places) => {
+        const bytes = formBytes([text('note', note), file(sent)])
+        const kept = await receive(folder, cutAt(bytes, places))
+        expect(kept.content.equals(sent)).toBe(true)
+        expect(kept.note).toBe(note)
+      }),
+    )
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a form that is spoilt anywhere ends in a file or in a refusal, never in neither, and leaves nothing', async () => {
+    const folder = scratchDir()
+    const whole = formBytes([
+      text('note', 'a note'),
+      file('The text of a file.\r\n--wb-bound'),
+      file('More.'),
+    ])
+    const spoil = fc.record({
+      at: fc.nat(whole.length - 1),
+      byte: fc.nat(255),
+      end: fc.integer({ min: 0, max: whole.length }),
+      tail: fc.uint8Array({ maxLength: 40 }),
+    })
+    const codes = new Set<string>()
+    await fc.assert(
+      fc.asyncProperty(spoil, cuts, async ({ at, byte, end, tail }, places) => {
+        const bytes = Buffer.from(whole)
+        bytes[at] = byte
+        const sent = Buffer.concat([bytes.subarray(0, end), tail])
+        const outcome = await receive(folder, cutAt(sent, places)).then(
+          () => 'file',
+          error => error.code,
+        )
+        expect(outcome).toMatch(/^(?:file|invalid_multipart|missing_file|empty_file|validation_error)$/)
+        codes.add(outcome)
+      }),
+      { numRuns: 500 },
+    )
+    expect([...codes]).toEqual(expect.arrayContaining(['invalid_multipart', 'file']))
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a source that fails in the middle of a file leaves nothing', async () => {
+    const folder = scratchDir()
+    const [first] = cutAt(formBytes([file(Buffer.alloc(100_000, 'a'))]), [50_000])
+    const source = new ReadableStream<Uint8Array>({
+      pull(controller) {
+        if (controller.desiredSize === 1) controller.enqueue(first!)
+        controller.error(new Error('gone'))
+      },
+    })
+    const incoming = { headers: new Headers(formHeaders), source } as unknown as Incoming
+    const received = formReader(body, folder)(incoming).receive(async () => 'kept')
+    await expect(received).rejects.toMatchObject({ code: 'invalid_multipart' })
+    expect(readdirSync(folder)).toEqual([])
+  })
+
+  test('a disk that takes nothing is not the fault of the sender', async () => {
+    const inTheWay = join(scratchDir(), 'a-file')
+    writeFileSync(inTheWay, '')
+    const received = receive(join(inTheWay, 'uploads'), [formBytes([file('x')])])
+    await expect(received).rejects.toMatchObject({ code: 'control_plane_unavailable', status: 503 })
+  })
+
+  test('a file is gone whatever becomes of the work on it', async () => {
+    const folder = scratchDir()
+    const incoming = () =>
+      ({
+        headers: new Headers(formHeaders),
+        source: new Blob([formBytes([file('x')])]).stream(),
+      }) as unknown as Incoming
+    const work = formReader(
+      body,
+      folder,
+    )(incoming()).receive(async () => {
+      expect(readdirSync(folder)).toHaveLength(1)
+      throw new Error('failed at work')
+    })
+    await expect(work).rejects.toThrow('failed at work')
+    expect(readdirSync(folder)).toEqual([])
+  })
+})
