@@ -57,8 +57,8 @@ function openRescue(settings: RuntimeSettings, fault: unknown): Served {
   const { config, environment, dataDir, log } = settings
   const clock = systemClock
   const bootError = bootErrorOf(fault)
-  const say = isOfControlPlane(fault) ? log.info : log.error
-  say({ code: bootError.code, error: fault }, 'rescue mode: the runtime could not be opened')
+  const level = isOfControlPlane(fault) ? 'info' : 'error'
+  log[level]({ code: bootError.code, error: fault }, 'rescue mode: the runtime could not be opened')
   const down = () =>
     new WbError('control_plane_unavailable', `this runtime is in rescue mode: ${bootError.message}`, {
       hint: 'Mend the cause, then send POST /setup/restart; GET /setup-status says how it stands.',

@@ -1,0 +1,324 @@
+import { type ChildProcess, spawn } from 'node:child_process'
+import { mkdirSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs'
+import { request } from 'node:http'
+import { join } from 'node:path'
+import { createInterface } from 'node:readline'
+import { setTimeout } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { type Place, place } from '../commands/wb.ts'
+
+type Said = Record<string, unknown>
+
+/** A server, and the lines of JSON that are no log. */
+interface Watched {
+  readonly url: string
+  readonly process: ChildProcess
+  /** The next event of a name, also one that was said before it was asked for. */
+  event(name: string): Promise<Said>
+  ended: Promise<number | null>
+}
+
+async function watch(here: Place, args: string[] = [], env: Record<string, string> = {}): Promise<Watched> {
+  const child = spawn(process.execPath, ['bin/run.js', 'serve', '--port', '0', '--json', ...args], {
+    env: { ...here.env, ...env },
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  child.stderr.resume()
+  const said: Said[] = []
+  createInterface({ input: child.stdout }).on('line', line => {
+    const event = JSON.parse(line) as Said
+    if (event.event !== undefined) said.push(event)
+  })
+  const ended = new Promise<number | null>(done => child.on('close', done))
+  const until = async <T>(find: () => T | undefined): Promise<T> => {
+    for (let tries = 0; tries < 2_000; tries++) {
+      const found = find()
+      if (found !== undefined) return found
+      await setTimeout(10)
+    }
+    throw new Error(`it said ${JSON.stringify(said)}`)
+  }
+  const event = (name: string) =>
+    until(() => {
+      const at = said.findIndex(one => one.event === name)
+      return at < 0 ? undefined : said.splice(at, 1)[0]
+    })
+  const first = await until(() => said[0])
+  return { url: String(first.url), process: child, event, ended }
+}
+
+async function ask(url: string, line: string, json?: unknown, more: Record<string, string> = {}) {
+  const [method, path] = line.split(' ') as [string, string]
+  const answer = await fetch(url + path, {
+    method,
+    headers: { ...(json !== undefined && { 'content-type': 'application/json' }), ...more },
+    ...(json !== undefined && { body: JSON.stringify(json) }),
+  })
+  const text = await answer.text()
+  return { status: answer.status, text, headers: answer.headers, body: JSON.parse(text) as Said }
+}
+
+const accepted = { status: 202, body: { ok: true, note: expect.any(String) } }
+
+describe('POST /setup/restart', () => {
+  test('S4.2-33 S4.2-35: what was written holds after the restart, in the same process and on the same port', async () => {
+    const here = place()
+    const server = await watch(here)
+    await ask(server.url, 'POST /api/v1/workspaces', { name: 'kept' })
+    await ask(server.url, 'POST /setup/env', { values: { OPENROUTER_API_KEY: 'sk-1' } })
+    expect((await ask(server.url, 'GET /setup-status')).body).toMatchObject({
+      hasChatProvider: false,
+      managedEnv: { present: true, configuredKeys: [] },
+    })
+    const announced = readFileSync(join(here.dataDir, 'serve.json'), 'utf8')
+    expect(await ask(server.url, 'POST /setup/restart')).toMatchObject(accepted)
+    expect(await server.event('restarted')).toMatchObject({ url: server.url, pid: server.process.pid })
+    expect((await ask(server.url, 'GET /setup-status')).body).toMatchObject({
+      workspacesCount: 1,
+      hasChatProvider: true,
+      managedEnv: { configuredKeys: ['OPENROUTER_API_KEY'] },
+    })
+    expect(readFileSync(join(here.dataDir, 'serve.json'), 'utf8')).toBe(announced)
+    expect((await here.wb(['serve', '--port', '0'])).stderr).toContain('is served already')
+    server.process.kill('SIGTERM')
+    expect(await server.ended).toBe(0)
+    await expect(fetch(server.url)).rejects.toThrow()
+  })
+
+  test('what is in flight is finished, and no connection is refused in between', async () => {
+    const server = await watch(place())
+    const unfinished = request(`${server.url}/api/v1/workspaces`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', 'content-length': 15 },
+    })
+    const answered = new Promise<number | undefined>((done, fail) =>
+      unfinished.once('response', ({ statusCode }) => done(statusCode)).once('error', fail),
+    )
+    unfinished.write('{"name"')
+    await setTimeout(100)
+    await ask(server.url, 'POST /setup/restart')
+    const seen = new Set<number>()
+    while (!seen.has(503)) seen.add((await ask(server.url, 'GET /readyz')).status)
+    expect((await ask(server.url, 'GET /healthz')).status).toBe(200)
+    unfinished.end(':"demo"}')
+    expect(await answered).toBe(201)
+    await server.event('restarted')
+    expect((await ask(server.url, 'GET /readyz')).body).toMatchObject({ status: 'ready', workspaces: 1 })
+  })
+
+  test('a configuration that would not start changes nothing, and a better one is taken up', async () => {
+    const here = place()
+    const file = join(here.home, 'wb.yaml')
+    const write = (text: string) => writeFileSync(file, `version: 1\n${text}\n`)
+    write('runtime: { requestIdHeader: X-One }')
+    const server = await watch(here, ['--config', file])
+    for (const broken of [
+      'runtime: { port: none }',
+      'auth: { mode: apiKey, bootstrapTokenRef: "env:MISSING" }',
+    ]) {
+      write(broken)
+      await ask(server.url, 'POST /setup/restart')
+      expect(await server.event('not restarted')).toMatchObject({ error: { code: 'validation_error' } })
+      expect((await ask(server.url, 'GET /readyz')).headers.has('x-one')).toBe(true)
+    }
+    write('runtime: { requestIdHeader: X-Two }')
+    await ask(server.url, 'POST /setup/restart')
+    await server.event('restarted')
+    const { status, headers } = await ask(server.url, 'GET /readyz')
+    expect([status, headers.has('x-one'), headers.has('x-two')]).toEqual([200, false, true])
+  })
+
+  test('security 2: a restart does not open to the network what a start would not', async () => {
+    const here = place()
+    const file = join(here.home, 'wb.yaml')
+    const closed =
+      'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT" }\n'
+    writeFileSync(file, closed)
+    const token = 'b'.repeat(32)
+    const server = await watch(here, ['--config', file, '--host', '0.0.0.0'], { BOOT: token })
+    writeFileSync(file, 'version: 1\n')
+    const bearer = { authorization: `Bearer ${token}` }
+    expect(await ask(server.url, 'POST /setup/restart', undefined, bearer)).toMatchObject(accepted)
+    await server.event('not restarted')
+    expect((await ask(server.url, 'GET /api/v1/workspaces')).status).toBe(401)
+  })
+
+  test('two requests at once make one restart, and a signal in the middle of it ends the server', async () => {
+    const server = await watch(place())
+    const twice = await Promise.all([1, 2].map(() => ask(server.url, 'POST /setup/restart')))
+    expect(twice.map(({ status }) => status)).toContain(202)
+    server.process.kill('SIGTERM')
+    expect(await server.ended).toBe(0)
+    await expect(fetch(server.url)).rejects.toThrow()
+  })
+})
+
+describe('rescue mode', () => {
+  const token = 'b'.repeat(32)
+  const closed =
+    'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT" }\n'
+
+  /** A data directory whose store is what `spoil` makes of its place. */
+  function spoilt(spoil: (store: string) => void): Place {
+    const here = place()
+    mkdirSync(here.dataDir, { mode: 0o700 })
+    spoil(join(here.dataDir, 'workbase.db'))
+    return here
+  }
+
+  test.each<[what: string, spoil: (store: string) => void, message: string]>([
+    ['is no database', store => writeFileSync(store, 'no database '.repeat(1_000)), 'not a database'],
+    ['is a folder', store => mkdirSync(store), 'a folder is in its place'],
+  ])(
+    'S7.3-control_plane_unavailable: a store that %s leaves a server that says so, until it is mended',
+    async (_what, spoil, message) => {
+      const here = spoilt(spoil)
+      const server = await watch(here)
+      expect(await server.event('rescue')).toMatchObject({
+        url: server.url,
+        error: { code: 'control_plane_unavailable', message: expect.stringContaining(message) },
+      })
+      for (const probe of ['GET /healthz', 'GET /readyz'])
+        expect(await ask(server.url, probe)).toMatchObject({
+          status: 503,
+          body: { status: 'degraded', reason: 'control_plane_unavailable' },
+        })
+      expect((await ask(server.url, 'GET /setup-status')).body).toEqual({
+        setupComplete: false,
+        workspacesCount: 0,
+        controlPlane: { kind: 'unavailable', healthy: false },
+        hasChatProvider: false,
+        hasAstraCreds: false,
+        managedEnv: { path: join(here.dataDir, '.env'), present: false, writable: true, configuredKeys: [] },
+        bootError: { code: 'control_plane_unavailable', message: expect.stringContaining(message) },
+      })
+      for (const line of [
+        'GET /api/v1/workspaces',
+        'POST /api/v1/workspaces',
+        'GET /api/v1/openapi.json',
+        'GET /api/v1/nothing',
+        'GET /auth/config',
+      ]) {
+        const refused = await ask(server.url, line)
+        expect([line, refused.status, (refused.body.error as Said).code]).toEqual([
+          line,
+          503,
+          'control_plane_unavailable',
+        ])
+        expect(refused.headers.get('x-content-type-options')).toBe('nosniff')
+        expect(refused.headers.get('x-request-id')).toBe((refused.body.error as Said).requestId)
+      }
+      for (const path of ['/', '/version', '/features', '/error-codes', '/docs'])
+        expect((await fetch(server.url + path)).status, path).toBe(200)
+      const evil = { origin: 'https://evil.example' }
+      expect((await ask(server.url, 'POST /setup/restart', undefined, evil)).status).toBe(403)
+
+      expect((await ask(server.url, 'POST /setup/env', { values: { OPENAI_API_KEY: 'o' } })).status).toBe(200)
+      expect(await ask(server.url, 'POST /setup/restart')).toMatchObject(accepted)
+      await server.event('rescue')
+      renameSync(join(here.dataDir, 'workbase.db'), join(here.dataDir, 'aside'))
+      await ask(server.url, 'POST /setup/restart')
+      expect(await server.event('restarted')).toMatchObject({ url: server.url })
+      expect((await ask(server.url, 'GET /readyz')).status).toBe(200)
+      expect((await ask(server.url, 'GET /setup-status')).body).toMatchObject({
+        controlPlane: { kind: 'sqlite', healthy: true },
+        managedEnv: { configuredKeys: ['OPENAI_API_KEY'] },
+      })
+      expect((await ask(server.url, 'GET /setup-status')).body).not.toHaveProperty('bootError')
+      server.process.kill('SIGTERM')
+      expect(await server.ended).toBe(0)
+    },
+  )
+
+  test('a store that is lost while the server serves is met by a restart', async () => {
+    const here = place()
+    const server = await watch(here)
+    await ask(server.url, 'POST /api/v1/workspaces', { name: 'kept' })
+    const store = join(here.dataDir, 'workbase.db')
+    renameSync(store, join(here.dataDir, 'aside'))
+    mkdirSync(store)
+    await ask(server.url, 'POST /setup/restart')
+    await server.event('rescue')
+    expect((await here.wb(['workspaces', 'list'])).status).toBe(6)
+    rmSync(store, { recursive: true })
+    renameSync(join(here.dataDir, 'aside'), store)
+    await ask(server.url, 'POST /setup/restart')
+    await server.event('restarted')
+    expect((await ask(server.url, 'GET /readyz')).body).toMatchObject({ workspaces: 1 })
+  })
+
+  test.each([
+    ['astra', 'controlPlane: { driver: astra, endpoint: "https://db.example", tokenRef: "env:T" }'],
+    ['postgres', 'controlPlane: { driver: postgres, urlRef: "env:PG" }'],
+  ])(
+    'the driver %s is not built: the server is in rescue mode, and a command fails',
+    async (driver, line) => {
+      const here = place()
+      const file = join(here.home, 'wb.yaml')
+      writeFileSync(file, `version: 1\n${line}\n`)
+      const server = await watch(here, ['--config', file])
+      expect(await server.event('rescue')).toMatchObject({ error: { code: 'driver_unavailable' } })
+      expect((await ask(server.url, 'GET /readyz')).body).toEqual({
+        status: 'degraded',
+        reason: 'driver_unavailable',
+      })
+      expect((await ask(server.url, 'GET /setup-status')).body).toMatchObject({
+        bootError: { code: 'driver_unavailable', message: expect.stringContaining(driver) },
+      })
+      expect(await ask(server.url, 'GET /api/v1/workspaces')).toMatchObject({
+        status: 503,
+        body: { error: { code: 'control_plane_unavailable' } },
+      })
+      server.process.kill('SIGTERM')
+      expect(await server.ended).toBe(0)
+      expect(await here.wb(['workspaces', 'list', '--config', file])).toMatchObject({ status: 6, stdout: '' })
+    },
+  )
+
+  test('security 17: while auth is on, strangers learn no path and change nothing; the bootstrap token mends', async () => {
+    const here = spoilt(store => mkdirSync(store))
+    const file = join(here.home, 'wb.yaml')
+    writeFileSync(file, closed)
+    const server = await watch(here, ['--config', file], { BOOT: token })
+    await server.event('rescue')
+    const values = { values: { OPENAI_API_KEY: 'o' } }
+    const bearer = (text: string) => ({ authorization: `Bearer ${text}` })
+    for (const headers of [{}, bearer(`wb_live_${'a'.repeat(40)}`), bearer('b'.repeat(31))]) {
+      const status = await ask(server.url, 'GET /setup-status', undefined, headers)
+      expect(status.body).toMatchObject({ managedEnv: { path: null } })
+      const refused = await ask(server.url, 'POST /setup/env', values, headers)
+      expect(refused.status).toBe(401)
+      const api = await ask(server.url, 'GET /api/v1/workspaces', undefined, headers)
+      expect(status.text + refused.text + api.text).not.toContain(here.home)
+    }
+    expect((await ask(server.url, 'GET /setup-status', undefined, bearer(token))).body).toMatchObject({
+      managedEnv: { path: join(here.dataDir, '.env') },
+    })
+    expect((await ask(server.url, 'POST /setup/env', values, bearer(token))).status).toBe(200)
+    rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
+    expect((await ask(server.url, 'POST /setup/restart', undefined, bearer(token))).status).toBe(202)
+    await server.event('restarted')
+    expect((await ask(server.url, 'GET /readyz')).status).toBe(200)
+  })
+
+  test('a person is told that it is rescue mode, why, and what to type', async () => {
+    const here = spoilt(store => mkdirSync(store))
+    const child = spawn(process.execPath, ['bin/run.js', 'serve', '--port', '0'], { env: here.env })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    let shown = ''
+    child.stderr.setEncoding('utf8').on('data', text => {
+      shown += text
+    })
+    for (let tries = 0; !shown.includes('mended') && tries < 1_000; tries++) await setTimeout(10)
+    expect(shown).toMatch(
+      /^ {2}✗ Rescue mode: the store cannot be opened: a folder is in its place \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}says how it stands; nearly all else is refused\n {4}wb api POST \/setup\/restart {4}in another terminal, once the cause is mended\n/,
+    )
+    rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
+    const { status, stdout } = await here.wb(['api', 'POST', '/setup/restart'])
+    expect([status, JSON.parse(stdout)]).toEqual([0, { ok: true, note: expect.any(String) }])
+    for (let tries = 0; !shown.includes('✓') && tries < 1_000; tries++) await setTimeout(10)
+    expect(shown).toMatch(
+      /\n {2}restarting: finishing what is in flight\n {2}✓ restarted at http:\/\/127\.0\.0\.1:\d+\n/,
+    )
+  })
+})
