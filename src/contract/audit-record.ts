@@ -52,6 +52,7 @@ const auditDetails = z
     label: z.string(),
     scopes: z.string().meta({ description: 'joined by commas' }),
     principalId: z.string(),
+    releaseId: z.string(),
     ref: z.string(),
     host: z.string(),
     user_code: z.string(),

@@ -61,7 +61,7 @@ export class Releases {
     const outcome = await rows.atomic([
       ...place,
       { op: 'insert', table: tables.secretReleases, row: release },
-      caller.record({ ref: normal, host }, workspaceId ?? undefined),
+      caller.record({ releaseId, ref: normal, host }, workspaceId ?? undefined),
     ])
     if (outcome.ok) return release
     if (outcome.reason === 'absent') throw workspaceNotFound(workspaceId!)
@@ -75,7 +75,7 @@ export class Releases {
       const { ref, host, workspaceId } = release
       const outcome = await this.parts.rows.atomic([
         { op: 'delete', table: tables.secretReleases, key: [releaseId] },
-        caller.record({ ref, host }, workspaceId ?? undefined),
+        caller.record({ releaseId, ref, host }, workspaceId ?? undefined),
       ])
       if (outcome.ok) return
     }

@@ -194,7 +194,7 @@ test('a release and its withdrawal are audited; one that cannot be recorded is n
   const { releaseId } = (await wb.sendAsOperator(`POST ${releases}`, act)).body
   await wb.sendAsOperator(`DELETE ${releases}/${releaseId}`)
   const { items } = (await wb.sendAsOperator('GET /api/v1/audit?limit=2')).body
-  const details = { ref: 'env:TEAM_KEY', host: 'models.example.com' }
+  const details = { releaseId, ref: 'env:TEAM_KEY', host: 'models.example.com' }
   expect(items).toMatchObject([
     { action: 'secret.withdraw', workspaceId, details, subject: { type: 'system' } },
     { action: 'secret.release', workspaceId, details, subject: { type: 'system' } },
