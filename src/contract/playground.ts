@@ -8,7 +8,7 @@ import { route } from './route.ts'
 const targetKinds = ['collection', 'table'] as const
 export type TargetKind = (typeof targetKinds)[number]
 
-const commandNames = [
+export const commandNames = [
   'findCollections',
   'createCollection',
   'deleteCollection',
@@ -42,7 +42,7 @@ const json = z
   .meta({ type: 'object', additionalProperties: true })
 
 const PlaygroundCommand = z.object({
-  commandName: z.enum(commandNames),
+  commandName: boundedText(limits.playgroundNameChars).meta({ enum: [...commandNames] }),
   targetKind: z.enum(targetKinds).optional(),
   collection: target,
   table: target,

@@ -1,8 +1,15 @@
 import { WbError } from '../contract/errors.ts'
-import type { CommandName, PlaygroundCommand, TargetKind } from '../contract/playground.ts'
+import {
+  type CommandName,
+  commandNames,
+  type PlaygroundCommand,
+  type TargetKind,
+} from '../contract/playground.ts'
 
-/** What a command is about: a collection, a table, either of them, or the keyspace as a whole. */
-const scopeOf: Readonly<Record<CommandName, TargetKind | 'either' | 'collections' | 'tables'>> = {
+/** What a command is about: a collection, a table, either of them, or all of the keyspace. */
+type Scope = TargetKind | 'either' | 'collections' | 'tables'
+
+const scopeOf: Readonly<Record<CommandName, Scope>> = {
   findCollections: 'collections',
   createCollection: 'collections',
   deleteCollection: 'collections',
@@ -28,6 +35,7 @@ const scopeOf: Readonly<Record<CommandName, TargetKind | 'either' | 'collections
 
 /** What a command is run on; no name is the keyspace. */
 export interface Target {
+  readonly commandName: CommandName
   readonly kind: TargetKind
   readonly name: string | null
 }
@@ -35,35 +43,39 @@ export interface Target {
 /**
  * Check a command and say what it is run on.
  *
- * @throws invalid_playground_command  it is not the one command that it is called, or its target is missing, too many,
+ * @throws invalid_playground_command  there is none of its name, it is not the one command that it is called, or its target is missing, too many,
  *                                     or of the wrong kind
  * @see contract 14
  */
 export function targetOf(body: PlaygroundCommand): Target {
   const { commandName, command } = body
+  if (!isCommandName(commandName)) throw invalid(`commandName: must be one of ${commandNames.join(', ')}`)
   const keys = Object.keys(command)
   if (keys.length !== 1 || keys[0] !== commandName)
     throw invalid(`command: must have one key, '${commandName}'`)
   const { collection = null, table = null } = body
   const scope = scopeOf[commandName]
-  const kind = kindOf(body)
+  const kind = kindOf(body, scope)
   if (scope === 'collections' || scope === 'tables') {
     if (collection !== null || table !== null)
       throw invalid(`'${commandName}' takes no collection and no table`)
     if (`${kind}s` !== scope) throw invalid(`targetKind: '${commandName}' is about ${scope}`)
-    return { kind, name: null }
+    return { commandName, kind, name: null }
   }
   if (scope !== 'either' && scope !== kind) throw invalid(`'${commandName}' is run on a ${scope}`)
   const [name, other] = kind === 'table' ? [table, collection] : [collection, table]
   if (other !== null) throw invalid(`${kind === 'table' ? 'collection' : 'table'}: the target is a ${kind}`)
   if (name === null) throw invalid(`${kind}: is missing`)
-  return { kind, name }
+  return { commandName, kind, name }
 }
 
-function kindOf({ targetKind, table, commandName }: PlaygroundCommand): TargetKind {
+function isCommandName(name: string): name is CommandName {
+  return Object.hasOwn(scopeOf, name)
+}
+
+function kindOf({ targetKind, table = null }: PlaygroundCommand, scope: Scope): TargetKind {
   if (targetKind) return targetKind
-  const isOfTables = scopeOf[commandName] === 'table' || scopeOf[commandName] === 'tables'
-  return (table ?? null) !== null || isOfTables ? 'table' : 'collection'
+  return table !== null || scope === 'table' || scope === 'tables' ? 'table' : 'collection'
 }
 
 function invalid(fact: string): WbError {

@@ -30,8 +30,8 @@ export async function execute(
   if (kind !== 'astra')
     throw new WbError('unsupported_workspace_kind', `workspaces of kind '${kind}' take no commands`)
   if (workspace.rlacEnabled) pass({ rule: needs('manage:access'), workspaceId }, caller)
-  const { commandName, command } = body
-  const target = targetOf(body)
+  const { command } = body
+  const { commandName, ...target } = targetOf(body)
   const commands = commandsOf(storeOf(stores, workspace))
   const startedAt = clock.now()
   const result = await commands.run({ workspaceId, keyspace, target }, command, caller.signal)

@@ -12,26 +12,31 @@ async function unrecorded() {
   const { workspaceId } = (await operator(`POST ${all}`, { name: 'first' })).body
   const keys = `${all}/${workspaceId}/api-keys`
   const { key } = (await operator(`POST ${keys}`, { label: 'one' })).body as { key: { keyId: string } }
+  const principals = `${all}/${workspaceId}/principals`
+  await operator(`POST ${principals}`, { principalId: 'alice' })
   const store = new Database(join(opened.dataDir, 'workbase.db'))
   onTestFinished(() => void store.close())
   store.exec(
     "CREATE TRIGGER no BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END",
   )
-  return { operator, keys, key, workspace: `${all}/${workspaceId}` }
+  return { operator, keys, key, principals, workspace: `${all}/${workspaceId}` }
 }
 
 const lists = async (operator: (line: string) => ReturnType<Opened['send']>, ...paths: string[]) =>
   Promise.all(paths.map(async path => (await operator(`GET ${path}`)).body.items))
 
 describe('where the store refuses the record', () => {
-  test('S6-08: what must be recorded is refused as unavailable, and nothing of it is kept', async () => {
-    const { operator, keys, key, workspace } = await unrecorded()
-    const before = await lists(operator, all, keys)
+  test('S6-08 S6-09: what must be recorded is refused as unavailable, and nothing of it is kept', async () => {
+    const { operator, keys, key, principals, workspace } = await unrecorded()
+    const before = await lists(operator, all, keys, principals)
     const refused = [
       await operator(`POST ${all}`, { name: 'second' }),
       await operator(`POST ${keys}`, { label: 'two' }),
       await operator(`POST ${keys}/${key.keyId}/rotate`, {}),
       await operator(`DELETE ${keys}/${key.keyId}`),
+      await operator(`POST ${principals}`, { principalId: 'bob' }),
+      await operator(`PATCH ${principals}/alice`, { role: 'admin' }),
+      await operator(`DELETE ${principals}/alice`),
       await operator(`DELETE ${workspace}`),
     ]
     for (const { status, body, text } of refused) {
@@ -41,6 +46,6 @@ describe('where the store refuses the record', () => {
       ])
       expect(text).not.toContain('trigger')
     }
-    expect(await lists(operator, all, keys)).toEqual(before)
+    expect(await lists(operator, all, keys, principals)).toEqual(before)
   })
 })

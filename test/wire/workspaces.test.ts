@@ -116,7 +116,7 @@ describe('create', () => {
     expect((await names()).filter(name => name === 'Unique')).toHaveLength(1)
   })
 
-  test('one workspace owns a database; its name is checked before', async () => {
+  test('S7.3-workspace_database_conflict: one workspace owns a database; its name is checked before', async () => {
     const bound = { url: 'https://one.example.com', keyspace: 'k' }
     const created = { name: 'bound', kind: 'astra', ...bound }
     await wire.exchange(`POST ${all}`, created, 201, workspace(created))
@@ -140,6 +140,33 @@ describe('create', () => {
     )
     expect(replies.map(reply => reply.status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409])
     expect((await names()).filter(name => name === 'raced')).toHaveLength(1)
+  })
+
+  test('S7.3-workspace_database_conflict: nor may a workspace be bound to the database of another', async () => {
+    const bind = async (name: string, body: object) =>
+      wire.make(all, { name, kind: 'astra', ...body }, 'workspaceId')
+    const url = 'https://two.example.com'
+    await bind('holder', { url, keyspace: 'a "quoted" \\ keyspace' })
+    const other = await bind('other', { url, keyspace: null })
+    const conflict = [409, 'workspace_database_conflict'] as const
+    const taken = { keyspace: 'a "quoted" \\ keyspace' }
+    await wire.refused(`PATCH ${all}/${other}`, { json: taken }, ...conflict)
+    await wire.refused(`POST ${all}`, { json: { name: 'third', url } }, ...conflict)
+    expect(await wire.get(`${all}/${other}`)).toMatchObject({ url, keyspace: null })
+    await wire.send(`PATCH ${all}/${other}`, { json: { url: null } })
+    expect(await bind('third', { url })).not.toBe(other)
+    await wire.refused(`PATCH ${all}/${other}`, { json: { url } }, ...conflict)
+    const text = (await wire.send(`GET ${all}?limit=200`)).text
+    expect(text).not.toContain('databaseKey')
+  })
+
+  test('S7.3-workspace_database_conflict: of two that bind one database at once, one wins', async () => {
+    const replies = await Promise.all(
+      Array.from({ length: 8 }, (_, n) =>
+        wire.send(`POST ${all}`, { json: { name: `racing ${n}`, url: 'https://raced.example.com' } }),
+      ),
+    )
+    expect(replies.map(reply => reply.status).sort()).toEqual([201, 409, 409, 409, 409, 409, 409, 409])
   })
 })
 

@@ -1,0 +1,154 @@
+import { describe, expect, test } from 'vitest'
+import { inWorkspace } from '../../src/access/in-workspace.ts'
+import { verifiedAs } from '../../src/access/subject.ts'
+import type { Role } from '../../src/contract/scopes.ts'
+import { audience, startProvider } from '../harness/identity-provider.ts'
+import { type Opened, open } from '../harness/runtime.ts'
+
+const all = '/api/v1/workspaces'
+const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
+
+async function workspace(wb: Opened, name = 'one'): Promise<string> {
+  return `${all}/${(await wb.sendAsOperator(`POST ${all}`, { name })).body.workspaceId}`
+}
+
+describe('the role of a principal', () => {
+  const groups = { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' }
+
+  async function staged(roleMapping: object | null) {
+    const idp = await startProvider()
+    const oidc = { issuer: idp.issuer, audience, ...(roleMapping && { roleMapping }) }
+    const wb = await open({
+      server: true,
+      config: { auth: { mode: 'oidc', anonymousPolicy: 'reject', oidc } },
+    })
+    const [here, elsewhere] = [await workspace(wb, 'here'), await workspace(wb, 'elsewhere')]
+    const setRole = (role: Role) =>
+      wb.sendAsOperator(`POST ${here}/principals`, { principalId: 'alice', role })
+    /** What the claim's role lets alice do: read, write, manage. */
+    const tier = async (place: string, claim: string) => {
+      const headers = bearer(await idp.sign({ groups: claim }))
+      const asked = [
+        wb.send(`GET ${place}`, undefined, headers),
+        wb.send(`PATCH ${place}`, {}, headers),
+        wb.send(`GET ${place}/principals`, undefined, headers),
+      ]
+      return (await Promise.all(asked)).map(({ status }) => status)
+    }
+    return { wb, here, elsewhere, setRole, tier }
+  }
+  const mapped = { claim: 'groups', values: groups, default: 'viewer' }
+  const tiers = { viewer: [200, 403, 403], editor: [200, 200, 403], admin: [200, 200, 200] }
+
+  test('S5.6-02: overrides the role of the token, up and down, in its workspace and at once', async () => {
+    const { wb, here, elsewhere, setRole, tier } = await staged(mapped)
+    expect(await tier(here, 'wb-admins')).toEqual(tiers.admin)
+    expect((await setRole('viewer')).status).toBe(201)
+    expect(await tier(here, 'wb-admins')).toEqual(tiers.viewer)
+    expect(await tier(elsewhere, 'wb-admins')).toEqual(tiers.admin)
+    const alice = `${here}/principals/alice`
+    await wb.sendAsOperator(`PATCH ${alice}`, { role: 'editor' })
+    for (const claim of ['wb-viewers', 'wb-admins']) expect(await tier(here, claim)).toEqual(tiers.editor)
+    await wb.sendAsOperator(`PATCH ${alice}`, { role: 'admin' })
+    expect(await tier(here, 'wb-viewers')).toEqual(tiers.admin)
+    expect(await tier(elsewhere, 'wb-viewers')).toEqual(tiers.viewer)
+    await wb.sendAsOperator(`DELETE ${alice}`)
+    expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
+  })
+
+  test('S5.6-02: changes nothing where roles are not mapped', async () => {
+    const { here, setRole, tier } = await staged(null)
+    expect((await setRole('viewer')).status).toBe(201)
+    expect(await tier(here, 'wb-viewers')).toEqual(tiers.admin)
+  })
+
+  test('S5.6-02: is asked for once in a request, by its key, and of nobody but who signed in', async () => {
+    const subject = {
+      id: 'alice',
+      label: null,
+      workspaceScopes: null,
+      scopes: null,
+      principalId: null,
+      grantSpanMs: null,
+    }
+    const asked: string[][] = []
+    const roles = async (...path: string[]) => {
+      asked.push(path)
+      return 'viewer' as const
+    }
+    for (const type of ['apiKey', 'bootstrap', 'system', 'oidc'] as const)
+      await inWorkspace(verifiedAs('any', { ...subject, type, role: 'admin' }), 'w', roles)
+    expect(asked).toEqual([['w', 'alice']])
+  })
+})
+
+describe('who gives a role', () => {
+  async function closed() {
+    const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
+    const place = await workspace(wb)
+    const keyOf = async (scopes: string[]) => {
+      const made = await wb.sendAsOperator(`POST ${place}/api-keys`, { label: 'key', scopes })
+      return bearer(String(made.body.plaintext))
+    }
+    const principals = `${place}/principals`
+    return { wb, principals, keyOf, roleOf: (id: string) => roleIn(wb, `${principals}/${id}`) }
+  }
+
+  async function roleIn(wb: Opened, path: string): Promise<unknown> {
+    return (await wb.sendAsOperator(`GET ${path}`)).body.role
+  }
+
+  test.each([
+    [['manage:access'], 'viewer', null],
+    [['manage:access'], 'editor', 'write'],
+    [['manage:access'], 'admin', 'write'],
+    [['manage:access', 'write'], 'editor', null],
+    [['manage:access', 'write'], 'admin', 'manage'],
+    [['manage:access', 'write:kb'], 'editor', 'write'],
+    [['manage'], 'admin', null],
+  ])('S4.2-19: with %j gives the role %s, or lacks %s', async (scopes, role, lacks) => {
+    const { wb, principals, keyOf, roleOf } = await closed()
+    const headers = await keyOf(scopes)
+    const made = await wb.send(`POST ${principals}`, { principalId: 'made', role }, headers)
+    await wb.sendAsOperator(`POST ${principals}`, { principalId: 'raised' })
+    const raised = await wb.send(`PATCH ${principals}/raised`, { role }, headers)
+    expect([made.status, raised.status]).toEqual(lacks === null ? [201, 200] : [403, 403])
+    expect([await roleOf('made'), await roleOf('raised')]).toEqual(
+      lacks === null ? [role, role] : [undefined, 'viewer'],
+    )
+    for (const { body } of lacks === null ? [] : [made, raised])
+      expect(body.error).toMatchObject({ code: 'forbidden', message: expect.stringContaining(`'${lacks}'`) })
+  })
+
+  test('S4.2-19: may change the rest of who has more, and lower a role', async () => {
+    const { wb, principals, keyOf, roleOf } = await closed()
+    const headers = await keyOf(['manage:access'])
+    await wb.sendAsOperator(`POST ${principals}`, { principalId: 'root', role: 'admin' })
+    const same = await wb.send(`PATCH ${principals}/root`, { label: 'Root', role: 'admin' }, headers)
+    expect(same).toMatchObject({ status: 200, body: { label: 'Root', role: 'admin' } })
+    expect((await wb.send(`PATCH ${principals}/root`, { role: 'viewer' }, headers)).status).toBe(200)
+    expect(await roleOf('root')).toBe('viewer')
+  })
+
+  test('S6-09: principals that are made, changed and forgotten are on record, and only those', async () => {
+    const { wb, principals, keyOf } = await closed()
+    const headers = await keyOf(['manage:access', 'write'])
+    await wb.send(`POST ${principals}`, { principalId: 'bob', role: 'editor' }, headers)
+    await wb.send(`POST ${principals}`, { principalId: 'bob' }, headers)
+    await wb.send(`PATCH ${principals}/bob`, { role: 'admin' }, headers)
+    await wb.send(`PATCH ${principals}/bob`, { label: 'Bob' }, headers)
+    await wb.send(`PATCH ${principals}/nobody`, { label: 'Bob' }, headers)
+    await wb.send(`DELETE ${principals}/bob`, undefined, headers)
+    await wb.send(`DELETE ${principals}/bob`, undefined, headers)
+    const trail = await wb.sendAsOperator(`GET ${principals.replace('principals', 'audit')}`)
+    const records = (trail.body.items as { action: string; outcome: string; details: object }[])
+      .filter(({ action }) => action.startsWith('principal.'))
+      .map(({ action, outcome, details }) => [action, outcome, details])
+    const details = { principalId: 'bob' }
+    expect(records.reverse()).toEqual([
+      ['principal.create', 'success', details],
+      ['principal.update', 'success', details],
+      ['principal.delete', 'success', details],
+    ])
+  })
+})

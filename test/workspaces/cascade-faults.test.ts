@@ -1,0 +1,190 @@
+import { fork } from 'node:child_process'
+import { once } from 'node:events'
+import { join } from 'node:path'
+import { setTimeout as sleep } from 'node:timers/promises'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { newId } from '../../src/base/id.ts'
+import { kb } from '../../src/contract/knowledge.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import type { AnyTable, RowStore, Write } from '../../src/storage/rows.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
+import { type Opened, type Options, open } from '../harness/runtime.ts'
+import { fill } from '../harness/spaces.ts'
+import { storeFile } from '../harness/store.ts'
+
+/** Moments at which the process is killed; a long run sets more. */
+const moments = Number(process.env.WB_TEST_KILLS ?? 8)
+const script = join(import.meta.dirname, '..', 'fixtures', 'runtime', 'process.ts')
+
+/** Every table that has rows of a workspace, but the workspaces themselves. */
+const ofWorkspaces = (Object.values(tables) as AnyTable[]).filter(
+  table =>
+    table !== tables.workspaces &&
+    [table.key, ...Object.values(table.indexes)].flat().includes('workspaceId'),
+)
+/** A knowledge base needs more than a row; those here are made by the API. */
+const planted = ofWorkspaces.filter(table => table !== tables.knowledgeBases && table !== tables.audit)
+
+interface Doomed {
+  readonly workspaceId: string
+  readonly path: string
+  readonly bases: readonly Base[]
+}
+
+/** A workspace with knowledge bases, and a row in every other table. */
+async function furnished(wb: Opened, basesMade = 3): Promise<Doomed> {
+  const { workspaceId } = await makeWorkspace(wb)
+  const bases: Base[] = []
+  for (let n = 0; n < basesMade; n++) bases.push(await makeBase(wb, { workspaceId }))
+  for (const base of bases) await fill(base, 0, 4)
+  const { rows, close } = await openEmbedded({ path: join(wb.dataDir, 'workbase.db') })
+  const outcome = await rows.atomic(planted.map(table => plant(table, workspaceId)))
+  expect(outcome).toEqual({ ok: true })
+  await close()
+  return { workspaceId, path: `/api/v1/workspaces/${workspaceId}`, bases }
+}
+
+function plant(table: AnyTable, workspaceId: string): Write {
+  const columns = [table.key, ...Object.values(table.unique), ...Object.values(table.indexes)].flat()
+  const values = columns.filter(column => column !== 'ordinal').map(column => [column, newId()])
+  return { op: 'insert', table, row: { ...Object.fromEntries(values), workspaceId } }
+}
+
+/** Names of tables that have rows of the workspace. */
+function holding(wb: Pick<Opened, 'dataDir'>, workspaceId: string): string[] {
+  const file = storeFile(wb.dataDir)
+  const found = ofWorkspaces
+    .filter(
+      ({ name }) => file.all(`SELECT 1 FROM ${name} WHERE body ->> '$.workspaceId' = ?`, workspaceId)[0],
+    )
+    .map(({ name }) => name)
+  file.close()
+  return found
+}
+
+/** Nothing is left of a workspace but its trail. */
+function requireGone(wb: Pick<Opened, 'dataDir'>, { workspaceId, bases }: Doomed): void {
+  expect(holding(wb, workspaceId)).toEqual(['audit'])
+  const file = storeFile(wb.dataDir)
+  for (const { params } of bases)
+    expect(file.mentions(params.knowledgeBaseId).filter(name => name !== 'audit')).toEqual([])
+  expect(file.all('SELECT 1 FROM collection WHERE workspace_id = ?', workspaceId)).toEqual([])
+  const ids = new Set(file.all('SELECT id FROM collection').map(({ id }) => String(id)))
+  for (const name of file.tables().filter(table => /^(vec|fts)_/.test(table)))
+    expect(ids).toContain(name.split('_')[1])
+  for (const { collection } of file.all('SELECT DISTINCT collection FROM record'))
+    expect(ids).toContain(String(collection))
+  file.close()
+}
+
+/** The workspace works, and each knowledge base that is left is whole. */
+async function requireUsable(wb: Opened, { workspaceId, path, bases }: Doomed): Promise<void> {
+  expect((await wb.send(`GET ${path}`)).body).toMatchObject({ workspaceId })
+  const { items } = await wb.call(kb.list, { params: { workspaceId }, query: {} })
+  const left = new Set(items.map(({ knowledgeBaseId }) => knowledgeBaseId))
+  for (const base of bases.filter(({ params }) => left.has(params.knowledgeBaseId))) {
+    expect(await base.documents()).toHaveLength(4)
+    expect(await base.search('tunnel')).toHaveLength(4)
+  }
+  const late = await makeBase(wb, { workspaceId })
+  await late.ingest('A passage on zeppelins.')
+  expect(await late.search('zeppelins')).toHaveLength(1)
+}
+
+test('the tables that are emptied are all that have rows of a workspace, but the trail', async () => {
+  const wb = await open()
+  const doomed = await furnished(wb)
+  const other = await furnished(wb)
+  const everywhere = ofWorkspaces.map(({ name }) => name)
+  expect(holding(wb, doomed.workspaceId)).toEqual(everywhere)
+  expect((await wb.send(`DELETE ${doomed.path}`)).status).toBe(204)
+  requireGone(wb, doomed)
+  expect(holding(wb, other.workspaceId)).toEqual(everywhere)
+  await requireUsable(wb, other)
+})
+
+describe('a write of the cascade that fails', () => {
+  /** Runtimes whose writes count, and the n-th of which from 0 fails. */
+  const seams: Record<string, (write: <T>(go: () => Promise<T>) => Promise<T>) => Options> = {
+    'control rows': write => ({
+      rows: store => ({ ...forwarded(store), atomic: writes => write(() => store.atomic(writes)) }),
+    }),
+    content: write => ({
+      content: store => ({ ...store, write: (...unit) => write(() => store.write(...unit)) }),
+    }),
+  }
+
+  function forwarded(store: RowStore): RowStore {
+    return {
+      get: (table, key) => store.get(table, key),
+      list: (table, query) => store.list(table, query),
+      count: (table, index, prefix) => store.count(table, index, prefix),
+      atomic: writes => store.atomic(writes),
+    }
+  }
+
+  test.each(Object.keys(seams))(
+    'S4.2-11 S7.3-cascade_incomplete: of %s, each in turn, leaves a workspace that works, and a retry ends it',
+    { timeout: 120_000 },
+    async seam => {
+      let left = Number.POSITIVE_INFINITY
+      const wb = await open(
+        seams[seam]!(async go => {
+          if (left-- === 0) throw new Error('EIO at /var/lib/secret')
+          return go()
+        }),
+      )
+      let failed = 0
+      for (let n = 0; ; n++) {
+        const doomed = await furnished(wb)
+        left = n
+        const sent = await wb.send(`DELETE ${doomed.path}`)
+        left = Number.POSITIVE_INFINITY
+        if (sent.status === 204) break
+        expect(sent.text).not.toContain('/var/lib')
+        const { code } = sent.body.error as { code: string }
+        // The first write tries whether the end can be recorded; nothing has been deleted then.
+        const isRehearsal = seam === 'control rows' && n === 0
+        expect([sent.status, code]).toEqual(
+          isRehearsal ? [503, 'control_plane_unavailable'] : [500, 'cascade_incomplete'],
+        )
+        if (isRehearsal) expect(holding(wb, doomed.workspaceId)).toHaveLength(ofWorkspaces.length)
+        await requireUsable(wb, doomed)
+        expect((await wb.send(`DELETE ${doomed.path}`)).status).toBe(204)
+        requireGone(wb, doomed)
+        failed++
+      }
+      expect(failed).toBe(seam === 'content' ? 3 : 2)
+    },
+  )
+})
+
+test(`S4.2-11: killed at ${moments} moments of the cascade, and sent again after a start, it ends without a row left`, {
+  timeout: 60_000 + moments * 15_000,
+}, async () => {
+  const wb = await open()
+  let halfway = 0
+  for (let n = 0; n < moments; n++) {
+    const doomed = await furnished(wb, 6)
+    const child = fork(script, [wb.dataDir], { execArgv: ['--import', 'tsx'] })
+    const ended = once(child, 'exit')
+    onTestFinished(() => void child.kill('SIGKILL'))
+    await once(child, 'message')
+    child.send({ id: 0, line: `DELETE ${doomed.path}` })
+    await sleep(Math.random() * 40)
+    child.kill('SIGKILL')
+    await ended
+    const again = await open({ dataDir: wb.dataDir, server: true })
+    const { status } = await again.send(`GET ${doomed.path}`)
+    if (status === 200) {
+      const { items } = await again.call(kb.list, { params: { workspaceId: doomed.workspaceId }, query: {} })
+      if (items.length < doomed.bases.length) halfway++
+      await requireUsable(again, doomed)
+      expect((await again.send(`DELETE ${doomed.path}`)).status).toBe(204)
+    } else expect(status).toBe(404)
+    requireGone(again, doomed)
+    await again.close()
+  }
+  if (moments >= 100) expect(halfway).toBeGreaterThan(0)
+})

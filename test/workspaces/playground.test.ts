@@ -1,0 +1,244 @@
+import { describe, expect, test } from 'vitest'
+import type { PlaygroundCommand } from '../../src/contract/playground.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { targetOf } from '../../src/workspaces/playground-command.ts'
+import { dataApi, remoteStore } from '../fakes/data-api.ts'
+import { freshName } from '../harness/place.ts'
+import { type Opened, type Options, open } from '../harness/runtime.ts'
+import { anyNumber, exactly } from '../wire/exactly.ts'
+import { failure, unknownId } from '../wire/shapes.ts'
+
+const all = '/api/v1/workspaces'
+const bound = { url: 'https://db.example.com', credentials: { token: 'env:TOKEN' } }
+
+async function workspace(wb: Opened, body: object = {}): Promise<string> {
+  const made = { name: freshName('remote'), kind: 'astra', keyspace: 'ks', ...bound, ...body }
+  return `${all}/${(await wb.sendAsOperator(`POST ${all}`, made)).body.workspaceId}`
+}
+
+/** A runtime with a driver for a database that takes commands. */
+async function remote(options: Options = {}) {
+  const [api, store] = [await dataApi(), await openEmbedded({ path: ':memory:' })]
+  const wb = await open({ ...options, drivers: { astra: remoteStore(api, store.content) } })
+  const place = await workspace(wb)
+  const execute = (body: object, at = place, headers = {}) =>
+    wb.send(`POST ${at}/playground/execute`, body, headers)
+  return { wb, api, place, execute, close: store.close }
+}
+
+const find = { commandName: 'find', collection: 'books', command: { find: { filter: {} } } }
+
+describe('one command', () => {
+  test('is run on the database of the workspace, and its answer given as it is', async () => {
+    const { api, execute } = await remote()
+    api.answers.body = { data: { documents: [{ _id: '1' }], nextPageState: null } }
+    const answer = await execute(find)
+    expect(answer.status, answer.text).toBe(200)
+    exactly(answer.body, {
+      ok: true,
+      commandName: 'find',
+      targetKind: 'collection',
+      targetName: 'books',
+      collection: 'books',
+      table: null,
+      keyspace: 'ks',
+      command: find.command,
+      result: api.answers.body,
+      elapsedMs: anyNumber,
+    })
+    expect(api.asked).toEqual([{ path: '/ks/books', command: find.command }])
+    const onTable = await execute({ ...find, collection: null, table: 'shelf' })
+    expect(onTable.body).toMatchObject({
+      targetKind: 'table',
+      targetName: 'shelf',
+      collection: null,
+      table: 'shelf',
+    })
+    const onKeyspace = await execute({ commandName: 'listTables', command: { listTables: {} } })
+    expect(onKeyspace.body).toMatchObject({
+      targetKind: 'table',
+      targetName: null,
+      collection: null,
+      table: null,
+    })
+    expect(api.asked.map(({ path }) => path)).toEqual(['/ks/books', '/ks/shelf', '/ks'])
+  })
+
+  test('S7.3-data_api_error S7.3-data_api_unavailable: what the database says stays out of the answer', async () => {
+    const { api, execute, wb } = await remote()
+    for (const status of [200, 401, 500]) {
+      api.answers = { status, body: { errors: [{ message: 'token AstraCS:secret' }] } }
+      const refused = await execute(find)
+      expect(refused.status).toBe(502)
+      exactly(refused.body, failure('data_api_error'))
+      expect(refused.text).not.toContain('secret')
+    }
+    await api.stop()
+    const silent = await execute(find)
+    expect(silent.status).toBe(503)
+    exactly(silent.body, failure('data_api_unavailable'))
+    expect(silent.text).not.toContain('127.0.0.1')
+    expect(wb.complaints.length).toBeGreaterThan(0)
+  })
+
+  test('where row-level access is on, is for those whom it does not bind', async () => {
+    const { wb, api, execute } = await remote({
+      config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } },
+    })
+    const guarded = await workspace(wb, { rlacEnabled: true, keyspace: 'guarded' })
+    const plain = await workspace(wb, { keyspace: 'plain' })
+    const as = async (place: string, scopes: string[]) => {
+      const minted = await wb.sendAsOperator(`POST ${place}/api-keys`, { label: 'key', scopes })
+      const sent = await execute(find, place, { authorization: `Bearer ${minted.body.plaintext}` })
+      return [sent.status, (sent.body.error as { message: string } | undefined)?.message ?? 'done']
+    }
+    expect(await as(plain, ['write'])).toEqual([200, 'done'])
+    expect(await as(guarded, ['write'])).toEqual([403, expect.stringContaining("'manage:access'")])
+    expect(await as(guarded, ['write', 'manage:access'])).toEqual([200, 'done'])
+    expect(api.asked).toHaveLength(2)
+  })
+})
+
+describe('what is said of it, in this order', () => {
+  const wrong = { ...find, command: { findOne: {} } }
+
+  test('S7.3-workspace_not_found: that the workspace is not there', async () => {
+    const { execute } = await remote()
+    const answer = await execute(wrong, `${all}/${unknownId}`)
+    expect(answer.status).toBe(404)
+    exactly(answer.body, failure('workspace_not_found'))
+  })
+
+  test.each(['local', 'mock', 'hcd', 'openrag'])(
+    'S7.3-unsupported_workspace_kind: that a workspace of kind %s takes no commands',
+    async kind => {
+      const { wb, execute } = await remote()
+      const answer = await execute(wrong, await workspace(wb, { kind, url: null }))
+      expect(answer.status).toBe(422)
+      exactly(answer.body, failure('unsupported_workspace_kind'))
+    },
+  )
+
+  test('S7.3-invalid_playground_command: that the command is wrong', async () => {
+    const { wb, api, execute } = await remote()
+    const place = await workspace(wb, { url: null, credentials: {} })
+    for (const body of [wrong, { commandName: 'shutdown', command: { shutdown: {} } }]) {
+      const answer = await execute(body, place)
+      expect(answer.status).toBe(400)
+      exactly(answer.body, failure('invalid_playground_command'))
+    }
+    expect(api.asked).toEqual([])
+  })
+
+  test.each([
+    ['url', { url: null, keyspace: 'a' }],
+    ['credentials.token', { credentials: { other: 'env:TOKEN' }, keyspace: 'b' }],
+  ])('S7.3-workspace_misconfigured: that the workspace has no %s', async (field, body) => {
+    const { wb, execute } = await remote()
+    const answer = await execute(find, await workspace(wb, body))
+    expect(answer.status).toBe(422)
+    exactly(answer.body, failure('workspace_misconfigured'))
+    expect(answer.text).toContain(`needs ${field}`)
+  })
+
+  test('S7.3-driver_unavailable: that there is no driver, or that its store takes no commands', async () => {
+    const wb = await open()
+    const { content, close } = await openEmbedded({ path: ':memory:' })
+    const mute = await open({ drivers: { astra: content } })
+    for (const runtime of [wb, mute]) {
+      const place = await workspace(runtime)
+      const answer = await runtime.send(`POST ${place}/playground/execute`, find)
+      expect(answer.status).toBe(503)
+      exactly(answer.body, failure('driver_unavailable'))
+    }
+    await close()
+  })
+})
+
+describe('data-plane calls of a workspace whose database is remote', () => {
+  test('S7.3-workspace_misconfigured: without url or token are refused before a driver is missed', async () => {
+    const wb = await open()
+    const cases = [
+      ['astra', { url: null, credentials: {} }, 422, 'workspace_misconfigured'],
+      ['hcd', { credentials: {} }, 422, 'workspace_misconfigured'],
+      ['astra', { keyspace: 'other' }, 503, 'driver_unavailable'],
+      ['openrag', { url: null, credentials: {} }, 503, 'driver_unavailable'],
+    ] as const
+    for (const [kind, body, status, code] of cases) {
+      const place = await workspace(wb, { kind, keyspace: freshName('k'), ...body })
+      const answer = await wb.send(`POST ${place}/knowledge-bases`, { name: 'base' })
+      expect(answer.status, answer.text).toBe(status)
+      exactly(answer.body, failure(code))
+    }
+  })
+})
+
+describe('the target of a command', () => {
+  const target = (body: Partial<PlaygroundCommand> & Pick<PlaygroundCommand, 'commandName'>) =>
+    targetOf({ command: { [body.commandName]: {} }, ...body })
+
+  test.each([
+    [{ commandName: 'findCollections' }, { kind: 'collection', name: null }],
+    [
+      { commandName: 'createCollection', collection: null, table: null },
+      { kind: 'collection', name: null },
+    ],
+    [{ commandName: 'dropTable' }, { kind: 'table', name: null }],
+    [
+      { commandName: 'listTables', targetKind: 'table' },
+      { kind: 'table', name: null },
+    ],
+    [
+      { commandName: 'listIndexes', table: 't' },
+      { kind: 'table', name: 't' },
+    ],
+    [
+      { commandName: 'countDocuments', collection: 'c' },
+      { kind: 'collection', name: 'c' },
+    ],
+    [
+      { commandName: 'find', collection: 'c' },
+      { kind: 'collection', name: 'c' },
+    ],
+    [
+      { commandName: 'find', table: 't' },
+      { kind: 'table', name: 't' },
+    ],
+    [
+      { commandName: 'find', targetKind: 'table', table: 't', collection: null },
+      { kind: 'table', name: 't' },
+    ],
+  ] as const)('%j is run on %j', (body, expected) => {
+    expect(target(body)).toEqual({ commandName: body.commandName, ...expected })
+  })
+
+  test.each([
+    [{ commandName: 'shutdown' }, /^commandName: must be one of findCollections, /],
+    [{ commandName: 'constructor' }, /^commandName: /],
+    [{ commandName: 'find', collection: 'c', command: {} }, /^command: must have one key, 'find'$/],
+    [{ commandName: 'find', collection: 'c', command: { findOne: {} } }, /^command: /],
+    [{ commandName: 'find', collection: 'c', command: { find: {}, options: {} } }, /^command: /],
+    [{ commandName: 'find' }, /^collection: is missing$/],
+    [{ commandName: 'find', targetKind: 'table' }, /^table: is missing$/],
+    [{ commandName: 'find', targetKind: 'table', collection: 'c' }, /^collection: the target is a table$/],
+    [{ commandName: 'find', targetKind: 'collection', table: 't' }, /^table: the target is a collection$/],
+    [{ commandName: 'find', collection: 'c', table: 't' }, /^collection: the target is a table$/],
+    [
+      { commandName: 'findCollections', collection: 'c' },
+      /^'findCollections' takes no collection and no table$/,
+    ],
+    [{ commandName: 'createTable', table: 't' }, /^'createTable' takes no/],
+    [{ commandName: 'dropTable', targetKind: 'collection' }, /^targetKind: 'dropTable' is about tables$/],
+    [{ commandName: 'createIndex', collection: 'c', targetKind: 'collection' }, /is run on a table$/],
+    [{ commandName: 'createIndex' }, /^table: is missing$/],
+    [{ commandName: 'updateMany', table: 't' }, /^'updateMany' is run on a collection$/],
+    [{ commandName: 'countDocuments' }, /^collection: is missing$/],
+  ] as const)('S7.3-invalid_playground_command: %j has none', (body, message) => {
+    expect(() => target(body)).toThrow(
+      expect.objectContaining({
+        code: 'invalid_playground_command',
+        message: expect.stringMatching(message),
+      }),
+    )
+  })
+})
