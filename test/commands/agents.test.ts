@@ -1,0 +1,180 @@
+import { describe, expect, test } from 'vitest'
+import { messageRow, writeMessages } from '../harness/agents.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Ended, type Place, place } from './wb.ts'
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+async function said(run: Promise<Ended>): Promise<string> {
+  const { status, stdout, stderr } = await run
+  expect({ status, stderr }).toMatchObject({ status: 0 })
+  return stdout.trimEnd()
+}
+
+/** A place with a workspace named `demo`. */
+async function furnished(): Promise<Place & { workspaceId: string }> {
+  const here = place()
+  return { ...here, workspaceId: await said(here.wb(['workspaces', 'create', 'demo'])) }
+}
+
+const shown = async (wb: Place['wb'], name: string) =>
+  JSON.parse(await said(wb(['agents', 'show', name, '--json']))) as Record<string, unknown>
+
+describe('agents', () => {
+  test('are listed, made, shown, changed and deleted by name', { timeout: 60_000 }, async () => {
+    const { wb } = await furnished()
+    const listed = (await said(wb(['agents', 'list']))).split('\n').map(line => line.split('\t'))
+    expect(listed.map(([, name, , bases]) => [name, bases])).toEqual([
+      ['Bobby', 'all'],
+      ['Maven', 'all'],
+    ])
+    await said(wb(['kb', 'create', 'handbook']))
+    const made = await wb([
+      'agents',
+      'create',
+      'clerk',
+      ...['--prompt', 'Be brief.', '--kb', 'handbook', '--tool', 'search_kb', '--tool', 'list_kbs'],
+    ])
+    expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(uuid.source.replace('$', '\\n$')) })
+    const agentId = made.stdout.trim()
+    expect(made.stderr).toBe(`  wb agents show ${agentId}\n`)
+    const bobby = await shown(wb, 'Bobby')
+    expect(await shown(wb, 'clerk')).toMatchObject({
+      agentId,
+      description: null,
+      systemPrompt: 'Be brief.',
+      llmServiceId: bobby.llmServiceId,
+      knowledgeBaseIds: [expect.stringMatching(uuid)],
+      toolIds: ['list_kbs', 'search_kb'],
+    })
+    expect(await said(wb(['agents', 'show', 'clerk']))).toContain('tools\tlist_kbs, search_kb\n')
+
+    const change = ['agents', 'update', 'clerk', '--name', 'scribe', '--no-kb', '--no-tool']
+    expect(await said(wb(change))).toBe(agentId)
+    expect(await shown(wb, 'scribe')).toMatchObject({ knowledgeBaseIds: [], toolIds: [] })
+    expect(await wb(['agents', 'update', 'scribe'])).toMatchObject({ status: 2, stdout: '' })
+
+    expect(await wb(['agents', 'delete', 'scribe'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        '  ✗ This deletes agent scribe with 0 conversations\n    add --yes to go on without being asked\n',
+    })
+    expect((await wb(['agents', 'delete', 'scribe', '--yes'])).stderr).toBe(
+      '  ✓ deleted agent scribe with 0 conversations\n',
+    )
+    expect(await wb(['agents', 'show', 'Boby'])).toEqual({
+      status: 4,
+      stdout: '',
+      stderr: '  ✗ No agent is named "Boby" (agent_not_found)\n    did you mean Bobby?\n    wb agents list\n',
+    })
+  })
+
+  test('are made from templates, under their own name or another', async () => {
+    const { wb } = await furnished()
+    const templates = (await said(wb(['agents', 'templates']))).split('\n').map(line => line.split('\t')[0])
+    expect(templates).toEqual(['bobby', 'maven', 'quill', 'sage'])
+    await said(wb(['agents', 'create', '--template', 'sage']))
+    await said(wb(['agents', 'create', 'checker', '-t', 'Sage', '--description', 'ours']))
+    const [sage, checker] = [await shown(wb, 'Sage'), await shown(wb, 'checker')]
+    expect(checker).toMatchObject({ systemPrompt: sage.systemPrompt, description: 'ours' })
+    expect(sage.llmServiceId).toMatch(uuid)
+    expect(await wb(['agents', 'create'])).toEqual({
+      status: 2,
+      stdout: '',
+      stderr: '  ✗ NAME or --template is missing\n    wb agents templates\n',
+    })
+    expect(await wb(['agents', 'create', '-t', 'sag'])).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining('agent_template_not_found'),
+    })
+  })
+
+  test('name tools that the workspace offers', async () => {
+    const { wb } = await furnished()
+    const tools = (await said(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
+    expect(tools.map(([id, , source]) => [id, source])).toContainEqual(['search_kb', 'builtin'])
+    expect(await wb(['agents', 'create', 'x', '--tool', 'native:fetch'])).toMatchObject({
+      status: 1,
+      stderr: expect.stringContaining('agent_tool_unresolved'),
+    })
+  })
+
+  test('in a terminal, a template is chosen from those that there are', async () => {
+    const here = await furnished()
+    const { status, text } = await inTerminal(here, ['agents', 'create'], {
+      answer: seen => (seen.includes('Which template?') ? '\x1b[B\x1b[B\r' : undefined),
+    })
+    expect(status).toBe(0)
+    expect(withoutSequences(text)).toContain('✓ agent Quill')
+    const list = await inTerminal(here, ['agents', 'list'])
+    expect(withoutSequences(list.text)).toMatch(/ {2}name +description +knowledge bases +updated\n/)
+  })
+})
+
+describe('conversations', () => {
+  test('are listed, read and deleted by title', { timeout: 60_000 }, async () => {
+    const { wb, dataDir, workspaceId } = await furnished()
+    expect(await wb(['conversations', 'list'])).toEqual({
+      status: 0,
+      stdout: '',
+      stderr: '  no conversations in workspace demo\n',
+    })
+    const { agentId } = await shown(wb, 'Bobby')
+    const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`
+    const body = JSON.stringify({ title: 'Refund window' })
+    const made = JSON.parse(await said(wb(['api', 'post', path, '-d', body]))) as Record<string, string>
+    const conversationId = made.conversationId!
+    const at = { workspaceId, conversationId }
+    await writeMessages(dataDir, [
+      messageRow(at, 1, { content: 'How long?\nIn days.' }),
+      messageRow(at, 2, { role: 'tool', content: null }),
+      messageRow(at, 3, { role: 'agent', content: 'Ten \x1b]0;taken\x07days.' }),
+    ])
+    const line = [conversationId, 'Refund window', 'Bobby', made.createdAt].join('\t')
+    expect(await said(wb(['conversations', 'list']))).toBe(line)
+    expect(await said(wb(['conversations', 'list', '--agent', 'Bobby']))).toBe(line)
+    expect(await said(wb(['conversations', 'list', '--agent', 'Maven']))).toBe('')
+
+    const read = (await said(wb(['conversations', 'show', 'Refund window']))).split('\n')
+    expect(read).toContain('agent\tBobby')
+    expect(read.slice(-2).map(row => row.split('\t').slice(1))).toEqual([
+      ['user', expect.stringMatching(/^How long\?.In days\.$/)],
+      ['agent', expect.stringMatching(/^Ten .*days\.$/)],
+    ])
+    expect(read.join('')).not.toContain('\x1b')
+    const whole = JSON.parse(await said(wb(['conversations', 'show', conversationId, '--json']))) as {
+      messages: object[]
+    }
+    expect(whole).toMatchObject({ conversationId, title: 'Refund window' })
+    expect(whole.messages).toHaveLength(2)
+
+    expect(await wb(['conversations', 'delete', 'Refund window'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('This deletes conversation Refund window with 2 messages'),
+    })
+    expect((await wb(['agents', 'delete', 'Bobby'])).stderr).toContain('agent Bobby with 1 conversation\n')
+    await said(wb(['conversations', 'delete', 'Refund window', '--yes']))
+    expect(await wb(['conversations', 'show', 'Refund window'])).toMatchObject({
+      status: 4,
+      stderr: expect.stringContaining('conversation_not_found'),
+    })
+  })
+
+  test('are read in a terminal as they were said, each under who said it', async () => {
+    const here = await furnished()
+    const { agentId } = await shown(here.wb, 'Bobby')
+    const path = `/api/v1/workspaces/${here.workspaceId}/agents/${agentId}/conversations`
+    const made = JSON.parse(await said(here.wb(['api', 'post', path, '-d', '{}']))) as Record<string, string>
+    const at = { workspaceId: here.workspaceId, conversationId: made.conversationId! }
+    await writeMessages(here.dataDir, [
+      messageRow(at, 1, { content: 'How long?\n\nIn days.' }),
+      messageRow(at, 2, { role: 'agent', content: 'Ten \x1b]0;taken\x07days.' }),
+    ])
+    const { text } = await inTerminal(here, ['conversations', 'show'])
+    expect(text).not.toContain('\x1b]0;')
+    expect(withoutSequences(text)).toMatch(
+      /\n\n {2}user\n {4}How long\?\n\n {4}In days\.\n\n {2}Bobby\n {4}Ten .*days\.\n$/,
+    )
+  })
+})
