@@ -7,8 +7,16 @@ import { endServers, reader } from './place.ts'
 
 const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, { examples: string[] }> }
 
+const conversation = [
+  'wb conversations show "Refund window" || wb api POST',
+  '/api/v1/workspaces/$(wb workspaces list --limit 1 | cut -f1)/agents/$(wb agents list --limit 1 | cut -f1)/conversations',
+  `-d '{"title": "Refund window"}'`,
+].join(' ')
+
 /** What an example of a help text needs besides the knowledge bases, or takes away from the next. */
 const before: Record<string, string> = {
+  'conversations show': conversation,
+  'conversations delete': conversation,
   'documents show': 'wb kb search papers flow',
   'documents chunks': 'wb kb search papers flow',
   'documents delete': 'wb kb ingest handbook docs --no-wait',
@@ -31,7 +39,7 @@ const asks = /^wb \w+ (?:delete|revoke) (?!.*--yes)/
 const endless = /^wb audit follow/
 
 /** Commands that leave everything as it is, and so may follow each other. */
-const reads = /(?:list|show|chunks|search|path|validate|explain|version)$/
+const reads = /(?:list|show|chunks|search|path|validate|explain|version|templates|tools)$/
 
 const all = Object.entries(commands)
 const groups: [name: string, ids: string[]][] = [
