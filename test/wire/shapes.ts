@@ -205,6 +205,25 @@ export function document(known: Fields = {}): Fields {
   }
 }
 
+/** @see contract 13.1 */
+export function job(known: Fields = {}): Fields {
+  return {
+    workspaceId: uuid,
+    jobId: uuid,
+    kind: 'ingest',
+    knowledgeBaseId: uuid,
+    documentId: uuid,
+    status: 'pending',
+    processed: 0,
+    total: null,
+    result: null,
+    errorMessage: null,
+    createdAt: isoMs,
+    updatedAt: isoMs,
+    ...known,
+  }
+}
+
 /** The seeds of a workspace, as every kind has them. @see contract 4.7 */
 export const recursiveSeed = {
   name: 'recursive-char-1000',

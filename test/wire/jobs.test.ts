@@ -1,0 +1,316 @@
+import { request } from 'node:http'
+import fc from 'fast-check'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Document } from '../../src/contract/documents.ts'
+import type { Job } from '../../src/contract/jobs.ts'
+import { type Base, makeBase } from '../harness/place.ts'
+import { type Options, open, until } from '../harness/runtime.ts'
+import { type Wired, wired } from '../harness/wired.ts'
+import { cancel, cut, ended, enqueue, hosted, jobOf, textOf } from '../jobs/stage.ts'
+import { anyText, exactly } from './exactly.ts'
+import { document, failure, job, notUuid, unknownId } from './shapes.ts'
+
+interface Place {
+  readonly wb: Wired
+  readonly base: Base
+  /** Path of the jobs. */
+  readonly path: string
+}
+
+async function place(options: Options = {}): Promise<Place> {
+  const wb = await wired(await open(options))
+  const base = await makeBase(wb)
+  return { wb, base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
+}
+
+describe('ingest with async=true', () => {
+  test('202 with the job, its place and the document, which is being written', async () => {
+    const { wb, base, path } = await place()
+    const sent = { text: 'hello', sourceFilename: 'a.txt', metadata: { lang: 'en' } }
+    const answer = await wb.send(`POST ${base.path}/ingest?async=true`, sent)
+    expect(answer.status, answer.text).toBe(202)
+    exactly(answer.body, {
+      job: job({ ...base.params }),
+      document: document({
+        ...base.params,
+        status: 'writing',
+        sourceFilename: 'a.txt',
+        metadata: { lang: 'en' },
+        contentHash: anyText,
+      }),
+      astraQueries: [],
+    })
+    const made = answer.body as { job: Job; document: Document }
+    expect(made.job.documentId).toBe(made.document.documentId)
+    expect(answer.headers.get('location')).toBe(`${path}/${made.job.jobId}`)
+    exactly((await wb.send(`GET ${base.path}/documents/${made.document.documentId}`)).body, made.document)
+  })
+
+  test('what is there already is answered as without it: 200, no job, no place', async () => {
+    const { wb, base, path } = await place()
+    const { document: there } = await base.ingest('hello', { sourceFilename: 'a.txt' })
+    for (const [text, outcome] of [
+      ['hello', 'duplicate'],
+      ['other', 'name_conflict'],
+    ]) {
+      const answer = await wb.send(`POST ${base.path}/ingest?async=true`, { text, sourceFilename: 'a.txt' })
+      expect([answer.status, answer.headers.get('location')]).toEqual([200, null])
+      exactly(answer.body, { document: there, outcome })
+    }
+    expect((await wb.send(`GET ${path}`)).body).toEqual({ items: [], nextCursor: null })
+  })
+
+  test('an id that is taken is 409, and nothing waits', async () => {
+    const { wb, base, path } = await place()
+    const { documentId } = (await base.ingest('hello')).document
+    const answer = await wb.send(`POST ${base.path}/ingest?async=true`, { text: 'other', documentId })
+    expect(answer.status).toBe(409)
+    exactly(answer.body, failure('conflict'))
+    expect((await wb.send(`GET ${path}`)).body.items).toEqual([])
+  })
+
+  test.each(['maybe', '', 'TRUE', '1'])('async=%s is 400', async value => {
+    const { wb, base } = await place()
+    const answer = await wb.send(`POST ${base.path}/ingest?async=${value}`, { text: 'hello' })
+    expect(answer.status).toBe(400)
+    expect(answer.body.error).toMatchObject({
+      code: 'validation_error',
+      message: expect.stringMatching(/^async:/),
+    })
+    expect(await base.documents()).toEqual([])
+  })
+
+  test('a file is taken in by a job too', async () => {
+    const { wb, base } = await place({ server: true })
+    const form = new FormData()
+    form.set('file', new File(['The wing flutters.'], 'wing.txt', { type: 'text/plain' }))
+    const sent = new Request(`http://localhost${base.path}/ingest/file?async=true`, {
+      method: 'POST',
+      body: form,
+    })
+    const answer = await wb.runtime.fetch(sent)
+    const body = (await answer.json()) as { job: Job }
+    expect(answer.status).toBe(202)
+    expect(answer.headers.get('location')).toMatch(new RegExp(`/jobs/${body.job.jobId}$`))
+    expect(await ended(wb, body.job)).toMatchObject({ status: 'succeeded', result: { chunks: 1 } })
+    expect(await base.documents()).toMatchObject([{ sourceFilename: 'wing.txt', status: 'ready' }])
+  })
+})
+
+describe('jobs', () => {
+  test('are listed in pages, in the order in which they came, each as it is shown', async () => {
+    const { wb, base, path } = await place()
+    const made: Job[] = []
+    for (let n = 0; n < 5; n++) made.push((await enqueue(wb, base, `text ${n}`)).job)
+    const first = await wb.send(`GET ${path}?limit=3`)
+    exactly(first.body, { items: made.slice(0, 3), nextCursor: anyText })
+    const rest = await wb.send(`GET ${path}?limit=3&cursor=${first.body.nextCursor}`)
+    exactly(rest.body, { items: made.slice(3), nextCursor: null })
+    exactly((await wb.send(`GET ${path}/${made[0]!.jobId}`)).body, made[0]!)
+    const foreign = await place()
+    const stolen = await foreign.wb.send(`GET ${foreign.path}?cursor=${first.body.nextCursor}`)
+    exactly(stolen.body, failure('invalid_cursor'))
+  })
+
+  test('end as the contract says, done or cancelled', async () => {
+    const { wb, base, path } = await place()
+    const [done, stopped] = [await enqueue(wb, base, 'one'), await enqueue(wb, base, 'two')]
+    const answer = await wb.send(`POST ${path}/${stopped.job.jobId}/cancel`)
+    expect(answer.status).toBe(200)
+    exactly(
+      answer.body,
+      job({ ...stopped.job, status: 'failed', errorMessage: 'cancelled', updatedAt: anyText }),
+    )
+    await wb.settle()
+    exactly(
+      (await wb.send(`GET ${path}/${done.job.jobId}`)).body,
+      job({
+        ...done.job,
+        status: 'succeeded',
+        processed: 1,
+        total: 1,
+        result: { chunks: 1 },
+        updatedAt: anyText,
+      }),
+    )
+    const again = await wb.send(`POST ${path}/${stopped.job.jobId}/cancel`)
+    expect(again.status).toBe(200)
+    exactly(again.body, answer.body)
+  })
+
+  test('S7.3-job_not_found: what is not there is 404 with hint and docs, for each of their routes', async () => {
+    const { wb, path } = await place()
+    for (const line of [`GET ${path}/ID`, `POST ${path}/ID/cancel`, `GET ${path}/ID/events`]) {
+      const missing = await wb.send(line.replace('ID', unknownId))
+      expect(missing.status, line).toBe(404)
+      exactly(missing.body, failure('job_not_found'))
+      const elsewhere = await wb.send(line.replace('ID', unknownId).replace(/[0-9a-f-]{36}/, unknownId))
+      expect(elsewhere.status, line).toBe(404)
+      exactly(elsewhere.body, failure('workspace_not_found'))
+      const malformed = await wb.send(line.replace('ID', notUuid))
+      expect(malformed.status, line).toBe(400)
+      exactly(malformed.body, failure('validation_error'))
+    }
+    exactly(
+      (await wb.send(`GET ${path.replace(/[0-9a-f-]{36}/, unknownId)}`)).body,
+      failure('workspace_not_found'),
+    )
+  })
+})
+
+interface Frame {
+  readonly event: string
+  readonly data: Job & { status: string }
+  readonly id: string
+  readonly text: string
+}
+
+/** A stream of a job by a connection of its own. */
+function watch({ wb, path }: Place, { jobId }: Job, after?: string) {
+  const seen = { text: '', isOver: false, headers: {} as Record<string, unknown>, status: 0 }
+  const sent = request(`${wb.url.replace(/\/$/, '')}${path}/${jobId}/events`, {
+    headers: after === undefined ? {} : { 'last-event-id': after },
+  })
+  sent.on('error', () => {})
+  sent.on('response', answer => {
+    Object.assign(seen, { headers: answer.headers, status: answer.statusCode })
+    answer.on('data', part => {
+      seen.text += String(part)
+    })
+    answer.on('close', () => {
+      seen.isOver = true
+    })
+    answer.on('error', () => {})
+  })
+  sent.end()
+  onTestFinished(() => void sent.destroy())
+  const frames = (): Frame[] =>
+    seen.text
+      .split('\n\n')
+      .slice(0, -1)
+      .filter(text => !text.startsWith(':'))
+      .map(text => {
+        const [, event, data, id] = /^event: (.*)\ndata: (.*)\nid: (.*)$/.exec(text)!
+        return { event: event!, data: JSON.parse(data!), id: id!, text }
+      })
+  return { seen, frames, over: () => until(() => seen.isOver), leave: () => sent.destroy() }
+}
+
+async function running(): Promise<Place & { job: Job }> {
+  const { wb: inner, base, provider } = await hosted()
+  const wb = await wired(inner)
+  const path = `/api/v1/workspaces/${base.params.workspaceId}/jobs`
+  provider.script({}, {}, { delayMs: 400 })
+  const { job } = await enqueue(wb, base, textOf(7), cut)
+  return { wb, base, path, job }
+}
+
+describe('the stream of a job', () => {
+  test('begins with the job as it is, tells each change, and ends with done', async () => {
+    const at = await running()
+    const { seen, frames, over } = watch(at, at.job)
+    await over()
+    expect(seen.status).toBe(200)
+    expect(seen.headers).toMatchObject({
+      'content-type': 'text/event-stream',
+      'cache-control': expect.stringContaining('no-cache'),
+    })
+    const all = frames()
+    const last = await jobOf(at.wb, at.job)
+    for (const { event, data, id } of all.slice(0, -1)) {
+      expect(event).toBe('job')
+      exactly(data, job({ ...at.job, ...data }))
+      expect(id).toBe(data.updatedAt)
+    }
+    expect(all.at(-2)!.data).toEqual(last)
+    expect(all.at(-1)).toMatchObject({ event: 'done', data: { status: 'succeeded' }, id: last.updatedAt })
+    expect(Object.keys(all.at(-1)!.data)).toEqual(['status'])
+    const ids = all.slice(0, -1).map(({ id }) => id)
+    expect(ids).toEqual([...new Set(ids)].sort())
+    expect(all.map(({ data }) => data.processed)).toContain(4)
+  })
+
+  test('of a job that has ended says so at once, whatever was seen before', async () => {
+    const { wb, base, path } = await place()
+    const { job: made } = await enqueue(wb, base, 'text')
+    const { updatedAt } = await cancel(wb, made)
+    for (const after of [undefined, made.updatedAt, updatedAt, '2999-01-01T00:00:00.000Z', 'nonsense']) {
+      const { frames, over } = watch({ wb, base, path }, made, after)
+      await over()
+      expect(frames().map(({ event, id }) => [event, id])).toEqual([
+        ['job', updatedAt],
+        ['done', updatedAt],
+      ])
+    }
+  })
+
+  test('leaves out what was seen, and takes an id that is none for nothing seen', async () => {
+    const { wb: inner, base, provider } = await hosted()
+    provider.script({ hang: 'before headers' })
+    const at = { wb: await wired(inner), base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
+    const { job: made } = await enqueue(at.wb, base, textOf(1), cut)
+    await until(() => provider.received.length === 1)
+    const now = await jobOf(at.wb, made)
+    const [seen, unseen] = [watch(at, made, now.updatedAt), watch(at, made, 'nonsense')]
+    await until(() => unseen.frames().length === 1)
+    expect(seen.frames()).toEqual([])
+    await cancel(at.wb, made)
+    await Promise.all([seen.over(), unseen.over()])
+    expect(seen.frames().map(({ event }) => event)).toEqual(['job', 'done'])
+    expect(unseen.frames().map(({ event }) => event)).toEqual(['job', 'job', 'done'])
+  })
+
+  test('is given to many at once, and follows a job of another process', async () => {
+    const { wb, base, path } = await place()
+    const { job: made } = await enqueue(wb, base, textOf(3), cut)
+    const other = await open({ dataDir: wb.dataDir })
+    const watchers = Array.from({ length: 20 }, () => watch({ wb, base, path }, made))
+    await other.settle()
+    await Promise.all(watchers.map(({ over }) => over()))
+    for (const { frames } of watchers)
+      expect(frames().at(-1)).toMatchObject({ event: 'done', data: { status: 'succeeded' } })
+  })
+
+  test('ends without done when the runtime drains', async () => {
+    const { wb: inner, base, provider } = await hosted()
+    provider.script({ hang: 'before headers' })
+    const wb = await wired(inner)
+    const { job: made } = await enqueue(wb, base, textOf(1), cut)
+    const at = { wb, base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
+    const { frames, over } = watch(at, made)
+    await until(() => provider.received.length === 1 && frames().length > 0)
+    await wb.close()
+    await over()
+    expect(frames().map(({ event }) => event)).not.toContain('done')
+  })
+
+  test('loses no last word, however often a reader goes and comes again', { timeout: 60_000 }, async () => {
+    const { wb: inner, base, provider } = await hosted()
+    const wb = await wired(inner)
+    const at = { wb, base, path: `/api/v1/workspaces/${base.params.workspaceId}/jobs` }
+    let n = 0
+    await fc.assert(
+      fc.asyncProperty(fc.array(fc.integer({ min: 0, max: 40 }), { maxLength: 8 }), async staysMs => {
+        provider.script(...Array.from({ length: 10 }, () => ({ delayMs: 10 })))
+        const { job: made } = await enqueue(wb, base, textOf(20, `wing${n++}`), cut)
+        const told: Frame[] = []
+        let after: string | undefined
+        for (const stayMs of [...staysMs, undefined]) {
+          const { frames, over, leave } = watch(at, made, after)
+          if (stayMs === undefined) await over()
+          else await new Promise(resolve => setTimeout(resolve, stayMs))
+          leave()
+          told.push(...frames())
+          after = told.at(-1)?.id ?? after
+        }
+        const done = told.filter(({ event }) => event === 'done')
+        expect(done.length).toBeGreaterThan(0)
+        const jobs = told.filter(({ event }) => event === 'job')
+        expect(jobs.at(-1)!.data).toEqual(await jobOf(wb, made))
+        const ids = jobs.filter(({ data }) => data.status === 'running').map(({ id }) => id)
+        expect(ids, 'none twice and none out of order').toEqual([...new Set(ids)].sort())
+      }),
+      { numRuns: 15 },
+    )
+  })
+})
