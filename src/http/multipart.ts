@@ -126,7 +126,7 @@ function drop(stream: BusboyFileStream): void {
 /** @returns how many bytes were written */
 async function keep(stream: BusboyFileStream, path: string): Promise<number> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
-  const closed = new Promise(resolve => file.once('close', resolve))
+  const closed = new Promise<void>(resolve => file.once('close', () => resolve()))
   // One that breaks off may still be about to be made.
   await pipeline(stream, file).finally(() => closed)
   return file.bytesWritten

@@ -95,6 +95,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`DELETE KB/documents/{documentId}`',
       '`POST KB/documents/bulk-delete`',
       '`POST KB/ingest`',
+      '`POST KB/ingest/file`',
       '`POST KB/ingest/batch`',
       '`POST KB/records`',
       '`DELETE KB/records/{recordId}`',

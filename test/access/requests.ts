@@ -44,6 +44,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH KB/documents/{documentId}': {},
   'POST KB/documents/bulk-delete': { documentIds: [someId] },
   'POST KB/ingest': { text: 'words' },
+  'POST KB/ingest/file': form('words'),
   'POST KB/ingest/batch': { text: 'words' },
   'POST W/agents': { name: 'made' },
   'POST W/agents/from-template': { templateId: 'sage' },
@@ -57,13 +58,22 @@ const bodies: Readonly<Record<string, unknown>> = {
 export function requestOf({ line, route }: Row, headers: Readonly<Record<string, string>>): Request {
   const [method, path] = route!.split(' ') as [string, string]
   const key = line.replaceAll(/^`([^`]+)`/g, '$1')
-  const body = key in bodies ? JSON.stringify(bodies[key]) : null
+  const sent = bodies[key]
+  if (sent instanceof FormData)
+    return new Request(`http://localhost${filledIn(path)}`, { method, body: sent, headers: { ...headers } })
+  const body = key in bodies ? JSON.stringify(sent) : null
   const mediaType = path.endsWith('/batch') ? 'application/x-ndjson' : 'application/json'
   return new Request(`http://localhost${filledIn(path)}`, {
     method,
     body,
     headers: body === null ? { ...headers } : { ...headers, 'content-type': mediaType },
   })
+}
+
+function form(content: string): FormData {
+  const body = new FormData()
+  body.set('file', new File([content], 'words.txt'))
+  return body
 }
 
 function filledIn(path: string): string {

@@ -2,7 +2,7 @@ import { Readable } from 'node:stream'
 import { describe, expect, test } from 'vitest'
 import type { Sent } from '../wire/harness.ts'
 import { jsonType, useRefusals } from './refusals.ts'
-import { batch, bodiless, ofOwners, taken, vectors } from './routes.ts'
+import { batch, bodiless, ofOwners, taken, upload, vectors } from './routes.ts'
 import { placed } from './stage.ts'
 
 const refusals = useRefusals()
@@ -12,7 +12,7 @@ test('the table covers every route that takes a body', () => {
   const described = refusals.stage.routes
     .filter(route => /^(POST|PATCH|PUT) /.test(route))
     .filter(route => !ofOwners.includes(route))
-  expect([...bodied, ...bodiless, batch].sort()).toEqual(described.sort())
+  expect([...bodied, ...bodiless, batch, upload].sort()).toEqual(described.sort())
 })
 
 describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {
@@ -150,6 +150,8 @@ test('S7.3-conflict: ids that are taken', async () => {
         embeddingServiceId: own.embeddingServiceId,
       },
     ],
+    [at(`${W}/agents`), { name: 'doubled', agentId: own.agentId }],
+    [at(`${W}/agents/{agentId}/conversations`), { conversationId: own.conversationId }],
     [at(`${KB}/documents`), { documentId: own.documentId }],
     [at(`${KB}/ingest`), { text: 'doubled', documentId: own.documentId }],
   ]

@@ -1,8 +1,9 @@
 import { describe, expect, test } from 'vitest'
+import { file, form } from '../wire/forms.ts'
 import type { Sent } from '../wire/harness.ts'
 import { unknownId } from '../wire/shapes.ts'
 import { codeOf, messageOf, useRefusals } from './refusals.ts'
-import { batch, codeOfUnknown, ofOwners, taken } from './routes.ts'
+import { batch, codeOfUnknown, ofOwners, taken, upload } from './routes.ts'
 import { paramsOf, placed } from './stage.ts'
 
 const refusals = useRefusals()
@@ -78,6 +79,7 @@ describe('ids in paths', () => {
 
   /** A body that the route takes, so that the path alone is at fault. */
   function bodyFor(route: string): Sent {
+    if (route === upload) return form(file('x'))
     if (route === batch) return { raw: '{"text":"x"}\n', headers: { 'content-type': 'application/x-ndjson' } }
     const body = taken[route]?.valid
     return body ? { json: body } : {}

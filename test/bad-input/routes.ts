@@ -393,6 +393,7 @@ export const taken: Readonly<Record<string, Taken>> = {
 }
 
 export const batch = `POST ${KB}/ingest/batch`
+export const upload = `POST ${KB}/ingest/file`
 
 /** Routes that change something and take no body. */
 export const bodiless: readonly string[] = [

@@ -23,6 +23,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'documents.update': () => ({ metadata: { title: 'taken over' }, visibleTo: ['*'] }),
   'documents.bulkDelete': ({ documentId }) => ({ documentIds: [documentId] }),
   'documents.ingest': () => ({ text: 'planted' }),
+  'documents.ingestFile': () => planted(),
   'documents.ingestBatch': () => ({ text: 'planted' }),
   'records.upsert': () => ({ records: [{ id: 'planted', text: 'planted' }] }),
   'chunkingServices.update': () => ({ name: 'taken over' }),
@@ -105,14 +106,21 @@ async function furnished(wb: Opened) {
   }
 }
 
+function planted(): FormData {
+  const form = new FormData()
+  form.set('file', new File(['planted'], 'planted.txt'))
+  return form
+}
+
 async function attempt(wb: Opened, name: string, { method, path, body }: Route, ids: Record<string, string>) {
   const url = path.replace(/:(\w+)/g, (_, param: string) => encodeURIComponent(ids[param]!))
-  if (body?.kind !== 'ndjson') return wb.send(`${method} ${url}`, bodies[name]?.(ids))
-  const headers = { 'content-type': 'application/x-ndjson' }
-  const lines = `${JSON.stringify(bodies[name]!(ids))}\n`
-  const answer = await wb.runtime.fetch(
-    new Request(`http://localhost${url}`, { method, headers, body: lines }),
-  )
+  const sent = bodies[name]?.(ids)
+  if (body?.kind === undefined || body.kind === 'json') return wb.send(`${method} ${url}`, sent)
+  const request =
+    sent instanceof FormData
+      ? { body: sent }
+      : { body: `${JSON.stringify(sent)}\n`, headers: { 'content-type': 'application/x-ndjson' } }
+  const answer = await wb.runtime.fetch(new Request(`http://localhost${url}`, { method, ...request }))
   const text = await answer.text()
   return { status: answer.status, text, body: JSON.parse(text) as Record<string, unknown> }
 }
