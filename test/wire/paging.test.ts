@@ -11,7 +11,15 @@ interface Listing {
 
 /** Two lists of each kind that hold several items, filled before the tests. */
 const listings: Record<string, Listing> = {}
-const kinds = ['workspaces', 'chunking-services', 'embedding-services', 'knowledge-bases', 'documents']
+const kinds = [
+  'workspaces',
+  'chunking-services',
+  'embedding-services',
+  'agents',
+  'conversations',
+  'knowledge-bases',
+  'documents',
+]
 
 beforeAll(async () => {
   const workspace = await makeWorkspace(wire)
@@ -24,10 +32,21 @@ beforeAll(async () => {
     await makeKnowledgeBase(wire, home)
     await makeKnowledgeBase(wire, home)
     for (let index = 0; index < 3; index++) await makeMockSpace(wire, home, 3)
+    for (let index = 0; index < 3; index++) await wire.make(`${home}/agents`, { name: 'agent' }, 'agentId')
   }
   for (const home of [kb, otherKb])
     for (let index = 0; index < 4; index++) await ingest(wire, home, { text: `Passage ${index}.` })
+  const [agent, otherAgent] = (await wire.items(`${workspace}/agents`)).map(({ agentId }) => {
+    return `${workspace}/agents/${agentId}/conversations`
+  }) as [string, string]
+  for (const home of [agent, otherAgent])
+    for (let index = 0; index < 3; index++) await wire.make(home, {}, 'conversationId')
   Object.assign(listings, {
+    agents: { list: `${workspace}/agents`, id: 'agentId' },
+    conversations: { list: agent, id: 'conversationId' },
+    'other agents': { list: `${other}/agents`, id: 'agentId' },
+    'other conversations': { list: otherAgent, id: 'conversationId' },
+    'all conversations': { list: `${workspace}/conversations`, id: 'conversationId' },
     workspaces: { list: '/api/v1/workspaces', id: 'workspaceId' },
     'chunking-services': { list: `${workspace}/chunking-services`, id: 'chunkingServiceId' },
     'embedding-services': { list: `${workspace}/embedding-services`, id: 'embeddingServiceId' },

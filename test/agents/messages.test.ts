@@ -1,0 +1,62 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { anonymousIn } from '../../src/access/subject.ts'
+import { Messages } from '../../src/agents/messages.ts'
+import { openCursors, Pager } from '../../src/storage/cursor.ts'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { type ConversationRow, type MessageRow, tables } from '../../src/storage/tables.ts'
+import { messageRow } from '../harness/agents.ts'
+
+const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
+const nobody = anonymousIn('disabled')
+
+const kinds: Record<string, Partial<MessageRow>> = {
+  user: {},
+  answer: { role: 'agent', metadata: { finish_reason: 'stop' } },
+  system: { role: 'system' },
+  call: { role: 'agent', metadata: { finish_reason: 'tool_calls' } },
+  result: { role: 'tool', content: null },
+}
+const hidden = ['call', 'result']
+
+test('whatever is hidden in between, pages are full, in order, and hold every visible message once', async () => {
+  // Long runs of what is hidden, longer than what is read at once.
+  const run = fc.record({
+    kind: fc.constantFrom(...Object.keys(kinds)),
+    length: fc.integer({ min: 1, max: 70 }),
+  })
+  await fc.assert(
+    fc.asyncProperty(
+      fc.array(run, { maxLength: 6 }),
+      fc.integer({ min: 1, max: 60 }),
+      async (runs, limit) => {
+        const said = runs.flatMap(({ kind, length }) => Array<string>(length).fill(kind))
+        const { rows, close } = await openEmbedded({ path: ':memory:' })
+        await rows.atomic(
+          said.map((kind, n) => ({
+            op: 'insert',
+            table: tables.messages,
+            row: messageRow(place, n, kinds[kind]),
+          })),
+        )
+        const pager = new Pager(rows, await openCursors(rows))
+        const conversations = { get: async () => place as unknown as ConversationRow }
+        const messages = new Messages({ rows, pager, conversations })
+        const walked: string[] = []
+        let cursor: string | undefined
+        do {
+          const page = await messages.list(place, { limit, cursor }, nobody)
+          if (page.nextCursor !== null) expect(page.items).toHaveLength(limit)
+          walked.push(...page.items.map(({ messageId }) => messageId))
+          cursor = page.nextCursor ?? undefined
+        } while (cursor !== undefined)
+        const visible = said.flatMap((kind, n) =>
+          hidden.includes(kind) ? [] : messageRow(place, n).messageId,
+        )
+        expect(walked).toEqual(visible)
+        await close()
+      },
+    ),
+    { numRuns: 40 },
+  )
+})
