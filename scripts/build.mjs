@@ -10,7 +10,17 @@ const outDir = join(root, 'dist')
  * Native parts, parts that find files beside themselves, and large parts that few commands need.
  * The rest is bundled, as reading many small files is most of what starting costs.
  */
-const external = ['better-sqlite3', 'openai', 'pino', 'listhen', 'undici', 'open', '@inquirer/prompts']
+const external = [
+  'better-sqlite3',
+  'openai',
+  'pino',
+  'listhen',
+  'undici',
+  'open',
+  '@inquirer/prompts',
+  '@modelcontextprotocol/client',
+  'prom-client',
+]
 
 /** Bundled CommonJS packages call these. */
 const commonJs = `import{createRequire as $require}from'node:module';import{fileURLToPath as $path}from'node:url';\

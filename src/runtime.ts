@@ -24,6 +24,7 @@ import { releasePolicy } from './config/release.ts'
 import type { Config } from './config/schema.ts'
 import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
+import type { IngestLoad } from './contract/operational.ts'
 import { type App, type AppSettings, createApp } from './http/app.ts'
 import { failureTeller } from './http/exchange.ts'
 import { operationalHandlers } from './http/routes.ts'
@@ -54,6 +55,7 @@ import { listMcpTools } from './models/mcp.ts'
 import { openEmbedder } from './models/open.ts'
 import { type Outbound, openNetwork, type Resolve } from './models/outbound.ts'
 import { probeModel } from './models/probe.ts'
+import { openOperation } from './operation/open.ts'
 import { setupHandlers } from './operation/setup.ts'
 import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
@@ -219,13 +221,16 @@ async function build(
     },
   }
   const ingestJob = new IngestJob(ingestParts)
+  const countWorkspaces = () => rows.count(tables.workspaces, 'byCreation', [])
+  const ingestLoad = (): Promise<IngestLoad> => jobs.load()
+  const operation = openOperation({ ...models, chat: config.chat, clock, countWorkspaces, ingestLoad })
   const jobs = openJobs({
     ...parts,
     config,
     audit,
     host: hostname(),
     mark: randomHex(4),
-    perform: claim => ingestJob.perform(claim),
+    perform: operation.ofIngest(claim => ingestJob.perform(claim)),
   })
   const ingestion = new Ingestion({
     ...ingestParts,
@@ -246,7 +251,6 @@ async function build(
     listTools,
   })
 
-  const countWorkspaces = () => rows.count(tables.workspaces, 'byCreation', [])
   const principals = new Principals(parts)
   const roleOf: PrincipalRoles = (workspaceId, principalId) => principals.roleOf(workspaceId, principalId)
 
@@ -258,8 +262,9 @@ async function build(
         api,
         clock,
         countWorkspaces,
-        ingestLoad: jobs.load,
+        ingestLoad,
       }),
+      operation: operation.handlers,
       setup: setupHandlers({ ...settings, controlPlane: { countWorkspaces }, restart: settings.restart }),
       auth: authHandlers(auth.signIn),
       workspaces: workspaceHandlers(workspaces, stores),
@@ -276,7 +281,9 @@ async function build(
       secretReleases: releaseHandlers(releases),
       mcpServers: mcpServerHandlers(mcpServers),
       llmModels: llmModelHandlers(new Catalogue(models), config.chat.provider, checkUrl),
-      kb: kbHandlers(bases, new Searcher(space, filters), new ManySearcher({ bases, space, filters })),
+      kb: operation.metrics.ofSearches(
+        kbHandlers(bases, new Searcher(space, filters), new ManySearcher({ bases, space, filters })),
+      ),
       filters: filterHandlers(filters),
       jobs: jobs.handlers,
       documents: documentHandlers({ bases, documents, ingestion, uploads }, failureTeller(log)),
@@ -288,6 +295,7 @@ async function build(
     inWorkspace: (caller, workspaceId) => inWorkspace(caller, workspaceId, roleOf),
     audit,
     visibility: everything,
+    watch: operation.watch,
     log,
     clock,
     settings: appSettings(settings, uploadDir, seams.strictErrors ?? false),
@@ -296,6 +304,7 @@ async function build(
   const operator = operatorOf(config.auth.mode, replicaId)
   const retention = new AuditRetention({ ...parts, trail: audit, ...config.runtime.audit })
   if (settings.server) {
+    await operation.metrics.start()
     sweepScratch(uploadDir)
     await workspaces.deleteEphemeral()
     await fitting.resume()

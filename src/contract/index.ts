@@ -10,7 +10,7 @@ import { apiKeys } from './keys.ts'
 import { kb } from './knowledge.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { llmModels } from './models.ts'
-import { operational } from './operational.ts'
+import { operation, operational } from './operational.ts'
 import { playground } from './playground.ts'
 import { policy } from './policy.ts'
 import { principals } from './principals.ts'
@@ -23,6 +23,7 @@ import { workspaces } from './workspaces.ts'
 /** The whole surface, by topic. */
 export const api = {
   operational,
+  operation,
   setup,
   auth,
   workspaces,

@@ -236,7 +236,7 @@ function replyOf(status: number, reply: Replies[number], schemas: Record<string,
   if (reply === null) return { description }
   if (typeof reply !== 'string')
     return { description, content: { 'application/json': { schema: schemaOf(reply, 'output', schemas) } } }
-  return { description, content: { [reply]: { schema: reply === 'text/html' ? { type: 'string' } : {} } } }
+  return { description, content: { [reply]: { schema: reply.startsWith('text/') ? { type: 'string' } : {} } } }
 }
 
 /** The shared failures, and those of the route's own codes that have another status. */

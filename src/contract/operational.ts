@@ -1,7 +1,10 @@
 import { z } from 'zod'
-import { open } from './access.ts'
+import { open, operator } from './access.ts'
 import { timestamp } from './fields.ts'
 import { route } from './route.ts'
+
+const IngestLoad = z.object({ active: z.int(), capacity: z.int(), queued: z.int() })
+export type IngestLoad = z.output<typeof IngestLoad>
 
 export const operational = {
   root: route({
@@ -31,7 +34,7 @@ export const operational = {
       200: z.object({
         status: z.literal('ready'),
         workspaces: z.int(),
-        ingest: z.object({ active: z.int(), capacity: z.int(), queued: z.int() }).optional(),
+        ingest: IngestLoad.optional(),
       }),
     },
     errors: ['draining', 'control_plane_unavailable'],
@@ -87,6 +90,90 @@ export const operational = {
     summary: 'This reference, as an OpenAPI 3.1 document',
     access: open,
     replies: { 200: 'application/json' },
+    errors: [],
+  }),
+}
+
+const Probe = z.object({
+  status: z.enum(['ok', 'degraded', 'down']),
+  detail: z.string(),
+  durationMs: z.int(),
+})
+export type Probe = z.output<typeof Probe>
+
+/** What went wrong, as the operator sees it. */
+const RecentError = z.object({
+  ts: timestamp,
+  code: z.string(),
+  status: z.int(),
+  method: z.string(),
+  routePattern: z.string(),
+  requestId: z.string(),
+})
+export type RecentError = z.output<typeof RecentError>
+
+/** Why a vendor's command line is not used. */
+const reason = z.enum([
+  'already-configured',
+  'disabled',
+  'binary-not-found',
+  'no-profiles',
+  'no-databases',
+  'ambiguous-profile-non-interactive',
+  'ambiguous-database-non-interactive',
+  'user-aborted',
+  'cli-error',
+])
+
+/** How the runtime is doing. @see contract 2, 2.1, security decision 17 */
+export const operation = {
+  metrics: route({
+    method: 'GET',
+    path: '/metrics',
+    summary: 'Counts of this process, in the text format of Prometheus',
+    access: operator,
+    replies: { 200: 'text/plain' },
+    errors: [],
+  }),
+  healthDetails: route({
+    method: 'GET',
+    path: '/health/details',
+    summary: 'How the parts of the runtime are',
+    description: 'Answers 200 though a part is down.',
+    access: operator,
+    replies: {
+      200: z.object({
+        controlPlane: Probe,
+        chat: Probe,
+        ingest: IngestLoad.nullable(),
+        recentErrors: z.object({ capacity: z.int(), count: z.int() }),
+      }),
+    },
+    errors: [],
+  }),
+  recentErrors: route({
+    method: 'GET',
+    path: '/health/recent-errors',
+    summary: 'The last errors of this process, newest first',
+    description: 'Requests that did not fit their schema, and those over the rate limit, are left out.',
+    access: operator,
+    replies: { 200: z.object({ capacity: z.int(), entries: z.array(RecentError) }) },
+    errors: [],
+  }),
+  vendorCli: route({
+    method: 'GET',
+    path: '/astra-cli',
+    summary: 'Whether the command line of a database vendor was found; it is not looked for',
+    access: open,
+    replies: { 200: z.object({ detected: z.literal(false), reason }) },
+    errors: [],
+  }),
+  vendorProfiles: route({
+    method: 'GET',
+    path: '/astra-cli/profiles',
+    summary: 'Profiles of that command line',
+    access: open,
+    replies: { 200: z.object({ available: z.literal(false), reason }) },
     errors: [],
   }),
 }

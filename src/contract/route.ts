@@ -100,7 +100,12 @@ export type Line<T> =
 
 /** Reply schemas by status; `null` is an empty body, a text is a media type with a free body. */
 export type Replies = { readonly [status: number]: z.ZodType | null | MediaType }
-export type MediaType = 'text/html' | 'application/x-ndjson' | 'application/json' | 'text/event-stream'
+export type MediaType =
+  | 'text/html'
+  | 'text/plain'
+  | 'application/x-ndjson'
+  | 'application/json'
+  | 'text/event-stream'
 
 export interface Route<
   P extends string = string,
@@ -185,7 +190,7 @@ export type Request<T> =
 /** What a free body is made of: objects that leave one per line, text as it is, or a document that is encoded. */
 type Free<M> = M extends 'application/x-ndjson'
   ? AsyncIterable<object>
-  : M extends 'text/html'
+  : M extends 'text/html' | 'text/plain'
     ? string
     : object
 

@@ -7,7 +7,7 @@ import type { Log } from '../base/log.ts'
 import type { WbError } from '../contract/errors.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type AnyHandler, bind, bindUnknown } from './bind.ts'
-import type { Shared } from './exchange.ts'
+import type { Shared, Watch } from './exchange.ts'
 import { securityHeaders } from './headers.ts'
 import type { Incoming, Within } from './incoming.ts'
 import { OpenStreams } from './open-streams.ts'
@@ -42,6 +42,8 @@ export interface AppParts<S extends Surface> {
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
   /** Whose rows a caller sees. */
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
+  /** Nobody watches when it is left out. */
+  readonly watch?: Watch
   readonly log: Log
   readonly clock: Clock
   readonly settings: AppSettings
@@ -63,6 +65,8 @@ export interface App {
   readonly inFlight: number
 }
 
+const nobody: Watch = { answered() {}, failed() {} }
+
 /** The origin of a request that names no host. */
 const nameless = 'http://localhost'
 
@@ -83,6 +87,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     inWorkspace: parts.inWorkspace,
     visibility: parts.visibility,
     audit: parts.audit,
+    watch: parts.watch ?? nobody,
     log: parts.log,
     clock,
     originRule: originRule(settings.origin, reachedBy),

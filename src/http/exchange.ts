@@ -17,6 +17,26 @@ import type { RateLimit } from './rate-limit.ts'
 import { checkDeclared, Reply } from './reply.ts'
 import { type Trace, traceOf } from './trace.ts'
 
+/** What is known of an exchange once its response is. */
+export interface Outcome {
+  readonly requestId: string
+  readonly method: string
+  /** Pattern of the route, or `<unmatched>`. */
+  readonly route: string
+  readonly status: number
+  readonly durationMs: number
+}
+
+/** Is told of every exchange, for numbers and for the operator. */
+export interface Watch {
+  answered(outcome: Outcome): void
+  /** Of one that failed, before it is answered. */
+  failed(outcome: Outcome, code: ErrorCode, credential: Credential): void
+}
+
+/** How a credential was presented. */
+export type Credential = 'bearer' | 'other' | 'session' | 'none'
+
 /** What all routes of an application share. */
 export interface Shared {
   readonly authenticate: Authenticate
@@ -25,6 +45,7 @@ export interface Shared {
   readonly inWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
+  readonly watch: Watch
   readonly log: Log
   readonly clock: Clock
   readonly originRule: OriginRule<Incoming>
@@ -98,12 +119,18 @@ export function exchange(
     shared.began()
     try {
       const reply = await answer(current)
-      shared.log.debug(factsOf(reply.status), 'request')
+      const facts = factsOf(reply.status)
+      shared.log.debug(facts, 'request')
+      shared.watch.answered(facts)
       return reply
     } catch (thrown) {
       const error = shared.strictErrors ? checkDeclared(thrown, route.errors) : thrown
-      logFailure(shared.log, error, factsOf(asWbError(error).status), incoming.isAbandoned)
-      auditRefusal(shared, current, asWbError(error))
+      const known = asWbError(error)
+      const facts = factsOf(known.status)
+      logFailure(shared.log, error, facts, incoming.isAbandoned)
+      auditRefusal(shared, current, known)
+      shared.watch.failed(facts, known.code, schemeOf(incoming.authorization, incoming.cookie))
+      shared.watch.answered(facts)
       return refusal(shared, current, error)
     } finally {
       shared.ended()
@@ -192,7 +219,7 @@ function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | un
 }
 
 /** How a credential was presented, without a letter of it. */
-function schemeOf(authorization: string | null, cookie: string | null): string {
+function schemeOf(authorization: string | null, cookie: string | null): Credential {
   if (authorization !== null) return isBearer(authorization) ? 'bearer' : 'other'
   return cookie === null ? 'none' : 'session'
 }

@@ -52,7 +52,8 @@ export function replyEncoder(replies: Replies): Encode {
 }
 
 function encodeFree(mediaType: MediaType, body: unknown): Encoded {
-  if (mediaType === 'text/html') return { mediaType: 'text/html; charset=utf-8', text: body as string }
+  if (mediaType === 'text/html' || mediaType === 'text/plain')
+    return { mediaType: `${mediaType}; charset=utf-8`, text: body as string }
   return { mediaType, text: mediaType === 'application/json' ? JSON.stringify(body) : null }
 }
 

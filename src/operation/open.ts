@@ -1,0 +1,50 @@
+import { timestamp } from '../base/clock.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import { type Counted, type KeyType, Metrics } from './metrics.ts'
+import { RecentErrors } from './recent-errors.ts'
+import { type OperationParts, operationHandlers } from './routes.ts'
+
+/** An exchange, as the log has it. */
+interface Outcome extends Counted {
+  readonly requestId: string
+}
+
+/** What is told of an ingest job while it is worked on. */
+interface Claim {
+  readonly isLost: boolean
+  readonly signal: AbortSignal
+}
+
+/** Numbers and errors of this process, and the routes that show them. */
+export function openOperation(parts: OperationParts) {
+  const metrics = new Metrics()
+  const errors = new RecentErrors()
+  return {
+    metrics,
+    handlers: operationHandlers(parts, { metrics, errors }),
+    /** Told of every exchange. */
+    watch: {
+      answered: (outcome: Outcome) => metrics.answered(outcome),
+      failed({ requestId, status, method, route }: Outcome, code: ErrorCode, credential: string) {
+        if (code === 'rate_limited') metrics.limited(keyTypeOf(credential))
+        errors.note({ ts: timestamp(parts.clock), code, status, method, routePattern: route, requestId })
+      },
+    },
+    /** The same work, counted unless it is left to another process. */
+    ofIngest:
+      <C extends Claim>(perform: (claim: C) => Promise<void>) =>
+      async (claim: C): Promise<void> => {
+        try {
+          await perform(claim)
+          metrics.ingested('ok')
+        } catch (error) {
+          if (!claim.isLost && !claim.signal.aborted) metrics.ingested('failed')
+          throw error
+        }
+      },
+  }
+}
+
+function keyTypeOf(credential: string): KeyType {
+  return credential === 'bearer' || credential === 'session' ? credential : 'ip'
+}

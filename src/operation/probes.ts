@@ -1,0 +1,60 @@
+import type { Clock } from '../base/clock.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Config } from '../config/schema.ts'
+import type { Probe } from '../contract/operational.ts'
+import { endpointAt, usualBaseUrl } from '../models/endpoint.ts'
+import type { Outbound } from '../models/outbound.ts'
+
+/** A part that does not answer in this time is down. */
+const timeoutMs = 3_000
+
+type Found = Omit<Probe, 'durationMs'>
+
+/** Look at a part of the runtime, for so long and no longer. */
+export async function probe(clock: Clock, look: (signal: AbortSignal) => Promise<Found>): Promise<Probe> {
+  const startedAt = clock.now()
+  const giveUp = new AbortController()
+  let cancel = () => {}
+  const late = new Promise<Found>(resolve => {
+    cancel = clock.after(timeoutMs, () => {
+      giveUp.abort()
+      resolve({ status: 'down', detail: `no answer within ${timeoutMs} ms` })
+    })
+  })
+  try {
+    const found = await Promise.race([look(giveUp.signal).catch(unreachable), late])
+    return { ...found, durationMs: clock.now() - startedAt }
+  } finally {
+    cancel()
+  }
+}
+
+function unreachable(): Found {
+  return { status: 'down', detail: 'does not answer' }
+}
+
+/** The control plane answers when it can count workspaces. */
+export async function controlPlaneFound(countWorkspaces: () => Promise<number>): Promise<Found> {
+  const workspaces = await countWorkspaces()
+  return { status: 'ok', detail: workspaces === 1 ? '1 workspace' : `${workspaces} workspaces` }
+}
+
+export interface ChatProbeParts {
+  readonly chat: Config['chat']
+  readonly environment: Environment
+  readonly outbound: Outbound
+}
+
+/** The chat provider is asked for its models, without a credential: that it refuses them is an answer too. */
+export async function chatFound(parts: ChatProbeParts, signal: AbortSignal): Promise<Found> {
+  const { chat, environment, outbound } = parts
+  const { provider } = chat
+  const url = endpointAt(chat.baseUrl ?? usualBaseUrl(provider, environment), provider, '/chat/completions')
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/models`
+  const headers = { accept: 'application/json', 'user-agent': 'workbase' }
+  const answer = await outbound(url, { method: 'GET', headers, body: null, signal })
+  await answer.body?.[Symbol.asyncIterator]().return?.()
+  return answer.status < 500
+    ? { status: 'ok', detail: `${provider} answers` }
+    : { status: 'degraded', detail: `${provider} answers with status ${answer.status}` }
+}

@@ -1,0 +1,47 @@
+import type { Handlers } from '../access/caller.ts'
+import type { Clock } from '../base/clock.ts'
+import type { IngestLoad, operation } from '../contract/operational.ts'
+import { hasChatProvider } from './chat-provider.ts'
+import type { Metrics } from './metrics.ts'
+import { type ChatProbeParts, chatFound, controlPlaneFound, probe } from './probes.ts'
+import type { RecentErrors } from './recent-errors.ts'
+
+export interface OperationParts extends ChatProbeParts {
+  readonly clock: Clock
+  /** How many workspaces there are; proves that the control plane answers. */
+  readonly countWorkspaces: () => Promise<number>
+  readonly ingestLoad: () => Promise<IngestLoad>
+}
+
+/** Handlers of the routes that tell how the runtime is doing. */
+export function operationHandlers(
+  parts: OperationParts,
+  { metrics, errors }: { metrics: Metrics; errors: RecentErrors },
+): Handlers<typeof operation> {
+  const { clock, countWorkspaces } = parts
+  const ingestLoad = () => parts.ingestLoad().catch(() => null)
+  const notFound = 'binary-not-found' as const
+  return {
+    async metrics() {
+      const { contentType, text } = await metrics.text(await ingestLoad())
+      return { status: 200, body: text, headers: { 'content-type': contentType } }
+    },
+    async healthDetails() {
+      const [controlPlane, chat, ingest] = await Promise.all([
+        probe(clock, () => controlPlaneFound(countWorkspaces)),
+        hasChatProvider(parts, parts.environment)
+          ? probe(clock, signal => chatFound(parts, signal))
+          : ({ status: 'down', detail: 'no chat provider is configured', durationMs: 0 } as const),
+        ingestLoad(),
+      ])
+      const { capacity, count } = errors
+      return { status: 200, body: { controlPlane, chat, ingest, recentErrors: { capacity, count } } }
+    },
+    recentErrors: () => ({
+      status: 200,
+      body: { capacity: errors.capacity, entries: errors.list() },
+    }),
+    vendorCli: () => ({ status: 200, body: { detected: false, reason: notFound } }),
+    vendorProfiles: () => ({ status: 200, body: { available: false, reason: notFound } }),
+  }
+}

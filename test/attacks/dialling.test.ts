@@ -1,0 +1,118 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { embeddingServices } from '../../src/contract/services.ts'
+import { startEmbeddingServer } from '../fakes/embedding-server.ts'
+import { makeBase, makeWorkspace } from '../harness/place.ts'
+import { type Opened, type Options, open } from '../harness/runtime.ts'
+
+const withAuth = { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } }
+
+/** A knowledge base whose texts are embedded by a service at an address. */
+async function baseEmbeddedAt(wb: Opened, endpointBaseUrl: string) {
+  const { workspaceId } = await makeWorkspace(wb)
+  const { embeddingServiceId } = await wb.call(embeddingServices.create, {
+    params: { workspaceId },
+    body: { name: 'far', provider: 'ollama', modelName: 'm', embeddingDimension: 3, endpointBaseUrl },
+  })
+  return makeBase(wb, { workspaceId, embeddingServiceId })
+}
+
+async function embedding(options: Options, host: (port: string) => string) {
+  const server = await startEmbeddingServer(3)
+  onTestFinished(() => server.close())
+  const wb = await open(options)
+  const base = await baseEmbeddedAt(wb, `http://${host(new URL(server.url).port)}/v1`)
+  const ingested = base.ingest('a text').then(
+    () => undefined,
+    (error: unknown) => error,
+  )
+  return { error: await ingested, received: server.received }
+}
+
+test('a service under a name that leads inside is not dialled with auth on, and says what to add', async () => {
+  const resolve = async () => ['127.0.0.1']
+  const { error, received } = await embedding(
+    { config: withAuth, resolve },
+    port => `models.example.com:${port}`,
+  )
+  expect(error).toMatchObject({
+    code: 'embedding_unavailable',
+    message: expect.stringContaining('models.example.com leads to a private address'),
+    hint: expect.stringMatching(/"models\.example\.com:\d+" to runtime\.allowedEndpoints/),
+  })
+  expect(received).toEqual([])
+})
+
+test('a name that is rebound between two answers leads inside neither time', async () => {
+  const resolve = vi.fn(async () => ['127.0.0.1'])
+  resolve.mockResolvedValueOnce(['127.0.0.9'])
+  const config = { ...withAuth, runtime: { allowedEndpoints: ['127.0.0.9'] } }
+  const server = await startEmbeddingServer(3)
+  onTestFinished(() => server.close())
+  const wb = await open({ config, resolve })
+  const base = await baseEmbeddedAt(wb, `http://models.example.com:${new URL(server.url).port}/v1`)
+  await expect(base.ingest('a text')).rejects.toMatchObject({ code: 'embedding_unavailable' })
+  expect(resolve.mock.calls.length).toBeGreaterThan(1)
+  expect(server.received).toEqual([])
+})
+
+test('the same service is dialled once the operator named it, and while nobody signs in', async () => {
+  const resolve = async () => ['127.0.0.1']
+  const named = { ...withAuth, runtime: { allowedEndpoints: ['models.example.com'] } }
+  for (const config of [named, {}]) {
+    const { error, received } = await embedding({ config, resolve }, port => `models.example.com:${port}`)
+    expect(error).toBeUndefined()
+    expect(received.length).toBeGreaterThan(0)
+  }
+})
+
+test('a metadata service is not dialled, whatever the operator named and whoever asks', async () => {
+  const resolve = async () => ['169.254.169.254']
+  const config = { runtime: { allowedEndpoints: ['models.example.com', '169.254.0.0/16'] } }
+  const { error } = await embedding({ config, resolve }, () => 'models.example.com')
+  expect(error).toMatchObject({
+    code: 'embedding_unavailable',
+    message: expect.stringContaining('metadata service'),
+  })
+})
+
+test('what an identity provider describes is followed inside only where the operator named that too', async () => {
+  const inner = vi.fn()
+  const keys = await serving(() => {
+    inner()
+    return { keys: [] }
+  })
+  const provider = await serving(port => ({
+    issuer: `http://localhost:${port}`,
+    jwks_uri: `http://127.0.0.1:${keys}/jwks`,
+  }))
+  const issuer = `http://localhost:${provider}`
+  const claims = { iss: issuer, aud: 'wb', sub: 's', exp: 9_999_999_999 }
+  const token = [{ alg: 'RS256', kid: 'k' }, claims, 'signature']
+    .map(part => Buffer.from(JSON.stringify(part)).toString('base64url'))
+    .join('.')
+  const asked = async (allowedEndpoints: string[]) => {
+    const config = { auth: { mode: 'oidc', oidc: { issuer, audience: 'wb' } }, runtime: { allowedEndpoints } }
+    const wb = await open({ config })
+    const { status } = await wb.send('GET /api/v1/workspaces', undefined, {
+      authorization: `Bearer ${token}`,
+    })
+    expect(status).toBeGreaterThanOrEqual(401)
+    return inner.mock.calls.length
+  }
+  expect(await asked([])).toBe(0)
+  expect(await asked([`127.0.0.1:${keys}`])).toBeGreaterThan(0)
+})
+
+/** Answers every request with JSON, on a free loopback port until the test ends. */
+async function serving(answer: (port: number) => object): Promise<number> {
+  const server = createServer((_, response) => {
+    response.setHeader('content-type', 'application/json')
+    response.end(JSON.stringify(answer((server.address() as AddressInfo).port)))
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return (server.address() as AddressInfo).port
+}

@@ -1,0 +1,229 @@
+import { once } from 'node:events'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { kb } from '../../src/contract/knowledge.ts'
+import { makeBase, makeWorkspace } from '../harness/place.ts'
+import { open, TestClock } from '../harness/runtime.ts'
+import { anyText, exactly, isoMs, count as wholeNumber } from './exactly.ts'
+import { unknownId } from './shapes.ts'
+
+/** A line of the exposition, by its beginning. */
+function sampleOf(text: string, name: string): number | undefined {
+  const line = text.split('\n').find(one => one.startsWith(`${name} `))
+  return line === undefined ? undefined : Number(line.slice(name.length + 1))
+}
+
+async function providerAnswering(status: number): Promise<string> {
+  const server = createServer((_, response) => response.writeHead(status).end('{}')).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => void server.close())
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}/v1`
+}
+
+describe('GET /metrics', () => {
+  test('is text of Prometheus with the names of the contract, and counts by pattern of route', async () => {
+    const wb = await open({ server: true })
+    const { workspaceId } = await makeWorkspace(wb)
+    for (let at = 0; at < 3; at++) await wb.send(`GET /api/v1/workspaces/${workspaceId}`)
+    await wb.send(`GET /api/v1/workspaces/${unknownId}`)
+    await wb.send('GET /no/such/route')
+    const { status, text, headers } = await wb.send('GET /metrics')
+    expect([status, headers.get('content-type')]).toEqual([200, 'text/plain; version=0.0.4; charset=utf-8'])
+    for (const name of [
+      'http_requests_total counter',
+      'http_request_duration_seconds histogram',
+      'rate_limit_rejections_total counter',
+      'ingest_workers_active gauge',
+      'ingest_workers_queued gauge',
+      'ingest_documents_total counter',
+      'search_requests_total counter',
+      'search_duration_seconds histogram',
+    ])
+      expect(text).toContain(`# TYPE workbase_${name}\n`)
+    const requests = (labels: string) => sampleOf(text, `workbase_http_requests_total{${labels}}`)
+    const one = 'method="GET",route="/api/v1/workspaces/:workspaceId"'
+    expect(requests(`${one},status="2xx"`)).toBe(3)
+    expect(requests(`${one},status="4xx"`)).toBe(1)
+    expect(requests('method="GET",route="<unmatched>",status="4xx"')).toBe(1)
+    expect(text).not.toContain(workspaceId)
+    expect(sampleOf(text, `workbase_http_request_duration_seconds_count{${one},status="2xx"}`)).toBe(3)
+    expect([
+      sampleOf(text, 'workbase_ingest_workers_active'),
+      sampleOf(text, 'workbase_ingest_workers_queued'),
+    ]).toEqual([0, 0])
+  })
+
+  test('has as many series as there are routes, whatever clients ask for', async () => {
+    const wb = await open({ server: true })
+    for (let at = 0; at < 50; at++) await wb.send(`GET /nowhere/${at}`)
+    for (const method of ['INVENTED', 'X-OTHER']) await wb.send(`${method} /nowhere`)
+    const { text } = await wb.send('GET /metrics')
+    const series = text.split('\n').filter(line => line.startsWith('workbase_http_requests_total{'))
+    expect(series).toHaveLength(2)
+    expect(text).toContain('{method="other",route="<unmatched>",status="4xx"} 2')
+  })
+
+  test('counts searches by what the request asks for, and how they ended', async () => {
+    const wb = await open({ server: true })
+    const base = await makeBase(wb, { workspaceId: (await makeWorkspace(wb, { kind: 'mock' })).workspaceId })
+    await base.ingest('Some words about gliders.')
+    await wb.call(kb.search, { params: base.params, body: { text: 'gliders' } })
+    const path = `/api/v1/workspaces/${base.params.workspaceId}/knowledge-bases/${unknownId}/search`
+    await wb.send(`POST ${path}`, { text: 'gliders', hybrid: true, rerank: true })
+    const { text } = await wb.send('GET /metrics')
+    const searches = (labels: string) => sampleOf(text, `workbase_search_requests_total{${labels}}`)
+    expect(searches('mode="vector",outcome="ok"')).toBe(1)
+    expect(searches('mode="hybrid_rerank",outcome="error"')).toBe(1)
+    expect(sampleOf(text, 'workbase_search_duration_seconds_count{mode="vector"}')).toBe(1)
+  })
+
+  test('counts the documents that the ingest worker has ended', async () => {
+    const wb = await open({ server: true })
+    const base = await makeBase(wb)
+    const path = `/api/v1/workspaces/${base.params.workspaceId}/knowledge-bases/${base.params.knowledgeBaseId}`
+    const accepted = await wb.send(`POST ${path}/ingest?async=true`, { text: 'Read in the background.' })
+    expect(accepted.status, accepted.text).toBe(202)
+    await wb.settle()
+    await expect
+      .poll(async () =>
+        sampleOf((await wb.send('GET /metrics')).text, 'workbase_ingest_documents_total{outcome="ok"}'),
+      )
+      .toBe(1)
+  })
+
+  test('of a process that serves nobody is empty of counts, and there', async () => {
+    const { status, text } = await (await open()).send('GET /metrics')
+    expect([status, text.includes('# TYPE workbase_http_requests_total counter')]).toEqual([200, true])
+  })
+
+  test('answers though the store does not', async () => {
+    let isDown = false
+    const wb = await open({
+      server: true,
+      rows: store => ({
+        ...store,
+        get: (table, key) => store.get(table, key),
+        list: (table, query) => store.list(table, query),
+        atomic: writes => store.atomic(writes),
+        count: (...asked) => (isDown ? Promise.reject(new Error('down')) : store.count(...asked)),
+      }),
+    })
+    isDown = true
+    expect((await wb.send('GET /metrics')).status).toBe(200)
+    const { body } = await wb.send('GET /health/details')
+    expect(body).toMatchObject({ controlPlane: { status: 'down', detail: 'does not answer' }, ingest: null })
+  })
+})
+
+describe('GET /health/details', () => {
+  const probe = { status: 'ok', detail: anyText, durationMs: wholeNumber }
+  const load = { active: 0, capacity: 4, queued: 0 }
+
+  test('tells of each part; without a chat provider, chat is down', async () => {
+    const wb = await open()
+    await makeWorkspace(wb)
+    const { status, body } = await wb.send('GET /health/details')
+    expect(status).toBe(200)
+    exactly(body, {
+      controlPlane: { ...probe, detail: '1 workspace' },
+      chat: { status: 'down', detail: 'no chat provider is configured', durationMs: 0 },
+      ingest: load,
+      recentErrors: { capacity: 100, count: 0 },
+    })
+  })
+
+  test.each([
+    [200, 'ok', 'openai answers'],
+    [401, 'ok', 'openai answers'],
+    [503, 'degraded', 'openai answers with status 503'],
+  ])('a chat provider that answers with %i is %s', async (answered, status, detail) => {
+    const baseUrl = await providerAnswering(answered)
+    const config = { chat: { provider: 'openai', baseUrl, tokenRef: 'env:KEY' } }
+    const wb = await open({ config, environment: { KEY: 'k' } })
+    const { body } = await wb.send('GET /health/details')
+    exactly(body.chat, { ...probe, status, detail })
+  })
+
+  test('a part that is silent is down after three seconds', async () => {
+    const clock = new TestClock()
+    let asked = () => {}
+    const isAsked = new Promise<void>(resolve => {
+      asked = resolve
+    })
+    const wb = await open({
+      clock,
+      config: { chat: { provider: 'ollama' } },
+      outbound: () => {
+        asked()
+        return new Promise(() => {})
+      },
+    })
+    const answer = wb.send('GET /health/details')
+    await isAsked
+    clock.advance(3_000)
+    exactly((await answer).body.chat, {
+      status: 'down',
+      detail: 'no answer within 3000 ms',
+      durationMs: 3_000,
+    })
+  })
+})
+
+describe('GET /health/recent-errors', () => {
+  test('lists errors newest first, with the pattern of their route, and neither slips nor floods', async () => {
+    const wb = await open({ config: { runtime: { rateLimit: { capacity: 1000 } } } })
+    const missing = await wb.send(`GET /api/v1/workspaces/${unknownId}`)
+    await wb.send('GET /no/such/route')
+    await wb.send('POST /api/v1/workspaces', { name: 5 })
+    const { body } = await wb.send('GET /health/recent-errors')
+    exactly(body, {
+      capacity: 100,
+      entries: [
+        {
+          ts: isoMs,
+          code: 'not_found',
+          status: 404,
+          method: 'GET',
+          routePattern: '<unmatched>',
+          requestId: anyText,
+        },
+        {
+          ts: isoMs,
+          code: 'workspace_not_found',
+          status: 404,
+          method: 'GET',
+          routePattern: '/api/v1/workspaces/:workspaceId',
+          requestId: (missing.body.error as { requestId: string }).requestId,
+        },
+      ],
+    })
+    expect((await wb.send('GET /health/details')).body.recentErrors).toEqual({ capacity: 100, count: 2 })
+  })
+
+  test('keeps the last hundred', async () => {
+    const wb = await open()
+    for (let at = 0; at < 105; at++)
+      await wb.send('GET /nowhere', undefined, { 'x-request-id': `request-${at}` })
+    const { entries } = (await wb.send('GET /health/recent-errors')).body as {
+      entries: { requestId: string }[]
+    }
+    expect(entries).toHaveLength(100)
+    expect([entries[0]!.requestId, entries[99]!.requestId]).toEqual(['request-104', 'request-5'])
+  })
+})
+
+test('with auth on strangers learn nothing of how the runtime is', async () => {
+  const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
+  for (const path of ['/metrics', '/health/details', '/health/recent-errors']) {
+    expect((await wb.send(`GET ${path}`)).status).toBe(401)
+    expect((await wb.sendAsOperator(`GET ${path}`)).status).toBe(200)
+  }
+})
+
+test('the command line of a database vendor is not looked for', async () => {
+  const wb = await open()
+  const reason = 'binary-not-found'
+  exactly((await wb.send('GET /astra-cli')).body, { detected: false, reason })
+  exactly((await wb.send('GET /astra-cli/profiles')).body, { available: false, reason })
+})
