@@ -18,9 +18,9 @@ export function crossCheck(config: Config): Problem[] {
   ]
 }
 
-/** What the specification has and this version has not: a runtime does not start with it (`driver_unavailable`). */
+/** What the specification has and this version has not: no runtime opens with it (`driver_unavailable`). */
 export function notBuilt({ controlPlane: { driver } }: Config): Problem[] {
-  const message = 'is not built yet; no runtime starts with it'
+  const message = 'is not built yet; a server starts in rescue mode with it, and commands fail'
   return when(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)
 }
 
