@@ -20,6 +20,7 @@ export default class KbCreate extends WbCommand {
       helpValue: 'ID',
     }),
     chunking: Flags.string({ summary: "id of a chunking service [the workspace's first]", helpValue: 'ID' }),
+    attach: Flags.boolean({ summary: 'use the collection of that name, which is there already' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'search words as well as vectors' }),
   }
 
@@ -35,6 +36,7 @@ export default class KbCreate extends WbCommand {
       embeddingServiceId: flags.embedding,
       chunkingServiceId: flags.chunking,
       lexical,
+      ...(flags.attach && { attach: true, vectorCollection: args.name }),
     }
     const made = await this.client.call(kb.create, { params: { workspaceId }, body })
     this.output.made(made, made.knowledgeBaseId, `knowledge base ${made.name}`)

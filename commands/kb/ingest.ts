@@ -14,6 +14,7 @@ export default class KbIngest extends WbCommand {
   static override examples = [
     'wb kb ingest handbook ./docs --create',
     'wb kb ingest papers corpus.jsonl "notes/**/*.md"',
+    'wb kb ingest handbook ./docs --async',
     'curl -s https://example.com/a.md | wb kb ingest handbook - --name a.md',
   ]
   static override usage = 'kb ingest NAME PATH…'
@@ -28,6 +29,7 @@ export default class KbIngest extends WbCommand {
   }
   static override flags = {
     create: Flags.boolean({ summary: 'make the knowledge base when it is missing' }),
+    async: Flags.boolean({ summary: 'leave the work to jobs of the runtime' }),
     all: Flags.boolean({ summary: 'also what is hidden or in .gitignore' }),
     name: Flags.string({ summary: 'file name of what comes from stdin', helpValue: 'FILE' }),
   }
@@ -46,8 +48,9 @@ export default class KbIngest extends WbCommand {
       agree: async question => flags.create || this.agree(question),
     })
     if (created) output.note(`  made knowledge base ${base.name}`)
+    const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
     const { summary, broken } = await ingest(
-      { client, signal, progress, base },
+      { client, signal, progress, base, jobs },
       { paths, stdin, all: flags.all },
     )
     showSummary(output, summary)

@@ -1,13 +1,15 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
+import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
 import { UsageError } from '../../src/cli/faults.ts'
+import { savedFilterId } from '../../src/cli/find-filter.ts'
 import { citationsOf, rememberSearch } from '../../src/cli/last-search.ts'
-import { findPassages } from '../../src/cli/passages/hits.ts'
+import { everywhere } from '../../src/cli/passages/everywhere.ts'
+import { findPassages, search } from '../../src/cli/passages/hits.ts'
 import { nothingFound } from '../../src/cli/passages/nothing.ts'
-import { filterOf, modes } from '../../src/cli/passages/request.ts'
+import { modes } from '../../src/cli/passages/request.ts'
 import { showPassages } from '../../src/cli/passages/show.ts'
-import { kb } from '../../src/contract/knowledge.ts'
 import { limits } from '../../src/contract/limits.ts'
 
 /** What was probably meant: all of it, or all but the first word. */
@@ -19,9 +21,10 @@ function quoted(words: readonly unknown[]): string[] {
 const missing = 'QUESTION is missing: what to ask, in words or a sentence'
 
 export default class KbSearch extends WbCommand {
-  static override summary = 'find passages in a knowledge base'
+  static override summary = 'find passages in a knowledge base, or in all'
   static override examples = [
     'wb kb search handbook "how do refunds work"',
+    'wb kb search --all "how do refunds work"',
     'wb kb search "how do refunds work" --limit 3 --json',
   ]
   static override strict = false
@@ -34,32 +37,40 @@ export default class KbSearch extends WbCommand {
     question: Args.string({ ignoreStdin: true, description: 'what to ask, in words or a sentence' }),
   }
   static override flags = {
+    all: Flags.boolean({ summary: 'search every knowledge base of the workspace' }),
     limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'how many passages' }),
     mode: Flags.option({ options: ['hybrid', 'lexical', 'vector'] as const })({
       summary: 'how they are ranked',
     }),
-    filter: Flags.string({ summary: 'condition on metadata, such as {"lang":"en"}', helpValue: 'JSON' }),
+    ...conditionFlags,
+    saved: Flags.string({ summary: 'a saved filter, by name or id', helpValue: 'NAME' }),
     explain: Flags.boolean({ summary: 'show the scores as numbers' }),
   }
 
   async run() {
     const { args, flags, argv } = await this.parse(KbSearch)
-    if (argv.length > 2) throw new UsageError('a question of several words stands in quotes', quoted(argv))
+    if (argv.length > (flags.all ? 1 : 2))
+      throw new UsageError('a question of several words stands in quotes', quoted(argv))
+    if (flags.all && flags.saved !== undefined)
+      throw new UsageError('--saved belongs to one knowledge base', [
+        `wb kb search NAME QUESTION --saved ${flags.saved}`,
+      ])
     const question = args.question ?? args.kb ?? (await this.ask('What do you want to know?', missing))
-    const body = { text: question, filter: filterOf(flags.filter), ...(flags.mode && modes[flags.mode]) }
-    const base = await this.knowledgeBase(args.question === undefined ? undefined : args.kb)
-    const { client, signal, output } = this
-    const params = { workspaceId: base.workspaceId, knowledgeBaseId: base.knowledgeBaseId }
-    if (output.json) {
-      const request = { params, body: { ...body, topK: flags.limit } }
-      return output.value(await this.waitFor('searching', client.call(kb.search, request, { signal })))
+    const { client, signal, output, resolving } = this
+    const base = flags.all
+      ? await everywhere(client, await this.workspace())
+      : await this.knowledgeBase(args.question === undefined ? undefined : args.kb)
+    const body = {
+      text: question,
+      filter: conditionOf(flags),
+      knowledgeFilterId: await savedFilterId(resolving, base, flags.saved),
+      ...(flags.mode && modes[flags.mode]),
     }
-    const passages = await this.waitFor(
-      'searching',
-      findPassages({ client, base, signal, body }, flags.limit),
-    )
+    const asked = { client, base, signal, body }
+    if (output.json) return output.value(await this.waitFor('searching', search(asked, flags.limit)))
+    const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
     if (passages.length === 0) return output.note(await nothingFound({ client, base, flags }))
-    showPassages(output, question, passages, flags)
+    showPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
     if (rememberSearch(this.profile, citationsOf(base, passages)) && output.interactive)
       output.note('  wb documents show 1')
   }

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { writePrivately } from '../base/private-file.ts'
 import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
+import type { Passage } from './passages/hits.ts'
 import { type Profile, runtimeKey } from './profile.ts'
 import type { Resolving } from './resolve.ts'
 
@@ -61,10 +62,10 @@ export function citedHit(profile: Profile, reference: string): CitedHit | undefi
 
 /** What of passages is remembered; one that belongs to no document keeps its number, and leads nowhere. */
 export function citationsOf(
-  { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
-  passages: readonly { documentId: string | null; chunkIndex: number | null }[],
+  { workspaceId }: { workspaceId: string },
+  passages: readonly Pick<Passage, 'knowledgeBaseId' | 'documentId' | 'chunkIndex'>[],
 ): CitedHit[] {
-  return passages.map(({ documentId, chunkIndex }) => ({
+  return passages.map(({ knowledgeBaseId, documentId, chunkIndex }) => ({
     workspaceId,
     knowledgeBaseId,
     documentId: documentId ?? '',

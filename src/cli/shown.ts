@@ -1,4 +1,5 @@
 import type { Document } from '../contract/documents.ts'
+import type { KnowledgeFilter } from '../contract/filters.ts'
 import type { Embedder, KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import { count, counted, type Field } from './output.ts'
@@ -41,6 +42,18 @@ export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: Embedder 
 function embedderState({ state, chunks, fittedChunks }: Embedder): string {
   if (state === 'ready') return `ready, fitted on ${count(fittedChunks)} of ${counted(chunks, 'chunk')}`
   return `${state}, ${counted(chunks, 'chunk')}`
+}
+
+/** The fields of a saved filter that a person reads. */
+export function filterFields(saved: KnowledgeFilter): Fields {
+  return {
+    id: saved.knowledgeFilterId,
+    name: saved.name,
+    description: saved.description,
+    filter: JSON.stringify(saved.filter),
+    created: { time: saved.createdAt },
+    updated: { time: saved.updatedAt },
+  }
 }
 
 /** What a document is called: its title, its file, the name it had where it came from, or its id. */

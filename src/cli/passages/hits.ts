@@ -1,7 +1,7 @@
 import type { Client } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
-import { type Hit, type KnowledgeBase, kb, type Search } from '../../contract/knowledge.ts'
+import { type Hit, type HitOfBase, kb, type Search } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 
 /** Of so many places in a row one document fills at most so many. */
@@ -17,6 +17,7 @@ export interface Passage {
   readonly number: number
   readonly score: number
   readonly id: string
+  readonly knowledgeBaseId: string
   readonly text: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
@@ -26,7 +27,8 @@ export interface Passage {
 
 export interface Asked {
   readonly client: Client
-  readonly base: Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
+  /** One knowledge base, or without its id all of the workspace. */
+  readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
   /** Everything of the request but how many. */
   readonly body: Omit<Search, 'topK' | 'includeEmbeddings'>
@@ -48,19 +50,26 @@ export async function findPassages(asked: Asked, limit: number): Promise<Passage
   }
 }
 
-function search({ client, base, body, signal }: Asked, topK: number): Promise<Hit[]> {
-  return client.call(kb.search, { params: idsOf(base), body: { ...body, topK } }, { signal })
+/** Hits as the API gives them; those of one knowledge base do not name it. */
+export function search(
+  { client, base: { workspaceId, knowledgeBaseId }, body: asked, signal }: Asked,
+  topK: number,
+): Promise<(Hit | HitOfBase)[]> {
+  const body = { ...asked, topK }
+  return knowledgeBaseId === undefined
+    ? client.call(kb.searchMany, { params: { workspaceId }, body }, { signal })
+    : client.call(kb.search, { params: { workspaceId, knowledgeBaseId }, body }, { signal })
 }
 
 /** The first hits in their order; those that would crowd out other documents wait for the next ten places. */
-export function spread(hits: readonly Hit[], limit: number): Hit[] {
-  const chosen: Hit[] = []
+export function spread<H extends Hit>(hits: readonly H[], limit: number): H[] {
+  const chosen: H[] = []
   let waiting = [...hits]
   while (chosen.length < limit && waiting.length > 0) {
     const inThisRow = new Map<string, number>()
     const places = Math.min(placesInARow, limit - chosen.length)
     const before = chosen.length
-    const later: Hit[] = []
+    const later: H[] = []
     for (const hit of waiting) {
       const document = payloadText(hit, 'documentId') ?? hit.id
       const filled = inThisRow.get(document) ?? 0
@@ -76,10 +85,14 @@ export function spread(hits: readonly Hit[], limit: number): Hit[] {
   return chosen
 }
 
-async function withDocuments(asked: Asked, hits: readonly Hit[]): Promise<Passage[]> {
-  const ids = new Set(hits.flatMap(hit => payloadText(hit, 'documentId') ?? []))
+async function withDocuments(asked: Asked, hits: readonly (Hit | HitOfBase)[]): Promise<Passage[]> {
+  const baseOf = (hit: Hit | HitOfBase) =>
+    'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (asked.base.knowledgeBaseId ?? '')
+  const bases = new Map(hits.map(hit => [payloadText(hit, 'documentId'), baseOf(hit)]))
   const found = new Map(
-    await Promise.all([...ids].map(async id => [id, await documentOf(asked, id)] as const)),
+    await Promise.all(
+      [...bases].map(async ([id, base]) => [id, id && (await documentOf(asked, base, id))] as const),
+    ),
   )
   return hits.map((hit, index) => {
     const documentId = payloadText(hit, 'documentId') ?? null
@@ -88,21 +101,24 @@ async function withDocuments(asked: Asked, hits: readonly Hit[]): Promise<Passag
       number: index + 1,
       score: hit.score,
       id: hit.id,
+      knowledgeBaseId: baseOf(hit),
       text: payloadText(hit, 'chunkText') ?? '',
       documentId,
       chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,
-      document: documentId === null ? undefined : found.get(documentId),
+      document: (documentId !== null && found.get(documentId)) || undefined,
     }
   })
 }
 
 /** A document may go between the search and this. */
 async function documentOf(
-  { client, base, signal }: Asked,
+  { client, base: { workspaceId }, signal }: Asked,
+  knowledgeBaseId: string,
   documentId: string,
 ): Promise<Document | undefined> {
+  const params = { workspaceId, knowledgeBaseId, documentId }
   try {
-    return await client.call(documents.show, { params: { ...idsOf(base), documentId } }, { signal })
+    return await client.call(documents.show, { params }, { signal })
   } catch (error) {
     if (error instanceof WbError && error.code === 'document_not_found') return undefined
     throw error
@@ -112,8 +128,4 @@ async function documentOf(
 function payloadText(hit: Hit, key: string): string | undefined {
   const value = hit.payload?.[key]
   return typeof value === 'string' ? value : undefined
-}
-
-function idsOf({ workspaceId, knowledgeBaseId }: Asked['base']) {
-  return { workspaceId, knowledgeBaseId }
 }

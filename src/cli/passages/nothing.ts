@@ -4,26 +4,41 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { counted } from '../output.ts'
 import { countItems } from '../take.ts'
+import type { Everywhere } from './everywhere.ts'
+
+/** Flags of a search that leave out what they do not ask for. */
+interface Narrowing {
+  filter?: string
+  where?: string[]
+  saved?: string
+  mode?: string
+}
 
 /** What is said when nothing was found: of how many documents, and one thing to try. */
 export async function nothingFound(search: {
   client: Client
-  base: KnowledgeBase
-  flags: { filter?: string; mode?: string }
+  base: KnowledgeBase | Everywhere
+  flags: Narrowing
 }): Promise<string> {
   const { client, base, flags } = search
+  if ('names' in base) return nothingAnywhere(base.names.size, flags)
   const params = { workspaceId: base.workspaceId, knowledgeBaseId: base.knowledgeBaseId }
   const held = await countItems(client.items(documents.list, { params, query: { limit: limits.pageMax } }))
   return `  nothing found in ${base.name} (${counted(held, 'document')})\n  ${suggestion(held, base.name, flags)}`
 }
 
-function suggestion(
-  held: number,
-  name: string,
-  { filter, mode }: { filter?: string; mode?: string },
-): string {
-  if (held === 0) return `wb kb ingest ${name} ./my-folder`
-  if (filter !== undefined) return 'try it without --filter'
+function nothingAnywhere(bases: number, flags: Narrowing): string {
+  const where = counted(bases, 'knowledge base')
+  return `  nothing found in ${where}\n  ${bases === 0 ? 'wb kb create handbook' : suggested(flags)}`
+}
+
+function suggestion(held: number, name: string, flags: Narrowing): string {
+  return held === 0 ? `wb kb ingest ${name} ./my-folder` : suggested(flags)
+}
+
+function suggested({ filter, where, saved, mode }: Narrowing): string {
+  const [narrow] = Object.entries({ filter, where, saved }).flatMap(([flag, value]) => (value ? [flag] : []))
+  if (narrow) return `try it without --${narrow}`
   if (mode === 'lexical') return 'try --mode hybrid, which also finds related words'
   return 'try other words, or fewer of them'
 }

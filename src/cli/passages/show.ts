@@ -21,28 +21,32 @@ export function scoreBar(score: number, best: number): string {
   return '▮'.repeat(filled) + '▯'.repeat(barSteps - filled)
 }
 
+/** Names of knowledge bases by id, where passages come from several. */
+export type BaseNames = ReadonlyMap<string, string>
+
 /** Passages: cards in a terminal, tab-separated lines in a pipe. */
 export function showPassages(
   output: Output,
   question: string,
   passages: readonly Passage[],
-  { explain }: { explain: boolean },
+  { explain, names }: { explain: boolean; names?: BaseNames },
 ): void {
   if (!output.interactive) {
-    for (const passage of passages) output.result(row(passage))
+    for (const passage of passages) output.result(row(passage, names))
     return
   }
   const best = passages[0]?.score ?? 0
   const stems = stemsOf(question)
   for (const passage of passages) {
     const numbers = explain ? ` ${passage.score.toFixed(4)}` : ''
-    for (const line of card(output, passage, stems, scoreBar(passage.score, best) + numbers))
+    for (const line of card(output, { passage, stems, names }, scoreBar(passage.score, best) + numbers))
       output.result(line)
     output.result('')
   }
 }
 
-function row({ number, score, documentId, chunkIndex, document, id, text }: Passage): string {
+function row(passage: Passage, names: BaseNames | undefined): string {
+  const { number, score, documentId, chunkIndex, document, id, text, knowledgeBaseId } = passage
   const cells = [
     number,
     score,
@@ -51,11 +55,18 @@ function row({ number, score, documentId, chunkIndex, document, id, text }: Pass
     sourceOf(document) ?? '',
     titleOf(document) ?? '',
     text,
+    ...(names ? [names.get(knowledgeBaseId) ?? knowledgeBaseId] : []),
   ]
   return cells.map(cell => plainLine(String(cell))).join('\t')
 }
 
-function* card(output: Output, passage: Passage, stems: ReadonlySet<string>, bar: string): Generator<string> {
+interface Card {
+  readonly passage: Passage
+  readonly stems: ReadonlySet<string>
+  readonly names: BaseNames | undefined
+}
+
+function* card(output: Output, { passage, stems, names }: Card, bar: string): Generator<string> {
   const { style } = output
   const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
   const number = pad(`[${passage.number}]`, indent.length - 1)
@@ -64,7 +75,7 @@ function* card(output: Output, passage: Passage, stems: ReadonlySet<string>, bar
   const title = truncate(section ? `${nameOf(passage)} › ${section}` : nameOf(passage), room)
   yield `${number} ${style.strong(pad(title, room))}  ${style.good(bar)}`
   for (const line of lines) yield indent + marked(line, style.mark)
-  for (const line of sourceLines(passage, width)) yield style.dim(line)
+  for (const line of sourceLines(passage, width, names)) yield style.dim(line)
 }
 
 /** What is shown of a passage, and the section that it stands in where it is Markdown. */
@@ -89,9 +100,17 @@ function nameOf({ document, id }: Passage): string {
 }
 
 /** Where a passage stands. A narrow terminal has the id on a line of its own, so that it can be copied whole. */
-function sourceLines({ document, documentId, chunkIndex, id }: Passage, width: number): string[] {
+function sourceLines(
+  { document, documentId, chunkIndex, id, knowledgeBaseId }: Passage,
+  width: number,
+  names: BaseNames | undefined,
+): string[] {
   const source = sourceOf(document)
-  const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
+  const place = [
+    names?.get(knowledgeBaseId),
+    source && plainLine(source),
+    chunkIndex === null ? undefined : `chunk ${chunkIndex}`,
+  ]
   const words = place.filter(Boolean).join(' · ')
   const known = plainLine(documentId ?? id)
   const whole = [words, known].filter(Boolean).join(' · ')

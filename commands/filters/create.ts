@@ -1,0 +1,33 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
+import { baseFlag } from '../../src/cli/find-filter.ts'
+import { shellWord } from '../../src/cli/shell-word.ts'
+import { filters } from '../../src/contract/filters.ts'
+
+export default class FiltersCreate extends WbCommand {
+  static override summary = 'save a filter of a knowledge base under a name'
+  static override examples = [
+    'wb filters create english --kb handbook --where lang=en',
+    `wb filters create recent --kb handbook --filter '{"year":{"$gte":1960}}'`,
+  ]
+  static override args = { name: Args.string({ required: true, description: 'what it is called' }) }
+  static override flags = {
+    kb: baseFlag,
+    ...conditionFlags,
+    description: Flags.string({ summary: 'what it keeps' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(FiltersCreate)
+    const { name } = args
+    const { workspaceId, knowledgeBaseId, name: base } = await this.knowledgeBase(flags.kb)
+    const asked = async () =>
+      conditionOf({ filter: await this.want('--filter or --where', undefined, 'Condition, as JSON') })
+    const body = { name, description: flags.description, filter: conditionOf(flags) ?? (await asked())! }
+    const made = await this.client.call(filters.create, { params: { workspaceId, knowledgeBaseId }, body })
+    this.output.made(made, made.knowledgeFilterId, `saved filter ${name} of ${base}`)
+    this.output.note(`  wb kb search ${base} "…" --saved ${shellWord(name)}`)
+  }
+}

@@ -1,0 +1,30 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { baseFlag, findFilter } from '../../src/cli/find-filter.ts'
+import { plainLine } from '../../src/cli/terminal-text.ts'
+import { filters } from '../../src/contract/filters.ts'
+
+export default class FiltersDelete extends WbCommand {
+  static override summary = 'delete a saved filter'
+  static override examples = [
+    'wb filters delete english --kb handbook',
+    'wb filters delete english --kb handbook --yes',
+  ]
+  static override args = { filter: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { kb: baseFlag, yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(FiltersDelete)
+    const base = await this.knowledgeBase(flags.kb)
+    const { workspaceId, knowledgeBaseId, knowledgeFilterId, name } = await findFilter(
+      this.resolving,
+      base,
+      args.filter,
+    )
+    const what = `filter ${plainLine(name)} of ${base.name}`
+    await this.confirmDeletion(what, plainLine(name), flags.yes)
+    await this.client.call(filters.delete, { params: { workspaceId, knowledgeBaseId, knowledgeFilterId } })
+    if (this.output.json) this.output.value({ deleted: knowledgeFilterId })
+    else this.output.note(`  ✓ deleted ${what}`)
+  }
+}

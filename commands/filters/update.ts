@@ -1,0 +1,37 @@
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { baseFlag, filterArg, findFilter } from '../../src/cli/find-filter.ts'
+import { filters } from '../../src/contract/filters.ts'
+
+export default class FiltersUpdate extends WbCommand {
+  static override summary = 'change the name, description or condition of a saved filter'
+  static override examples = [
+    'wb filters update english --kb handbook --where lang=en --where lang=en-GB',
+    'wb filters update english --kb handbook --description "British and other"',
+  ]
+  static override args = { filter: filterArg }
+  static override flags = {
+    kb: baseFlag,
+    name: Flags.string({ summary: 'what it is called from now on' }),
+    description: Flags.string({ summary: 'what it keeps' }),
+    ...conditionFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(FiltersUpdate)
+    const body = { name: flags.name, description: flags.description, filter: conditionOf(flags) }
+    if (Object.values(body).every(value => value === undefined))
+      throw new UsageError('nothing to change was named', ['wb filters update --help'])
+    const base = await this.knowledgeBase(flags.kb)
+    const { workspaceId, knowledgeBaseId, knowledgeFilterId } = await findFilter(
+      this.resolving,
+      base,
+      args.filter,
+    )
+    const params = { workspaceId, knowledgeBaseId, knowledgeFilterId }
+    const changed = await this.client.call(filters.update, { params, body })
+    this.output.made(changed, knowledgeFilterId, `changed filter ${changed.name}`)
+  }
+}
