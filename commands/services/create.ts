@@ -1,0 +1,58 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { ServiceCalls } from '../../src/cli/services/calls.ts'
+import { compose, typeOf } from '../../src/cli/services/compose.ts'
+import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
+import { kinds, type Service } from '../../src/cli/services/kinds.ts'
+import { isNotMine, release, releaseLine, useOf } from '../../src/cli/services/release.ts'
+
+export default class ServicesCreate extends WbCommand {
+  static override summary = 'create a service, by its own fields or from a preset'
+  static override examples = [
+    'wb services create --preset recursive-char-500',
+    'wb services create near --type embedding --provider ollama --model nomic-embed-text --dimension 768',
+    'wb services create gateway --type llm --provider openai --model gpt-4o-mini --credential env:TEAM_KEY',
+  ]
+  static override args = {
+    name: Args.string({ description: "what it is called; the preset's or the model's own" }),
+  }
+  static override flags = {
+    type: typeFlag,
+    preset: Flags.string({ summary: 'a service that is known by name, to begin with', helpValue: 'NAME' }),
+    ...fieldFlags,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ServicesCreate)
+    const asker = {
+      client: this.client,
+      canAsk: this.canAsk,
+      want: this.want.bind(this),
+      wantOneOf: this.wantOneOf.bind(this),
+    }
+    const type = await typeOf(asker, flags.type, flags.preset)
+    const body = await compose(asker, type, flags.preset, fieldsOf(flags, type))
+    const name = args.name ?? String(body.name ?? body.modelName ?? body.engine)
+    const { workspaceId } = await this.workspaceOrDefault()
+    const services = new ServiceCalls(this.client, workspaceId)
+    const made = await this.waitFor('creating', services.create(type, { ...body, name }))
+    this.output.made(made.record, made.id, `${kinds[type].one} ${name}`)
+    await this.offerRelease(made, workspaceId)
+  }
+
+  /** In a terminal the release is offered; elsewhere, and where it is for somebody else, its line is told. */
+  private async offerRelease(made: Service, workspaceId: string): Promise<void> {
+    const use = useOf(made)
+    if (!use) return
+    if (!(await this.agree(`Let this workspace send ${use.ref} to ${use.host}?`)))
+      return this.output.note(`  ${releaseLine(use)}\n    lets it use that secret, if it may not yet`)
+    try {
+      await release(this.client, use, workspaceId)
+      this.output.note(`  ✓ released ${use.ref} for ${use.host}`)
+    } catch (error) {
+      if (!isNotMine(error)) throw error
+      this.output.note(`  who owns the data directory does that:\n  ${releaseLine(use)} --as-operator`)
+    }
+  }
+}

@@ -1,0 +1,28 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { ServiceCalls } from '../../src/cli/services/calls.ts'
+import { typeFlag } from '../../src/cli/services/flags.ts'
+import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'
+
+export default class ServicesDelete extends WbCommand {
+  static override summary = 'delete a service that nothing binds'
+  static override examples = [
+    'wb services delete recursive-char-1000',
+    'wb services delete recursive-char-1000 --type chunking --yes',
+  ]
+  static override args = { service: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { type: typeFlag, yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(ServicesDelete)
+    const { workspaceId } = await this.workspace()
+    const services = new ServiceCalls(this.client, workspaceId)
+    const service = await services.find(args.service, flags.type as ServiceType | undefined, this.resolving)
+    const { name } = service.record
+    const what = `${kinds[service.type].one} ${name}`
+    await this.confirmDeletion(what, name, flags.yes)
+    await services.delete(service)
+    if (this.output.json) this.output.value({ deleted: service.id })
+    else this.output.note(`  ✓ deleted ${what}`)
+  }
+}

@@ -1,0 +1,43 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { everything, pick } from '../../src/cli/resolve.ts'
+import { limits } from '../../src/contract/limits.ts'
+import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
+
+export default class ServicesDisallow extends WbCommand {
+  static override summary = 'withdraw what wb services allow released'
+  static override examples = [
+    'wb services disallow env:VLLM_KEY --as-operator',
+    'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator',
+  ]
+  static override args = {
+    ref: Args.string({ required: true, description: 'reference to the secret, or id of the release' }),
+  }
+  static override flags = { host: Flags.string({ summary: 'of several, the one for this host' }) }
+
+  async run() {
+    const { args, flags } = await this.parse(ServicesDisallow)
+    const { releaseId, ref, host } = await this.releaseOf(args.ref, flags.host)
+    await this.client.call(secretReleases.delete, { params: { releaseId } })
+    if (this.output.json) this.output.value({ deleted: releaseId })
+    else this.output.note(`  ✓ ${ref} is not released for ${host} any more`)
+  }
+
+  private async releaseOf(wanted: string, host: string | undefined): Promise<SecretRelease> {
+    const items = this.client.items(secretReleases.list, { query: { limit: limits.pageMax } })
+    const all = (await everything(items)).filter(row => host === undefined || row.host === host)
+    const named = all.map(row => ({ row, id: row.releaseId, name: row.ref }))
+    return pick(
+      named,
+      wanted,
+      {
+        one: 'secret release',
+        code: 'secret_release_not_found',
+        list: 'wb services releases',
+        create: ['wb services allow REF --host HOST'],
+      },
+      this.resolving.choose,
+    )
+  }
+}

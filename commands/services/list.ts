@@ -1,0 +1,28 @@
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { ServiceCalls } from '../../src/cli/services/calls.ts'
+import { typeFlag } from '../../src/cli/services/flags.ts'
+import { type ServiceType, serviceTypes } from '../../src/cli/services/kinds.ts'
+import { serviceColumns } from '../../src/cli/services/shown.ts'
+
+export default class ServicesList extends WbCommand {
+  static override summary = 'list the services of a workspace'
+  static override examples = ['wb services list', 'wb services list --type embedding --json']
+  static override flags = { type: typeFlag, limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(ServicesList)
+    const { workspaceId, name } = await this.workspace()
+    const types = flags.type === undefined ? serviceTypes : [flags.type as ServiceType]
+    const services = new ServiceCalls(this.client, workspaceId)
+    const { rows, total } = await this.take(services.listAll(types), flags.limit)
+    if (this.output.json) return this.output.value(rows.map(({ record }) => record))
+    this.output.list(rows, {
+      columns: serviceColumns,
+      empty: [
+        `no ${flags.type ?? ''} services in workspace ${name}; make one:`.replace('  ', ' '),
+        `  wb services create${flags.type ? ` --type ${flags.type}` : ''}`,
+      ],
+      total,
+    })
+  }
+}

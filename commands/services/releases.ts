@@ -1,0 +1,32 @@
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { limits } from '../../src/contract/limits.ts'
+import { secretReleases } from '../../src/contract/releases.ts'
+
+export default class ServicesReleases extends WbCommand {
+  static override summary = 'list the secrets that wb services allow released'
+  static override examples = [
+    'wb services releases --as-operator',
+    'wb services releases --as-operator --json',
+  ]
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(ServicesReleases)
+    const items = this.client.items(secretReleases.list, { query: { limit: limits.pageMax } })
+    const { rows, total } = await this.take(items, flags.limit)
+    this.output.list(rows, {
+      columns: {
+        id: { of: row => row.releaseId },
+        secret: { of: row => row.ref, as: 'free' },
+        host: { of: row => row.host },
+        workspace: { of: row => row.workspaceId },
+        created: { of: row => row.createdAt, as: 'time' },
+      },
+      empty: [
+        'nothing was released beside what the configuration says',
+        '  wb services allow REF --host HOST',
+      ],
+      total,
+    })
+  }
+}

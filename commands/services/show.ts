@@ -1,0 +1,24 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../src/cli/command.ts'
+import { ServiceCalls } from '../../src/cli/services/calls.ts'
+import { typeFlag } from '../../src/cli/services/flags.ts'
+import type { ServiceType } from '../../src/cli/services/kinds.ts'
+import { serviceFields } from '../../src/cli/services/shown.ts'
+
+export default class ServicesShow extends WbCommand {
+  static override summary = 'show a service'
+  static override examples = [
+    'wb services show passages',
+    'wb services show openrouter-gpt-4o-mini --type llm --json',
+  ]
+  static override args = { service: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { type: typeFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(ServicesShow)
+    const { workspaceId } = await this.workspace()
+    const services = new ServiceCalls(this.client, workspaceId)
+    const service = await services.find(args.service, flags.type as ServiceType | undefined, this.resolving)
+    this.output.fields(service.record, serviceFields(service))
+  }
+}

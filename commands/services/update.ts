@@ -1,0 +1,31 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { ServiceCalls } from '../../src/cli/services/calls.ts'
+import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
+import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'
+
+export default class ServicesUpdate extends WbCommand {
+  static override summary = 'change a service'
+  static override examples = [
+    'wb services update passages --max-size 900',
+    'wb services update openrouter-gpt-4o-mini --set credentialRef=null --set endpointPath=null',
+  ]
+  static override args = { service: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { type: typeFlag, name: Flags.string({ summary: 'another name' }), ...fieldFlags }
+
+  async run() {
+    const { args, flags } = await this.parse(ServicesUpdate)
+    const { workspaceId } = await this.workspace()
+    const services = new ServiceCalls(this.client, workspaceId)
+    const service = await services.find(args.service, flags.type as ServiceType | undefined, this.resolving)
+    const named = flags.name === undefined ? {} : { name: flags.name }
+    const patch = { ...named, ...fieldsOf(flags, service.type) }
+    if (Object.keys(patch).length === 0)
+      throw new UsageError('nothing to change was named', ['wb services update --help'])
+    const changed = await this.waitFor('changing', services.update(service, patch))
+    const { one } = kinds[changed.type]
+    this.output.made(changed.record, changed.id, `changed ${one} ${changed.record.name}`)
+  }
+}

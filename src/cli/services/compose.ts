@@ -1,0 +1,86 @@
+import type { Client } from '../../client/client.ts'
+import { llmModels } from '../../contract/models.ts'
+import { chatProviders, isChatProvider, providers } from '../../contract/providers.ts'
+import { UsageError } from '../faults.ts'
+import type { Named } from '../resolve.ts'
+import { kinds, type ServiceType, serviceTypes, typeOfPreset } from './kinds.ts'
+
+/** How what is missing is asked for; a usage error where nobody can answer. */
+export interface Asker {
+  readonly client: Client
+  readonly canAsk: boolean
+  want(flag: string, given: string | undefined, question: string): Promise<string>
+  wantOneOf(
+    flag: string,
+    given: string | undefined,
+    question: string,
+    choices: () => Promise<readonly Named[]>,
+  ): Promise<string>
+}
+
+type Fields = Readonly<Record<string, unknown>>
+
+/** The type that was named, or that a preset implies. */
+export async function typeOf(
+  asker: Asker,
+  given: string | undefined,
+  preset: string | undefined,
+): Promise<ServiceType> {
+  const implied = preset === undefined ? undefined : typeOfPreset(preset)
+  if (preset !== undefined && implied === undefined)
+    throw new UsageError(
+      `there is no preset "${preset}"`,
+      serviceTypes.flatMap(type => Object.keys(kinds[type].presets)),
+    )
+  if (implied !== undefined && given !== undefined && given !== implied)
+    throw new UsageError(`${preset} is a preset of ${implied} services`, [`--type ${implied}`])
+  const choices = async () => serviceTypes.map(type => ({ id: type, name: kinds[type].one }))
+  return (await asker.wantOneOf('--type', given ?? implied, 'Which kind?', choices)) as ServiceType
+}
+
+/** The fields of a new service: those of a preset, those that were given, and those that have to be asked for. */
+export async function compose(
+  asker: Asker,
+  type: ServiceType,
+  preset: string | undefined,
+  given: Fields,
+): Promise<Fields> {
+  const body: Record<string, unknown> = { ...(await presetOf(asker, type, preset, given)), ...given }
+  for (const [field, flag] of Object.entries(kinds[type].required)) {
+    if (body[field] !== undefined) continue
+    const choices = await choicesOf(asker, type, field, body)
+    const text = choices
+      ? await asker.wantOneOf(`--${flag}`, undefined, `Which ${flag}?`, async () => choices)
+      : await asker.want(`--${flag}`, undefined, flag[0]!.toUpperCase() + flag.slice(1))
+    body[field] = field === 'embeddingDimension' ? Number(text) : text
+  }
+  return body
+}
+
+async function presetOf(asker: Asker, type: ServiceType, given: string | undefined, fields: Fields) {
+  const { presets } = kinds[type]
+  const offered = Object.keys(presets).map(name => ({ id: name, name }))
+  const asks = given === undefined && asker.canAsk && offered.length > 0 && Object.keys(fields).length === 0
+  const own = { id: '', name: 'none: fields of its own' }
+  const chosen = asks
+    ? await asker.wantOneOf('--preset', undefined, 'Which preset?', async () => [...offered, own])
+    : given
+  return chosen ? presets[chosen] : {}
+}
+
+/** What the runtime can call; undefined where a person has to know. */
+async function choicesOf(
+  { client, canAsk }: Asker,
+  type: ServiceType,
+  field: string,
+  { provider, endpointBaseUrl }: Fields,
+): Promise<readonly Named[] | undefined> {
+  if (!canAsk || type === 'reranking') return undefined
+  if (field === 'provider')
+    return (type === 'llm' ? chatProviders : Object.keys(providers)).map(name => ({ id: name, name }))
+  if (type !== 'llm' || field !== 'modelName' || !isChatProvider(String(provider))) return undefined
+  const name = String(provider) as (typeof chatProviders)[number]
+  const baseUrl = name === 'ollama' && typeof endpointBaseUrl === 'string' ? endpointBaseUrl : undefined
+  const { models } = await client.call(llmModels.list, { query: { provider: name, baseUrl } })
+  return models.map(({ id, name: title }) => ({ id, name: title === id ? id : `${id}  ${title}` }))
+}

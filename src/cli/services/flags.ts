@@ -1,0 +1,87 @@
+import * as Flags from '@oclif/core/flags'
+import { UsageError } from '../faults.ts'
+import { type ServiceType, serviceTypes } from './kinds.ts'
+
+export const typeFlag = Flags.string({
+  char: 't',
+  options: [...serviceTypes],
+  summary: 'kind of service',
+})
+
+/** Fields that a flag of their own sets, and the types that have them; every other one is set with `--set`. */
+const fields: Readonly<Record<string, readonly [field: string, types: readonly ServiceType[]]>> = {
+  description: ['description', serviceTypes],
+  status: ['status', serviceTypes],
+  endpoint: ['endpointBaseUrl', serviceTypes],
+  credential: ['credentialRef', serviceTypes],
+  'timeout-ms': ['requestTimeoutMs', serviceTypes],
+  engine: ['engine', serviceTypes],
+  strategy: ['strategy', ['chunking']],
+  'max-size': ['maxChunkSize', ['chunking']],
+  'min-size': ['minChunkSize', ['chunking']],
+  overlap: ['overlapSize', ['chunking']],
+  provider: ['provider', ['embedding', 'reranking', 'llm']],
+  model: ['modelName', ['embedding', 'reranking', 'llm']],
+  dimension: ['embeddingDimension', ['embedding']],
+  metric: ['distanceMetric', ['embedding']],
+  'batch-size': ['maxBatchSize', ['embedding', 'reranking', 'llm']],
+  'max-tokens': ['maxOutputTokens', ['llm']],
+}
+
+/** What services are made of. */
+export const fieldFlags = {
+  description: Flags.string({ summary: 'what it is for' }),
+  status: Flags.string({
+    options: ['active', 'deprecated', 'experimental'],
+    summary: 'whether it is in use',
+  }),
+  provider: Flags.string({ summary: 'openai, openrouter, ollama, cohere, …' }),
+  model: Flags.string({ summary: "the model, by the provider's name for it" }),
+  dimension: Flags.integer({ min: 1, summary: 'numbers of a vector' }),
+  metric: Flags.string({ options: ['cosine', 'dot', 'euclidean'], summary: 'how vectors are compared' }),
+  endpoint: Flags.string({ summary: "where it is [the provider's own]", helpValue: 'URL' }),
+  credential: Flags.string({ summary: 'reference to its key: env:NAME or file:/path', helpValue: 'REF' }),
+  engine: Flags.string({ summary: 'chunker: workbase or langchain_ts' }),
+  strategy: Flags.string({ summary: 'how the chunker cuts: sentence, recursive or line' }),
+  'max-size': Flags.integer({ min: 1, summary: 'characters of a chunk, at most' }),
+  'min-size': Flags.integer({ min: 0, summary: 'characters of a chunk, at least' }),
+  overlap: Flags.integer({ min: 0, summary: 'characters that chunks share' }),
+  'batch-size': Flags.integer({ min: 1, summary: 'texts of a request, at most' }),
+  'max-tokens': Flags.integer({ min: 1, summary: 'tokens of an answer, at most' }),
+  'timeout-ms': Flags.integer({ min: 1, summary: 'milliseconds to wait for an answer' }),
+  set: Flags.string({
+    multiple: true,
+    summary: 'any other field; VALUE is JSON, else text',
+    helpValue: 'FIELD=VALUE',
+  }),
+}
+
+type Given = Readonly<Record<string, unknown>>
+
+/**
+ * The fields that flags set.
+ *
+ * @throws UsageError  services of the type have no such field
+ */
+export function fieldsOf(given: Given, type: ServiceType): Record<string, unknown> {
+  const body: Record<string, unknown> = {}
+  for (const [flag, [field, types]] of Object.entries(fields)) {
+    if (given[flag] === undefined) continue
+    if (!types.includes(type))
+      throw new UsageError(`--${flag} is for ${types.join(', ')} services, not for ${type}`)
+    body[field] = given[flag]
+  }
+  for (const entry of (given.set ?? []) as string[]) Object.assign(body, assignment(entry))
+  return body
+}
+
+function assignment(entry: string): Record<string, unknown> {
+  const [, field, value] = /^(\w+)=(.*)$/s.exec(entry) ?? []
+  if (field === undefined || value === undefined)
+    throw new UsageError(`--set ${entry} is not FIELD=VALUE`, ['--set maxInputTokens=512'])
+  try {
+    return { [field]: JSON.parse(value) as unknown }
+  } catch {
+    return { [field]: value }
+  }
+}

@@ -1,0 +1,50 @@
+import type { Client } from '../../client/client.ts'
+import { WbError } from '../../contract/errors.ts'
+import { hostOfProviderKey, isProviderName, providers } from '../../contract/providers.ts'
+import { type SecretRelease, secretReleases } from '../../contract/releases.ts'
+import { shellWord } from '../shell-word.ts'
+import type { Service } from './kinds.ts'
+
+/** A reference, and the host that its secret would go to. */
+export interface Use {
+  readonly ref: string
+  readonly host: string
+}
+
+/** The secret that a service would send somewhere, unless everybody may send that one there. */
+export function useOf({ record }: Service): Use | undefined {
+  const ref = record.credentialRef
+  const provider = String(record.provider)
+  const address = record.endpointBaseUrl ?? (isProviderName(provider) ? providers[provider].baseUrl : null)
+  if (typeof ref !== 'string' || typeof address !== 'string') return undefined
+  const { host } = new URL(address)
+  return hostOfProviderKey.get(ref) === host ? undefined : { ref, host }
+}
+
+/** The line that releases a secret. */
+export function releaseLine({ ref, host }: Use): string {
+  return `wb services allow ${shellWord(ref)} --host ${shellWord(host)}`
+}
+
+/**
+ * Release a secret, for the records of a workspace or of all.
+ *
+ * @returns undefined for one that is released so already
+ */
+export async function release(
+  client: Client,
+  { ref, host }: Use,
+  workspaceId: string | null,
+): Promise<SecretRelease | undefined> {
+  try {
+    return await client.call(secretReleases.create, { body: { ref, host, workspaceId } })
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'conflict') return undefined
+    throw error
+  }
+}
+
+/** Whether a failure says that somebody else has to do it. */
+export function isNotMine(error: unknown): boolean {
+  return error instanceof WbError && ['unauthorized', 'forbidden'].includes(error.code)
+}

@@ -1,0 +1,47 @@
+import type { Column, Field } from '../output.ts'
+import type { Service } from './kinds.ts'
+
+type Cell = string | number | boolean | null
+
+function cell(record: Service['record'], field: string): Cell {
+  return (record[field] ?? null) as Cell
+}
+
+/** What a service works with: its model, or its chunker. */
+function does({ record }: Service): string {
+  const parts = [record.provider ?? record.engine, record.modelName ?? record.strategy]
+  return parts.filter(Boolean).join(' ')
+}
+
+export const serviceColumns: Record<string, Column<Service>> = {
+  type: { of: row => row.type },
+  id: { of: row => row.id, piped: true },
+  name: { of: row => row.record.name },
+  with: { of: does },
+  credential: { of: row => cell(row.record, 'credentialRef') },
+  description: { of: row => cell(row.record, 'description'), as: 'free' },
+  status: { of: row => cell(row.record, 'status') },
+}
+
+const told: Readonly<Record<string, string>> = {
+  createdAt: 'created',
+  updatedAt: 'updated',
+  credentialRef: 'credential',
+  endpointBaseUrl: 'endpoint',
+  modelName: 'model',
+}
+
+/** Every field that a service has, in words. */
+export function serviceFields({ type, id, record }: Service): Record<string, Field> {
+  const shown: Record<string, Field> = { id, type }
+  for (const [field, value] of Object.entries(record)) {
+    if (field.endsWith('ServiceId') || field === 'workspaceId') continue
+    const name = told[field] ?? field.replace(/[A-Z]/g, letter => ` ${letter.toLowerCase()}`)
+    shown[name] = field.endsWith('At')
+      ? { time: value as string }
+      : Array.isArray(value)
+        ? value.join(', ')
+        : (value as Cell)
+  }
+  return shown
+}
