@@ -217,7 +217,7 @@ describe('tools that an agent names', () => {
     })
   })
 
-  test.each([
+  test.each<[object, readonly string[]]>([
     [{}, []],
     [{ fetch: { enabled: true } }, ['native:fetch']],
     [
