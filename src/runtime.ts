@@ -335,6 +335,7 @@ async function build(
   }
 }
 
+/** What `/version` tells. */
 export function buildOf({ app }: Environment, clock: Clock) {
   return {
     version: app.version ?? packageVersion(),
@@ -343,6 +344,7 @@ export function buildOf({ app }: Environment, clock: Clock) {
   }
 }
 
+/** What an application takes from the configuration. */
 export function appSettings(
   { config, loopback }: RuntimeSettings,
   uploadDir: string,

@@ -106,8 +106,7 @@ export function exchange(
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
     // Answers there hold what no cache may keep.
-    if (uncachedPaths.some(prefix => incoming.path.startsWith(prefix)))
-      current.headers.push(['cache-control', 'no-store'])
+    if (isBelow(uncachedPaths, incoming.path)) current.headers.push(['cache-control', 'no-store'])
     const startedAt = shared.clock.now()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,
@@ -179,6 +178,12 @@ function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boole
 const apiPaths = '/api/v1/'
 const authPaths = '/auth/'
 const uncachedPaths = [authPaths, '/setup']
+/** Where a refusal is on record. */
+const auditedPaths = [apiPaths, '/setup/']
+
+function isBelow(prefixes: readonly string[], path: string): boolean {
+  return prefixes.some(prefix => path.startsWith(prefix))
+}
 
 /** Record that somebody was not let in. @see specification 6, contract: auth.api_denied, auth.csrf_rejected */
 function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
@@ -192,7 +197,8 @@ function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
 /** A credential that was missing or not good, or a right that was not held. A key that holds no more is named. */
 function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Event | undefined {
   const { code, message, facts } = error
-  if ((code !== 'unauthorized' && code !== 'forbidden') || !path.startsWith(apiPaths)) return undefined
+  if (code !== 'unauthorized' && code !== 'forbidden') return undefined
+  if (!isBelow(auditedPaths, path)) return undefined
   const scope = facts.requiredScope
   return {
     action: 'auth.api_denied',
@@ -210,7 +216,7 @@ function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Ev
 function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | undefined {
   const why = facts.crossOrigin
   if (typeof why !== 'string') return undefined
-  if (!path.startsWith(apiPaths) && !path.startsWith(authPaths)) return undefined
+  if (!isBelow([...auditedPaths, authPaths], path)) return undefined
   return {
     action: 'auth.csrf_rejected',
     outcome: 'failure',

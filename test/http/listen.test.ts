@@ -337,3 +337,38 @@ describe('S7.3-10: closing', () => {
     release()
   })
 })
+
+describe('another application on the same port', () => {
+  test('the old one finishes what is in flight, the new one answers on connections that were kept, with its own settings', async () => {
+    const { made, release } = held()
+    const listening = await listen(made.app, { host: '127.0.0.1', port: 0 })
+    open.push(listening)
+    const { url, port } = listening
+    const slow = fetch(`${url}/page`)
+    await vi.waitUntil(() => made.app.inFlight === 1)
+    const drained = listening.drain(10_000)
+    expect((await fetch(`${url}/version`)).status).toBe(503)
+    release()
+    expect(await (await slow).text()).toBe('late')
+    expect(await drained).toBe(true)
+    listening.use(stage({ settings: { production: true, requestIdHeader: 'x-new' } }).app)
+    expect((await fetch(`${url}/healthz`)).headers.has('x-new')).toBe(true)
+    expect((await raw(port, 'no HTTP\r\n\r\n')).head).toContain('x-new')
+  })
+
+  test('what does not finish in time is cut off, and the port stays', async () => {
+    const { made, release } = held()
+    const listening = await listen(made.app, { host: '127.0.0.1', port: 0 })
+    open.push(listening)
+    const slow = fetch(`${listening.url}/page`).then(
+      () => 'answered',
+      () => 'cut off',
+    )
+    await vi.waitUntil(() => made.app.inFlight === 1)
+    expect(await listening.drain(50)).toBe(false)
+    expect(await slow).toBe('cut off')
+    listening.use(stage().app)
+    expect((await fetch(`${listening.url}/healthz`)).status).toBe(200)
+    release()
+  })
+})

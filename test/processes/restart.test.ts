@@ -5,6 +5,7 @@ import { join } from 'node:path'
 import { createInterface } from 'node:readline'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { discovery } from '../commands/discovery.ts'
 import { type Place, place } from '../commands/wb.ts'
 
 type Said = Record<string, unknown>
@@ -297,6 +298,30 @@ describe('rescue mode', () => {
     expect((await ask(server.url, 'POST /setup/env', values, bearer(token))).status).toBe(200)
     rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
     expect((await ask(server.url, 'POST /setup/restart', undefined, bearer(token))).status).toBe(202)
+    await server.event('restarted')
+    expect((await ask(server.url, 'GET /readyz')).status).toBe(200)
+  })
+
+  test('a restart that fails for another reason leaves rescue mode too, and strangers are not told which address is gone', async () => {
+    const here = place()
+    const file = join(here.home, 'wb.yaml')
+    const issuer = await discovery()
+    const oidc = `oidc: { issuer: "${issuer}", audience: api }`
+    writeFileSync(file, closed.replace('apiKey', 'any').replace(' }', `, ${oidc} }`))
+    const server = await watch(here, ['--config', file], { BOOT: token })
+    await server.event('ready')
+    writeFileSync(file, readFileSync(file, 'utf8').replace(issuer, 'http://127.0.0.1:1'))
+    const restart = () =>
+      ask(server.url, 'POST /setup/restart', undefined, { authorization: `Bearer ${token}` })
+    await restart()
+    expect(await server.event('rescue')).toMatchObject({
+      error: { code: 'validation_error', message: expect.stringContaining('http://127.0.0.1:1') },
+    })
+    const { body, text } = await ask(server.url, 'GET /setup-status')
+    expect(body).toMatchObject({ bootError: { code: 'validation_error' } })
+    expect(text).not.toContain('127.0.0.1')
+    writeFileSync(file, readFileSync(file, 'utf8').replace('http://127.0.0.1:1', issuer))
+    expect((await restart()).status).toBe(202)
     await server.event('restarted')
     expect((await ask(server.url, 'GET /readyz')).status).toBe(200)
   })

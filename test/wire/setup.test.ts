@@ -185,6 +185,13 @@ describe('POST /setup/env', () => {
     expect((await sendAsOperator('POST /setup/env', body)).status).toBe(200)
   })
 
+  test('who is refused is on record, as for every other route that asks', async () => {
+    const { send } = await open(closed)
+    await send('POST /setup/restart', undefined, { authorization: `Bearer ${bootstrap}x` })
+    const { body } = await send('GET /api/v1/audit?action=auth.api_denied', undefined, asBootstrap)
+    expect(body.items).toMatchObject([{ outcome: 'denied', details: { scheme: 'bearer' } }])
+  })
+
   test('an anonymous policy that allows does not allow this', async () => {
     const { send } = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
     expect((await send('POST /setup/env', { values: {} })).status).toBe(401)
