@@ -40,7 +40,10 @@ const order = [
   'version',
 ]
 
+/** The order within a topic, of its subtopics and of its commands. */
 const verbs = [
+  'principals',
+  'policy',
   'list',
   'create',
   'ingest',
@@ -81,8 +84,11 @@ export function helpText(
   const id = words.join(':')
   const command = commands.find(candidate => candidate.id === id)
   if (command) return page(commandPage(command, style))
-  const inTopic = commands.filter(candidate => candidate.id.startsWith(`${words[0]}:`))
-  return inTopic.length > 0 ? page(topicPage(words[0]!, inTopic, config, style)) : undefined
+  for (const topic of [id, words[0]!]) {
+    const inTopic = commands.filter(candidate => candidate.id.startsWith(`${topic}:`))
+    if (inTopic.length > 0) return page(topicPage(topic, inTopic, config, style))
+  }
+  return undefined
 }
 
 function page(lines: readonly string[]): string {
@@ -139,8 +145,13 @@ function byOrder(a: string, b: string): number {
 }
 
 function byVerb(a: string, b: string): number {
-  const place = (id: string) => verbs.indexOf(id.split(':')[1] ?? '')
-  return place(a) - place(b)
+  const places = (id: string) =>
+    id
+      .split(':')
+      .slice(1)
+      .map(word => verbs.indexOf(word))
+  const others = places(b)
+  return places(a).reduce((order, place, at) => order || place - (others[at] ?? -1), 0)
 }
 
 function topicSummary(config: Config, topic: string): string {

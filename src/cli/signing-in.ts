@@ -33,6 +33,7 @@ function refusedCredential(key: RegExpExecArray | null, { kind, baseUrl, ways }:
 }
 
 function cures(prefix: string | undefined, { kind, baseUrl, ways, message }: Stranger): string[] {
+  if (ways && !ways.modes.oidc && !ways.modes.apiKey) return []
   if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways.loginPath)]
   if (prefix && message.includes('expired'))
     return [`wb keys rotate ${prefix}    makes its successor, by who manages keys`]

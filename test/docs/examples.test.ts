@@ -13,33 +13,52 @@ const conversation = [
   `-d '{"title": "Refund window"}'`,
 ].join(' ')
 
+const job = 'date +%N | wb kb ingest handbook - --name job.txt --async --no-wait'
+
 /** What an example of a help text needs besides the knowledge bases, or takes away from the next. */
 const before: Record<string, string> = {
   'conversations show': conversation,
   'conversations delete': conversation,
   'documents show': 'wb kb search papers flow',
   'documents chunks': 'wb kb search papers flow',
-  'documents delete': 'wb kb ingest handbook docs --no-wait',
+  'documents delete': 'echo Scopes > docs/guide/scopes.md; wb kb ingest handbook docs --no-wait',
   'kb create': 'wb kb delete handbook --yes; wb kb delete papers --yes',
   'workspaces update': 'wb workspaces update handbooks --name demo',
   'workspaces create': 'wb workspaces delete demo --yes',
   'workspaces delete': 'wb workspaces create scratch',
+  'jobs show': job,
+  'jobs watch': job,
+  'jobs cancel': job,
   'kb search': 'wb kb delete papers --yes',
+  'filters show':
+    'wb filters show english -k handbook || wb filters create english -k handbook --where lang=en',
+  'filters update':
+    'wb filters show english -k handbook || wb filters create english -k handbook --where lang=en',
+  'filters delete':
+    'wb filters show english -k handbook || wb filters create english -k handbook --where lang=en',
   api: 'wb workspaces delete demo --yes',
+  'access principals create': 'wb access principals delete alice --yes',
+  'access principals show': 'wb access principals create alice',
+  'access principals update': 'wb access principals create alice',
+  'access principals delete': 'wb access principals create alice',
+  'services disallow': 'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator',
+  'mcp servers show': 'wb mcp servers add tools http://127.0.0.1:9/mcp',
+  'mcp servers update': 'wb mcp servers add tools http://127.0.0.1:9/mcp',
+  'mcp servers remove': 'wb mcp servers add tools http://127.0.0.1:9/mcp',
   'keys show': 'wb keys show ci || wb keys create ci',
   'keys rotate': 'wb keys show ci || wb keys create ci; wb keys show deploy || wb keys create deploy',
   'keys revoke': 'wb keys show ci || wb keys create ci',
 }
 
-/** Elsewhere than here: another runtime, the network. */
-const elsewhere = /https:\/\//
+/** Elsewhere than here: another runtime, the network, a server of somebody else's. */
+const elsewhere = /https:\/\/|^wb mcp servers test/
 /** Asks first, and here is nobody to answer. */
-const asks = /^wb \w+ (?:delete|revoke) (?!.*--yes)/
+const asks = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
 /** Goes on until somebody ends it. */
 const endless = /^wb audit follow/
 
 /** Commands that leave everything as it is, and so may follow each other. */
-const reads = /(?:list|show|chunks|search|path|validate|explain|version|templates|tools)$/
+const reads = /(?:list|show|chunks|search|path|validate|explain|version|templates|tools|preview|audit|test)$/
 
 const all = Object.entries(commands)
 const groups: [name: string, ids: string[]][] = [

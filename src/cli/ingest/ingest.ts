@@ -2,6 +2,7 @@ import { systemClock } from '../../base/clock.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { count } from '../output.ts'
 import { type Progress, silent } from '../progress.ts'
+import { watchJob } from '../watch-job.ts'
 import { ingestAll } from './run.ts'
 import type { Target } from './send.ts'
 import { sizeOf } from './size.ts'
@@ -21,7 +22,18 @@ export interface Ingested {
  * Ingest what was typed into a knowledge base, with progress. An error is told beside what was done before it.
  */
 export async function ingest(
-  { client, signal, base, progress }: Omit<Target, 'base'> & { base: KnowledgeBase; progress: Progress },
+  {
+    client,
+    signal,
+    base,
+    progress,
+    jobs,
+  }: Pick<Target, 'client' | 'signal'> & {
+    base: KnowledgeBase
+    progress: Progress
+    /** Leave the work to jobs, and wait for their end where they are watched. */
+    jobs?: 'watched' | 'left'
+  },
   intake: Intake,
 ): Promise<Ingested> {
   const tally = new Tally()
@@ -34,7 +46,11 @@ export async function ingest(
   }
   show()
   if (progress !== silent) await counted(intake, signal, total => Object.assign(size, { total }))
-  const broken = await ingestAll({ client, base, signal }, sources(intake), tally, show).then(
+  const work = async () => {
+    await ingestAll({ client, base, signal, byJobs: jobs !== undefined }, sources(intake), tally, show)
+    if (jobs === 'watched') await watchQueued({ client, signal, progress }, base.name, tally)
+  }
+  const broken = await work().then(
     () => undefined,
     (error: unknown) => ({ error: signal.aborted ? signal.reason : error }),
   )
@@ -43,6 +59,19 @@ export async function ingest(
     count: size.total === undefined ? undefined : Math.max(0, size.total - tally.done),
   }
   return { summary: { base, tally, elapsedMs: systemClock.now() - began, left }, broken }
+}
+
+/** Count what became of the texts that were left to jobs, in the order in which they were sent. */
+async function watchQueued(
+  { client, signal, progress }: Pick<Target, 'client' | 'signal'> & { progress: Progress },
+  label: string,
+  tally: Tally,
+): Promise<void> {
+  const total = tally.queued.length
+  for (let done = 0; done < total; done++) {
+    progress.step({ label, done, total, unit: 'docs' })
+    tally.end(await watchJob(client, tally.queued[0]!.job, signal, () => {}))
+  }
 }
 
 /** Waits for the count a moment, so that most work has its bar from the start; a longer count goes on beside it. */

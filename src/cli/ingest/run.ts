@@ -49,8 +49,8 @@ export async function ingestAll(
 
 /** How this runtime takes texts: in batches, or one by one. */
 async function wayOf(target: Target): Promise<{ send: Send; width: number; ways: number }> {
-  const features = await target.client.call(operational.features, {}, { signal: target.signal })
-  if (features.ingestBatch)
+  const { client, signal, byJobs } = target
+  if (!byJobs && (await client.call(operational.features, {}, { signal })).ingestBatch)
     return { send: batchSend(target), width: Number.POSITIVE_INFINITY, ways: batchesInFlight }
   return { send: singleSend(target), width: 1, ways: singlesInFlight }
 }

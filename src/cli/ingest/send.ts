@@ -2,12 +2,14 @@ import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
+import type { Job } from '../../contract/jobs.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Source } from './found.ts'
 
 /** What became of a source. */
 export type Outcome =
   | { readonly result: 'added' | 'replaced' | 'unchanged' }
+  | { readonly result: 'queued'; readonly as: 'added' | 'replaced'; readonly job: Job }
   | { readonly result: 'duplicate'; readonly sameAs: string }
   | { readonly result: 'failed'; readonly status: number; readonly code: string; readonly message: string }
 
@@ -15,6 +17,8 @@ export interface Target {
   readonly client: Client
   readonly base: Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
   readonly signal: AbortSignal
+  /** Leave the work to jobs. */
+  readonly byJobs?: boolean
 }
 
 /** Sends sources of one group, and tells of each what became of it. */
@@ -22,7 +26,7 @@ export type Send = (batch: readonly Source[], overwrite: boolean) => AsyncGenera
 
 /** What the runtime says of one text. */
 type Answer =
-  | { readonly document: Document; readonly outcome?: 'duplicate' | 'name_conflict' }
+  | { readonly document: Document; readonly outcome?: 'duplicate' | 'name_conflict'; readonly job?: Job }
   | { readonly error: { readonly status: number; readonly code: string; readonly message: string } }
 
 /**
@@ -51,7 +55,8 @@ async function settled(
   created: 'added' | 'replaced',
 ): Promise<Outcome> {
   if ('error' in answer) return { result: 'failed', ...answer.error }
-  const { document, outcome } = answer
+  const { document, outcome, job } = answer
+  if (job) return { result: 'queued', as: created, job }
   if (outcome === undefined) return { result: created }
   if (document.sourceFilename !== body.sourceFilename)
     return { result: 'duplicate', sameAs: document.sourceFilename ?? document.documentId }
@@ -118,13 +123,14 @@ function isBroken(error: unknown): boolean {
   return error instanceof Error && 'code' in error && !(error instanceof WbError)
 }
 
-/** One request a source, for a runtime that takes no batches. */
-export function singleSend({ client, base, signal }: Target): Send {
+/** One request a source, for a runtime that takes no batches, and for jobs. */
+export function singleSend({ client, base, signal, byJobs }: Target): Send {
+  const query = byJobs ? ({ async: 'true' } as const) : {}
   return async function* (batch, overwriteOnNameConflict) {
     for (const source of batch) {
       const body = { ...source.body, overwriteOnNameConflict }
       const answer = await client
-        .call(documents.ingest, { params: ids(base), body }, { signal })
+        .call(documents.ingest, { params: ids(base), query, body }, { signal })
         .catch(ofOneText)
       yield [source, answer]
     }

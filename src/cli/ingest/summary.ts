@@ -26,6 +26,7 @@ export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
     duplicates: tally.duplicates,
     skipped: tally.skipped,
     failed: tally.failures,
+    jobs: tally.queued.map(({ job }) => job.jobId),
     sameText: tally.sameText,
     skippedAs: Object.fromEntries(tally.skippedAs),
     interrupted: left !== undefined,
@@ -42,9 +43,11 @@ export function showSummary(output: Output, summary: Summary): void {
   }
   if (output.interactive)
     for (const line of wrapLine(headline(output, summary), output.width, 4)) output.result(line)
+  else if (tally.queued.length > 0) for (const { job } of tally.queued) output.result(job.jobId)
   else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
   for (const line of details(output, tally)) output.warn(line)
   if (summary.left) output.warn(`  ${unreached(summary.left.count)}; type the same line again to go on`)
+  else if (tally.queued.length > 0) output.note('  wb jobs list')
   else if (tally.done > tally.failed) output.note(`  wb kb search ${base.name} "…"`)
 }
 
@@ -57,6 +60,7 @@ function headline({ style }: Output, { tally, elapsedMs }: Summary): string {
 
 function counts(tally: Tally, zeros: boolean): [string, number][] {
   const all: [string, number][] = [
+    ...(tally.queued.length > 0 ? [['queued', tally.queued.length] satisfies [string, number]] : []),
     ['added', tally.added],
     ['replaced', tally.replaced],
     ['unchanged', tally.unchanged],

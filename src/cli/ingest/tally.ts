@@ -1,8 +1,16 @@
+import type { Job } from '../../contract/jobs.ts'
 import type { Problem } from './found.ts'
 import type { Outcome } from './send.ts'
 
 /** Entries of a list that are kept to be named; beyond, they are only counted. */
 export const listedMax = 10_000
+
+/** A text that was left to a job, and what it counts as when that succeeds. */
+export interface Queued {
+  readonly path: string
+  readonly as: 'added' | 'replaced'
+  readonly job: Job
+}
 
 /** What became of everything that was found. */
 export class Tally {
@@ -12,12 +20,17 @@ export class Tally {
   duplicates = 0
   failed = 0
   skipped = 0
+  readonly queued: Queued[] = []
   readonly failures: Problem[] = []
   readonly sameText: { path: string; sameAs: string }[] = []
   readonly skippedAs = new Map<string, number>()
 
   /** Documents and problems that are through. */
   get done(): number {
+    return this.queued.length + this.ended
+  }
+
+  private get ended(): number {
     return this.added + this.replaced + this.unchanged + this.duplicates + this.failed
   }
 
@@ -31,11 +44,20 @@ export class Tally {
     this.skippedAs.set(as, (this.skippedAs.get(as) ?? 0) + 1)
   }
 
+  /** Take the end of the job that was queued first. */
+  end({ status, errorMessage }: Job): void {
+    const { path, as } = this.queued.shift()!
+    if (status === 'failed')
+      this.fail({ path, code: 'job_failed', message: errorMessage ?? 'the job failed' })
+    else this[as]++
+  }
+
   take(path: string, outcome: Outcome): void {
     if (outcome.result === 'failed') this.fail({ path, code: outcome.code, message: outcome.message })
     else if (outcome.result === 'duplicate') {
       this.duplicates++
       if (this.sameText.length < listedMax) this.sameText.push({ path, sameAs: outcome.sameAs })
-    } else this[outcome.result]++
+    } else if (outcome.result === 'queued') this.queued.push({ path, as: outcome.as, job: outcome.job })
+    else this[outcome.result]++
   }
 }
