@@ -4,8 +4,9 @@ import { WbCommand } from '../../src/cli/command.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { compose, typeOf } from '../../src/cli/services/compose.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
-import { kinds, type Service } from '../../src/cli/services/kinds.ts'
-import { isNotMine, release, releaseLine, useOf } from '../../src/cli/services/release.ts'
+import { kinds } from '../../src/cli/services/kinds.ts'
+import { offerRelease } from '../../src/cli/services/offer.ts'
+import { useOf } from '../../src/cli/services/release.ts'
 
 export default class ServicesCreate extends WbCommand {
   static override summary = 'create a service, by its own fields or from a preset'
@@ -38,21 +39,9 @@ export default class ServicesCreate extends WbCommand {
     const services = new ServiceCalls(this.client, workspaceId)
     const made = await this.waitFor('creating', services.create(type, { ...body, name }))
     this.output.made(made.record, made.id, `${kinds[type].one} ${name}`)
-    await this.offerRelease(made, workspaceId)
-  }
-
-  /** In a terminal the release is offered; elsewhere, and where it is for somebody else, its line is told. */
-  private async offerRelease(made: Service, workspaceId: string): Promise<void> {
     const use = useOf(made)
-    if (!use) return
-    if (!(await this.agree(`Let this workspace send ${use.ref} to ${use.host}?`)))
-      return this.output.note(`  ${releaseLine(use)}\n    lets it use that secret, if it may not yet`)
-    try {
-      await release(this.client, use, workspaceId)
-      this.output.note(`  ✓ released ${use.ref} for ${use.host}`)
-    } catch (error) {
-      if (!isNotMine(error)) throw error
-      this.output.note(`  who owns the data directory does that:\n  ${releaseLine(use)} --as-operator`)
-    }
+    const agree = this.agree.bind(this)
+    const note = (line: string) => this.output.note(line)
+    if (use) await offerRelease({ client: this.client, agree, note }, use, workspaceId)
   }
 }

@@ -1,0 +1,24 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../../src/cli/command.ts'
+import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+
+export default class McpServersRemove extends WbCommand {
+  static override summary = 'remove an MCP server; agents that name its tools go on without them'
+  static override examples = ['wb mcp servers remove tools', 'wb mcp servers remove tools --yes']
+  static override args = { server: Args.string({ required: true, description: 'name or id' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(McpServersRemove)
+    const { workspaceId, mcpServerId, label, url } = await this.waitFor(
+      'looking',
+      resolveMcpServer(this.resolving, args.server),
+    )
+    const what = `MCP server ${label} at ${url}`
+    await this.confirmDeletion(what, label, flags.yes)
+    await this.client.call(mcpServers.delete, { params: { workspaceId, mcpServerId } })
+    if (this.output.json) this.output.value({ deleted: mcpServerId })
+    else this.output.note(`  ✓ removed ${what}`)
+  }
+}

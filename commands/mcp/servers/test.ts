@@ -1,0 +1,39 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { exit } from '../../../src/cli/exit.ts'
+import { PartlyFailed } from '../../../src/cli/faults.ts'
+import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+
+export default class McpServersTest extends WbCommand {
+  static override summary = 'connect to an MCP server and list its tools'
+  static override examples = ['wb mcp servers test tools', 'wb mcp servers test tools --json | jq .latencyMs']
+  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+
+  async run() {
+    const { args } = await this.parse(McpServersTest)
+    const { workspaceId, mcpServerId, label, allowedTools } = await this.waitFor(
+      'looking',
+      resolveMcpServer(this.resolving, args.server),
+    )
+    const params = { workspaceId, mcpServerId }
+    const trying = this.client.call(mcpServers.testConnection, { params })
+    const found = await this.waitFor(`asking ${label}`, trying)
+    if (this.output.json) {
+      this.output.value(found)
+      if (!found.ok) process.exitCode = exit.failed
+      return
+    }
+    if (found.error) throw new PartlyFailed(`MCP server ${label}: ${found.error.message}`)
+    this.output.list(
+      found.tools.map(name => ({ name })),
+      {
+        columns: {
+          tool: { of: row => row.name, piped: true },
+          'agents may call it': { of: row => ((allowedTools?.includes(row.name) ?? true) ? 'yes' : 'no') },
+        },
+        empty: [`MCP server ${label} answers, and offers no tools`],
+      },
+    )
+  }
+}

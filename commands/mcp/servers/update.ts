@@ -1,0 +1,45 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { UsageError } from '../../../src/cli/faults.ts'
+import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { mcpServerFlags } from '../../../src/cli/mcp-server-flags.ts'
+import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+
+export default class McpServersUpdate extends WbCommand {
+  static override summary = 'change an MCP server, or stop using it for a while'
+  static override examples = [
+    'wb mcp servers update tools --tool search',
+    'wb mcp servers update tools --all-tools --credential env:TOOLS_KEY',
+    'wb mcp servers update tools --no-enabled',
+  ]
+  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override flags = {
+    name: Flags.string({ summary: 'what it is called from now on' }),
+    address: Flags.string({ summary: 'where it is from now on', helpValue: 'URL' }),
+    ...mcpServerFlags,
+    'no-credential': Flags.boolean({ summary: 'send it no key', exclusive: ['credential'] }),
+    'all-tools': Flags.boolean({ summary: 'agents may call all of its tools', exclusive: ['tool'] }),
+    enabled: Flags.boolean({ summary: 'use it, or do not', allowNo: true }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(McpServersUpdate)
+    const { name, address, credential, tool, enabled } = flags
+    const body = {
+      label: name,
+      url: address,
+      credentialRef: flags['no-credential'] ? null : credential,
+      allowedTools: flags['all-tools'] ? null : tool,
+      enabled,
+    }
+    if (Object.values(body).every(value => value === undefined))
+      throw new UsageError('nothing to change was named', ['wb mcp servers update --help'])
+    const { workspaceId, mcpServerId } = await this.waitFor(
+      'looking',
+      resolveMcpServer(this.resolving, args.server),
+    )
+    const changed = await this.client.call(mcpServers.update, { params: { workspaceId, mcpServerId }, body })
+    this.output.made(changed, mcpServerId, `changed MCP server ${changed.label}`)
+  }
+}
