@@ -32,7 +32,7 @@ export const jobs = {
   list: route({
     method: 'GET',
     path: list,
-    summary: 'List the jobs of a workspace, the oldest first',
+    summary: 'List the jobs of a workspace, the newest first',
     access: member('read:content'),
     query: pageQuery,
     replies: { 200: page(Job) },

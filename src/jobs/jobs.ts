@@ -33,13 +33,14 @@ export class Jobs {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * Jobs in the order in which they came.
+   * Jobs, the newest first.
    *
    * @throws workspace_not_found, invalid_cursor
    */
   async list(workspaceId: string, query: PageQuery): Promise<Page<Job>> {
     await requireWorkspace(this.parts.rows, workspaceId)
-    return this.parts.pager.page(tables.jobs, { index: 'byWorkspace', prefix: [workspaceId] }, query)
+    const newestFirst = { index: 'byWorkspace', prefix: [workspaceId], descending: true }
+    return this.parts.pager.page(tables.jobs, newestFirst, query)
   }
 
   /** @throws workspace_not_found, job_not_found */

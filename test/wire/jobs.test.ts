@@ -98,10 +98,10 @@ describe('ingest with async=true', () => {
 })
 
 describe('jobs', () => {
-  test('are listed in pages, in the order in which they came, each as it is shown', async () => {
+  test('are listed in pages, the newest first, each as it is shown', async () => {
     const { wb, base, path } = await place()
     const made: Job[] = []
-    for (let n = 0; n < 5; n++) made.push((await enqueue(wb, base, `text ${n}`)).job)
+    for (let n = 0; n < 5; n++) made.unshift((await enqueue(wb, base, `text ${n}`)).job)
     const first = await wb.send(`GET ${path}?limit=3`)
     exactly(first.body, { items: made.slice(0, 3), nextCursor: anyText })
     const rest = await wb.send(`GET ${path}?limit=3&cursor=${first.body.nextCursor}`)

@@ -1,0 +1,32 @@
+import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { progressOf } from '../../src/cli/find-job.ts'
+import { jobs } from '../../src/contract/jobs.ts'
+import { limits } from '../../src/contract/limits.ts'
+
+export default class JobsList extends WbCommand {
+  static override summary = 'list the jobs of a workspace, the newest first'
+  static override examples = ['wb jobs list', 'wb jobs list --limit 10 --json']
+  static override flags = { limit: limitFlag }
+
+  async run() {
+    const { flags } = await this.parse(JobsList)
+    const { workspaceId, name } = await this.workspace()
+    const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+    const { rows, total } = await this.take(this.client.items(jobs.list, request), flags.limit)
+    this.output.list(rows, {
+      columns: {
+        id: { of: row => row.jobId },
+        status: { of: row => row.status, isBad: row => row.status === 'failed' },
+        chunks: { of: progressOf },
+        error: { of: row => row.errorMessage, as: 'free' },
+        document: { of: row => row.documentId, piped: true },
+        updated: { of: row => row.updatedAt, as: 'time' },
+      },
+      empty: [
+        `no jobs in ${name} yet; leave some work to one:`,
+        '  wb kb ingest handbook ./my-folder --async',
+      ],
+      total,
+    })
+  }
+}

@@ -1,0 +1,15 @@
+import { WbCommand } from '../../src/cli/command.ts'
+import { findJob, jobArg, jobFields } from '../../src/cli/find-job.ts'
+
+export default class JobsShow extends WbCommand {
+  static override summary = 'show a job'
+  static override examples = ['wb jobs show', 'wb jobs show $(wb jobs list --limit 1 | cut -f1) --json']
+  static override args = { job: jobArg }
+
+  async run() {
+    const { args } = await this.parse(JobsShow)
+    const job = await this.waitFor('looking', findJob(this.resolving, args.job))
+    this.output.fields(job, jobFields(job))
+    if (job.status === 'running') this.output.note(`  wb jobs watch ${job.jobId}`)
+  }
+}

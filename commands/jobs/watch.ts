@@ -1,0 +1,22 @@
+import { WbCommand } from '../../src/cli/command.ts'
+import { exit } from '../../src/cli/exit.ts'
+import { findJob, jobArg, jobFields } from '../../src/cli/find-job.ts'
+import { watchJob } from '../../src/cli/watch-job.ts'
+
+export default class JobsWatch extends WbCommand {
+  static override summary = 'follow a job to its end; status 1 when it fails'
+  static override examples = ['wb jobs watch', 'wb jobs watch $(wb jobs list --limit 1 | cut -f1) --json']
+  static override args = { job: jobArg }
+
+  async run() {
+    const { args } = await this.parse(JobsWatch)
+    const { client, signal, progress } = this
+    const job = await this.waitFor('looking', findJob(this.resolving, args.job))
+    const last = await watchJob(client, job, signal, ({ status, processed, total }) =>
+      progress.step({ label: status, done: processed, total: total ?? 0, unit: 'chunks' }),
+    )
+    progress.end()
+    this.output.fields(last, jobFields(last))
+    if (last.status === 'failed') process.exitCode = exit.failed
+  }
+}

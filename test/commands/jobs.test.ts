@@ -1,0 +1,105 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { startEmbeddingServer } from '../fakes/embedding-server.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Place, place } from './wb.ts'
+
+const timeout = 60_000
+const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
+
+/** A folder of documents beside a data directory. */
+function withDocs(count = 3): Place & { docs: string } {
+  const here = place()
+  const docs = join(here.home, 'docs')
+  mkdirSync(docs)
+  for (let n = 1; n <= count; n++) writeFileSync(join(docs, `${n}.md`), `# Wing ${n}\n\nIt flutters.\n`)
+  return { ...here, docs }
+}
+
+async function ids({ wb, docs }: ReturnType<typeof withDocs>): Promise<string[]> {
+  const { status, stdout } = await wb(['kb', 'ingest', 'handbook', docs, '--create', '--async', '--no-wait'])
+  expect(status).toBe(0)
+  return stdout.trim().split('\n')
+}
+
+describe.each(['in process', 'a server'])('wb kb ingest --async, %s', way => {
+  test('prints the ids of its jobs in a pipe; each can be shown, watched and cancelled', {
+    timeout,
+  }, async () => {
+    const here = withDocs()
+    if (way === 'a server') await here.serve()
+    const { wb } = here
+    const jobs = await ids(here)
+    expect(jobs).toHaveLength(3)
+    for (const job of jobs) {
+      const { status, stdout } = await wb(['jobs', 'watch', job, '--json'])
+      expect([status, JSON.parse(stdout)]).toMatchObject([
+        0,
+        { jobId: job, status: 'succeeded', result: { chunks: 1 } },
+      ])
+    }
+    const listed = JSON.parse((await wb(['jobs', 'list', '--json'])).stdout) as { jobId: string }[]
+    expect(listed.map(({ jobId }) => jobId).sort()).toEqual([...jobs].sort())
+    const shown = await wb(['jobs', 'show', '--json'])
+    expect(JSON.parse(shown.stdout)).toEqual(listed[0])
+    expect(await wb(['jobs', 'cancel', jobs[0]!])).toMatchObject({
+      status: 0,
+      stderr: `  ${jobs[0]} has ended already: succeeded\n`,
+    })
+    const again = await wb(['kb', 'ingest', 'handbook', here.docs, '--async', '--json'])
+    expect(JSON.parse(again.stdout)).toMatchObject({ unchanged: 3, added: 0, jobs: [] })
+  })
+})
+
+test('a job that waits can be cancelled; watching it then is status 1', { timeout }, async () => {
+  const here = withDocs(1)
+  const [job] = await ids(here)
+  const cancelled = await here.wb(['jobs', 'cancel', job!, '--no-wait'])
+  expect(cancelled).toMatchObject({ status: 0, stdout: '', stderr: `  ✓ cancelled ${job}\n` })
+  const { status, stdout } = await here.wb(['jobs', 'watch'])
+  expect(status).toBe(1)
+  expect(stdout).toContain('error\tcancelled\n')
+})
+
+test('what names no job is said so', { timeout }, async () => {
+  const here = withDocs(1)
+  expect(await here.wb(['workspaces', 'create', 'demo'])).toMatchObject({ status: 0 })
+  const none = await here.wb(['jobs', 'show'])
+  expect(none).toMatchObject({ status: 4, stderr: expect.stringMatching(/no job yet \(job_not_found\)/i) })
+  expect(await here.wb(['jobs', 'watch', unknown])).toMatchObject({
+    status: 4,
+    stderr: expect.stringContaining('job_not_found'),
+  })
+  const misnamed = await here.wb(['jobs', 'show', 'handbook'])
+  expect(misnamed).toMatchObject({ status: 2, stderr: expect.stringContaining('wb jobs list') })
+  const left = await here.wb(['jobs', 'cancel'])
+  expect(left).toMatchObject({ status: 2, stderr: expect.stringContaining('JOB is missing') })
+  const list = await here.wb(['jobs', 'list'])
+  expect(list).toMatchObject({ status: 0, stderr: expect.stringContaining('--async') })
+})
+
+test('a terminal sees the work to its end, and what failed with its file', { timeout }, async () => {
+  const here = withDocs(2)
+  const provider = await startEmbeddingServer(3)
+  onTestFinished(() => provider.close())
+  provider.script({ status: 400 })
+  const service = {
+    name: 'space',
+    provider: 'ollama',
+    modelName: 'm',
+    embeddingDimension: 3,
+    endpointBaseUrl: provider.url,
+  }
+  const workspace = (await here.wb(['workspaces', 'create', 'demo'])).stdout.trim()
+  const W = `/api/v1/workspaces/${workspace}`
+  const made = await here.wb(['api', 'post', `${W}/embedding-services`, '-d', JSON.stringify(service)])
+  const { embeddingServiceId } = JSON.parse(made.stdout) as Record<string, string>
+  const base = { name: 'handbook', embeddingServiceId }
+  await here.wb(['api', 'post', `${W}/knowledge-bases`, '-d', JSON.stringify(base)])
+  const { status, text } = await inTerminal(here, ['kb', 'ingest', 'handbook', here.docs, '--async'])
+  const seen = withoutSequences(text)
+  expect(seen).toMatch(/1 added {3}1 failed/)
+  expect(seen).toMatch(/✗ .*[12]\.md {3}.*answered with\s+status 400 \(job_failed\)/)
+  expect(status).toBe(1)
+})
