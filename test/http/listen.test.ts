@@ -275,23 +275,24 @@ describe('binding', () => {
   })
 })
 
-describe('S7.3-10: closing', () => {
-  function held() {
-    let release = () => {}
-    const gate = new Promise<void>(resolve => {
-      release = resolve
-    })
-    const made = stage({
-      notes: {
-        page: async () => {
-          await gate
-          return { status: 200, body: 'late' }
-        },
+/** An application whose page waits until it is released. */
+function held() {
+  let release = () => {}
+  const gate = new Promise<void>(resolve => {
+    release = resolve
+  })
+  const made = stage({
+    notes: {
+      page: async () => {
+        await gate
+        return { status: 200, body: 'late' }
       },
-    })
-    return { made, release }
-  }
+    },
+  })
+  return { made, release }
+}
 
+describe('S7.3-10: closing', () => {
   test('the request in flight is answered, others get 503 on old and new connections, then the port is free', async () => {
     const { made, release } = held()
     const { url, port, close } = await listen(made.app, { host: '127.0.0.1', port: 0 })
