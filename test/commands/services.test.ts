@@ -1,0 +1,192 @@
+import { describe, expect, test } from 'vitest'
+import { startChatServer } from '../fakes/chat-server.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Ended, place } from './wb.ts'
+
+const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
+
+async function said(run: Promise<Ended>): Promise<string> {
+  const { status, stdout, stderr } = await run
+  expect({ status, stderr }).toMatchObject({ status: 0 })
+  return stdout.trimEnd()
+}
+
+test('a service of each type is made, shown, changed and deleted', { timeout: 60_000 }, async () => {
+  const { wb } = place()
+  await said(wb(['workspaces', 'create', 'demo']))
+  const flags = {
+    chunking: ['--engine', 'langchain_ts', '--strategy', 'line', '--max-size', '4', '--overlap', '0'],
+    embedding: ['--provider', 'mock', '--model', 'm', '--dimension', '8', '--metric', 'dot'],
+    reranking: ['--provider', 'cohere', '--model', 'rerank-v3.5', '--set', 'returnScores=true'],
+    llm: [
+      '--provider',
+      'ollama',
+      '--model',
+      'llama3.1',
+      '--max-tokens',
+      '64',
+      '--endpoint',
+      'http://o.test/v1',
+    ],
+  }
+  const made = {
+    chunking: { engine: 'langchain_ts', strategy: 'line', maxChunkSize: 4, overlapSize: 0 },
+    embedding: { provider: 'mock', modelName: 'm', embeddingDimension: 8, distanceMetric: 'dot' },
+    reranking: { provider: 'cohere', modelName: 'rerank-v3.5', returnScores: true },
+    llm: {
+      provider: 'ollama',
+      modelName: 'llama3.1',
+      maxOutputTokens: 64,
+      endpointBaseUrl: 'http://o.test/v1',
+    },
+  }
+  for (const [type, own] of Object.entries(flags)) {
+    const id = await said(wb(['services', 'create', `my-${type}`, '--type', type, ...own]))
+    expect(id).toMatch(uuid)
+    const shown = await said(wb(['services', 'show', `my-${type}`, '--json']))
+    expect(JSON.parse(shown)).toMatchObject(made[type as keyof typeof made])
+    expect((await said(wb(['services', 'list', '--type', type]))).split('\n').at(-1)).toContain(
+      `${type}\t${id}\tmy-${type}\t`,
+    )
+    const patch = ['--description', 'ours', '--set', 'requestTimeoutMs=1500', '--name', `our-${type}`]
+    expect(await said(wb(['services', 'update', id, ...patch]))).toBe(id)
+    expect(JSON.parse(await said(wb(['services', 'show', id, '--type', type, '--json'])))).toMatchObject({
+      name: `our-${type}`,
+      description: 'ours',
+      requestTimeoutMs: 1500,
+      ...made[type as keyof typeof made],
+    })
+    const unasked = await wb(['services', 'delete', `our-${type}`])
+    expect(unasked).toMatchObject({ status: 2, stderr: expect.stringContaining('--yes') })
+    const deleted = await wb(['services', 'delete', `our-${type}`, '--yes'])
+    expect(deleted).toMatchObject({ status: 0, stderr: expect.stringContaining(`our-${type}`) })
+    const gone = await wb(['services', 'show', `our-${type}`, '--type', type])
+    expect(gone).toMatchObject({ status: 4, stderr: expect.stringContaining(`${type}_service_not_found`) })
+  }
+})
+
+test('presets are what the contract says, and give way to flags', { timeout: 60_000 }, async () => {
+  const { wb } = place()
+  await said(wb(['workspaces', 'create', 'demo', '--kind', 'mock']))
+  const shown = async (name: string) => JSON.parse(await said(wb(['services', 'show', name, '--json'])))
+  const made = async (...args: string[]) => shown(await said(wb(['services', 'create', ...args])))
+  expect(await made('--preset', 'recursive-char-500')).toMatchObject({
+    name: 'recursive-char-500',
+    maxChunkSize: 500,
+    minChunkSize: 50,
+    overlapSize: 75,
+  })
+  expect(await made('wide', '--preset', 'recursive-char-4000', '--overlap', '600')).toMatchObject({
+    name: 'wide',
+    maxChunkSize: 4000,
+    minChunkSize: 250,
+    overlapSize: 600,
+  })
+  expect(await made('--preset', 'cohere-embed-v4-multilingual')).toMatchObject({
+    provider: 'cohere',
+    modelName: 'embed-v4.0',
+    embeddingDimension: 1024,
+    credentialRef: 'env:COHERE_API_KEY',
+    maxBatchSize: 96,
+    maxInputTokens: 512,
+  })
+  expect(await made('--preset', 'openrouter-text-embedding-3-small')).toMatchObject({
+    endpointBaseUrl: 'https://openrouter.ai/api/v1',
+    embeddingDimension: 1536,
+  })
+  const unknown = await wb(['services', 'create', '--preset', 'recursive-char-5'])
+  expect(unknown).toMatchObject({ status: 2, stderr: expect.stringContaining('recursive-char-500') })
+  const other = await wb(['services', 'create', '--type', 'llm', '--preset', 'passages'])
+  expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining('--type chunking') })
+})
+
+describe('in a pipe, what is missing or does not fit is a usage error that names the flag', () => {
+  test.each([
+    [['create'], '--type is missing'],
+    [['create', 'x', '--type', 'llm', '--provider', 'ollama'], '--model is missing'],
+    [['create', 'x', '--type', 'embedding', '--provider', 'mock', '--model', 'm'], '--dimension is missing'],
+    [['create', 'x', '--type', 'llm', '--engine', 'x', '--dimension', '4'], '--dimension is for embedding'],
+    [['update', 'passages'], 'othing to change'],
+    [['update', 'passages', '--set', 'nothing'], 'FIELD=VALUE'],
+    [['allow', 'env:KEY'], '--host is missing'],
+  ])('%j', async (args, words) => {
+    const { wb } = place()
+    await said(wb(['workspaces', 'create', 'demo']))
+    const { status, stderr } = await wb(['services', ...args])
+    expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(words) })
+  })
+})
+
+test('a secret is released and withdrawn beside a running server, by the owner alone', {
+  timeout: 60_000,
+}, async () => {
+  const provider = await startChatServer()
+  try {
+    const here = place()
+    const { wb } = here
+    await here.serve([], { env: { TEAM_KEY: 'sk-team-0123456789' } })
+    await said(wb(['workspaces', 'create', 'demo']))
+    const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
+    const make = () => wb(['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags])
+    const line = `wb services allow env:TEAM_KEY --host ${provider.host}`
+    expect((await make()).stderr).toContain(line)
+    expect(provider.received).toEqual([])
+
+    const allow = ['services', 'allow', 'env:TEAM_KEY', '--host', provider.host]
+    const stranger = await wb(allow)
+    expect(stranger).toMatchObject({ status: 3, stderr: expect.stringContaining('--as-operator') })
+    expect(stranger.stderr).not.toContain('WB_API_KEY')
+    expect(await said(wb([...allow, '--workspace', 'demo', '--as-operator']))).toMatch(uuid)
+    expect((await wb([...allow, '--workspace', 'demo', '--as-operator'])).stderr).toContain('already')
+    await make()
+    expect(provider.received).toHaveLength(1)
+
+    const listed = await said(wb(['services', 'releases', '--as-operator']))
+    expect(listed).toContain(`\tenv:TEAM_KEY\t${provider.host}\t`)
+    await said(wb(['services', 'disallow', 'env:TEAM_KEY', '--as-operator']))
+    await make()
+    expect(provider.received).toHaveLength(1)
+    expect((await wb(['services', 'releases', '--as-operator'])).stdout).toBe('')
+  } finally {
+    await provider.close()
+  }
+})
+
+test('in a terminal everything is asked for, with choices, and the release is offered', {
+  timeout: 60_000,
+}, async () => {
+  const here = place()
+  await said(here.wb(['workspaces', 'create', 'demo']))
+  const down = '\u001b[B'
+  const answers: [RegExp, string][] = [
+    [/Which kind\?/, `${down.repeat(3)}\r`],
+    [/Which preset\?/, `${down}\r`],
+    [/Which provider\?/, `${down}\r`],
+    [/Which model\?/, '\r'],
+  ]
+  const { status, text } = await inTerminal(here, ['services', 'create', 'asked'], {
+    answer(shown) {
+      if (!answers[0]?.[0].test(shown)) return undefined
+      return answers.shift()![1]
+    },
+  })
+  expect(status, text).toBe(0)
+  expect(withoutSequences(text)).toContain('LLM service asked')
+  expect(JSON.parse(await said(here.wb(['services', 'show', 'asked', '--json'])))).toMatchObject({
+    provider: 'openai',
+    modelName: 'gpt-4o-mini',
+  })
+
+  const flags = ['--type', 'llm', '--provider', 'openai', '--model', 'm', '--credential', 'env:TEAM_KEY']
+  const offered = await inTerminal(here, ['services', 'create', 'offered', ...flags, '--as-operator'], {
+    answer: shown => (/send env:TEAM_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
+  })
+  expect(withoutSequences(offered.text)).toContain('released env:TEAM_KEY for api.openai.com')
+  expect(await said(here.wb(['services', 'releases', '--as-operator']))).toContain('env:TEAM_KEY')
+
+  const refused = await inTerminal(here, ['services', 'create', 'refused', ...flags], {
+    answer: shown => (/send env:TEAM_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
+  })
+  expect(refused.status).toBe(0)
+  expect(withoutSequences(refused.text)).toContain('--as-operator')
+})
