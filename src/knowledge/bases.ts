@@ -1,3 +1,4 @@
+import { requirePolicy } from '../access/policy/check.ts'
 import { workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
@@ -134,6 +135,7 @@ export class KnowledgeBases {
     patch: KnowledgeBasePatch,
   ): Promise<KnowledgeBase> {
     await this.get(workspaceId, knowledgeBaseId)
+    if (typeof patch.policyDsl === 'string') requirePolicy('policyDsl', patch.policyDsl)
     const now = timestamp(this.parts.clock)
     const { rerankingServiceId: reranking } = patch
     const bound: Write[] = reranking

@@ -72,11 +72,12 @@ describe('snippets', () => {
   })
 
   test('tell the address under which the runtime was reached, whatever headers say of another', async () => {
-    for (const headers of [
+    const forged: Record<string, string>[] = [
       { forwarded: 'host=evil.example;proto=https' },
       { 'x-forwarded-host': 'evil.example', 'x-forwarded-proto': 'https' },
       { 'x-real-ip': '10.0.0.1' },
-    ]) {
+    ]
+    for (const headers of forged) {
       const { text, status } = await wire.send(`GET ${place.workspace}/connect/snippets`, { headers })
       expect(status).toBe(200)
       expect(text).not.toContain('evil.example')

@@ -317,7 +317,7 @@ describe('show, list, change, delete', () => {
       rerankingServiceId: null,
       language: null,
       lexical: { enabled: false, analyzer: null, options: { a: 'b' } },
-      policyDsl: 'anything at all',
+      policyDsl: "status = 'open'",
       policyEnabled: true,
     }
     const updatedAt = knowledgeBase().updatedAt

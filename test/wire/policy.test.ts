@@ -4,7 +4,7 @@ import type { PolicyDecision } from '../../src/contract/policy.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { arrayOf, matching, oneOf } from './exactly.ts'
-import { idOf, makeWorkspace } from './fixtures.ts'
+import { idOf, makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
 import { type Row, useServer } from './harness.ts'
 import { unknownId } from './shapes.ts'
 
@@ -67,6 +67,24 @@ describe('the preview of a policy', () => {
       await wire.refused(`POST ${elsewhere}`, { json }, 404, 'workspace_not_found')
     for (const json of [{}, { dsl: '' }, { dsl: 'x'.repeat(4_001) }, { dsl: 'a = 1', as: 'alice' }])
       await wire.refused(`POST ${workspace}/policy/compile-preview`, { json }, 400, 'validation_error')
+  })
+})
+
+describe('the policy of a knowledge base', () => {
+  test('S7.3-validation_error: is parsed when it is set, and refused with the place where it is wrong', async () => {
+    const kb = await makeKnowledgeBase(wire, await makeWorkspace(wire))
+    const set = { policyDsl: predicate, policyEnabled: true }
+    expect((await wire.send(`PATCH ${kb}`, { json: set })).status).toBe(200)
+    const cases: [string, RegExp][] = [
+      ['anything at all', /^policyDsl: col 10: expected /],
+      ['', /^policyDsl: col 1: expected /],
+      ["team = 'x' AND a = b", /^policyDsl: col 16: two columns /],
+      [`a = '${'x'.repeat(4_000)}'`, /^policyDsl: col 4001: /],
+    ]
+    for (const [policyDsl, message] of cases)
+      await wire.refused(`PATCH ${kb}`, { json: { policyDsl } }, 400, 'validation_error', message)
+    expect(await wire.get(kb)).toMatchObject(set)
+    expect((await wire.send(`PATCH ${kb}`, { json: { policyDsl: null } })).body).toMatchObject({ policyDsl: null })
   })
 })
 

@@ -1,0 +1,49 @@
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { limits } from '../../../src/contract/limits.ts'
+import { policy } from '../../../src/contract/policy.ts'
+
+export default class AccessPolicyAudit extends WbCommand {
+  static override summary = 'list what was decided about rows, the newest first'
+  static override examples = [
+    'wb access policy audit',
+    'wb access policy audit --principal alice --limit 20 --json',
+  ]
+  static override flags = {
+    principal: Flags.string({ summary: 'decisions about this principal', helpValue: 'ID' }),
+    kb: Flags.string({ char: 'k', summary: 'decisions in this knowledge base, by name or id' }),
+    day: Flags.string({ summary: 'decisions of this day (UTC): 2030-01-31', helpValue: 'DAY' }),
+    limit: Flags.integer({
+      min: 1,
+      max: limits.policyAuditMax,
+      summary: 'how many at most',
+      default: limits.policyAuditDefault,
+    }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(AccessPolicyAudit)
+    const { workspaceId, name } = await this.workspace()
+    const base = flags.kb === undefined ? undefined : await this.knowledgeBase(flags.kb)
+    const query = {
+      principalId: flags.principal,
+      knowledgeBaseId: base?.knowledgeBaseId,
+      auditDay: flags.day,
+      limit: flags.limit,
+    }
+    const { items } = await this.client.call(policy.audit, { params: { workspaceId }, query })
+    this.output.list(items, {
+      columns: {
+        when: { of: row => row.ts, as: 'time' },
+        principal: { of: row => row.principalId },
+        action: { of: row => row.action },
+        decision: { of: row => row.decision, isBad: row => row.decision === 'deny' },
+        reason: { of: row => row.reason },
+        resource: { of: row => row.resourceId, as: 'free' },
+        'knowledge base': { of: row => row.knowledgeBaseId, piped: true },
+        filter: { of: row => row.compiledFilterJson, as: 'free' },
+      },
+      empty: [`nothing was decided about rows of workspace ${name} so far`],
+    })
+  }
+}

@@ -1,0 +1,37 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { exit } from '../../../src/cli/exit.ts'
+import { PartlyFailed } from '../../../src/cli/faults.ts'
+import { policy } from '../../../src/contract/policy.ts'
+
+export default class AccessPolicyPreview extends WbCommand {
+  static override summary = 'show what a policy makes of a search, or where it is wrong'
+  static override examples = [
+    "wb access policy preview 'team = $principal.team' --as alice",
+    `wb access policy preview "current_principal_id() = ANY(visible_to) OR '*' = ANY(visible_to)"`,
+  ]
+  static override args = {
+    dsl: Args.string({ required: true, description: 'the policy, as a knowledge base would have it' }),
+  }
+  static override flags = {
+    as: Flags.string({ summary: 'who searches, by id', helpValue: 'PRINCIPAL' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(AccessPolicyPreview)
+    const { workspaceId } = await this.workspace()
+    const body = { dsl: args.dsl, principalId: flags.as }
+    const preview = await this.client.call(policy.preview, { params: { workspaceId }, body })
+    if (this.output.json) {
+      this.output.value(preview)
+      if (!preview.ok) process.exitCode = exit.failed
+      return
+    }
+    if (preview.compiledFilter) this.output.value(preview.compiledFilter)
+    if (preview.ok) return
+    const [issue] = preview.issues
+    const hints = issue?.hint === undefined ? [] : [issue.hint]
+    throw new PartlyFailed(issue?.message ?? preview.parseError ?? 'it cannot be enforced', hints)
+  }
+}

@@ -1,0 +1,27 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { principalBody, principalFlags } from '../../../src/cli/principals.ts'
+import { principals } from '../../../src/contract/principals.ts'
+
+export default class AccessPrincipalsCreate extends WbCommand {
+  static override summary = 'make somebody known to a workspace'
+  static override examples = [
+    'wb access principals create alice --role editor',
+    'wb access principals create bob@example.com --label Bob --attribute team=blue',
+  ]
+  static override args = {
+    id: Args.string({
+      required: true,
+      description: 'its id: the subject of its token, or one of your choice',
+    }),
+  }
+  static override flags = principalFlags
+
+  async run() {
+    const { args, flags } = await this.parse(AccessPrincipalsCreate)
+    const { workspaceId, name } = await this.workspace()
+    const body = { principalId: args.id, ...principalBody(flags) }
+    const made = await this.client.call(principals.create, { params: { workspaceId }, body })
+    this.output.made(made, made.principalId, `workspace ${name} knows ${made.principalId} as ${made.role}`)
+  }
+}

@@ -1,0 +1,22 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../../src/cli/command.ts'
+import { findPrincipal } from '../../../src/cli/principals.ts'
+import { principals } from '../../../src/contract/principals.ts'
+
+export default class AccessPrincipalsDelete extends WbCommand {
+  static override summary = 'have a workspace forget a principal'
+  static override examples = ['wb access principals delete alice', 'wb access principals delete alice --yes']
+  static override args = { principal: Args.string({ required: true, description: 'id or label' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(AccessPrincipalsDelete)
+    const workspace = await this.workspace()
+    const { workspaceId, principalId, role } = await findPrincipal(this.resolving, workspace, args.principal)
+    const what = `principal ${principalId} (${role}) of workspace ${workspace.name}`
+    await this.confirmDeletion(what, principalId, flags.yes)
+    await this.client.call(principals.delete, { params: { workspaceId, principalId } })
+    if (this.output.json) this.output.value({ deleted: principalId })
+    else this.output.note(`  ✓ deleted ${what}`)
+  }
+}

@@ -1,0 +1,15 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { findPrincipal, principalFields } from '../../../src/cli/principals.ts'
+
+export default class AccessPrincipalsShow extends WbCommand {
+  static override summary = 'show a principal'
+  static override examples = ['wb access principals show alice', 'wb access principals show alice --json']
+  static override args = { principal: Args.string({ required: true, description: 'id or label' }) }
+
+  async run() {
+    const { args } = await this.parse(AccessPrincipalsShow)
+    const principal = await findPrincipal(this.resolving, await this.workspace(), args.principal)
+    this.output.fields(principal, principalFields(principal))
+  }
+}

@@ -1,0 +1,30 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { UsageError } from '../../../src/cli/faults.ts'
+import { findPrincipal, principalBody, principalFlags } from '../../../src/cli/principals.ts'
+import { principals } from '../../../src/contract/principals.ts'
+
+export default class AccessPrincipalsUpdate extends WbCommand {
+  static override summary = 'change the label, the role or the attributes of a principal'
+  static override examples = [
+    'wb access principals update alice --role viewer',
+    'wb access principals update alice --attribute team=red --attribute site=north',
+  ]
+  static override args = { principal: Args.string({ required: true, description: 'id or label' }) }
+  static override flags = principalFlags
+
+  async run() {
+    const { args, flags } = await this.parse(AccessPrincipalsUpdate)
+    const body = principalBody(flags)
+    if (Object.values(body).every(value => value === undefined))
+      throw new UsageError('nothing to change was named', ['wb access principals update --help'])
+    const { workspaceId, principalId } = await findPrincipal(
+      this.resolving,
+      await this.workspace(),
+      args.principal,
+    )
+    const params = { workspaceId, principalId }
+    const changed = await this.client.call(principals.update, { params, body })
+    this.output.made(changed, principalId, `changed principal ${principalId}`)
+  }
+}

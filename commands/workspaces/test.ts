@@ -1,0 +1,25 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../src/cli/command.ts'
+import { exit } from '../../src/cli/exit.ts'
+import { PartlyFailed } from '../../src/cli/faults.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+
+export default class WorkspacesTest extends WbCommand {
+  static override summary = 'try whether the store of a workspace answers'
+  static override examples = ['wb workspaces test', 'wb workspaces test demo --json']
+  static override args = { name: Args.string({ description: 'name or id; the default one when left out' }) }
+
+  async run() {
+    const { args } = await this.parse(WorkspacesTest)
+    const { workspaceId, name } = await this.workspace(args.name)
+    const trying = this.client.call(workspaces.testConnection, { params: { workspaceId } })
+    const { ok, kind, details } = await this.waitFor(`asking ${name}`, trying)
+    if (this.output.json) {
+      this.output.value({ ok, kind, details })
+      if (!ok) process.exitCode = exit.failed
+      return
+    }
+    if (!ok) throw new PartlyFailed(`workspace ${name}: ${details}`, [`wb workspaces update ${name} --help`])
+    this.output.result(details)
+  }
+}

@@ -1,0 +1,130 @@
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Place, place } from './wb.ts'
+
+const timeout = 60_000
+
+async function demo(): Promise<Place> {
+  const here = place()
+  expect((await here.wb(['workspaces', 'create', 'demo'])).status).toBe(0)
+  return here
+}
+
+describe('wb access principals', () => {
+  test('makes, lists, shows, changes and deletes', { timeout }, async () => {
+    const { wb } = await demo()
+    const principals = (...args: string[]) => wb(['access', 'principals', ...args])
+    const none = await principals('list')
+    expect(none).toMatchObject({ status: 0, stdout: '' })
+    expect(none.stderr).toContain('wb access principals create alice')
+
+    const made = await principals('create', 'alice', '--label', 'Alice A.', '--attribute', 'team=blue')
+    expect(made).toMatchObject({ status: 0, stdout: 'alice\n' })
+    const json = JSON.parse((await principals('show', 'Alice A.', '--json')).stdout)
+    expect(json).toMatchObject({ principalId: 'alice', role: 'viewer', attributes: { team: 'blue' } })
+    await principals('create', 'bob', '--role', 'admin')
+    const [alice, bob] = (await principals('list')).stdout.split('\n').map(line => line.split('\t'))
+    expect(alice!.slice(0, 4)).toEqual(['alice', 'Alice A.', 'viewer', 'team=blue'])
+    expect(bob!.slice(0, 4)).toEqual(['bob', '', 'admin', ''])
+
+    expect(await principals('update', 'alice', '--role', 'editor', '--label', '')).toMatchObject({
+      status: 0,
+    })
+    expect(JSON.parse((await principals('show', 'alice', '--json')).stdout)).toMatchObject({
+      label: null,
+      role: 'editor',
+      attributes: { team: 'blue' },
+    })
+    expect((await principals('update', 'alice')).status).toBe(2)
+    expect((await principals('create', 'alice')).status).toBe(5)
+
+    const asked = await principals('delete', 'alice')
+    expect(asked.status).toBe(2)
+    expect(asked.stderr).toContain('deletes principal alice (editor) of workspace demo')
+    expect(await principals('delete', 'alice', '--yes', '--json')).toMatchObject({
+      status: 0,
+      stdout: '{"deleted":"alice"}\n',
+    })
+    const gone = await principals('show', 'bo')
+    expect(gone.status).toBe(4)
+    expect(gone.stderr).toContain('did you mean bob?')
+  })
+
+  test('asks for what is missing in a terminal, and refuses it in a pipe', { timeout }, async () => {
+    const here = await demo()
+    const piped = await here.wb(['access', 'principals', 'create'])
+    expect(piped.status).toBe(2)
+    const args = ['access', 'principals', 'create']
+    const answer = (text: string) => (text.includes('ID') ? 'carol\r' : undefined)
+    const { status, text } = await inTerminal(here, args, { answer })
+    expect(status).toBe(0)
+    expect(withoutSequences(text)).toContain('knows carol as viewer')
+  })
+})
+
+describe('wb access policy', () => {
+  test('preview prints the filter, or says where the policy is wrong', { timeout }, async () => {
+    const { wb } = await demo()
+    const preview = (...args: string[]) => wb(['access', 'policy', 'preview', ...args])
+    await wb(['access', 'principals', 'create', 'alice', '--attribute', 'team=blue'])
+    const shown = await preview('team = $principal.team', '--as', 'alice')
+    expect(shown).toMatchObject({ status: 0, stdout: '{"team":"blue"}\n', stderr: '' })
+    const wrong = await preview('team =')
+    expect(wrong).toMatchObject({ status: 1, stdout: '' })
+    expect(wrong.stderr).toContain('Col 7: expected')
+    const idle = await preview('1 = 1')
+    expect(idle).toMatchObject({ status: 1, stdout: '{}\n' })
+    expect(idle.stderr).toContain('no column takes part')
+    const json = await preview('team =', '--json')
+    expect(json.status).toBe(1)
+    expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, compiledFilter: null })
+  })
+
+  test('audit lists decisions, the newest first', { timeout }, async () => {
+    const { wb, dataDir } = await demo()
+    expect(await wb(['access', 'policy', 'audit'])).toMatchObject({ status: 0, stdout: '' })
+    const { workspaceId } = JSON.parse((await wb(['workspaces', 'show', '--json'])).stdout)
+    const { rows, close } = await openEmbedded({ path: join(dataDir, 'workbase.db') })
+    const decision = (n: number, principalId: string) => ({
+      workspaceId,
+      auditDay: '2026-01-01',
+      ts: `2026-01-01T00:00:0${n}.000Z`,
+      decisionId: `9b1c1a52-6f0e-4c0e-9d53-00000000000${n}`,
+      principalId,
+      knowledgeBaseId: '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
+      resourceId: '*',
+      action: 'search',
+      decision: 'filter',
+      reason: 'filtered',
+      compiledFilterJson: '{}',
+    })
+    const table = tables.policyAudit
+    const made = [decision(1, 'alice'), decision(2, 'bob')]
+    await rows.atomic(made.map(row => ({ op: 'insert', table, row })))
+    await close()
+    const lines = (await wb(['access', 'policy', 'audit'])).stdout.trim().split('\n')
+    expect(lines.map(line => line.split('\t').slice(0, 4))).toEqual([
+      ['2026-01-01T00:00:02.000Z', 'bob', 'search', 'filter'],
+      ['2026-01-01T00:00:01.000Z', 'alice', 'search', 'filter'],
+    ])
+    const ofAlice = await wb(['access', 'policy', 'audit', '--principal', 'alice', '--json'])
+    expect(JSON.parse(ofAlice.stdout)).toHaveLength(1)
+  })
+})
+
+test('wb workspaces test says whether the store answers', { timeout }, async () => {
+  const { wb } = await demo()
+  const works = await wb(['workspaces', 'test'])
+  expect(works).toMatchObject({ status: 0, stderr: '' })
+  expect(works.stdout).toMatch(/answers\n$/)
+  await wb(['workspaces', 'create', 'remote', '--kind', 'astra'])
+  const broken = await wb(['workspaces', 'test', 'remote'])
+  expect(broken).toMatchObject({ status: 1, stdout: '' })
+  expect(broken.stderr).toContain("a workspace of kind 'astra' needs url")
+  const json = await wb(['workspaces', 'test', 'remote', '--json'])
+  expect(json.status).toBe(1)
+  expect(JSON.parse(json.stdout)).toMatchObject({ ok: false, kind: 'astra' })
+})

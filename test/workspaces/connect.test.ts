@@ -1,0 +1,99 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import type { TrafficEntry } from '../../src/contract/connect.ts'
+import { Connections } from '../../src/workspaces/connect.ts'
+import { snippets } from '../../src/workspaces/connect-snippets.ts'
+import { Traffic } from '../../src/workspaces/connect-traffic.ts'
+import { makeWorkspace } from '../harness/place.ts'
+import { open, TestClock } from '../harness/runtime.ts'
+
+const hour = 3_600_000
+
+function call(toolName: string, outcome: TrafficEntry['outcome'] = 'success'): Omit<TrafficEntry, 'at'> {
+  return { toolName, outcome, subjectType: 'apiKey', subjectLabel: 'ci', reason: null }
+}
+
+describe('the traffic of a workspace', () => {
+  test('is its latest 256 calls, the newest first', () => {
+    const traffic = new Traffic(new TestClock())
+    for (let n = 0; n < 300; n++) traffic.add('w', call(`tool${n}`))
+    traffic.add('other', call('elsewhere'))
+    const names = traffic.of('w').map(({ toolName }) => toolName)
+    expect(names).toHaveLength(256)
+    expect([names[0], names.at(-1)]).toEqual(['tool299', 'tool44'])
+    expect(traffic.of('nobody')).toEqual([])
+  })
+
+  test('is forgotten after 24 hours', () => {
+    const clock = new TestClock()
+    const traffic = new Traffic(clock)
+    traffic.add('w', call('old'))
+    clock.advance(23 * hour)
+    traffic.add('w', call('new'))
+    expect(traffic.of('w')).toHaveLength(2)
+    clock.advance(hour)
+    expect(traffic.of('w').map(({ toolName }) => toolName)).toEqual(['new'])
+    clock.advance(23 * hour)
+    expect(traffic.of('w')).toEqual([])
+  })
+
+  test('is kept of the thousand workspaces that were called last', () => {
+    const traffic = new Traffic(new TestClock())
+    for (let n = 0; n < 1_000; n++) traffic.add(`w${n}`, call('tool'))
+    traffic.add('w0', call('again'))
+    traffic.add('one more', call('tool'))
+    expect(traffic.of('w0')).toHaveLength(2)
+    expect(traffic.of('w1')).toEqual([])
+    expect(traffic.of('w2')).toHaveLength(1)
+  })
+
+  test('is summed up whole; what was denied is a failure', async () => {
+    const traffic = new Traffic(new TestClock())
+    const get = async () => ({ row: {}, version: 1, ordinal: 1 })
+    const rows = { get } as unknown as ConstructorParameters<typeof Connections>[0]['rows']
+    const room = new Connections({ rows, traffic, mcpWanted: true })
+    for (const outcome of ['success', 'failure', 'denied', 'success'] as const)
+      traffic.add('w', call(outcome, outcome))
+    expect(await room.traffic('w', { limit: 1 })).toEqual({
+      workspaceId: 'w',
+      mcpEnabled: false,
+      entries: [{ at: '2026-01-01T00:00:00.000Z', ...call('success') }],
+      summary: { total: 4, successes: 2, failures: 2 },
+    })
+  })
+})
+
+describe('the address in snippets', () => {
+  const publicOrigin = 'https://wb.example.com'
+  const publicBaseUrl = async (config: object, headers: Record<string, string> = {}) => {
+    const wb = await open({ config: { runtime: config } })
+    const { workspaceId } = await makeWorkspace(wb)
+    const line = `GET /api/v1/workspaces/${workspaceId}/connect/snippets`
+    return (await wb.send(line, undefined, headers)).body.publicBaseUrl
+  }
+
+  test('is the public origin where there is one, else the address of the request', async () => {
+    const forged = { forwarded: 'host=evil.example;proto=https', 'x-forwarded-host': 'evil.example' }
+    expect(await publicBaseUrl({ publicOrigin })).toBe(publicOrigin)
+    expect(await publicBaseUrl({ publicOrigin }, forged)).toBe(publicOrigin)
+    expect(await publicBaseUrl({}, forged)).toBe('http://localhost')
+  })
+
+  test('stands in the code as a value, whatever it is', () => {
+    fc.assert(
+      fc.property(fc.string(), url => {
+        const place = { searchUrl: url, mcpUrl: url, apiKeyEnvVar: 'WB_API_KEY' }
+        const [first, ...others] = snippets(place)
+        expect(first!.code).toContain(`        ${JSON.stringify(url)},\n`)
+        expect(others.at(-1)!.code).toContain(`curl --fail-with-body '${url.replaceAll("'", "'\\''")}' `)
+      }),
+    )
+  })
+})
+
+test('a runtime whose configuration has MCP off says so, without an error', async () => {
+  const wb = await open({ config: { mcp: { enabled: false } } })
+  const { workspaceId } = await makeWorkspace(wb)
+  const { body } = await wb.send(`POST /api/v1/workspaces/${workspaceId}/connect/verify`)
+  expect(body).toMatchObject({ ok: false, mcpEnabled: false, error: null })
+})
