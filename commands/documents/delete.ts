@@ -1,31 +1,58 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { deleteDocuments } from '../../src/cli/delete-documents.ts'
+import { PartlyFailed } from '../../src/cli/faults.ts'
 import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
 import { counted } from '../../src/cli/output.ts'
 import { documentName } from '../../src/cli/shown.ts'
 import { plainLine } from '../../src/cli/terminal-text.ts'
-import { documents } from '../../src/contract/documents.ts'
+import { type Document, documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsDelete extends WbCommand {
-  static override summary = 'delete a document and its chunks'
+  static override summary = 'delete documents and their chunks'
   static override examples = [
     'wb documents delete guide/keys.md',
-    'wb documents delete guide/keys.md --kb handbook --yes',
+    'wb documents delete guide/keys.md guide/scopes.md --kb handbook --yes',
   ]
+  static override usage = 'documents delete DOCUMENT…'
+  static override strict = false
   static override args = {
-    document: Args.string({ required: true, description: 'id, file name or source id' }),
+    document: Args.string({
+      required: true,
+      description: 'id, file name or source id; several may be named',
+    }),
   }
   static override flags = { kb: kbFlag, yes: yesFlag }
 
   async run() {
-    const { args, flags } = await this.parse(DocumentsDelete)
-    const document = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
+    const { flags, argv } = await this.parse(DocumentsDelete)
+    const found: Document[] = []
+    for (const wanted of new Set(argv as string[]))
+      found.push(await this.waitFor('looking', findDocument(this.resolving, wanted, flags.kb)))
+    if (found.length === 1) await this.deleteOne(found[0]!, flags.yes)
+    else await this.deleteAll(found, flags.yes)
+  }
+
+  private async deleteOne(document: Document, yes: boolean) {
     const { workspaceId, knowledgeBaseId, documentId } = document
     const name = plainLine(documentName(document))
     const what = `document ${name} with ${counted(document.chunkTotal ?? 0, 'chunk')}`
-    await this.confirmDeletion(what, name, flags.yes)
+    await this.confirmDeletion(what, name, yes)
     await this.client.call(documents.delete, { params: { workspaceId, knowledgeBaseId, documentId } })
     if (this.output.json) this.output.value({ deleted: documentId })
     else this.output.note(`  ✓ deleted ${what}`)
+  }
+
+  private async deleteAll(found: readonly Document[], yes: boolean) {
+    const chunks = found.reduce((sum, { chunkTotal }) => sum + (chunkTotal ?? 0), 0)
+    const total = counted(found.length, 'document')
+    if (!yes) for (const document of found) this.output.note(`  ${plainLine(documentName(document))}`)
+    await this.confirmDeletion(`${total} with ${counted(chunks, 'chunk')}`, String(found.length), yes)
+    const outcome = await this.waitFor('deleting', deleteDocuments(this.client, found))
+    if (this.output.json) this.output.value(outcome)
+    else this.output.note(`  ✓ deleted ${counted(outcome.deleted.length, 'document')}`)
+    if (outcome.failed.length === 0) return
+    const lines = outcome.failed.map(({ documentId, code, message }) => `${documentId}  ${message} (${code})`)
+    throw new PartlyFailed(`${outcome.failed.length} of ${total} were not deleted`, lines)
   }
 }

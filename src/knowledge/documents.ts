@@ -3,7 +3,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
 import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
-import { WbError } from '../contract/errors.ts'
+import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import { changeRow } from '../storage/change.ts'
 import type { RecordView } from '../storage/content.ts'
@@ -249,9 +249,14 @@ function documentNotFound(documentId: string): WbError {
   return new WbError('document_not_found', `document '${documentId}' not found`)
 }
 
+/** How a bulk deletion calls what it met. @see contract 6.2 */
+const deletionCodes: Partial<Record<ErrorCode, string>> = {
+  document_not_found: 'not_found',
+  policy_denied: 'policy_denied',
+}
+
 function whyNotDeleted(error: unknown): { code: string; message: string } {
   if (!(error instanceof WbError))
     return { code: 'delete_failed', message: 'the document could not be deleted' }
-  const code = error.code === 'document_not_found' ? 'not_found' : 'delete_failed'
-  return { code, message: error.message }
+  return { code: deletionCodes[error.code] ?? 'delete_failed', message: error.message }
 }

@@ -72,7 +72,7 @@ function orphansOf({ child, column, parent }: Reference): Search {
 }
 
 function fieldOf(column: string): string {
-  return `child.body ->> '$.${column}'`
+  return `(child.body ->> '$.${column}')`
 }
 
 function exampleOf({ key }: AnyTable): string {

@@ -1,0 +1,51 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
+import { keyValues } from '../../src/cli/key-values.ts'
+import { documentName } from '../../src/cli/shown.ts'
+import { plainLine } from '../../src/cli/terminal-text.ts'
+import { documents } from '../../src/contract/documents.ts'
+
+export default class DocumentsUpdate extends WbCommand {
+  static override summary = 'change the metadata of a document, or who may see it'
+  static override description = 'The chunks of the document change with it.'
+  static override examples = [
+    'wb documents update guide/keys.md --set team=platform --unset draft',
+    'wb documents update guide/keys.md --visible-to ann --visible-to bob',
+    'wb documents update guide/keys.md --visible-to "*"',
+  ]
+  static override args = {
+    document: Args.string({ required: true, description: 'id, file name or source id' }),
+  }
+  static override flags = {
+    kb: kbFlag,
+    set: Flags.string({ multiple: true, summary: 'a field of its metadata', helpValue: 'NAME=TEXT' }),
+    unset: Flags.string({ multiple: true, summary: 'a field to take out', helpValue: 'NAME' }),
+    'visible-to': Flags.string({
+      multiple: true,
+      exclusive: ['admins-only'],
+      summary: 'all principals who may see it, or * for everyone',
+      helpValue: 'ID',
+    }),
+    'admins-only': Flags.boolean({ summary: 'let nobody but admins see it' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(DocumentsUpdate)
+    const visibleTo = flags['admins-only'] ? null : flags['visible-to']
+    if (!flags.set && !flags.unset && visibleTo === undefined)
+      throw new UsageError('nothing to change was named', ['wb documents update --help'])
+    const given = keyValues(flags.set ?? [], '--set')
+    const before = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
+    const { workspaceId, knowledgeBaseId, documentId } = before
+    const fields = Object.entries({ ...before.metadata, ...given })
+    const metadata = Object.fromEntries(fields.filter(([name]) => !flags.unset?.includes(name)))
+    const changed = await this.client.call(documents.update, {
+      params: { workspaceId, knowledgeBaseId, documentId },
+      body: { ...(flags.set || flags.unset ? { metadata } : {}), visibleTo },
+    })
+    this.output.made(changed, documentId, `changed document ${plainLine(documentName(changed))}`)
+  }
+}

@@ -1,0 +1,281 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import Database from 'better-sqlite3'
+import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
+import { filters } from '../../src/contract/filters.ts'
+import { checkStore } from '../../src/storage/sqlite/check.ts'
+import { type Base, makeBase } from '../harness/place.ts'
+import { open } from '../harness/runtime.ts'
+import { scratchPath } from './scratch.ts'
+
+/** The bytes of a store that is in order, and what stands in it. */
+let sound: { bytes: Buffer; base: Base }
+
+beforeEach(async () => {
+  sound ??= await furnish()
+})
+
+async function furnish(): Promise<typeof sound> {
+  const wb = await open()
+  const base = await makeBase(wb)
+  await wb.call(filters.create, { params: base.params, body: { name: 'kept', filter: {} } })
+  const chunker = { maxChars: 20, minChars: 0, overlapChars: 0 }
+  await base.ingest('alpha beta gamma delta epsilon', { chunker })
+  await base.ingest('Another text.', { sourceFilename: 'another.txt' })
+  await wb.send(`POST ${base.path}/documents`, { chunkTotal: 7, status: 'ready' })
+  await wb.close()
+  return { bytes: readFileSync(join(wb.dataDir, 'workbase.db')), base }
+}
+
+/** A copy of the sound store, after SQL was run on it. */
+function planted(plant: (database: Database.Database) => void): string {
+  const path = scratchPath()
+  mkdirSync(dirname(path), { recursive: true })
+  writeFileSync(path, sound.bytes)
+  const database = new Database(path)
+  plant(database)
+  database.close()
+  return path
+}
+
+function findings(path: string): Record<string, number> {
+  const wrong = checkStore(path)!.checks.filter(({ count }) => count > 0)
+  return Object.fromEntries(wrong.map(({ check, count }) => [check, count]))
+}
+
+function insert(table: string, body: object): (database: Database.Database) => void {
+  return database =>
+    void database.prepare(`INSERT INTO ${table} (version, body) VALUES (1, ?)`).run(JSON.stringify(body))
+}
+
+test('nothing is wrong with a store in order, and looking changes nothing of it', () => {
+  const path = planted(() => {})
+  const report = checkStore(path)!
+  expect(findings(path)).toEqual({})
+  expect(report.checks.length).toBeGreaterThan(40)
+  expect(report.schema).toBe(report.known)
+  expect(readFileSync(path).equals(sound.bytes)).toBe(true)
+})
+
+describe('rows without what they belong to', () => {
+  const ids = Object.fromEntries(
+    'knowledgeBaseId documentId agentId conversationId messageId jobId start principalId keyId decisionId mcpServerId chunkingServiceId embeddingServiceId rerankingServiceId llmServiceId knowledgeFilterId releaseId'
+      .split(' ')
+      .map(name => [name, `planted-${name}`]),
+  )
+  test.each([
+    'agents',
+    'api_keys',
+    'chunking_services',
+    'conversations',
+    'documents',
+    'embedding_services',
+    'job_batches',
+    'job_inputs',
+    'jobs',
+    'knowledge_bases',
+    'knowledge_filters',
+    'llm_services',
+    'mcp_servers',
+    'messages',
+    'policy_audit',
+    'principals',
+    'reranking_services',
+    'secret_releases',
+  ])('%s of a workspace that is gone', table => {
+    const path = planted(insert(table, { ...ids, workspaceId: 'gone' }))
+    expect(findings(path)).toMatchObject({ [`${table} whose workspaceId is gone`]: 1 })
+  })
+
+  test.each([
+    ['documents', 'knowledgeBaseId', {}],
+    ['knowledge_filters', 'knowledgeBaseId', {}],
+    ['jobs', 'knowledgeBaseId', {}],
+    ['job_inputs', 'knowledgeBaseId', {}],
+    ['job_batches', 'knowledgeBaseId', {}],
+    ['conversations', 'agentId', {}],
+    ['messages', 'conversationId', {}],
+    ['knowledge_bases', 'chunkingServiceId', {}],
+    ['knowledge_bases', 'embeddingServiceId', {}],
+    ['knowledge_bases', 'rerankingServiceId', {}],
+    ['agents', 'llmServiceId', {}],
+    ['agents', 'rerankingServiceId', {}],
+  ])('%s whose %s is gone', (table, column) => {
+    const { workspaceId } = sound.base.params
+    const { [column]: gone, ...others } = ids
+    const path = planted(insert(table, { ...others, workspaceId, [column]: gone }))
+    expect(findings(path)).toMatchObject({ [`${table} whose ${column} is gone`]: 1 })
+    const unbound = planted(insert(table, { ...others, workspaceId, [column]: null }))
+    expect(findings(unbound)).not.toHaveProperty([`${table} whose ${column} is gone`])
+  })
+
+  test('what the audit trail says of a workspace outlives it', () => {
+    const path = planted(insert('audit', { auditId: 'a', workspaceId: 'gone', action: 'workspace.delete' }))
+    expect(findings(path)).toEqual({})
+  })
+
+  test.each(['job_inputs', 'job_batches'])('%s of a job that has ended', table => {
+    const { params } = sound.base
+    const row = { ...params, jobId: 'j', start: 0 }
+    for (const [status, count] of [
+      ['running', 0],
+      ['pending', 0],
+      ['failed', 1],
+      ['succeeded', 1],
+    ] as const) {
+      const path = planted(database => {
+        insert('jobs', { ...params, jobId: 'j', status })(database)
+        insert(table, row)(database)
+      })
+      const expected = count === 0 ? {} : { [`${table} without a job that has still to end`]: count }
+      expect(findings(path)).toEqual(expected)
+    }
+  })
+
+  test('a document that its job has left behind', () => {
+    const row = { ...sound.base.params, documentId: 'd', status: 'writing', jobId: 'j' }
+    expect(findings(planted(insert('documents', row)))).toEqual({
+      'documents whose job has ended without them': 1,
+    })
+  })
+})
+
+describe('content', () => {
+  test.each<[what: string, sql: string, found: Record<string, number>]>([
+    [
+      'a chunk too few',
+      `DELETE FROM record WHERE chunk_index = 1`,
+      {
+        'documents that have another number of chunks than they say': 1,
+        'collections that count other than they hold': 1,
+        'records without a vector, vectors without a record': 1,
+        'records out of the full text, full text without a record': 1,
+      },
+    ],
+    [
+      'a document that is gone from beside its chunks',
+      `DELETE FROM documents WHERE body ->> '$.chunkTotal' = 2`,
+      { 'chunks whose document is gone': 2 },
+    ],
+    [
+      'a document that says another number',
+      `UPDATE documents SET body = json_set(body, '$.chunkTotal', 5) WHERE body ->> '$.chunkTotal' = 2`,
+      { 'documents that have another number of chunks than they say': 1 },
+    ],
+    [
+      'a vector too few',
+      `DELETE FROM vec_1_0 WHERE record = 1`,
+      { 'records without a vector, vectors without a record': 1 },
+    ],
+    [
+      'a vector too many',
+      `INSERT INTO vec_1_0 (record, data) VALUES (99, x'00')`,
+      { 'records without a vector, vectors without a record': 1 },
+    ],
+    [
+      'a text too few',
+      `DELETE FROM fts_1 WHERE rowid = 1`,
+      { 'records out of the full text, full text without a record': 1 },
+    ],
+    [
+      'a table of vectors too many',
+      `CREATE TABLE vec_1_7 (record INTEGER)`,
+      { 'tables whose collection is gone': 1 },
+    ],
+    [
+      'a table of words of no collection',
+      `CREATE VIRTUAL TABLE fts_99 USING fts5(text)`,
+      { 'tables whose collection is gone': 1 },
+    ],
+    ['a table too few', `DROP TABLE vec_1_0`, { 'tables that a collection lacks': 1 }],
+    [
+      'what a dropped collection left',
+      `INSERT INTO record (collection, id, payload) VALUES (99, 'r', '{}');
+       INSERT INTO record_gone (collection, record) VALUES (99, 1);
+       INSERT INTO embedder_model VALUES (99, 1, '', x'')`,
+      {
+        'record rows whose collection is gone': 1,
+        'record_gone rows whose collection is gone': 1,
+        'embedder_model rows whose collection is gone': 1,
+      },
+    ],
+    [
+      'a collection of a workspace that is gone',
+      `INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted) VALUES ('gone', 'c', 3, 'dot', 0, 0);
+       CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
+      { 'collections whose workspace is gone': 1 },
+    ],
+  ])('%s', (_, sql, found) => {
+    expect(findings(planted(database => database.exec(sql)))).toEqual(found)
+  })
+
+  test('a knowledge base without its collection', () => {
+    const path = planted(database => {
+      database.exec('DELETE FROM collection; DELETE FROM record; DELETE FROM record_gone; DROP TABLE vec_1_0')
+      database.exec('DROP TABLE fts_1')
+    })
+    expect(findings(path)).toEqual({
+      'knowledge bases whose collection is gone': 1,
+      'documents that have another number of chunks than they say': 2,
+    })
+  })
+
+  test('a collection that is free to be adopted is in order, and so are chunks that it brings along', () => {
+    const { workspaceId } = sound.base.params
+    const path = planted(database => {
+      database
+        .prepare(
+          `INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted, records) VALUES (?, 'free', 3, 'dot', 0, 0, 1)`,
+        )
+        .run(workspaceId)
+      database.exec(`CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL);
+        INSERT INTO record (record, collection, id, document_id, payload) VALUES (99, 2, 'r', 'elsewhere', '{}');
+        INSERT INTO vec_2_0 VALUES (99, x'00')`)
+    })
+    expect(findings(path)).toEqual({})
+  })
+})
+
+describe('a file', () => {
+  test('that is damaged', () => {
+    const path = planted(database => database.exec('VACUUM'))
+    const bytes = readFileSync(path)
+    bytes.fill(0x5a, 8_192, 40_000)
+    writeFileSync(path, bytes)
+    expect(findings(path)['damage in the file']).toBeGreaterThan(0)
+  })
+
+  test('that is no store at all', () => {
+    const path = scratchPath()
+    writeFileSync(path, 'something else, and long enough to be read as a page of a database '.repeat(40))
+    expect(findings(path)).toEqual({ 'damage in the file': 1 })
+  })
+
+  test('that is not there', () => {
+    expect(checkStore(scratchPath())).toBeUndefined()
+  })
+
+  test('of an earlier schema is told by its number, and not looked through', () => {
+    const path = planted(database => database.pragma('user_version = 1'))
+    expect(checkStore(path)).toMatchObject({ schema: 1, checks: [{ check: 'damage in the file', count: 0 }] })
+  })
+
+  test('that a server is writing is seen as it stands at one moment', async () => {
+    const wb = await open({ server: true })
+    const base = await makeBase(wb)
+    const path = join(wb.dataDir, 'workbase.db')
+    let writing = true
+    onTestFinished(() => {
+      writing = false
+    })
+    const writer = (async () => {
+      for (let n = 0; writing && n < 200; n++) await base.ingest(`Text number ${n}.`)
+    })()
+    for (let n = 0; n < 10; n++) {
+      expect(findings(path)).toEqual({})
+      await new Promise(setImmediate)
+    }
+    writing = false
+    await writer
+  })
+})
