@@ -105,18 +105,6 @@ export const address = kind([
 ])
 export const path = kind([...notText, '', 'relative', '/../up', '/a\u0000', '/\ud800', '/line\nbreak'])
 export const secretRef = kind([...notText, '', 'sk-plain', 'vault:x', 'file:relative', 'env:', 'env:A\u0000'])
-export const host = kind([
-  ...notText,
-  null,
-  '',
-  'a b',
-  'https://host.example.com',
-  'host.example.com/path',
-  'user@host.example.com',
-  '*.example.com',
-  'host.example.com:port',
-  ...broken,
-])
 export const lexical = kind([
   'on',
   5,

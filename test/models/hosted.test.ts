@@ -129,6 +129,30 @@ describe('the protocol', () => {
     expect(headers['user-agent']).toBe('workbase')
   })
 
+  test('cohere takes 96 texts at once, whatever the service says', async () => {
+    const cohere = open({ service: { provider: 'cohere', maxBatchSize: 500 } })
+    const all = texts(200)
+    expect(await cohere.embed(all, forever)).toEqual(expected(all))
+    expect(provider.received.map(({ body }) => body.texts?.length).sort()).toEqual([8, 96, 96])
+    expect(provider.received.every(({ url }) => url === '/v1/embed')).toBe(true)
+  })
+
+  test('cohere at an address that names the call already', async () => {
+    const service = { provider: 'cohere', endpointPath: '/embed' }
+    await open({ service }).embed(['a'], forever)
+    expect(provider.received[0]?.url).toBe('/v1/embed')
+  })
+
+  test.each([
+    ['without vectors', '{"id": "x"}'],
+    ['with vectors of another kind', '{"embeddings": {"int8": [[1, 2, 3, 4]]}}'],
+    ['with too few of them', '{"embeddings": {"float": []}}'],
+  ])('an answer of cohere %s', async (_what, body) => {
+    provider.script({ body })
+    const failure = await failureOf(open({ service: { provider: 'cohere' } }).embed(['a'], forever))
+    expect(failure.code).toBe('embedding_unavailable')
+  })
+
   test('cohere is asked in its own words, for what the text is', async () => {
     const cohere = open({ service: { provider: 'cohere', modelName: 'embed-v4.0' } })
     expect(await cohere.embed(['a', 'b'], forever, 'query')).toEqual(expected(['a', 'b']))

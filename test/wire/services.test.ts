@@ -465,6 +465,22 @@ test.each(families.slice(1))(
   },
 )
 
+test('S7.3-reranking_service_not_found S7.3-llm_service_not_found: an unknown service cannot be bound', async () => {
+  const workspace = await makeWorkspace(wire)
+  const kb = await makeKnowledgeBase(wire, workspace)
+  const agents = `${workspace}/agents`
+  const agent = `${agents}/${await wire.make(agents, { name: 'binds' }, 'agentId')}`
+  for (const [line, json, code] of [
+    [`POST ${workspace}/knowledge-bases`, { name: 'x', rerankingServiceId: unknownId }, 'reranking'],
+    [`PATCH ${kb}`, { rerankingServiceId: unknownId }, 'reranking'],
+    [`POST ${agents}`, { name: 'x', rerankingServiceId: unknownId }, 'reranking'],
+    [`PATCH ${agent}`, { rerankingServiceId: unknownId }, 'reranking'],
+    [`POST ${agents}`, { name: 'x', llmServiceId: unknownId }, 'llm'],
+    [`PATCH ${agent}`, { llmServiceId: unknownId }, 'llm'],
+  ] as const)
+    await wire.refused(line, { json }, 404, `${code}_service_not_found`)
+})
+
 test('what chunks were cut by may change while a knowledge base binds it: they stay as they are', async () => {
   const workspace = await makeWorkspace(wire)
   const list = `${workspace}/chunking-services`

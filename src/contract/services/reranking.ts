@@ -49,7 +49,6 @@ export type RerankingService = z.output<typeof RerankingService>
 
 export const RerankingCreate = z.object({ ...create, rerankingServiceId: z.uuid().optional() })
 export type RerankingCreate = z.output<typeof RerankingCreate>
-export type RerankingCreateInput = z.input<typeof RerankingCreate>
 const RerankingPatch = z.object(fields).partial()
 
 const errors = ['workspace_not_found', 'reranking_service_not_found'] as const satisfies ErrorCode[]
