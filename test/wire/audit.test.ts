@@ -237,7 +237,7 @@ describe('the stream', () => {
     const home = { HOME: folder, WB_CONFIG: path, FIRST_TOKEN: bootstrapToken }
     await promisify(execFile)(process.execPath, [executable, ...args], { cwd: folder, env: home })
     const [event] = await events(1)
-    expect(JSON.parse(event!.slice(event!.indexOf('{')))).toMatchObject({
+    expect(JSON.parse(/^data: (.*)$/m.exec(event!)![1]!)).toMatchObject({
       subject: { type: 'system' },
       details: { label: 'by_hand' },
     })
