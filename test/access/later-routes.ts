@@ -1,5 +1,4 @@
-import { type Access, anyCaller, member, needs } from '../../src/contract/access.ts'
-import type { Scope } from '../../src/contract/scopes.ts'
+import { type Access, member } from '../../src/contract/access.ts'
 
 const W = '/api/v1/workspaces/:workspaceId'
 const conversations = `${W}/agents/:agentId/conversations`
@@ -12,17 +11,4 @@ export const later: Readonly<Record<string, Access>> = {
 
 function each(rule: Access, ...lines: string[]): Record<string, Access> {
   return Object.fromEntries(lines.map(line => [line, rule]))
-}
-
-function on(path: string, ...methods: string[]): string[] {
-  return methods.map(method => `${method} ${path}`)
-}
-
-/** Reading is for members, changing asks for a scope. */
-function collection(path: string, id: string, scope: Scope): Record<string, Access> {
-  const one = `${path}/:${id}`
-  return {
-    ...each(member('read:content'), ...on(path, 'GET'), ...on(one, 'GET')),
-    ...each(needs(scope), ...on(path, 'POST'), ...on(one, 'PATCH', 'DELETE')),
-  }
 }

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { anyText } from './exactly.ts'
 import { ingest, makeKnowledgeBase, makePlace, makeVectorPlace } from './fixtures.ts'
+import { file, form, text } from './forms.ts'
 import { past, type Row, useServer } from './harness.ts'
 import { document, notUuid, unknownId } from './shapes.ts'
 
@@ -172,6 +173,37 @@ describe('change', () => {
   })
 })
 
+test('metadata reaches the chunks, whole: fields that are gone are gone there too', async () => {
+  const { kb } = await makePlace(wire)
+  const body = { text: 'A passage.', metadata: { team: 'wing', year: 1959 } }
+  const path = `${kb}/documents/${await ingest(wire, kb, body)}`
+  expect((await wire.send(`PATCH ${path}`, { json: { metadata: { team: 'tail' } } })).status).toBe(200)
+  const [chunk] = await chunks(path)
+  expect(chunk!.payload).toMatchObject({ team: 'tail', chunkText: 'A passage.' })
+  expect(chunk!.payload).not.toHaveProperty('year')
+  const hits = (filter: object) => wire.send(`POST ${kb}/search`, { json: { text: 'passage', filter } })
+  expect((await hits({ team: 'wing' })).body).toEqual([])
+  expect((await hits({ team: 'tail' })).body).toHaveLength(1)
+})
+
+test.each([[[]], ['*'], ['ann'], [[1]], [['']], [{}]])(
+  'S7.3-invalid_visible_to S7.3-09: visibleTo %j is refused on every route that takes it, and changes nothing',
+  async visibleTo => {
+    const { kb } = await makePlace(wire)
+    const path = `${kb}/documents/${await ingest(wire, kb, { text: 'A passage.', visibleTo: ['ann'] })}`
+    const refused = (line: string, sent: object) =>
+      wire.refused(line, sent, 400, 'invalid_visible_to', /^visibleTo/)
+    await refused(`POST ${kb}/documents`, { json: { visibleTo } })
+    await refused(`PATCH ${path}`, { json: { visibleTo } })
+    await refused(`POST ${kb}/ingest`, { json: { text: 'x', visibleTo } })
+    await refused(`POST ${kb}/ingest?async=true`, { json: { text: 'x', visibleTo } })
+    if (visibleTo !== '*')
+      await refused(`POST ${kb}/ingest/file`, form(file('x'), text('visibleTo', JSON.stringify(visibleTo))))
+    expect(await wire.items(`${kb}/documents`)).toMatchObject([{ visibleTo: ['ann'] }])
+    expect((await chunks(path))[0]!.payload).toHaveProperty('visible_to', ['ann'])
+  },
+)
+
 describe('show and delete', () => {
   test('S7.3-document_not_found: an unknown id is 404 for every verb', async () => {
     const { kb } = await makePlace(wire)
@@ -287,6 +319,27 @@ describe('chunks (contract 6.3)', () => {
       cursor = reply.headers['x-next-cursor']
     } while (cursor && seen.length <= whole.length)
     expect(seen).toEqual(whole)
+  })
+
+  test('a document of any size is listed whole: a thousand at once, and the cursor of the rest', async () => {
+    const { kb } = await makePlace(wire, { kind: 'mock' })
+    const words = Array.from({ length: 2_500 }, (_, at) => `w${String(at).padStart(6, '0')} `).join('')
+    const small = { maxChars: 8, minChars: 0, overlapChars: 0 }
+    const path = `${kb}/documents/${await ingest(wire, kb, { text: words, chunker: small })}`
+    const sizes: number[] = []
+    const seen: unknown[] = []
+    let query = ''
+    do {
+      const reply = await wire.send(`GET ${path}/chunks${query}`)
+      const page = reply.body as Row[]
+      sizes.push(page.length)
+      seen.push(...page.map(chunk => chunk.chunkIndex))
+      const cursor = reply.headers['x-next-cursor']
+      query = cursor ? `?cursor=${encodeURIComponent(cursor)}` : ''
+    } while (query && sizes.length < 5)
+    expect(sizes).toEqual([1_000, 1_000, 500])
+    expect(seen).toEqual(Array.from({ length: 2_500 }, (_, at) => at))
+    await wire.refused(`GET ${path}/chunks?cursor=x`, {}, 400, 'invalid_cursor')
   })
 
   test('a record whose payload is not a chunk of a document does not show', async () => {
