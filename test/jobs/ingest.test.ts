@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
-import { makeBase } from '../harness/place.ts'
+import { makeBase, makeWorkspace } from '../harness/place.ts'
 import { open, until } from '../harness/runtime.ts'
 import {
   cut,
@@ -55,6 +55,15 @@ describe('a text that a job ingests', () => {
       ingestedAt: null,
     })
     expect(await base.search('wing', { hybrid: true, lexicalWeight: 1 })).toEqual([])
+  })
+
+  test('is kept in memory alone where the workspace is', async () => {
+    const wb = await open({ server: true })
+    const { workspaceId } = await makeWorkspace(wb, { kind: 'mock' })
+    const base = await makeBase(wb, { workspaceId })
+    const { job } = await enqueue(wb, base, 'The wing flutters.')
+    expect(await ended(wb, job)).toMatchObject({ status: 'succeeded', result: { chunks: 1 } })
+    expect(await base.search('wing')).toHaveLength(1)
   })
 
   test('without chunks is ready with none', async () => {

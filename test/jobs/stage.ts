@@ -1,6 +1,8 @@
+import { join } from 'node:path'
 import { expect, onTestFinished } from 'vitest'
 import { type Document, documents, type IngestInput } from '../../src/contract/documents.ts'
 import { type Job, jobs } from '../../src/contract/jobs.ts'
+import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { type EmbeddingServer, startEmbeddingServer } from '../fakes/embedding-server.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
 import { type Opened, type Options, open, until } from '../harness/runtime.ts'
@@ -97,4 +99,6 @@ export function expectNothingLeft(dataDir: string): void {
     held: count(`documents WHERE body ->> '$.jobId' IS NOT NULL`),
   }).toEqual({ inputs: 0, batches: 0, open: 0, documents: 0, unexplained: 0, held: 0 })
   store.close()
+  const { checks } = checkStore(join(dataDir, 'workbase.db'))!
+  expect(checks.filter(check => check.count > 0)).toEqual([])
 }

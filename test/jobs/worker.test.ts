@@ -6,7 +6,7 @@ import { baseAt, makeBase } from '../harness/place.ts'
 import { type Opened, open, TestClock, until } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
 import { change } from './database.ts'
-import { cancel, cut, ended, enqueue, expectNothingLeft, hosted, jobOf, paid, textOf } from './stage.ts'
+import { cancel, cut, ended, enqueue, expectNothingLeft, hosted, jobOf, paid, send, textOf } from './stage.ts'
 
 const day = 86_400_000
 const hang = { hang: 'before headers' } as const
@@ -112,6 +112,36 @@ describe('two processes', () => {
     }
     expect(await base.documents()).toHaveLength(30)
     expectNothingLeft(one.dataDir)
+  })
+
+  test('take one text and one file name in once, whoever is first', async () => {
+    const one = await open()
+    const base = await makeBase(one)
+    const two = await open({ dataDir: one.dataDir })
+    const name = { sourceFilename: 'one.md' }
+    const answers = await Promise.all(
+      Array.from({ length: 20 }, (_, n) =>
+        send(n % 2 ? one : two, base, n < 10 ? 'same' : `text ${n}`, n < 10 ? {} : name),
+      ),
+    )
+    expect(answers.filter(answer => 'job' in answer)).toHaveLength(2)
+    await Promise.all([one.settle(), two.settle()])
+    expect((await base.documents()).map(({ status }) => status)).toEqual(['ready', 'ready'])
+    expectNothingLeft(one.dataDir)
+  })
+
+  test('a job that another process cancels is given up here, and writes nothing', async () => {
+    const { wb, base, provider } = await hosted()
+    provider.script({}, {}, { delayMs: 300 }, { delayMs: 300 })
+    const { job } = await enqueue(wb, base, textOf(20), cut)
+    await until(() => provider.received.length >= 3)
+    const other = await open({ dataDir: wb.dataDir })
+    const cancelled = await cancel(other, job)
+    await until(async () => JSON.stringify(await load(wb)).includes('"active":0'))
+    expect(await jobOf(wb, job)).toEqual(cancelled)
+    expect(paid(provider).length).toBeLessThan(20)
+    expect(await base.documents()).toMatchObject([{ status: 'failed', errorMessage: 'cancelled' }])
+    expectNothingLeft(wb.dataDir)
   })
 
   test('a job whose process says nothing is taken over after its time, and the late one writes nothing', async () => {
