@@ -10,7 +10,6 @@ export const managedKeys = [
   'OPENROUTER_API_KEY',
   'OPENAI_API_KEY',
 ] as const
-export type ManagedKey = (typeof managedKeys)[number]
 
 /** A value of one line. No key and no address holds more, and what is more could add lines to the file. */
 const managedValue = z
