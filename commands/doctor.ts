@@ -1,16 +1,10 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
 import { checkConfig } from '../src/cli/config-problems.ts'
+import { checkLine, storeState } from '../src/cli/doctor-shown.ts'
 import { exit } from '../src/cli/exit.ts'
 import { PartlyFailed } from '../src/cli/faults.ts'
-import {
-  type Check,
-  type Examined,
-  examine,
-  findLocalServer,
-  type LocalConfig,
-  locateConfig,
-} from '../src/cli/local.ts'
+import { type Examined, examine, findLocalServer, type LocalConfig, locateConfig } from '../src/cli/local.ts'
 import { counted } from '../src/cli/output.ts'
 
 export default class Doctor extends WbCommand {
@@ -45,7 +39,7 @@ export default class Doctor extends WbCommand {
       data: dataDir,
       server: server ? `${server.url}, process ${server.pid}` : 'none runs here',
       config: path ?? 'the defaults',
-      store: examined && storeOf(examined),
+      store: examined && storeState(examined),
     })
     if (this.output.json) {
       // The object says all that is wrong.
@@ -54,7 +48,7 @@ export default class Doctor extends WbCommand {
     }
     for (const warning of warnings) this.output.note(`  ! ${warning}`)
     for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
-    for (const check of found) this.output.result(lineOf(check))
+    for (const check of found) this.output.result(checkLine(check))
     if (failures > 0) throw new PartlyFailed(`${counted(failures, 'problem')} found`)
     this.output.note(`  ✓ nothing wrong${examined ? `, ${counted(examined.checks.length, 'check')}` : ''}`)
   }
@@ -62,15 +56,4 @@ export default class Doctor extends WbCommand {
   private examined(local: LocalConfig): Promise<Examined> {
     return this.waitFor('looking through the store', examine(this.profile, local))
   }
-}
-
-function storeOf({ path, schema }: Examined): string {
-  if (path === undefined) return 'in memory'
-  if (!schema) return `${path}, not made yet`
-  const isOld = schema.found !== schema.known ? `; ${schema.known} once it is opened` : ''
-  return `${path}, schema ${schema.found}${isOld}`
-}
-
-function lineOf({ check, count, examples }: Check): string {
-  return `${count}\t${check}\t${examples.join(', ')}`
 }

@@ -31,6 +31,7 @@ const bridged = ['runtime', 'rescue', 'storage', 'config', 'http', 'base']
 /** Packages that only these places import. */
 const owners: Record<string, readonly string[]> = {
   h3: ['src/http/'],
+  '@fastify/busboy': ['src/http/'],
   listhen: ['src/http/'],
   'better-sqlite3': ['src/storage/sqlite/'],
   openai: ['src/models/'],
