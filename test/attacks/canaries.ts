@@ -53,6 +53,7 @@ export function configOf(provider: RunningProvider): object {
     version: 1,
     runtime: {
       logLevel: 'trace',
+      allowedEndpoints: ['127.0.0.0/8'],
       secretRefs: { allow: [{ ref: 'env:MODEL_KEY' }] },
     },
     auth: {
