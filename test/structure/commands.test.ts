@@ -46,7 +46,7 @@ describe('the commands', () => {
     const { oclif } = JSON.parse(readFileSync('package.json', 'utf8')) as {
       oclif: { topics: Record<string, unknown> }
     }
-    const topics = new Set(commands.filter(([id]) => id.includes(':')).map(([id]) => id.split(':')[0]!))
+    const topics = new Set(commands.flatMap(([id]) => topicsOf(id)))
     expect(Object.keys(oclif.topics).sort()).toEqual([...topics].sort())
   })
 
@@ -58,3 +58,9 @@ describe('the commands', () => {
     expect(long).toEqual([])
   })
 })
+
+/** The topic of a command, and those above it. */
+function topicsOf(id: string): string[] {
+  const words = id.split(':').slice(0, -1)
+  return words.map((_, at) => words.slice(0, at + 1).join(':'))
+}
