@@ -47,13 +47,11 @@ async function dispatch(config: Config, typed: readonly string[]): Promise<void>
   const { id, argv } = commandOf(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
   if (beforeDashes.some(word => helpFlags.includes(word)))
-    return help(config, 'all', id ? id.split(':') : words)
+    return help(config, 'all', id ? id.split(':') : words.filter(word => !word.startsWith('-')))
   if (id) return config.runCommand(id, argv)
-  if (isTopic(config, words[0]!)) {
-    if (words.length === 1) return help(config, 'all', words)
-    throw unknown(config, words.slice(0, 2))
-  }
-  throw unknown(config, words.slice(0, 1))
+  if (isTopic(config, words)) return help(config, 'all', words)
+  const known = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
+  throw unknown(config, words.slice(0, known + 1))
 }
 
 /** The longest run of leading words that is a command. */
@@ -65,8 +63,8 @@ function commandOf(ids: readonly string[], words: readonly string[]): { id?: str
   return { argv: [...words] }
 }
 
-function isTopic(config: Config, word: string): boolean {
-  return config.commandIDs.some(id => id.startsWith(`${word}:`))
+function isTopic(config: Config, words: readonly string[]): boolean {
+  return config.commandIDs.some(id => id.startsWith(`${words.join(':')}:`))
 }
 
 function unknown(config: Config, words: readonly string[]): UsageError {

@@ -65,6 +65,24 @@ describe('wb access principals', () => {
   })
 })
 
+test('a topic within a topic has a page of its own, and a mistyped command of it is named whole', {
+  timeout,
+}, async () => {
+  const { wb } = place()
+  for (const args of [
+    ['access', 'principals'],
+    ['access', 'principals', '--help'],
+  ]) {
+    const { status, stdout } = await wb(args)
+    expect(status).toBe(0)
+    expect(stdout).toContain('access principals create')
+    expect(stdout).not.toContain('access policy')
+  }
+  const { status, stderr } = await wb(['access', 'principals', 'lst'])
+  expect(status).toBe(2)
+  expect(stderr).toContain('did you mean wb access principals list?')
+})
+
 describe('wb access policy', () => {
   test('preview prints the filter, or says where the policy is wrong', { timeout }, async () => {
     const { wb } = await demo()

@@ -1,7 +1,10 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
+import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
+import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import type { AnyTable } from '../../src/storage/rows.ts'
 import { Connection } from '../../src/storage/sqlite/connection.ts'
@@ -10,10 +13,12 @@ import { migrations } from '../../src/storage/sqlite/migrations/index.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { indexed } from '../../src/storage/sqlite/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
+import { Workspaces } from '../../src/workspaces/workspaces.ts'
 import { all } from './passages.ts'
 import { scratchPath } from './scratch.ts'
 
 const fixtures = join(import.meta.dirname, '..', 'fixtures', 'store')
+const silent = { debug() {}, info() {}, warn() {}, error() {} }
 const declared: AnyTable[] = Object.values(tables)
 
 async function opened(path: string): Promise<Connection> {
@@ -252,5 +257,63 @@ test('a newer schema is noticed in the log of a store that was not closed', asyn
   await expect(openEmbedded({ path })).rejects.toMatchObject({
     code: 'control_plane_unavailable',
     message: expect.stringContaining(`schema ${better.length}`),
+  })
+})
+
+describe('a store in which workspaces share a database', () => {
+  const now = '2026-01-01T00:00:00.000Z'
+  const url = 'https://db.example.com/a?b="c"'
+
+  /** A workspace as schema 2 kept it. */
+  function kept(workspaceId: string, bound: { url: string | null; keyspace: string | null }) {
+    const fields = { kind: 'astra', credentials: {}, rlacEnabled: false, createdAt: now, updatedAt: now }
+    return { workspaceId, name: workspaceId, ...fields, ...bound }
+  }
+
+  test('S7.3-workspace_database_conflict: gives it to the first, and lets nobody else have it', async () => {
+    const path = earlier(2)
+    const before = new Database(path)
+    const insert = before.prepare('INSERT INTO workspaces (version, body) VALUES (1, ?)')
+    const keyspaces = ['ks', 'a "quoted" \\ \t\u0001 ö\u2028\u{1f600}', null]
+    for (const [n, keyspace] of keyspaces.entries())
+      for (const place of ['first', 'second'])
+        insert.run(JSON.stringify(kept(`${place}-${n}`, { url, keyspace })))
+    insert.run(JSON.stringify(kept('unbound', { url: null, keyspace: 'ks' })))
+    before.close()
+
+    const { rows, close } = await openEmbedded({ path })
+    onTestFinished(close)
+    const parts = {
+      rows,
+      pager: new Pager(rows, new Cursors('key')),
+      clock: systemClock,
+      log: silent,
+      purge: [],
+    }
+    const room = new Workspaces(parts)
+    const record = () =>
+      ({ op: 'requireNone', table: tables.agents, index: 'byWorkspace', prefix: [''] }) as const
+    const caller = { record, checkChange: () => {} }
+    const taken = { code: 'workspace_database_conflict' }
+    for (const [n, keyspace] of keyspaces.entries()) {
+      const stored = await rows.get(tables.workspaces, [`first-${n}`])
+      expect(stored!.row.databaseKey).toBe(JSON.stringify([url, keyspace]))
+      const body = {
+        name: `third-${n}`,
+        kind: 'astra',
+        url,
+        keyspace,
+        credentials: {},
+        rlacEnabled: false,
+      } as const
+      await expect(room.create(body, caller)).rejects.toMatchObject(taken)
+      const renamed = await room.update(`second-${n}`, { name: `renamed-${n}`, url }, caller)
+      expect(renamed.name).toBe(`renamed-${n}`)
+      await room.update(`first-${n}`, { name: `kept-${n}` }, caller)
+    }
+    await expect(room.update('unbound', { url }, caller)).rejects.toMatchObject(taken)
+    await room.update('first-0', { keyspace: 'elsewhere' }, caller)
+    expect((await room.update('unbound', { url }, caller)).url).toBe(url)
+    await expect(room.update('second-1', { keyspace: 'ks' }, caller)).rejects.toMatchObject(taken)
   })
 })
