@@ -195,7 +195,9 @@ function queryParameters({ query }: Route, schemas: Record<string, Schema>): Ope
 function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['requestBody'] {
   const required = body.kind !== 'json' || !body.optional
   const schema = schemaOf(body.schema, 'input', schemas)
-  const content = { [mediaTypes[body.kind]]: { schema: body.kind === 'multipart' ? withFile(schema) : schema } }
+  const content = {
+    [mediaTypes[body.kind]]: { schema: body.kind === 'multipart' ? withFile(schema) : schema },
+  }
   return { required, content }
 }
 
@@ -236,7 +238,10 @@ function replyOf(status: number, reply: Replies[number], schemas: Record<string,
   if (reply === null) return { description }
   if (typeof reply !== 'string')
     return { description, content: { 'application/json': { schema: schemaOf(reply, 'output', schemas) } } }
-  return { description, content: { [reply]: { schema: reply.startsWith('text/') ? { type: 'string' } : {} } } }
+  return {
+    description,
+    content: { [reply]: { schema: reply.startsWith('text/') ? { type: 'string' } : {} } },
+  }
 }
 
 /** The shared failures, and those of the route's own codes that have another status. */
