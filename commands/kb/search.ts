@@ -2,21 +2,14 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
 import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { savedFilterId } from '../../src/cli/find-filter.ts'
 import { citationsOf, rememberSearch } from '../../src/cli/last-search.ts'
 import { everywhere } from '../../src/cli/passages/everywhere.ts'
 import { findPassages, search } from '../../src/cli/passages/hits.ts'
 import { nothingFound } from '../../src/cli/passages/nothing.ts'
-import { modes } from '../../src/cli/passages/request.ts'
+import { modes, refuseUnclear } from '../../src/cli/passages/request.ts'
 import { showPassages } from '../../src/cli/passages/show.ts'
 import { limits } from '../../src/contract/limits.ts'
-
-/** What was probably meant: all of it, or all but the first word. */
-function quoted(words: readonly unknown[]): string[] {
-  const [first, ...rest] = words
-  return [`wb kb search "${words.join(' ')}"`, `wb kb search ${first} "${rest.join(' ')}"`]
-}
 
 const missing = 'QUESTION is missing: what to ask, in words or a sentence'
 
@@ -49,12 +42,7 @@ export default class KbSearch extends WbCommand {
 
   async run() {
     const { args, flags, argv } = await this.parse(KbSearch)
-    if (argv.length > (flags.all ? 1 : 2))
-      throw new UsageError('a question of several words stands in quotes', quoted(argv))
-    if (flags.all && flags.saved !== undefined)
-      throw new UsageError('--saved belongs to one knowledge base', [
-        `wb kb search NAME QUESTION --saved ${flags.saved}`,
-      ])
+    refuseUnclear(argv.map(String), flags)
     const question = args.question ?? args.kb ?? (await this.ask('What do you want to know?', missing))
     const { client, signal, output, resolving } = this
     const base = flags.all

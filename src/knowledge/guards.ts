@@ -1,7 +1,6 @@
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Collection } from '../storage/content.ts'
-import type { BaseContext } from './bases.ts'
 
 /** @throws dimension_mismatch */
 export function requireDimension(field: string, found: number, dimension: number): void {
@@ -18,7 +17,10 @@ export function requireDimension(field: string, found: number, dimension: number
  *
  * @throws vector_collection_not_allowed
  */
-export function refuseRawVector(field: string, { fitted, collection }: BaseContext): void {
+export function refuseRawVector(
+  field: string,
+  { fitted, collection }: { fitted: boolean; collection: Collection },
+): void {
   if (fitted)
     throw new WbError(
       'vector_collection_not_allowed',

@@ -189,7 +189,11 @@ describe('create', () => {
   test.each(['hcd', 'openrag'])(
     'S7.3-driver_unavailable: on an %s workspace there is no driver, and no row is left',
     async kind => {
-      const workspace = await makeWorkspace(wire, { kind })
+      const bound = {
+        url: `https://${freshName(kind).replace('_', '')}.example`,
+        credentials: { token: 'env:TOKEN' },
+      }
+      const workspace = await makeWorkspace(wire, { kind, ...bound })
       const list = `${workspace}/knowledge-bases`
       await wire.refused(
         `POST ${list}`,
