@@ -98,6 +98,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
       '`POST KB/ingest/file`',
       '`POST KB/ingest/batch`',
       '`POST KB/records`',
+      '`POST W/jobs/{jobId}/cancel`',
       '`DELETE KB/records/{recordId}`',
     ],
   ],
@@ -218,6 +219,8 @@ function scopeOfPath(line: string): string | null {
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
   if (/\/(?:test-connection|connect\/verify|mcp|search)$/.test(path) || path.includes('/conversations'))
     return null
+  // The contract's own: what ends an ingest asks for what began it.
+  if (/\/jobs\/:jobId\/cancel$/.test(path)) return 'write:ingest'
   if (/\/(?:ingest|documents|records)\b/.test(path)) return 'write:ingest'
   if (path.includes('/knowledge-bases')) return 'write:kb'
   if (/-services\b|\/mcp-servers\b/.test(path)) return 'write:services'

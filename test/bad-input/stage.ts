@@ -76,6 +76,7 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
     await read(`${workspace}/conversations`)
     await read(`${workspace}/principals`)
     await read(`${workspace}/mcp-servers`)
+    await read(`${workspace}/jobs`)
     for (const { knowledgeBaseId } of await read(`${workspace}/knowledge-bases`)) {
       const kb = `${workspace}/knowledge-bases/${knowledgeBaseId}`
       await read(`${kb}/filters`)
@@ -136,6 +137,15 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
       { principalId: freshName('kept') },
       'principalId',
     ),
+    jobId: await done(wire, workspace, kb),
     keyId: (minted.body as { key: { keyId: string } }).key.keyId,
   }
+}
+
+/** A job that has ended. */
+async function done(wire: Wire, workspace: string, kb: string): Promise<string> {
+  const { body } = await wire.send(`POST ${kb}/ingest?async=true`, { json: { text: 'A text for a job.' } })
+  const { jobId } = (body as { job: { jobId: string } }).job
+  await wire.send(`GET ${workspace}/jobs/${jobId}/events`)
+  return jobId
 }

@@ -42,7 +42,7 @@ describe('a text that a job ingests', () => {
     expectNothingLeft(wb.dataDir)
   })
 
-  test('S7.1-04: tells of each stage and each batch, and is not found before it is whole', async () => {
+  test('tells of each stage and each batch, and is not found before it is whole', async () => {
     const { wb, base, provider } = await hosted()
     provider.script({}, {}, hang)
     const { job, document } = await enqueue(wb, base, textOf(7), cut)

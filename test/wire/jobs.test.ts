@@ -98,7 +98,7 @@ describe('ingest with async=true', () => {
 })
 
 describe('jobs', () => {
-  test('are listed in pages, the newest first, each as it is shown', async () => {
+  test('S2.7-03: are listed in pages, the newest first, each as it is shown', async () => {
     const { wb, base, path } = await place()
     const made: Job[] = []
     for (let n = 0; n < 5; n++) made.unshift((await enqueue(wb, base, `text ${n}`)).job)
