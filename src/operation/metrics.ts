@@ -45,7 +45,6 @@ export class Metrics {
       route,
       status: `${Math.floor(status / 100)}xx`,
     }
-    this.#meters.requests.inc(labels)
     this.#meters.requestSeconds.observe(labels, durationMs / 1_000)
   }
 
@@ -98,7 +97,6 @@ export class Metrics {
 
 interface Meters {
   readonly registry: Registry
-  readonly requests: Counter<'method' | 'route' | 'status'>
   readonly requestSeconds: Histogram<'method' | 'route' | 'status'>
   readonly rejections: Counter<'key_type'>
   readonly active: Gauge
@@ -114,13 +112,23 @@ async function openMeters(): Promise<Meters> {
   const registry = new Registry()
   const named = (name: string, help: string) => ({ name: `workbase_${name}`, help, registers: [registry] })
   const ofRequests = ['method', 'route', 'status'] as const
+  const requestSeconds = new Histogram({
+    ...named('http_request_duration_seconds', 'Time until a response begins'),
+    labelNames: ofRequests,
+  })
+  // The histogram has counted them already: a request is to be counted once.
+  new Counter({
+    ...named('http_requests_total', 'Requests'),
+    labelNames: ofRequests,
+    async collect() {
+      this.reset()
+      for (const { metricName, labels, value } of (await requestSeconds.get()).values)
+        if (metricName?.endsWith('_count')) this.inc(labels, value)
+    },
+  })
   return {
     registry,
-    requests: new Counter({ ...named('http_requests_total', 'Requests'), labelNames: ofRequests }),
-    requestSeconds: new Histogram({
-      ...named('http_request_duration_seconds', 'Time until a response begins'),
-      labelNames: ofRequests,
-    }),
+    requestSeconds,
     rejections: new Counter({
       ...named('rate_limit_rejections_total', 'Requests over the rate limit, by what they presented'),
       labelNames: ['key_type'],
