@@ -31,7 +31,7 @@ async function embedding(options: Options, host: (port: string) => string) {
   return { error: await ingested, received: server.received }
 }
 
-test('a service under a name that leads inside is not dialled with auth on, and says what to add', async () => {
+test('security 14: a service under a name that leads inside is not dialled with auth on, and says what to add', async () => {
   const resolve = async () => ['127.0.0.1']
   const { error, received } = await embedding(
     { config: withAuth, resolve },
@@ -45,7 +45,7 @@ test('a service under a name that leads inside is not dialled with auth on, and 
   expect(received).toEqual([])
 })
 
-test('a name that is rebound between two answers leads inside neither time', async () => {
+test('security 14: a name that is rebound between two answers leads inside neither time', async () => {
   const resolve = vi.fn(async () => ['127.0.0.1'])
   resolve.mockResolvedValueOnce(['127.0.0.9'])
   const config = { ...withAuth, runtime: { allowedEndpoints: ['127.0.0.9'] } }
@@ -68,7 +68,7 @@ test('the same service is dialled once the operator named it, and while nobody s
   }
 })
 
-test('a metadata service is not dialled, whatever the operator named and whoever asks', async () => {
+test('security 14: a metadata service is not dialled, whatever the operator named and whoever asks', async () => {
   const resolve = async () => ['169.254.169.254']
   const config = { runtime: { allowedEndpoints: ['models.example.com', '169.254.0.0/16'] } }
   const { error } = await embedding({ config, resolve }, () => 'models.example.com')
@@ -78,7 +78,7 @@ test('a metadata service is not dialled, whatever the operator named and whoever
   })
 })
 
-test('what an identity provider describes is followed inside only where the operator named that too', async () => {
+test('security 14: what an identity provider describes is followed inside only where the operator named that too', async () => {
   const inner = vi.fn()
   const keys = await serving(() => {
     inner()
