@@ -41,24 +41,37 @@ const order = [
 ]
 
 /** The order within a topic, of its subtopics and of its commands. */
-const verbs = [
+/** The order of the words below a topic. */
+const inTopics = [
   'principals',
   'policy',
   'list',
   'create',
+  'add',
   'ingest',
   'search',
   'show',
+  'watch',
   'chunks',
+  'preview',
+  'validate',
+  'path',
   'update',
-  'adoptable',
   'use',
   'test',
-  'preview',
+  'tools',
+  'templates',
+  'adoptable',
+  'audit',
+  'follow',
+  'allow',
+  'releases',
+  'disallow',
   'rotate',
   'revoke',
-  'follow',
+  'cancel',
   'delete',
+  'remove',
 ]
 
 const opening = 'wb searches your own documents and answers with passages to cite, on this machine.'
@@ -149,7 +162,7 @@ function byVerb(a: string, b: string): number {
     id
       .split(':')
       .slice(1)
-      .map(word => verbs.indexOf(word))
+      .map(word => inTopics.indexOf(word))
   const others = places(b)
   return places(a).reduce((order, place, at) => order || place - (others[at] ?? -1), 0)
 }
