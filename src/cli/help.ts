@@ -41,8 +41,7 @@ const order = [
 ]
 
 /** The order within a topic, of its subtopics and of its commands. */
-/** The order of the words below a topic. */
-const inTopics = [
+const verbs = [
   'principals',
   'policy',
   'list',
@@ -162,7 +161,7 @@ function byVerb(a: string, b: string): number {
     id
       .split(':')
       .slice(1)
-      .map(word => inTopics.indexOf(word))
+      .map(word => verbs.indexOf(word))
   const others = places(b)
   return places(a).reduce((order, place, at) => order || place - (others[at] ?? -1), 0)
 }
