@@ -231,7 +231,7 @@ describe('messages', () => {
       await wire.exchange(`GET ${path}/${row.messageId}`, undefined, 200, row)
   })
 
-  test('S7.3-chat_message_not_found: an unknown message, a hidden one, and one of another conversation', async () => {
+  test('S2.7-03 S7.3-chat_message_not_found: an unknown message, a hidden one, and one of another conversation', async () => {
     const { workspaceId, list } = place
     const hidden = [3, 4, 5, 8, 9].map(n => messageRow({ workspaceId, conversationId: chatId }, n).messageId)
     for (const messageId of [unknownId, ...hidden]) {

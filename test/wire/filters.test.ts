@@ -84,7 +84,7 @@ describe('saved filters', () => {
     },
   )
 
-  test('S7.3-knowledge_filter_not_found: show, change, delete, search', async () => {
+  test('S2.7-03 S7.3-knowledge_filter_not_found: show, change, delete, search', async () => {
     const { kb, workspace, knowledgeBaseId } = await makePlace(wire)
     const elsewhere = idOf(await makeFilter(await makeKnowledgeBase(wire, workspace)))
     for (const knowledgeFilterId of [unknownId, elsewhere]) {

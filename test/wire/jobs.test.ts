@@ -138,7 +138,7 @@ describe('jobs', () => {
     exactly(again.body, answer.body)
   })
 
-  test('S7.3-job_not_found: what is not there is 404 with hint and docs, for each of their routes', async () => {
+  test('S2.7-03 S7.3-job_not_found: what is not there is 404 with hint and docs, for each of their routes', async () => {
     const { wb, path } = await place()
     for (const line of [`GET ${path}/ID`, `POST ${path}/ID/cancel`, `GET ${path}/ID/events`]) {
       const missing = await wb.send(line.replace('ID', unknownId))

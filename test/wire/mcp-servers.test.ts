@@ -70,7 +70,7 @@ test('S4.2-21: PATCH takes a new credentialRef; the reply shows the reference, n
   exactly((await wb.send(`PATCH ${one}`, { credentialRef: null })).body, mcpServer())
 })
 
-test('S7.3-mcp_server_not_found: an unknown id is 404 on each route, with hint and docs', async () => {
+test('S2.7-03 S7.3-mcp_server_not_found: an unknown id is 404 on each route, with hint and docs', async () => {
   const { wb, path } = await place()
   const one = `${path}/${unknownId}`
   for (const [line, json] of [

@@ -77,7 +77,7 @@ describe('principals', () => {
     await wire.make((await place()).principals, { principalId: 'alice' }, 'principalId')
   })
 
-  test('S7.3-principal_not_found: an unknown one cannot be shown, changed or forgotten', async () => {
+  test('S2.7-03 S7.3-principal_not_found: an unknown one cannot be shown, changed or forgotten', async () => {
     const { principals } = await place()
     const message = /^principal 'nobody' not found$/
     await wire.refused(`GET ${principals}/nobody`, {}, 404, 'principal_not_found', message)

@@ -81,6 +81,8 @@ function requireGone(wb: Pick<Opened, 'dataDir'>, { workspaceId, bases }: Doomed
 /** The workspace works, and each knowledge base that is left is whole. */
 async function requireUsable(wb: Opened, { workspaceId, path, bases }: Doomed): Promise<void> {
   expect((await wb.send(`GET ${path}`)).body).toMatchObject({ workspaceId })
+  const { items: listed } = (await wb.send('GET /api/v1/workspaces?limit=200')).body
+  expect(listed).toContainEqual(expect.objectContaining({ workspaceId }))
   const { items } = await wb.call(kb.list, { params: { workspaceId }, query: {} })
   const left = new Set(items.map(({ knowledgeBaseId }) => knowledgeBaseId))
   for (const base of bases.filter(({ params }) => left.has(params.knowledgeBaseId))) {
@@ -125,7 +127,7 @@ describe('a write of the cascade that fails', () => {
   }
 
   test.each(Object.keys(seams))(
-    'S4.2-11 S7.3-cascade_incomplete: of %s, each in turn, leaves a workspace that works, and a retry ends it',
+    'S4.2-11 S7.3-cascade_incomplete S7.3-02: of %s, each in turn, leaves a workspace that works, and a retry ends it',
     { timeout: 120_000 },
     async seam => {
       let left = Number.POSITIVE_INFINITY

@@ -91,6 +91,17 @@ describe('the address in snippets', () => {
   })
 })
 
+test('S4.2-29: verifying needs no write scope; to read is enough, and to be a stranger is not', async () => {
+  const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
+  const made = await wb.sendAsOperator('POST /api/v1/workspaces', { name: 'verified' })
+  const path = `/api/v1/workspaces/${made.body.workspaceId}`
+  const { body: key } = await wb.sendAsOperator(`POST ${path}/api-keys`, { label: 'key', scopes: ['read'] })
+  const verify = async (headers: Record<string, string>) =>
+    (await wb.send(`POST ${path}/connect/verify`, undefined, headers)).status
+  expect(await verify({ authorization: `Bearer ${key.plaintext}` })).toBe(200)
+  expect(await verify({})).toBe(401)
+})
+
 test('a runtime whose configuration has MCP off says so, without an error', async () => {
   const wb = await open({ config: { mcp: { enabled: false } } })
   const { workspaceId } = await makeWorkspace(wb)
