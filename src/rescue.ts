@@ -10,9 +10,10 @@ import { api } from './contract/index.ts'
 import { operational } from './contract/operational.ts'
 import { rescue, setup } from './contract/setup.ts'
 import { createApp } from './http/app.ts'
-import { operationalHandlers } from './http/routes.ts'
+import { buildOf, operationalHandlers } from './http/routes.ts'
+import { appSettings } from './http/settings.ts'
 import { type BootError, setupHandlers } from './operation/setup.ts'
-import { appSettings, buildOf, openRuntime, type Runtime, type RuntimeSettings } from './runtime.ts'
+import { openRuntime, type Runtime, type RuntimeSettings } from './runtime.ts'
 
 /** A runtime as a server has it: whole, or in rescue mode. */
 export interface Served extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
@@ -89,7 +90,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): Served {
     visibility: everything,
     log,
     clock,
-    settings: appSettings(settings, dataDir, false),
+    settings: appSettings(config, { loopback: settings.loopback, uploadDir: dataDir, strictErrors: false }),
     unmatched: down,
   })
   return {

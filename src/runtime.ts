@@ -1,60 +1,32 @@
 import { hostname } from 'node:os'
 import { join } from 'node:path'
-import { AuditTrail } from './access/audit.ts'
-import { AuditRecords } from './access/audit-records.ts'
-import { AuditRetention } from './access/audit-retention.ts'
-import { inWorkspace, type PrincipalRoles } from './access/in-workspace.ts'
-import { Principals } from './access/principals.ts'
-import { auditHandlers, policyHandlers, principalHandlers } from './access/routes.ts'
+import { openAccess } from './access/open.ts'
 import { anonymousIn, operatorOf } from './access/subject.ts'
 import { everything } from './access/visibility.ts'
 import { openAgents } from './agents/open.ts'
 import type { ListRemoteTools } from './agents/tools/remote.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
-import { type Clock, systemClock, timestamp } from './base/clock.ts'
+import { type Clock, systemClock } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
-import { packageVersion } from './base/package.ts'
 import { sweepScratch, uploadsFolder } from './base/scratch.ts'
 import { authSecrets, secretsAtHand } from './config/auth-secrets.ts'
-import { isOpen, usesOidc } from './config/checks.ts'
 import type { Environment } from './config/environment.ts'
 import { releasePolicy } from './config/release.ts'
 import type { Config } from './config/schema.ts'
 import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
 import type { IngestLoad } from './contract/operational.ts'
-import { type App, type AppSettings, createApp } from './http/app.ts'
+import { type App, createApp } from './http/app.ts'
 import { failureTeller } from './http/exchange.ts'
-import { operationalHandlers } from './http/routes.ts'
+import { buildOf, operationalHandlers } from './http/routes.ts'
+import { appSettings } from './http/settings.ts'
 import { openJobs } from './jobs/open.ts'
-import { type BaseContext, KnowledgeBases } from './knowledge/bases.ts'
-import { Documents } from './knowledge/documents.ts'
-import { KnowledgeFilters } from './knowledge/filters.ts'
-import { type FitProgress, Fitting } from './knowledge/fitting.ts'
-import { openHosts } from './knowledge/hosts.ts'
-import { IngestJob } from './knowledge/ingest/job.ts'
-import { Ingestion } from './knowledge/ingest.ts'
-import { Docling } from './knowledge/parse/docling.ts'
-import { Records } from './knowledge/records.ts'
-import {
-  chunkerHandlers,
-  documentHandlers,
-  filterHandlers,
-  kbHandlers,
-  recordHandlers,
-} from './knowledge/routes.ts'
-import { Searcher } from './knowledge/search.ts'
-import { ManySearcher } from './knowledge/search-many.ts'
-import { Space } from './knowledge/space.ts'
-import { Uploads } from './knowledge/uploads.ts'
-import { Catalogue } from './models/catalogue.ts'
-import { openGuard } from './models/guard.ts'
-import { listMcpTools } from './models/mcp.ts'
-import { openEmbedder } from './models/open.ts'
-import { type Outbound, openNetwork, type Resolve } from './models/outbound.ts'
-import { probeModel } from './models/probe.ts'
+import type { FitProgress } from './knowledge/fitting.ts'
+import { openKnowledge } from './knowledge/open.ts'
+import { openModels } from './models/open.ts'
+import type { Outbound, Resolve } from './models/outbound.ts'
 import { openOperation } from './operation/open.ts'
 import { setupHandlers } from './operation/setup.ts'
 import type { ContentStore } from './storage/content.ts'
@@ -64,15 +36,9 @@ import { openEmbedded } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
 import { storeSecret } from './storage/secret.ts'
 import { tables } from './storage/tables.ts'
-import { Connections } from './workspaces/connect.ts'
-import { Traffic } from './workspaces/connect-traffic.ts'
 import type { ContentStores } from './workspaces/kinds.ts'
-import { McpServers, mcpServerHandlers } from './workspaces/mcp-servers.ts'
-import { llmModelHandlers } from './workspaces/model-routes.ts'
-import { Releases, releaseHandlers } from './workspaces/releases.ts'
-import { connectHandlers, playgroundHandlers, workspaceHandlers } from './workspaces/routes.ts'
-import { openServices } from './workspaces/service-routes.ts'
-import { Workspaces } from './workspaces/workspaces.ts'
+import { openWorkspaces } from './workspaces/open.ts'
+import { Releases } from './workspaces/releases.ts'
 
 export interface RuntimeSettings {
   readonly config: Config
@@ -150,109 +116,86 @@ async function build(
   const path = storePath(config, dataDir)
   const uploadDir = join(dataDir, uploadsFolder)
   const threads = settings.threads && path !== ':memory:'
+  const host = hostname()
+  const mark = randomHex(4)
+  const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${mark}`
+
   const store = await openEmbedded({ path, threads, clock })
   opened.push(store)
   const rows = (seams.rows ?? (own => own))(store.rows)
   const before = seams.content ?? (content => content)
   const content = before(store.content)
+  const stores = { local: content, mock: before(openMemoryContent(rows)), ...seams.drivers }
   const cursors = await openCursors(rows)
   const pager = new Pager(rows, cursors)
-  const parts = { rows, pager, cursors, clock, log }
+  const parts = { rows, pager, cursors, clock, log, config, environment }
 
-  const replicaId = config.runtime.replicaId ?? `${hostname() || 'wb'}-${randomHex(4)}`
-  const audit = new AuditTrail({ ...parts, replicaId })
-  const guard = openGuard(config, environment)
-  const network = openNetwork({ guard, resolve: seams.resolve })
-  opened.push(network)
+  const access = openAccess({ ...parts, replicaId })
+  const { audit } = access
+  const releases = new Releases({ ...parts, policy: releasePolicy(config, dataDir, settings.loopback) })
+  const models = openModels({
+    ...parts,
+    isReleased: (...use) => releases.covers(...use),
+    outbound: seams.outbound,
+    resolve: seams.resolve,
+  })
+  opened.push(models)
   const auth = openAuth({
     ...parts,
     config: config.auth,
     secrets,
     tokenKey: await storeSecret(rows, 'token-key'),
     audit,
-    fetch: seams.fetch ?? network.fetch,
+    fetch: seams.fetch ?? models.fetch,
   })
   if (settings.server) await auth.discover()
-  const hosts = openHosts({ path, threads, content })
-  opened.push(hosts)
-  const fitting = new Fitting({
-    store: content,
-    host: hosts.fit,
-    clock,
-    log,
-    owner: `${hostname()}:${process.pid}:${randomHex(4)}`,
-  })
 
-  const releases = new Releases({ ...parts, policy: releasePolicy(config, dataDir, settings.loopback) })
-  const outbound = seams.outbound ?? network.send
-  const models = {
-    environment,
-    isReleased: (ref: string, host: string, workspaceId: string) => releases.covers(ref, host, workspaceId),
-    outbound,
-  }
-  const checkUrl = (field: string, url: string) => guard.checkUrl(field, url)
-  const { chunking, embedding, ...services } = openServices({
-    ...parts,
-    checkUrl,
-    probe: (service, sent, signal) => probeModel(service, sent, signal, { ...models, chat: config.chat }),
-  })
-  const stores = { local: content, mock: before(openMemoryContent(rows)), ...seams.drivers }
-  const bases = new KnowledgeBases({
+  const listTools: ListRemoteTools = seams.listTools ?? models.listTools
+  const workspaces = openWorkspaces({
     ...parts,
     stores,
-    chunking,
-    embedding,
-    fitting: key => fitting.isRunning(key),
+    releases,
+    models,
+    listTools,
+    purge: [workspace => knowledge.bases.purge(workspace)],
   })
-  const space = new Space({
-    query: hosts.query,
-    openEmbedder: service => openEmbedder(service, models),
-  })
-  const filters = new KnowledgeFilters({ ...parts, bases })
-  const documents = new Documents({ ...parts, bases, space })
-  const ingestParts = {
+  const knowledge = openKnowledge({
     ...parts,
-    bases,
-    chunking,
-    space,
-    index: hosts.index,
-    ingested: (context: BaseContext) => {
-      if (settings.server && context.fitted) fitting.grew(context.key)
-    },
-  }
-  const ingestJob = new IngestJob(ingestParts)
-  const countWorkspaces = () => rows.count(tables.workspaces, 'byCreation', [])
-  const ingestLoad = (): Promise<IngestLoad> => jobs.load()
-  const operation = openOperation({ ...models, chat: config.chat, clock, countWorkspaces, ingestLoad })
-  const jobs = openJobs({
-    ...parts,
-    config,
-    audit,
-    host: hostname(),
-    mark: randomHex(4),
-    perform: operation.ofIngest(claim => ingestJob.perform(claim)),
-  })
-  const ingestion = new Ingestion({
-    ...ingestParts,
+    stores,
+    content,
+    path,
+    threads,
+    chunking: workspaces.chunking,
+    embedding: workspaces.embedding,
+    openEmbedder: models.openEmbedder,
+    fetch: models.fetch,
+    docling: environment.docling,
+    owner: `${host}:${process.pid}:${mark}`,
+    fitsOnItsOwn: settings.server,
     enqueued: () => {
       if (settings.server) jobs.wake()
     },
+    tellFailure: failureTeller(log),
   })
-  const docling = new Docling(environment.docling, network.fetch)
-  const uploads = new Uploads({ docling, index: hosts.index })
-  const workspaces = new Workspaces({ ...parts, purge: [workspace => bases.purge(workspace)] })
+  opened.push(knowledge)
 
-  const listTools: ListRemoteTools =
-    seams.listTools ?? ((server, signal) => listMcpTools(server, { ...models, fetch: network.fetch }, signal))
-  const mcpServers = new McpServers({ ...parts, checkUrl, listTools })
-  const agents = openAgents({
+  const countWorkspaces = () => rows.count(tables.workspaces, 'byCreation', [])
+  const ingestLoad = (): Promise<IngestLoad> => jobs.load()
+  const operation = openOperation({
     ...parts,
-    settings: config.chat.tools,
-    listTools,
+    outbound: models.outbound,
+    chat: config.chat,
+    countWorkspaces,
+    ingestLoad,
   })
-
-  const principals = new Principals(parts)
-  const roleOf: PrincipalRoles = (workspaceId, principalId) => principals.roleOf(workspaceId, principalId)
+  const jobs = openJobs({
+    ...parts,
+    audit,
+    host,
+    mark,
+    perform: operation.ofIngest(claim => knowledge.ingestJob.perform(claim)),
+  })
+  const agents = openAgents({ ...parts, settings: config.chat.tools, listTools })
 
   const app = createApp({
     api,
@@ -267,118 +210,56 @@ async function build(
       operation: operation.handlers,
       setup: setupHandlers({ ...settings, controlPlane: { countWorkspaces }, restart: settings.restart }),
       auth: authHandlers(auth.signIn),
-      workspaces: workspaceHandlers(workspaces, stores),
-      connect: connectHandlers(
-        new Connections({ rows, traffic: new Traffic(clock), mcpWanted: config.mcp.enabled }),
-      ),
-      playground: playgroundHandlers(workspaces, { stores, clock }),
       apiKeys: apiKeyHandlers(auth.keys),
-      audit: auditHandlers(new AuditRecords({ ...parts, trail: audit })),
-      principals: principalHandlers(principals),
-      policy: policyHandlers(rows, principals),
-      chunkers: chunkerHandlers(),
-      ...services.handlers,
-      secretReleases: releaseHandlers(releases),
-      mcpServers: mcpServerHandlers(mcpServers),
-      llmModels: llmModelHandlers(new Catalogue(models), config.chat.provider, checkUrl),
-      kb: operation.metrics.ofSearches(
-        kbHandlers(bases, new Searcher(space, filters), new ManySearcher({ bases, space, filters })),
-      ),
-      filters: filterHandlers(filters),
+      ...access.handlers,
+      ...workspaces.handlers,
+      ...knowledge.handlers,
+      kb: operation.metrics.ofSearches(knowledge.handlers.kb),
       jobs: jobs.handlers,
-      documents: documentHandlers({ bases, documents, ingestion, uploads }, failureTeller(log)),
-      records: recordHandlers(new Records(bases, space)),
       ...agents,
     },
     authenticate: auth.authenticate,
     stranger: anonymousIn(config.auth.mode),
-    inWorkspace: (caller, workspaceId) => inWorkspace(caller, workspaceId, roleOf),
+    inWorkspace: access.inWorkspace,
     audit,
     visibility: everything,
     watch: operation.watch,
     log,
     clock,
-    settings: appSettings(settings, uploadDir, seams.strictErrors ?? false),
+    settings: appSettings(config, {
+      loopback: settings.loopback,
+      uploadDir,
+      strictErrors: seams.strictErrors ?? false,
+    }),
   })
 
-  const operator = operatorOf(config.auth.mode, replicaId)
-  const retention = new AuditRetention({ ...parts, trail: audit, ...config.runtime.audit })
   if (settings.server) {
     await operation.metrics.start()
     sweepScratch(uploadDir)
     await workspaces.deleteEphemeral()
-    await fitting.resume()
+    await knowledge.resume()
     jobs.start()
-    retention.start()
+    access.start()
   }
 
+  const operator = operatorOf(config.auth.mode, replicaId)
   return {
     app,
     fetch: (request, as) => app.fetch(request, as === 'operator' ? { operator } : undefined),
-    pending: async () => (await jobs.due()) + (await fitting.due()).length,
+    pending: async () => (await jobs.due()) + (await knowledge.due()),
     async settle({ signal, onProgress }) {
       await jobs.settle(signal, onProgress)
-      await fitting.settle(signal, onProgress)
+      await knowledge.settle(signal, onProgress)
     },
     async close() {
       app.drain()
       await app.idle()
       await jobs.close()
-      await fitting.close()
+      await knowledge.close()
       await auth.close()
-      await retention.close()
-      await audit.close()
-      await network.close()
-      await hosts.close()
+      await access.close()
+      await models.close()
       await store.close()
     },
   }
 }
-
-/** What `/version` tells. */
-export function buildOf({ app }: Environment, clock: Clock) {
-  return {
-    version: app.version ?? packageVersion(),
-    commit: app.commit ?? 'unknown',
-    buildTime: app.buildTime ?? timestamp(clock),
-  }
-}
-
-/** What an application takes from the configuration. */
-export function appSettings(
-  { config, loopback }: RuntimeSettings,
-  uploadDir: string,
-  strictErrors: boolean,
-): AppSettings {
-  const { runtime, auth } = config
-  const { enabled, capacity, authCapacity, windowMs } = runtime.rateLimit
-  return {
-    requestIdHeader: runtime.requestIdHeader,
-    production: runtime.environment === 'production',
-    strictErrors,
-    origin: {
-      loopback,
-      anonymousPasses: isOpen(config),
-      publicOrigin: runtime.publicOrigin,
-      allowedHosts: runtime.allowedHosts,
-      allowedOrigins: runtime.allowedOrigins,
-      machineName: hostname(),
-      csrfOriginCheck: runtime.csrfOriginCheck,
-      browserLogin: usesOidc(auth) && !!auth.oidc?.client,
-    },
-    trustProxyHeaders: runtime.trustProxyHeaders,
-    uploadDir,
-    rateLimits: enabled
-      ? {
-          windowMs,
-          capacity: capacity ?? requestsPerWindow,
-          directCapacity: capacity ?? (loopback ? ownRequestsPerWindow : requestsPerWindow),
-          authCapacity,
-        }
-      : null,
-  }
-}
-
-/** Of one client, and of the people of this machine. @see contract: rate limits */
-const requestsPerWindow = 600
-const ownRequestsPerWindow = 60_000

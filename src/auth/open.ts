@@ -57,11 +57,7 @@ export function openAuth(parts: AuthParts): Auth {
   const keyParts = { ...parts, admission: new Admission() }
   const keyVerifier = usesKeys(config) ? new ApiKeyVerifier(keyParts) : undefined
   const oidc = openOidc(parts)
-  const verifiers: (Verifier | undefined)[] = [
-    bootstrapVerifier(parts),
-    keyVerifier,
-    oidc?.verifier,
-  ]
+  const verifiers: (Verifier | undefined)[] = [bootstrapVerifier(parts), keyVerifier, oidc?.verifier]
   return {
     authenticate: authenticator({
       ...config,

@@ -1,5 +1,7 @@
 import type { Handlers } from '../access/caller.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { packageVersion } from '../base/package.ts'
+import type { Environment } from '../config/environment.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../contract/errors.ts'
 import { openApiDocument } from '../contract/openapi.ts'
 import type { operational } from '../contract/operational.ts'
@@ -15,6 +17,15 @@ export interface Build {
   readonly commit: string
   /** ISO-8601 with milliseconds. */
   readonly buildTime: string
+}
+
+/** What `/version` tells. */
+export function buildOf({ app }: Environment, clock: Clock): Build {
+  return {
+    version: app.version ?? packageVersion(),
+    commit: app.commit ?? 'unknown',
+    buildTime: app.buildTime ?? timestamp(clock),
+  }
 }
 
 export interface OperationalParts {

@@ -34,7 +34,7 @@ export interface BaseContext {
   readonly fitted: boolean
 }
 
-interface Parts {
+export interface KnowledgeBasesParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
@@ -49,7 +49,7 @@ interface Parts {
 export class KnowledgeBases {
   readonly #maker: KnowledgeBaseMaker
 
-  constructor(private readonly parts: Parts) {
+  constructor(private readonly parts: KnowledgeBasesParts) {
     this.#maker = new KnowledgeBaseMaker(parts)
   }
 

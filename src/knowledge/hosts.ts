@@ -15,10 +15,14 @@ export interface Hosts {
   close(): Promise<void>
 }
 
-/**
- * @param parts.threads  a thread each, which opens the store at `path` for itself; else on the spot, over `content`
- */
-export function openHosts(parts: { path: string; threads: boolean; content: ContentStore }): Hosts {
+export interface HostsParts {
+  readonly path: string
+  /** A thread each, which opens the store at `path` for itself; else on the spot, over `content`. */
+  readonly threads: boolean
+  readonly content: ContentStore
+}
+
+export function openHosts(parts: HostsParts): Hosts {
   const entry = join(packageRoot(), 'dist', 'src', 'knowledge', 'worker.js')
   const open = (): Host<PassageOps> =>
     parts.threads

@@ -24,15 +24,15 @@ export async function inOneSpace<T>(work: () => Promise<T | undefined>): Promise
   throw new WbError('collection_unavailable', 'the vector space of this knowledge base keeps moving')
 }
 
-interface Parts {
+export interface SpaceParts {
   /** Work that a caller waits for, such as the vector of a query. */
   readonly query: Host<PassageOps>
-  readonly openEmbedder: (service: EmbeddingService, workspaceId: string) => Embedder
+  readonly openEmbedder: (service: EmbeddingService) => Embedder
 }
 
 /** Vectors for passages, in the space of a knowledge base. */
 export class Space {
-  constructor(private readonly parts: Parts) {}
+  constructor(private readonly parts: SpaceParts) {}
 
   /**
    * Embed passages in the space that is in force; for none, nobody is asked.
@@ -50,7 +50,7 @@ export class Space {
     requireVectors(context.collection)
     if (passages.length === 0) return { generation: context.collection.generation, vectors: [] }
     if (context.fitted) return this.parts.query.run('embed', { key: context.key, passages })
-    const embedder = this.parts.openEmbedder(context.embedding, context.base.workspaceId)
+    const embedder = this.parts.openEmbedder(context.embedding)
     const vectors = await embedder.embed(passages.map(asText), signal, purpose)
     return { generation: context.collection.generation, vectors }
   }

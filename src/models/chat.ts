@@ -6,11 +6,11 @@ import {
   endpointAt,
   endpointOf,
   type FailureFacts,
+  type ModelParts,
   type ModelService,
   secretFor,
   usualBaseUrl,
 } from './endpoint.ts'
-import type { ModelParts } from './open.ts'
 import { openClient, type ProviderClient, ProviderFailure, toldIn } from './provider-client.ts'
 
 export interface ChatMessage {

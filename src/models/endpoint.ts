@@ -4,6 +4,7 @@ import { resolveSecret } from '../config/secret-ref.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
 import { type ProviderName, providers } from '../contract/providers.ts'
+import type { Outbound } from './outbound.ts'
 
 /** What a record says of a model and of where it is. */
 export interface ModelService {
@@ -19,6 +20,14 @@ export interface ModelService {
 
 /** Whether the secret behind a record's reference may be sent to a host. @see security decision 1 */
 export type IsReleased = (ref: string, host: string, workspaceId: string) => Promise<boolean>
+
+/** What models are reached with. */
+export interface ModelParts {
+  readonly environment: Environment
+  /** Asked at each call, so that a release is in force at once. */
+  readonly isReleased: IsReleased
+  readonly outbound: Outbound
+}
 
 /** What is wrong: where the model is, what it is dialled with, or how it answered. */
 export type Trouble = 'endpoint' | 'credential' | 'provider'

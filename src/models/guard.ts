@@ -125,7 +125,6 @@ function namedEndpoints(
   const named = [
     environment.ollamaBaseUrl ?? (isOwnOllama ? providers.ollama.baseUrl : undefined),
     environment.docling.url,
-    environment.docling.url,
     chat.baseUrl,
     auth.oidc?.issuer,
     auth.oidc?.jwksUri,

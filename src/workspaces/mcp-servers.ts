@@ -1,9 +1,8 @@
-import type { Handlers } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
-import type { McpServerCreate, McpServerPatch, McpTest, mcpServers } from '../contract/mcp-servers.ts'
+import type { McpServerCreate, McpServerPatch, McpTest } from '../contract/mcp-servers.ts'
 import type { PageQuery } from '../contract/page.ts'
 import { McpFailure, type McpTool } from '../models/mcp.ts'
 import { changeRow } from '../storage/change.ts'
@@ -107,29 +106,6 @@ export class McpServers {
     } finally {
       cancel()
     }
-  }
-}
-
-export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers> {
-  return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
-    create: async ({ params, body }) => ({ status: 201, body: await room.create(params.workspaceId, body) }),
-    show: async ({ params }) => ({
-      status: 200,
-      body: await room.get(params.workspaceId, params.mcpServerId),
-    }),
-    update: async ({ params, body }) => ({
-      status: 200,
-      body: await room.update(params.workspaceId, params.mcpServerId, body),
-    }),
-    delete: async ({ params }) => {
-      await room.delete(params.workspaceId, params.mcpServerId)
-      return { status: 204, body: undefined }
-    },
-    testConnection: async ({ params }, { signal }) => ({
-      status: 200,
-      body: await room.test(params.workspaceId, params.mcpServerId, signal),
-    }),
   }
 }
 

@@ -1,11 +1,11 @@
-import type { Caller, Handlers } from '../access/caller.ts'
+import type { Caller } from '../access/caller.ts'
 import { workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { idFrom } from '../base/id.ts'
 import { type ReleasePolicy, releasable, released } from '../config/release.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import type { SecretRelease, SecretReleaseCreate, secretReleases } from '../contract/releases.ts'
+import type { SecretRelease, SecretReleaseCreate } from '../contract/releases.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
@@ -90,15 +90,4 @@ export class Releases {
 /** The same for the same release, so that it exists once, and is found without a search. */
 function releaseIdOf(ref: string, host: string, workspaceId: string | null): string {
   return idFrom('secret release', ref, host, workspaceId)
-}
-
-export function releaseHandlers(room: Releases): Handlers<typeof secretReleases> {
-  return {
-    list: async ({ query }) => ({ status: 200, body: await room.list(query) }),
-    create: async ({ body }, caller) => ({ status: 201, body: await room.release(body, caller) }),
-    delete: async ({ params }, caller) => {
-      await room.withdraw(params.releaseId, caller)
-      return { status: 204, body: undefined }
-    },
-  }
 }

@@ -1,12 +1,19 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Clock } from '../base/clock.ts'
 import type { connect } from '../contract/connect.ts'
+import type { mcpServers } from '../contract/mcp-servers.ts'
+import type { llmModels } from '../contract/models.ts'
 import type { playground } from '../contract/playground.ts'
+import type { ChatProvider } from '../contract/providers.ts'
+import type { secretReleases } from '../contract/releases.ts'
 import type { workspaces } from '../contract/workspaces.ts'
+import type { Models } from '../models/open.ts'
 import type { Connections } from './connect.ts'
 import { testConnection } from './connection.ts'
 import type { ContentStores } from './kinds.ts'
+import type { McpServers } from './mcp-servers.ts'
 import { execute } from './playground.ts'
+import type { Releases } from './releases.ts'
 import type { Workspaces } from './workspaces.ts'
 
 export function workspaceHandlers(room: Workspaces, stores: ContentStores): Handlers<typeof workspaces> {
@@ -54,5 +61,52 @@ export function playgroundHandlers(
       status: 200,
       body: await execute(parts, await room.get(params.workspaceId), body, caller),
     }),
+  }
+}
+
+export function releaseHandlers(room: Releases): Handlers<typeof secretReleases> {
+  return {
+    list: async ({ query }) => ({ status: 200, body: await room.list(query) }),
+    create: async ({ body }, caller) => ({ status: 201, body: await room.release(body, caller) }),
+    delete: async ({ params }, caller) => {
+      await room.withdraw(params.releaseId, caller)
+      return { status: 204, body: undefined }
+    },
+  }
+}
+
+export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers> {
+  return {
+    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
+    create: async ({ params, body }) => ({ status: 201, body: await room.create(params.workspaceId, body) }),
+    show: async ({ params }) => ({
+      status: 200,
+      body: await room.get(params.workspaceId, params.mcpServerId),
+    }),
+    update: async ({ params, body }) => ({
+      status: 200,
+      body: await room.update(params.workspaceId, params.mcpServerId, body),
+    }),
+    delete: async ({ params }) => {
+      await room.delete(params.workspaceId, params.mcpServerId)
+      return { status: 204, body: undefined }
+    },
+    testConnection: async ({ params }, { signal }) => ({
+      status: 200,
+      body: await room.test(params.workspaceId, params.mcpServerId, signal),
+    }),
+  }
+}
+
+/** @param usual  the provider that is asked where none is named */
+export function llmModelHandlers(
+  { catalogue, checkUrl }: Pick<Models, 'catalogue' | 'checkUrl'>,
+  usual: ChatProvider,
+): Handlers<typeof llmModels> {
+  return {
+    list: async ({ query: { provider = usual, baseUrl } }, { signal }) => {
+      if (baseUrl !== undefined) checkUrl('baseUrl', baseUrl)
+      return { status: 200, body: await catalogue.list(provider, baseUrl, signal) }
+    },
   }
 }

@@ -11,7 +11,7 @@ import type { Workspace, WorkspaceKind } from '../contract/workspaces.ts'
 import { lsaDimension } from '../models/lsa.ts'
 import type { Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import { agentOf, agentTemplates } from './templates.ts'
+import { agentOf, agentTemplates } from './agent-templates.ts'
 
 /** The provider name of the embedder that the runtime fits on a knowledge base's own text. */
 export const builtInProvider = 'workbase'

@@ -14,8 +14,8 @@ import type {
   RerankingService,
   rerankingServices,
 } from '../contract/services.ts'
-import { type AnyService, chunkingKind, embeddingKind, llmKind, rerankingKind } from './service-kinds.ts'
-import { type Asking, Services, type ServicesParts } from './services.ts'
+import type { AnyService } from './service-kinds.ts'
+import type { Asking, Services } from './services.ts'
 
 type Place<Name extends string = never> = Record<'workspaceId' | Name, string>
 
@@ -48,47 +48,24 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Pa
   }
 }
 
-function chunkingHandlers(
+export function chunkingHandlers(
   room: Services<ChunkingService, ChunkingCreate>,
 ): Handlers<typeof chunkingServices> {
   return serviceHandlers(room, (params: Place<'chunkingServiceId'>) => params.chunkingServiceId)
 }
 
-function embeddingHandlers(
+export function embeddingHandlers(
   room: Services<EmbeddingService, EmbeddingCreate>,
 ): Handlers<typeof embeddingServices> {
   return serviceHandlers(room, (params: Place<'embeddingServiceId'>) => params.embeddingServiceId)
 }
 
-function rerankingHandlers(
+export function rerankingHandlers(
   room: Services<RerankingService, RerankingCreate>,
 ): Handlers<typeof rerankingServices> {
   return serviceHandlers(room, (params: Place<'rerankingServiceId'>) => params.rerankingServiceId)
 }
 
-function llmHandlers(room: Services<LlmService, LlmCreate>): Handlers<typeof llmServices> {
+export function llmHandlers(room: Services<LlmService, LlmCreate>): Handlers<typeof llmServices> {
   return serviceHandlers(room, (params: Place<'llmServiceId'>) => params.llmServiceId)
-}
-
-export interface OpenServicesParts extends Omit<ServicesParts<AnyService>, 'vet'> {
-  /** @throws llm_model_not_chat, llm_model_unavailable */
-  probe(service: LlmService, sent: Partial<LlmService>, signal: AbortSignal): Promise<void>
-}
-
-/** The services of all kinds, and their routes by topic. */
-export function openServices({ probe, ...parts }: OpenServicesParts) {
-  const chunking = new Services<ChunkingService, ChunkingCreate>(chunkingKind, parts)
-  const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, parts)
-  const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, parts)
-  const llm = new Services<LlmService, LlmCreate>(llmKind, { ...parts, vet: probe })
-  return {
-    chunking,
-    embedding,
-    handlers: {
-      chunkingServices: chunkingHandlers(chunking),
-      embeddingServices: embeddingHandlers(embedding),
-      rerankingServices: rerankingHandlers(reranking),
-      llmServices: llmHandlers(llm),
-    },
-  }
 }

@@ -1,0 +1,46 @@
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Config } from '../config/schema.ts'
+import type { Pager } from '../storage/cursor.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { AuditTrail } from './audit.ts'
+import { AuditRecords } from './audit-records.ts'
+import { AuditRetention } from './audit-retention.ts'
+import { inWorkspace } from './in-workspace.ts'
+import { Principals } from './principals.ts'
+import { auditHandlers, policyHandlers, principalHandlers } from './routes.ts'
+import type { AuthContext } from './subject.ts'
+
+export interface AccessParts {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly clock: Clock
+  readonly log: Log
+  readonly config: Config
+  /** Names this process where the runtime acts on its own. */
+  readonly replicaId: string
+}
+
+/** Who may do what, the record of what was done, and their routes by topic. */
+export function openAccess(parts: AccessParts) {
+  const audit = new AuditTrail(parts)
+  const retention = new AuditRetention({ ...parts, trail: audit, ...parts.config.runtime.audit })
+  const principals = new Principals(parts)
+  return {
+    audit,
+    /** A caller as one workspace sees it. */
+    inWorkspace: (auth: AuthContext, workspaceId: string) =>
+      inWorkspace(auth, workspaceId, (...who) => principals.roleOf(...who)),
+    /** Delete what is too old, from now on. */
+    start: () => retention.start(),
+    async close() {
+      await retention.close()
+      await audit.close()
+    },
+    handlers: {
+      audit: auditHandlers(new AuditRecords({ ...parts, trail: audit })),
+      principals: principalHandlers(principals),
+      policy: policyHandlers(parts.rows, principals),
+    },
+  }
+}

@@ -1,0 +1,44 @@
+import { hostname } from 'node:os'
+import { isOpen, usesOidc } from '../config/checks.ts'
+import type { Config } from '../config/schema.ts'
+import type { AppSettings } from './app.ts'
+
+/** Requests of one client within a window, where the configuration does not say. @see contract: rate limits */
+const requestsPerWindow = 600
+/** The same of the people of this machine. */
+const ownRequestsPerWindow = 60_000
+
+/** What an application takes from the configuration. */
+export function appSettings(
+  config: Config,
+  process: Pick<AppSettings, 'uploadDir' | 'strictErrors'> & { readonly loopback: boolean },
+): AppSettings {
+  const { runtime, auth } = config
+  const { loopback, uploadDir, strictErrors } = process
+  const { enabled, capacity, authCapacity, windowMs } = runtime.rateLimit
+  return {
+    requestIdHeader: runtime.requestIdHeader,
+    production: runtime.environment === 'production',
+    strictErrors,
+    origin: {
+      loopback,
+      anonymousPasses: isOpen(config),
+      publicOrigin: runtime.publicOrigin,
+      allowedHosts: runtime.allowedHosts,
+      allowedOrigins: runtime.allowedOrigins,
+      machineName: hostname(),
+      csrfOriginCheck: runtime.csrfOriginCheck,
+      browserLogin: usesOidc(auth) && !!auth.oidc?.client,
+    },
+    trustProxyHeaders: runtime.trustProxyHeaders,
+    uploadDir,
+    rateLimits: enabled
+      ? {
+          windowMs,
+          capacity: capacity ?? requestsPerWindow,
+          directCapacity: capacity ?? (loopback ? ownRequestsPerWindow : requestsPerWindow),
+          authCapacity,
+        }
+      : null,
+  }
+}

@@ -1,0 +1,79 @@
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
+import type { Config } from '../config/schema.ts'
+import type {
+  ChunkingCreate,
+  ChunkingService,
+  EmbeddingCreate,
+  EmbeddingService,
+  LlmCreate,
+  LlmService,
+  RerankingCreate,
+  RerankingService,
+} from '../contract/services.ts'
+import type { Models } from '../models/open.ts'
+import type { Pager } from '../storage/cursor.ts'
+import type { RowStore } from '../storage/rows.ts'
+import type { PurgeStep } from './cascade.ts'
+import { Connections } from './connect.ts'
+import { Traffic } from './connect-traffic.ts'
+import type { ContentStores } from './kinds.ts'
+import { McpServers, type McpServersParts } from './mcp-servers.ts'
+import type { Releases } from './releases.ts'
+import {
+  connectHandlers,
+  llmModelHandlers,
+  mcpServerHandlers,
+  playgroundHandlers,
+  releaseHandlers,
+  workspaceHandlers,
+} from './routes.ts'
+import { chunkingKind, embeddingKind, llmKind, rerankingKind } from './service-kinds.ts'
+import { chunkingHandlers, embeddingHandlers, llmHandlers, rerankingHandlers } from './service-routes.ts'
+import { Services } from './services.ts'
+import { Workspaces } from './workspaces.ts'
+
+export interface WorkspacesParts {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly clock: Clock
+  readonly log: Log
+  readonly config: Config
+  readonly stores: ContentStores
+  readonly releases: Releases
+  readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe'>
+  readonly listTools: McpServersParts['listTools']
+  /** What else a workspace owns, and how it goes with it. */
+  readonly purge: readonly PurgeStep[]
+}
+
+/** Workspaces and what they own by reference, and their routes by topic. */
+export function openWorkspaces(parts: WorkspacesParts) {
+  const { rows, clock, config, stores, releases, models } = parts
+  const { checkUrl } = models
+  const workspaces = new Workspaces(parts)
+  const services = { ...parts, checkUrl }
+  const chunking = new Services<ChunkingService, ChunkingCreate>(chunkingKind, services)
+  const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, services)
+  const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, services)
+  const llm = new Services<LlmService, LlmCreate>(llmKind, { ...services, vet: models.probe })
+  const connections = new Connections({ rows, traffic: new Traffic(clock), mcpWanted: config.mcp.enabled })
+  return {
+    chunking,
+    embedding,
+    /** Delete the workspaces that last as long as the server that they were made in. */
+    deleteEphemeral: () => workspaces.deleteEphemeral(),
+    handlers: {
+      workspaces: workspaceHandlers(workspaces, stores),
+      connect: connectHandlers(connections),
+      playground: playgroundHandlers(workspaces, { stores, clock }),
+      chunkingServices: chunkingHandlers(chunking),
+      embeddingServices: embeddingHandlers(embedding),
+      rerankingServices: rerankingHandlers(reranking),
+      llmServices: llmHandlers(llm),
+      llmModels: llmModelHandlers(models, config.chat.provider),
+      secretReleases: releaseHandlers(releases),
+      mcpServers: mcpServerHandlers(new McpServers({ ...parts, checkUrl })),
+    },
+  }
+}
