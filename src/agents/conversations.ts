@@ -1,11 +1,10 @@
 import type { AuthContext } from '../access/subject.ts'
-import { workspaceNotFound } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { ConversationCreate, ConversationPatch } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import type { Workspace } from '../contract/workspaces.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
@@ -54,7 +53,7 @@ export class Conversations {
     query: PageQuery,
     auth: AuthContext,
   ): Promise<Page<ConversationRow>> {
-    const sight = sightOf(await this.workspace(workspaceId), auth)
+    const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
     const all = agentId === undefined ? 'byWorkspace' : 'byAgent'
@@ -79,7 +78,7 @@ export class Conversations {
     { conversationId = newId(), ...fields }: ConversationCreate,
     auth: AuthContext,
   ): Promise<ConversationRow> {
-    const sight = sightOf(await this.workspace(workspaceId), auth)
+    const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
     await this.requireAgent({ workspaceId, agentId })
     if (sight.of === 'nobody')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
@@ -103,7 +102,7 @@ export class Conversations {
   /** @throws workspace_not_found, conversation_not_found */
   async get(place: ConversationPlace, auth: AuthContext): Promise<ConversationRow> {
     const { workspaceId, agentId, conversationId } = place
-    const workspace = await this.workspace(workspaceId)
+    const workspace = await requireWorkspace(this.parts.rows, workspaceId)
     const stored = await this.parts.rows.get(tables.conversations, [workspaceId, conversationId])
     if (stored?.row.agentId !== agentId || !isSeen(sightOf(workspace, auth), stored.row))
       throw conversationNotFound(conversationId)
@@ -126,12 +125,6 @@ export class Conversations {
   /** @throws workspace_not_found, conversation_not_found */
   async delete(place: ConversationPlace, auth: AuthContext): Promise<void> {
     await this.parts.rows.atomic(deletionOf(await this.get(place, auth)))
-  }
-
-  private async workspace(workspaceId: string): Promise<Workspace> {
-    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
-    if (!stored) throw workspaceNotFound(workspaceId)
-    return stored.row
   }
 
   private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {

@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { Outcome, RowStore, Stored, Write } from '../storage/rows.ts'
@@ -98,7 +98,7 @@ export class Claim {
 
   /** Leave the job to whoever comes next, at once. */
   async release(): Promise<void> {
-    const lapsed = new Date(this.#parts.clock.now()).toISOString()
+    const lapsed = timestamp(this.#parts.clock)
     await this.#inTurn(() => this.#renew({ leaseOwner: null, leaseUntil: lapsed }))
   }
 

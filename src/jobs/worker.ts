@@ -1,4 +1,5 @@
 import type { AuditTrail } from '../access/audit.ts'
+import { timestamp } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { presentable } from '../base/redact.ts'
 import { isRunning } from '../base/running.ts'
@@ -155,7 +156,7 @@ export class Worker {
   async #abandoned(): Promise<Stored<JobRow>[]> {
     const { rows, clock } = this.#parts
     const running = { index: 'byLease', prefix: ['running'], limit: runningMax }
-    const now = new Date(clock.now()).toISOString()
+    const now = timestamp(clock)
     return (await rows.list(tables.jobs, running)).filter(
       ({ row }) => !this.#running.has(row.jobId) && (isLapsed(row, now) || this.#isOfTheDead(row)),
     )

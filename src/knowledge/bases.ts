@@ -1,5 +1,5 @@
 import { requirePolicy } from '../access/policy/check.ts'
-import { workspaceNotFound } from '../access/workspace.ts'
+import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
@@ -55,7 +55,7 @@ export class KnowledgeBases {
 
   /** @throws workspace_not_found */
   async list(workspaceId: string, query: PageQuery): Promise<Page<KnowledgeBase>> {
-    await this.workspace(workspaceId)
+    await requireWorkspace(this.parts.rows, workspaceId)
     return this.parts.pager.page(
       tables.knowledgeBases,
       { index: 'byWorkspace', prefix: [workspaceId] },
@@ -76,7 +76,7 @@ export class KnowledgeBases {
   async get(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
     const stored = await this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId])
     if (stored) return stored.row
-    await this.workspace(workspaceId)
+    await requireWorkspace(this.parts.rows, workspaceId)
     throw baseNotFound(knowledgeBaseId)
   }
 
@@ -107,7 +107,7 @@ export class KnowledgeBases {
    */
   async context(workspaceId: string, knowledgeBaseId: string): Promise<BaseContext> {
     const [workspace, base] = await Promise.all([
-      this.workspace(workspaceId),
+      requireWorkspace(this.parts.rows, workspaceId),
       this.parts.rows.get(tables.knowledgeBases, [workspaceId, knowledgeBaseId]),
     ])
     if (!base) throw baseNotFound(knowledgeBaseId)
@@ -161,7 +161,7 @@ export class KnowledgeBases {
    */
   async delete(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase> {
     const base = await this.get(workspaceId, knowledgeBaseId)
-    const store = storeOf(this.parts.stores, await this.workspace(workspaceId))
+    const store = storeOf(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
     const key = keyOf(base)
     const change: ContentWrite = base.owned
       ? { op: 'dropCollection', ...key }
@@ -190,7 +190,7 @@ export class KnowledgeBases {
    * @throws workspace_not_found, driver_unavailable
    */
   async adoptable(workspaceId: string): Promise<Adoptable[]> {
-    const store = storeOf(this.parts.stores, await this.workspace(workspaceId))
+    const store = storeOf(this.parts.stores, await requireWorkspace(this.parts.rows, workspaceId))
     const found = (await store.collections?.(workspaceId)) ?? []
     return Promise.all(
       found
@@ -205,12 +205,6 @@ export class KnowledgeBases {
           attached: await this.#maker.isHeld(collection),
         })),
     )
-  }
-
-  private async workspace(workspaceId: string): Promise<Workspace> {
-    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
-    if (!stored) throw workspaceNotFound(workspaceId)
-    return stored.row
   }
 }
 

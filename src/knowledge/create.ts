@@ -1,4 +1,4 @@
-import { workspaceNotFound } from '../access/workspace.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
@@ -82,9 +82,8 @@ export class KnowledgeBaseMaker {
 
   /** @throws workspace_not_found, driver_unavailable */
   private async open(workspaceId: string): Promise<{ workspace: Workspace; store: ContentStore }> {
-    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
-    if (!stored) throw workspaceNotFound(workspaceId)
-    return { workspace: stored.row, store: storeOf(this.parts.stores, stored.row) }
+    const workspace = await requireWorkspace(this.parts.rows, workspaceId)
+    return { workspace, store: storeOf(this.parts.stores, workspace) }
   }
 
   /** @throws chunking_service_not_found, reranking_service_not_found, conflict */

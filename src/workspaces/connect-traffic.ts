@@ -1,4 +1,4 @@
-import type { Clock } from '../base/clock.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
 import type { TrafficEntry } from '../contract/connect.ts'
 
 const entriesMax = 256
@@ -13,7 +13,7 @@ export class Traffic {
   constructor(private readonly clock: Clock) {}
 
   add(workspaceId: string, call: Omit<TrafficEntry, 'at'>): void {
-    const at = new Date(this.clock.now()).toISOString()
+    const at = timestamp(this.clock)
     const calls = [...(this.#calls.get(workspaceId) ?? []), { at, ...call }].slice(-entriesMax)
     this.#calls.delete(workspaceId)
     this.#calls.set(workspaceId, calls)

@@ -1,6 +1,6 @@
 import type { Caller } from '../access/caller.ts'
 import type { Subject } from '../access/subject.ts'
-import { workspaceNotFound } from '../access/workspace.ts'
+import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
@@ -74,10 +74,8 @@ export class Workspaces {
   }
 
   /** @throws workspace_not_found */
-  async get(workspaceId: string): Promise<Workspace> {
-    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
-    if (!stored) throw workspaceNotFound(workspaceId)
-    return stored.row
+  get(workspaceId: string): Promise<Workspace> {
+    return requireWorkspace(this.parts.rows, workspaceId)
   }
 
   /**

@@ -1,10 +1,9 @@
-import { workspaceNotFound } from '../../access/workspace.ts'
+import { requireWorkspace } from '../../access/workspace.ts'
 import type { Config } from '../../config/schema.ts'
 import type { AvailableTool } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { WorkspaceKind } from '../../contract/workspaces.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
 import type { RowStore } from '../../storage/rows.ts'
-import { tables } from '../../storage/tables.ts'
 import { builtinTools, dataApiTool, fetchTool, listed, webSearchTool } from './builtin.ts'
 import type { RemoteTools } from './remote.ts'
 
@@ -30,7 +29,8 @@ export class Tools {
    * @throws workspace_not_found
    */
   async available(workspaceId: string): Promise<AvailableTool[]> {
-    const own = ownTools(await this.kindOf(workspaceId), this.parts.settings)
+    const { rows, settings } = this.parts
+    const own = ownTools(await requireWorkspace(rows, workspaceId), settings)
     return [...own, ...(await this.parts.remote.list(workspaceId))]
   }
 
@@ -43,8 +43,9 @@ export class Tools {
   async require(workspaceId: string, toolIds: readonly string[]): Promise<void> {
     const named = toolIds.filter(id => namespaced.test(id))
     if (named.length === 0) return
+    const { rows, settings } = this.parts
     const servers = new Set(named.flatMap(id => ofServer.exec(id)?.[1] ?? []))
-    const own = ownTools(await this.kindOf(workspaceId), this.parts.settings)
+    const own = ownTools(await requireWorkspace(rows, workspaceId), settings)
     const remote = servers.size === 0 ? [] : await this.parts.remote.list(workspaceId, servers)
     const offered = new Set([...own, ...remote].map(({ id }) => id))
     const unresolved = named.filter(id => !offered.has(id))
@@ -54,15 +55,9 @@ export class Tools {
         `toolIds: the workspace does not offer ${unresolved.join(', ')}`,
       )
   }
-
-  private async kindOf(workspaceId: string): Promise<WorkspaceKind> {
-    const stored = await this.parts.rows.get(tables.workspaces, [workspaceId])
-    if (!stored) throw workspaceNotFound(workspaceId)
-    return stored.row.kind
-  }
 }
 
-function ownTools(kind: WorkspaceKind, { fetch, webSearch }: ToolSettings): AvailableTool[] {
+function ownTools({ kind }: Workspace, { fetch, webSearch }: ToolSettings): AvailableTool[] {
   const canSearch = webSearch.enabled && webSearch.provider !== null && webSearch.apiKeyRef !== null
   return [
     ...builtinTools.map(tool => listed(tool, 'builtin')),
