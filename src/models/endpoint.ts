@@ -60,7 +60,7 @@ export interface Dialling {
  */
 export function endpointOf({ service, provider, environment, failed, path }: Dialling): URL {
   const base = service.endpointBaseUrl ?? usualBaseUrl(provider, environment)
-  const joined = base.replace(/\/+$/, '') + (service.endpointPath ?? '')
+  const joined = withoutLastSlashes(base) + (service.endpointPath ?? '')
   if (!isWebUrl(joined)) {
     const setting = service.endpointBaseUrl === null ? 'OLLAMA_BASE_URL' : 'endpointBaseUrl'
     throw failed('endpoint', `cannot be dialled: ${setting} is not an http(s) URL without user information`)
@@ -76,10 +76,17 @@ export function usualBaseUrl(provider: ProviderName, environment: Environment): 
 /** A base URL without what calls are appended as, and with the path that Ollama has where none is given. */
 export function endpointAt(baseUrl: string, provider: ProviderName, path: string): URL {
   const url = new URL(baseUrl)
-  const own = url.pathname.replace(/\/+$/, '')
+  const own = withoutLastSlashes(url.pathname)
   const base = own.endsWith(path) ? own.slice(0, -path.length) : own
   url.pathname = provider === 'ollama' && base === '' ? '/v1' : base
   return url
+}
+
+/** A pattern that looks for them takes a time that grows with the square of a text of slashes. */
+function withoutLastSlashes(text: string): string {
+  let end = text.length
+  while (text[end - 1] === '/') end--
+  return text.slice(0, end)
 }
 
 /**

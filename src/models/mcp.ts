@@ -43,6 +43,8 @@ export class McpFailure extends Error {
 /** Of all answers of one session. */
 const answerBytesMax = 4_000_000
 const toolPagesMax = 20
+/** Of one session: what begins and ends it, its pages, and a few answers to what its server asks. */
+const requestsMax = 64
 
 /**
  * The tools that a server offers, by a session of its own.
@@ -55,8 +57,8 @@ export async function listMcpTools(
   parts: McpParts,
   signal: AbortSignal,
 ): Promise<McpTool[]> {
-  return inSession(server, parts, signal, async client => {
-    const { tools } = await client.listTools(undefined, { signal, cacheMode: 'bypass' })
+  return inSession(server, parts, signal, async (client, until) => {
+    const { tools } = await client.listTools(undefined, { signal: until, cacheMode: 'bypass' })
     return tools.map(({ name, description = '', inputSchema }) => ({ name, description, inputSchema }))
   })
 }
@@ -72,7 +74,7 @@ async function inSession<T>(
   server: McpEndpoint,
   parts: McpParts,
   signal: AbortSignal,
-  use: (client: Client) => Promise<T>,
+  use: (client: Client, until: AbortSignal) => Promise<T>,
 ): Promise<T> {
   const url = new URL(server.url)
   const credential = await credentialOf(server, parts, url)
@@ -96,8 +98,8 @@ async function inSession<T>(
     { versionNegotiation: { mode: 'auto' }, listMaxPages: toolPagesMax },
   )
   try {
-    await client.connect(transport, { signal })
-    return await use(client)
+    await client.connect(transport, { signal: wire.signal })
+    return await use(client, wire.signal)
   } catch (error) {
     throw wire.failureOf(error)
   } finally {
@@ -132,18 +134,27 @@ class Wire {
   #status: number | undefined
   #failure: unknown
   #bytes = 0
+  #requests = 0
+  readonly #flooded = new AbortController()
+  /** Ends the session: nobody waits for it any more, or its server asks too much. */
+  readonly signal: AbortSignal
 
   constructor(
     private readonly origin: string,
     private readonly send: typeof fetch,
-    private readonly signal: AbortSignal,
-  ) {}
+    private readonly until: AbortSignal,
+  ) {
+    this.signal = AbortSignal.any([until, this.#flooded.signal])
+  }
 
   /** For the SDK. Nobody listens to what a server says unasked, so that no stream is opened for it. */
   readonly fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const url = new URL(input)
     if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
     if (init.method === 'GET') return new Response(null, { status: 405 })
+    // The SDK answers whatever a server asks, and a server can ask a hundred thousand times in one answer.
+    if (++this.#requests > requestsMax) this.#flooded.abort()
+    this.signal.throwIfAborted()
     const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal
     try {
       const answer = await this.send(url, { ...init, signal })
@@ -166,7 +177,9 @@ class Wire {
       )
     if (this.#bytes > answerBytesMax)
       return failure('too_large', `The server sent more than ${answerBytesMax} bytes.`)
-    if (this.signal.aborted) return failure('timeout', 'The server did not answer in time.')
+    if (this.#flooded.signal.aborted)
+      return failure('protocol_error', `The server asks for more than ${requestsMax} answers.`)
+    if (this.until.aborted) return failure('timeout', 'The server did not answer in time.')
     return this.#status === undefined || this.#failure !== undefined
       ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')
       : failure(...described(this.#status))

@@ -6,6 +6,8 @@ const answerBytesMax = 64_000_000
 const retryAfterMsMax = 20_000
 const timeoutMsDefault = 30_000
 const timeoutMsMax = 600_000
+/** Of what a provider gives as its reason, as much as a person reads: it is searched for words. */
+const toldCharsMax = 2_000
 
 type Sdk = typeof import('openai')
 
@@ -155,7 +157,7 @@ export function toldIn(error: unknown): ProviderFailure['told'] {
   const { code, message } = error as Record<string, unknown>
   return {
     ...(typeof code === 'string' ? { code } : {}),
-    ...(typeof message === 'string' ? { message } : {}),
+    ...(typeof message === 'string' ? { message: message.slice(0, toldCharsMax) } : {}),
   }
 }
 

@@ -16,7 +16,7 @@ export interface McpServerOptions {
   /** Speak the protocol of 2025 only, in sessions that a client begins and ends. */
   readonly inSessions?: boolean
   /** Stands before the server: a response of its own, or undefined to let the server answer. */
-  readonly before?: (request: Request) => Response | Promise<Response> | undefined
+  readonly before?: (request: Request) => Response | undefined | Promise<Response | undefined>
 }
 
 export interface McpServerFake {

@@ -2,6 +2,7 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { AvailableTool } from '../../contract/agents.ts'
+import { limits } from '../../contract/limits.ts'
 import type { McpTool } from '../../models/mcp.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type McpServerRow, tables } from '../../storage/tables.ts'
@@ -21,23 +22,45 @@ export interface RemoteToolsParts {
 /** A server that says nothing for as long offers nothing. */
 const answerWithinMs = 5_000
 const serversMax = 200
-const serversRemembered = 1_000
+const askedAtOnce = 8
+/** Once a list has taken this long, no other server is asked for it. */
+const listWithinMs = 10_000
+/** What all servers said is kept up to this length, and of one list no more is given. */
+const charsRemembered = 64_000_000
+const charsListed = 16_000_000
 /** Tools of one server; more are left out. */
 const toolsMax = 500
+/** Of one server; what does not fit is left out. */
+const charsMax = 1_000_000
 const descriptionCharsMax = 1_024
 const schemaCharsMax = 16_384
 const anyObject = { type: 'object', additionalProperties: true }
+
+/** What a server said, as much of it as a model is given. */
+interface Offer {
+  readonly tools: readonly McpTool[]
+  /** Length of it all. */
+  readonly chars: number
+}
 
 /** The tools of the MCP servers that workspaces have registered. @see contract 7.3, 9 */
 export class RemoteTools {
   readonly #parts: RemoteToolsParts
   /** By the server's row as it was last changed, so that a change through any process is a new question. */
-  readonly #asked: LRUCache<string, Promise<readonly McpTool[]>>
+  readonly #known: LRUCache<string, Offer>
+  /** Those that are asked now, by the same. */
+  readonly #asked = new Map<string, Promise<Offer>>()
 
   constructor(parts: RemoteToolsParts) {
     this.#parts = parts
     const perf = { now: () => parts.clock.now() }
-    this.#asked = new LRUCache({ max: serversRemembered, ttl: parts.ttlMs, ttlResolution: 0, perf })
+    this.#known = new LRUCache({
+      maxSize: charsRemembered,
+      sizeCalculation: ({ chars }, key) => chars + key.length,
+      ttl: parts.ttlMs,
+      ttlResolution: 0,
+      perf,
+    })
   }
 
   /**
@@ -55,48 +78,47 @@ export class RemoteTools {
     const servers = found
       .map(({ row }) => row)
       .filter(({ enabled, mcpServerId }) => enabled && (only?.has(mcpServerId) ?? true))
-    const offered = await Promise.all(servers.map(server => this.#offered(server)))
-    return offered.flat()
+    const offers = await this.#offers(servers)
+    let chars = 0
+    return servers.flatMap((server, at) => {
+      chars += offers[at]!.chars
+      return chars > charsListed ? [] : offeredBy(server, offers[at]!)
+    })
   }
 
-  async #offered(server: McpServerRow): Promise<AvailableTool[]> {
-    const { workspaceId, mcpServerId, label, allowedTools } = server
-    try {
-      const tools = await this.#tools(server)
-      return tools
-        .filter(({ name }) => allowedTools?.includes(name) ?? true)
-        .map(({ name, description, inputSchema }) => ({
-          id: `mcp:${mcpServerId}:${name}`,
-          description: description.slice(0, descriptionCharsMax),
-          source: 'mcp',
-          inputSchema: bounded(inputSchema),
-          serverId: mcpServerId,
-          serverLabel: label,
-        }))
-    } catch (error) {
-      this.#parts.log.warn({ workspaceId, mcpServerId, error }, 'an MCP server did not list its tools')
-      return []
+  /** A few are asked at once, as each answer is read whole. */
+  async #offers(servers: readonly McpServerRow[]): Promise<Offer[]> {
+    const offers: Offer[] = []
+    const until = this.#parts.clock.now() + listWithinMs
+    const queue = servers.entries()
+    const lane = async () => {
+      for (const [at, server] of queue) offers[at] = await this.#offer(server, until)
     }
+    await Promise.all(Array.from({ length: askedAtOnce }, lane))
+    return offers
   }
 
-  async #tools(server: McpServerRow): Promise<readonly McpTool[]> {
-    if (this.#parts.ttlMs === 0) return this.#ask(server)
+  async #offer(server: McpServerRow, until: number): Promise<Offer> {
     const { workspaceId, mcpServerId, updatedAt, url, credentialRef } = server
     const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef])
-    const known = this.#asked.get(key)
-    if (known) return known
-    const asked = this.#ask(server)
-    this.#asked.set(key, asked)
     try {
-      return await asked
+      const known = this.#known.get(key)
+      if (known) return known
+      if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
+      if (this.#parts.ttlMs === 0) return await this.#ask(server)
+      const asked = this.#asked.get(key) ?? this.#ask(server).finally(() => this.#asked.delete(key))
+      this.#asked.set(key, asked)
+      const offer = await asked
+      this.#known.set(key, offer)
+      return offer
     } catch (error) {
-      if (this.#asked.peek(key) === asked) this.#asked.delete(key)
-      throw error
+      this.#parts.log.warn({ workspaceId, mcpServerId, error }, 'an MCP server did not list its tools')
+      return { tools: [], chars: 0 }
     }
   }
 
-  /** What a server says in time, and no more of it than a model is given. */
-  async #ask(server: McpServerRow): Promise<readonly McpTool[]> {
+  /** What a server says in time. */
+  async #ask(server: McpServerRow): Promise<Offer> {
     const { clock, listTools } = this.#parts
     const giveUp = new AbortController()
     const late = new Error(`no answer within ${answerWithinMs} ms`)
@@ -105,12 +127,44 @@ export class RemoteTools {
       giveUp.signal.addEventListener('abort', () => fail(late))
     })
     try {
-      const tools = await Promise.race([listTools(server, giveUp.signal), tooLate])
-      return tools.slice(0, toolsMax)
+      return offerOf(await Promise.race([listTools(server, giveUp.signal), tooLate]))
     } finally {
       settled()
     }
   }
+}
+
+/** What is kept of a server's answer: copies, as a part of a text keeps all of it in memory. */
+function offerOf(tools: readonly McpTool[]): Offer {
+  const kept: McpTool[] = []
+  let chars = 0
+  for (const { name, description, inputSchema } of tools.slice(0, toolsMax)) {
+    const text = JSON.stringify({
+      name,
+      description: description.slice(0, descriptionCharsMax),
+      inputSchema: bounded(inputSchema),
+    })
+    chars += text.length
+    if (chars > charsMax) return { tools: kept, chars: chars - text.length }
+    kept.push(JSON.parse(text))
+  }
+  return { tools: kept, chars }
+}
+
+/** Tools of a server as they are listed; one whose id no agent could name is none. */
+function offeredBy({ mcpServerId, label, allowedTools }: McpServerRow, { tools }: Offer): AvailableTool[] {
+  const allowed = allowedTools && new Set(allowedTools)
+  return tools
+    .filter(({ name }) => allowed?.has(name) ?? true)
+    .map(({ name, description, inputSchema }) => ({
+      id: `mcp:${mcpServerId}:${name}`,
+      description,
+      source: 'mcp' as const,
+      inputSchema,
+      serverId: mcpServerId,
+      serverLabel: label,
+    }))
+    .filter(({ id }) => id.length <= limits.toolIdChars)
 }
 
 /** A schema that is too long, or not of an object, would be refused by model providers. */

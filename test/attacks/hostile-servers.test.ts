@@ -1,0 +1,111 @@
+import { expect, test } from 'vitest'
+import { agents } from '../../src/contract/agents.ts'
+import { mcpServers } from '../../src/contract/mcp-servers.ts'
+import { llmServices } from '../../src/contract/services.ts'
+import type { McpTool } from '../../src/models/mcp.ts'
+import { refusals, startChatServer } from '../fakes/chat-server.ts'
+import { startMcpServer } from '../fakes/mcp-server.ts'
+import { makeWorkspace } from '../harness/place.ts'
+import { open } from '../harness/runtime.ts'
+
+/** A search for the last of these that looks at each place anew would take hours. */
+const slashes = '/'.repeat(2_000_000)
+
+test('an address that is nearly all slashes is read in no time', async () => {
+  const wb = await open({ environment: { OPENAI_API_KEY: 'key' } })
+  const { workspaceId } = await makeWorkspace(wb)
+  const service = await wb.call(llmServices.create, {
+    params: { workspaceId },
+    body: {
+      name: 'slow',
+      provider: 'openai',
+      modelName: 'm',
+      endpointBaseUrl: `http://127.0.0.1:9${slashes}x`,
+      credentialRef: 'env:OPENAI_API_KEY',
+    },
+  })
+  expect(service.name).toBe('slow')
+  const listed = await wb.send(`GET /api/v1/llm-models?provider=ollama&baseUrl=http://127.0.0.1:9${slashes}x`)
+  expect(listed.body.source).toBe('fallback')
+})
+
+test('of what a provider gives as its reason, the beginning is searched for words', async () => {
+  const provider = await startChatServer()
+  provider.script({ status: 404, body: { error: { message: `${'x'.repeat(3_000)} no such model` } } })
+  const wb = await open({
+    config: { runtime: { secretRefs: { allow: [{ ref: 'env:OPENAI_API_KEY' }] } } },
+    environment: { OPENAI_API_KEY: 'key' },
+  })
+  const { workspaceId } = await makeWorkspace(wb)
+  const body = {
+    name: 'wordy',
+    provider: 'openai',
+    modelName: 'm',
+    endpointBaseUrl: provider.url,
+    credentialRef: 'env:OPENAI_API_KEY',
+  }
+  await wb.call(llmServices.create, { params: { workspaceId }, body })
+  provider.script(refusals.unknownModel)
+  const again = wb.call(llmServices.create, { params: { workspaceId }, body })
+  await expect(again).rejects.toMatchObject({ code: 'llm_model_unavailable' })
+})
+
+test('a tool server that asks without end is answered a few times, and left', async () => {
+  const pings = Array.from(
+    { length: 50_000 },
+    (_, id) => `data: {"jsonrpc":"2.0","id":"p${id}","method":"ping"}\n\n`,
+  ).join('')
+  const server = await startMcpServer({
+    inSessions: true,
+    before: async request => {
+      if (request.method !== 'POST') return undefined
+      const { method } = (await request.clone().json()) as { method?: string }
+      const headers = { 'content-type': 'text/event-stream' }
+      if (method === undefined) return new Response(null, { status: 202 })
+      return method === 'tools/list' ? new Response(pings, { headers }) : undefined
+    },
+  })
+  const wb = await open()
+  const { workspaceId } = await makeWorkspace(wb)
+  const { mcpServerId } = await wb.call(mcpServers.create, {
+    params: { workspaceId },
+    body: { label: 'chatty', url: server.url },
+  })
+  const { error, latencyMs } = await wb.call(mcpServers.testConnection, {
+    params: { workspaceId, mcpServerId },
+  })
+  expect(error).toMatchObject({ code: 'protocol_error', message: expect.stringContaining('more than 64') })
+  expect(latencyMs).toBeLessThan(5_000)
+  expect(server.received.length).toBeLessThan(100)
+})
+
+test('what tool servers say is cut before it is kept, and a few are asked at once', async () => {
+  const schema = { type: 'object', title: 'x'.repeat(10_000) }
+  const tools: McpTool[] = Array.from({ length: 400 }, (_, at) => ({
+    name: at === 0 ? 'n'.repeat(600) : `t${at}`,
+    description: 'd'.repeat(10_000),
+    inputSchema: schema,
+  }))
+  let asked = 0
+  let most = 0
+  const wb = await open({
+    listTools: async () => {
+      most = Math.max(most, ++asked)
+      await new Promise(setImmediate)
+      asked--
+      return tools
+    },
+  })
+  const { workspaceId } = await makeWorkspace(wb)
+  for (let at = 0; at < 20; at++)
+    await wb.call(mcpServers.create, {
+      params: { workspaceId },
+      body: { label: `s${at}`, url: 'http://127.0.0.1:9/mcp' },
+    })
+  const { items } = await wb.call(agents.tools, { params: { workspaceId } })
+  expect(most).toBe(8)
+  expect(JSON.stringify(items).length).toBeLessThan(18_000_000)
+  const offered = items.filter(({ source }) => source === 'mcp')
+  expect(offered.length).toBeGreaterThan(1_000)
+  expect(offered.filter(({ id }) => id.length > 512)).toEqual([])
+})
