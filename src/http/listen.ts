@@ -3,6 +3,7 @@ import { createServer, isIP } from 'node:net'
 import { toNodeHandler } from 'h3'
 import { listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
+import { TimedOut, within } from '../base/deadline.ts'
 import { isLoopback } from '../base/loopback.ts'
 import type { App } from './app.ts'
 import { installWireErrors } from './wire-errors.ts'
@@ -74,7 +75,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     port: bound,
     async drain(graceMs) {
       serving.drain()
-      const inTime = await within(serving.idle(), graceMs, clock)
+      const inTime = await endsWithin(serving.idle(), graceMs, clock)
       if (!inTime) server.closeAllConnections()
       return inTime
     },
@@ -85,7 +86,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     async close(graceMs) {
       serving.drain()
       // It ends idle connections at once, also those that never sent anything, and busy ones when answered.
-      const inTime = await within(
+      const inTime = await endsWithin(
         serving.idle().then(() => listener.close()),
         graceMs,
         clock,
@@ -146,12 +147,12 @@ async function orSystemError<T>(listening: Promise<T>): Promise<T> {
 }
 
 /** Whether something ends within a time. */
-async function within(ending: Promise<unknown>, graceMs: number, clock: Clock): Promise<boolean> {
-  let giveUp = () => {}
-  const late = new Promise<boolean>(resolve => {
-    giveUp = clock.after(graceMs, () => resolve(false))
-  })
-  const inTime = await Promise.race([ending.then(() => true), late])
-  giveUp()
-  return inTime
+async function endsWithin(ending: Promise<unknown>, graceMs: number, clock: Clock): Promise<boolean> {
+  try {
+    await within(clock, graceMs, () => ending)
+    return true
+  } catch (error) {
+    if (error instanceof TimedOut) return false
+    throw error
+  }
 }

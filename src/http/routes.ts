@@ -1,5 +1,6 @@
 import type { Handlers } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
+import { within } from '../base/deadline.ts'
 import { packageVersion } from '../base/package.ts'
 import type { Environment } from '../config/environment.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../contract/errors.ts'
@@ -56,8 +57,8 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
     }),
     health: () => ({ status: 200, body: { status: 'ok' } }),
     async ready() {
-      const asked = Promise.all([parts.countWorkspaces(), parts.ingestLoad?.()])
-      const [workspaces, ingest] = await within(parts.clock, readyTimeoutMs, asked)
+      const ask = () => Promise.all([parts.countWorkspaces(), parts.ingestLoad?.()])
+      const [workspaces, ingest] = await within(parts.clock, readyTimeoutMs, ask).catch(unavailable)
       return { status: 200, body: { status: 'ready', workspaces, ...(ingest && { ingest }) } }
     },
     version: () => ({ status: 200, body: { ...build, node: process.version } }),
@@ -68,19 +69,9 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
   }
 }
 
-/** @throws control_plane_unavailable what was asked failed, or did not come in time */
-async function within<T>(clock: Clock, timeoutMs: number, asked: Promise<T>): Promise<T> {
-  let cancel = () => {}
-  const late = new Promise<never>((_resolve, reject) => {
-    cancel = clock.after(timeoutMs, () => reject(new Error(`no answer within ${timeoutMs} ms`)))
-  })
-  try {
-    return await Promise.race([asked, late])
-  } catch (cause) {
-    throw new WbError('control_plane_unavailable', 'the control plane does not answer', {}, { cause })
-  } finally {
-    cancel()
-  }
+/** @throws control_plane_unavailable  what was asked failed, or did not come in time */
+function unavailable(cause: unknown): never {
+  throw new WbError('control_plane_unavailable', 'the control plane does not answer', {}, { cause })
 }
 
 function once<T>(make: () => T): () => T {

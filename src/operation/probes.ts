@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { TimedOut, within } from '../base/deadline.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { Probe } from '../contract/operational.ts'
@@ -13,24 +14,12 @@ type Found = Omit<Probe, 'durationMs'>
 /** Look at a part of the runtime, for so long and no longer. */
 export async function probe(clock: Clock, look: (signal: AbortSignal) => Promise<Found>): Promise<Probe> {
   const startedAt = clock.now()
-  const giveUp = new AbortController()
-  let cancel = () => {}
-  const late = new Promise<Found>(resolve => {
-    cancel = clock.after(timeoutMs, () => {
-      giveUp.abort()
-      resolve({ status: 'down', detail: `no answer within ${timeoutMs} ms` })
-    })
-  })
-  try {
-    const found = await Promise.race([look(giveUp.signal).catch(unreachable), late])
-    return { ...found, durationMs: clock.now() - startedAt }
-  } finally {
-    cancel()
-  }
+  const found = await within(clock, timeoutMs, look).catch(unreachable)
+  return { ...found, durationMs: clock.now() - startedAt }
 }
 
-function unreachable(): Found {
-  return { status: 'down', detail: 'does not answer' }
+function unreachable(error: unknown): Found {
+  return { status: 'down', detail: error instanceof TimedOut ? error.message : 'does not answer' }
 }
 
 /** The control plane answers when it can count workspaces. */

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { TimedOut, within } from '../../base/deadline.ts'
 
 /** Longest that a provider may take for one answer. */
 const answerMsMax = 10_000
@@ -26,17 +27,14 @@ export type Ask = (url: string | URL, request: RequestInit) => Promise<Response>
  */
 export function boundedFetch({ fetch, clock }: { fetch: typeof globalThis.fetch; clock: Clock }): Ask {
   return async (url, request) => {
-    const giveUp = new AbortController()
-    const cancel = clock.after(answerMsMax, () => giveUp.abort())
     try {
-      return await whole(await fetch(url, { ...request, redirect: 'manual', signal: giveUp.signal }))
+      return await within(clock, answerMsMax, async signal =>
+        whole(await fetch(url, { ...request, redirect: 'manual', signal })),
+      )
     } catch (error) {
       if (error instanceof NoAnswer) throw error
-      throw new NoAnswer(
-        giveUp.signal.aborted ? `it did not answer within ${answerMsMax / 1_000} seconds` : reason(error),
-      )
-    } finally {
-      cancel()
+      const isLate = error instanceof TimedOut
+      throw new NoAnswer(isLate ? `it did not answer within ${answerMsMax / 1_000} seconds` : reason(error))
     }
   }
 }

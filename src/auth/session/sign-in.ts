@@ -1,6 +1,7 @@
 import type { AuditTrail } from '../../access/audit.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
+import { within } from '../../base/deadline.ts'
 import { usesKeys, usesOidc } from '../../config/checks.ts'
 import type { Config } from '../../config/schema.ts'
 import { auth } from '../../contract/auth.ts'
@@ -82,18 +83,13 @@ export class SignIn {
   async #hasDevice(): Promise<boolean> {
     if (!this.parts) return false
     const { provider, clock } = this.parts
-    let giveUp = () => {}
-    const late = new Promise<void>(resolve => {
-      giveUp = clock.after(providerWaitMs, resolve)
-    })
     const heard = provider.hasDeviceEndpoint().then(
       has => {
         this.#device = has
       },
       () => {},
     )
-    await Promise.race([heard, late])
-    giveUp()
+    await within(clock, providerWaitMs, () => heard).catch(() => {})
     return this.#device
   }
 }

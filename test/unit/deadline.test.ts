@@ -1,0 +1,33 @@
+import { expect, test } from 'vitest'
+import { TimedOut, within } from '../../src/base/deadline.ts'
+import { TestClock } from '../harness/runtime.ts'
+
+test('work that ends in time gives what it gives, and its signal never fires', async () => {
+  const clock = new TestClock()
+  let signal!: AbortSignal
+  const work = within(clock, 1_000, async own => {
+    signal = own
+    return 'done'
+  })
+  await expect(work).resolves.toBe('done')
+  clock.advance(1_000)
+  expect(signal.aborted).toBe(false)
+})
+
+test('work that takes too long is told, and nobody waits for what it makes of that', async () => {
+  const clock = new TestClock()
+  let signal!: AbortSignal
+  const work = within(clock, 1_000, own => {
+    signal = own
+    return new Promise<never>((_, fail) => own.addEventListener('abort', () => fail(new Error('stopped'))))
+  })
+  clock.advance(1_000)
+  await expect(work).rejects.toThrow(TimedOut)
+  await expect(work).rejects.toThrow('no answer within 1000 ms')
+  expect(signal.reason).toBeInstanceOf(TimedOut)
+})
+
+test('work that fails, fails as it does', async () => {
+  const work = within(new TestClock(), 1_000, () => Promise.reject(new Error('broken')))
+  await expect(work).rejects.toThrow('broken')
+})
