@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
+import { within } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
 import type { AvailableTool } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
@@ -20,7 +21,7 @@ export interface RemoteToolsParts {
 }
 
 /** A server that says nothing for as long offers nothing. */
-const answerWithinMs = 5_000
+const answerTimeoutMs = 5_000
 const serversMax = 200
 const askedAtOnce = 8
 /** Once a list has taken this long, no other server is asked for it. */
@@ -120,17 +121,7 @@ export class RemoteTools {
   /** What a server says in time. */
   async #ask(server: McpServerRow): Promise<Offer> {
     const { clock, listTools } = this.#parts
-    const giveUp = new AbortController()
-    const late = new Error(`no answer within ${answerWithinMs} ms`)
-    const settled = clock.after(answerWithinMs, () => giveUp.abort(late))
-    const tooLate = new Promise<never>((_, fail) => {
-      giveUp.signal.addEventListener('abort', () => fail(late))
-    })
-    try {
-      return offerOf(await Promise.race([listTools(server, giveUp.signal), tooLate]))
-    } finally {
-      settled()
-    }
+    return offerOf(await within(clock, answerTimeoutMs, signal => listTools(server, signal)))
   }
 }
 
