@@ -2,6 +2,7 @@ import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../base/clock.ts'
 import type { Client } from '../client/client.ts'
+import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import * as person from './ask.ts'
@@ -163,7 +164,10 @@ export abstract class WbCommand extends Command {
 
   protected get resolving(): Resolving {
     const { client, profile, argv } = this
-    const choose: Resolving['choose'] = (question, choices) => person.choose(question, choices, this.signal)
+    const choose: Resolving['choose'] = (question, choices) => {
+      this.progress.end()
+      return person.choose(question, choices, this.signal)
+    }
     const typed = (...words: string[]) => [this.spoken, ...words.map(shellWord)].join(' ')
     return {
       client,
@@ -261,8 +265,9 @@ export abstract class WbCommand extends Command {
 
   override async catch(error: Error): Promise<void> {
     this.progress.end()
-    process.exitCode = exitStatus(error)
-    const report = reportOf(this.signal.aborted && error.name === 'AbortError' ? new Interrupted() : error)
+    const ended = this.signal.aborted && isGivenUp(error) ? new Interrupted() : error
+    process.exitCode = exitStatus(ended)
+    const report = reportOf(ended)
     const met = await this.session?.met()
     if (report.code === 'internal_error' && met?.kind === 'process')
       report.next = ['This is a defect of wb; run it again with --debug for the details.']
@@ -291,6 +296,11 @@ export abstract class WbCommand extends Command {
       this.#stopListening()
     }
   }
+}
+
+/** True of what a request fails with that is given up: in this process, its route is torn off in the middle. */
+function isGivenUp(error: Error): boolean {
+  return error.name === 'AbortError' || (error instanceof WbError && error.code === 'internal_error')
 }
 
 function details(error: Error): string {

@@ -117,6 +117,29 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
   })
 })
 
+test('Ctrl-C while the model is asked is an interruption, also inside the command', {
+  timeout: 60_000,
+}, async () => {
+  const provider = await startChatServer()
+  try {
+    const here = place()
+    here.env.TEAM_KEY = 'sk-team-0123456789'
+    await said(here.wb(['workspaces', 'create', 'demo']))
+    await said(here.wb(['services', 'allow', 'env:TEAM_KEY', '--host', provider.host, '--as-operator']))
+    provider.script({ hang: true })
+    const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
+    const create = ['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags]
+    const screen = await inTerminal(here, create, {
+      answer: () => (provider.received.length > 0 ? '\u0003' : undefined),
+    })
+    expect(screen.status, screen.text).toBe(130)
+    expect(withoutSequences(screen.text)).toContain('✗ interrupted')
+    expect(await said(here.wb(['services', 'list', '--type', 'llm']))).not.toContain('talks')
+  } finally {
+    await provider.close()
+  }
+})
+
 test('a secret is released and withdrawn beside a running server, by the owner alone', {
   timeout: 60_000,
 }, async () => {
