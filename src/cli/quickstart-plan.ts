@@ -45,13 +45,13 @@ export async function planOf(
   return { intake, name: nameAfter(folder), question }
 }
 
-/** Figures, which are for who compares. */
-const figures = 'benchmarks.md'
+/** Figures are for who compares, and the reference of routes is looked up, not asked: it answers everything a little. */
+const apart = ['benchmarks.md', 'api.md']
 
 /** The pages for users that come with the package; what lies in folders beside them is for who works on it. */
 async function shipped(question = shippedQuestion): Promise<Plan> {
   const folder = join(packageRoot(), 'docs')
-  const pages = (await readdir(folder)).filter(name => isMarkdown(name) && name !== figures)
+  const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !apart.includes(name))
   const paths = pages.map(name => join(folder, name))
   return { intake: { paths, all: true, stdin: undefined, prefix: 'docs/' }, name: shippedName, question }
 }

@@ -40,6 +40,8 @@ describe('what is shipped answers what newcomers ask', () => {
     ['what leaves my machine', 'docs/security.md'],
     ['filter by metadata', 'docs/searching.md'],
     ['exit status when interrupted', 'docs/cli.md'],
+    ['how does an agent answer', 'docs/agents.md'],
+    ['how are api keys rotated', 'docs/cli.md'],
   ]
   test('within the first three passages', { timeout: 60_000 }, async () => {
     const here = place()
