@@ -241,15 +241,15 @@ export class Output {
     return isBad?.(row) ? this.style.bad(text) : text
   }
 
-  /** Take what a line is too long from the widest column of free text; false where that is not enough. */
+  /** Take what a line is too long from what is then the widest column of free text; false where that is not enough. */
   #fit<T>(columns: readonly Column<T>[], widths: number[]): boolean {
     const over = () =>
       gap.length + widths.reduce((sum, width) => sum + width + gap.length, -gap.length) - this.width
     const free = columns.flatMap(({ as }, index) => (as === 'free' ? [index] : []))
-    for (let excess = over(); excess > 0; excess = over()) {
+    for (let excess = over(); excess > 0; excess--) {
       const widest = free.reduce((best, index) => (widths[index]! > (widths[best] ?? 0) ? index : best), -1)
       if (widest < 0 || widths[widest]! <= freeMin) return false
-      widths[widest] = Math.max(freeMin, widths[widest]! - excess)
+      widths[widest]!--
     }
     return true
   }

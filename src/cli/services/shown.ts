@@ -17,9 +17,9 @@ export const serviceColumns: Record<string, Column<Service>> = {
   type: { of: row => row.type },
   id: { of: row => row.id, piped: true },
   name: { of: row => row.record.name },
-  with: { of: does },
-  credential: { of: row => cell(row.record, 'credentialRef') },
-  description: { of: row => cell(row.record, 'description'), as: 'free' },
+  with: { of: does, as: 'free' },
+  credential: { of: row => cell(row.record, 'credentialRef'), as: 'free' },
+  description: { of: row => cell(row.record, 'description'), piped: true },
   status: { of: row => cell(row.record, 'status') },
 }
 
