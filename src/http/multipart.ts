@@ -114,7 +114,9 @@ async function readParts(
     throw failureOf(error)
   })
   if (refused) throw refused
-  return { texts, file: await kept?.writing }
+  // The rest of a small file is written after all of the body has come.
+  const file = await kept?.writing.catch(error => Promise.reject(failureOf(error)))
+  return { texts, file }
 }
 
 /** What is not read flows on, and ends silently when the body does. */
@@ -155,13 +157,17 @@ function failureOf(error: unknown): WbError {
 /**
  * @throws missing_file      no part named `file` has a file name
  * @throws empty_file        it has no bytes
- * @throws validation_error  its name holds control characters
+ * @throws validation_error  its name holds control characters or lone surrogates
  */
 function uploadOf({ texts, file }: Parts, { schema, json }: MultipartBody): Upload<Texts> {
   if (!file) throw new WbError('missing_file', 'the form has no part named file that has a file name')
   if (file.sizeBytes === 0) throw new WbError('empty_file', 'the file has no bytes')
-  if (/\p{Cc}/u.test(file.name))
-    throw new WbError('validation_error', 'file: its name must not contain control characters')
+  // A name may be sent in another charset than UTF-8, which can spell what no JSON body may hold.
+  if (/\p{Cc}/u.test(file.name) || !isFitText(file.name))
+    throw new WbError(
+      'validation_error',
+      'file: its name must not contain control characters or lone surrogates',
+    )
   const known = Object.entries(schema.shape).filter(([name]) => texts.has(name))
   const sent = Object.fromEntries(
     known.map(([name]) => [name, json.includes(name) ? jsonOr(texts.get(name)!) : texts.get(name)]),

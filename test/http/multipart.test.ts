@@ -1,7 +1,7 @@
-import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import fs, { readdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { Upload } from '../../src/contract/route.ts'
 import type { Incoming } from '../../src/http/incoming.ts'
@@ -107,6 +107,20 @@ describe('a form', () => {
     writeFileSync(inTheWay, '')
     const received = receive(join(inTheWay, 'uploads'), [formBytes([file('x')])])
     await expect(received).rejects.toMatchObject({ code: 'control_plane_unavailable', status: 503 })
+  })
+
+  test('nor is one that is full when the last byte of the form has come', async () => {
+    const folder = scratchDir()
+    const full = Object.assign(new Error('ENOSPC: no space left on device, write'), { syscall: 'write' })
+    const write = vi
+      .spyOn(fs.WriteStream.prototype, '_write')
+      .mockImplementation((_bytes, _encoding, done) => {
+        setTimeout(() => done(full), 20)
+      })
+    onTestFinished(() => write.mockRestore())
+    const received = receive(folder, [formBytes([file('x')])])
+    await expect(received).rejects.toMatchObject({ code: 'control_plane_unavailable', status: 503 })
+    expect(readdirSync(folder)).toEqual([])
   })
 
   test('a file is gone whatever becomes of the work on it', async () => {
