@@ -5,11 +5,10 @@ import type { Log } from '../base/log.ts'
 import type { Chunk, Document, DocumentCreate, DocumentFields } from '../contract/documents.ts'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { changeRow } from '../storage/change.ts'
 import type { RecordView } from '../storage/content.ts'
 import type { Cursors, Page, Pager } from '../storage/cursor.ts'
 import { listingOf } from '../storage/missing.ts'
-import type { RowStore } from '../storage/rows.ts'
+import type { RowStore, Stored } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import { documentPayload, shownPayload, stampedPayload, titleOf } from './payload.ts'
@@ -27,6 +26,8 @@ interface Parts {
 
 /** Chunks that are rewritten in one transaction when metadata changes. */
 const rewriteSlice = 256
+/** Each attempt but the last lost against another change of the document. */
+const attemptsMax = 20
 
 const unset = {
   sourceDocId: null,
@@ -83,31 +84,36 @@ export class Documents {
 
   /** @throws document_not_found, knowledge_base_not_found */
   async get(workspaceId: string, knowledgeBaseId: string, documentId: string): Promise<DocumentRow> {
-    const stored = await this.parts.rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId])
-    if (stored) return stored.row
-    await this.parts.bases.get(workspaceId, knowledgeBaseId)
-    throw documentNotFound(documentId)
+    return (await this.stored({ workspaceId, knowledgeBaseId, documentId })).row
   }
 
   /**
-   * Change a document; changed metadata and visibility reach its chunks first, so that a failure leaves
-   * the document saying what its chunks say.
+   * Change a document; changed metadata and visibility reach its chunks first. Where somebody changed it meanwhile, such
+   * as the job that makes it, this begins anew, so that its chunks say what the document says.
    *
    * @throws document_not_found, knowledge_base_not_found
+   * @throws conflict  others kept changing the document
    */
   async update(key: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
-    const before = await this.get(key.workspaceId, key.knowledgeBaseId, key.documentId)
-    const after = { ...before, ...patch }
-    if (isStampChanged(before, after)) await this.restamp(key, before, after, caller)
-    const now = timestamp(this.parts.clock)
-    const changed = await changeRow(this.parts.rows, tables.documents, keyOf(key), row => ({
-      ...row,
-      ...patch,
-      ...(keepsKeys(row, patch) ? {} : { ingestKey: null, nameKey: null }),
-      updatedAt: now,
-    }))
-    if (!('row' in changed)) throw documentNotFound(key.documentId)
-    return changed.row
+    let isStamped = false
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const { row: before, version } = await this.stored(key)
+      const after: DocumentRow = {
+        ...before,
+        ...patch,
+        ...(keepsKeys(before, patch) ? {} : { ingestKey: null, nameKey: null }),
+        updatedAt: timestamp(this.parts.clock),
+      }
+      if (isStamped || isStampChanged(before, after)) {
+        isStamped = true
+        await this.restamp(key, after, caller)
+      }
+      const outcome = await this.parts.rows.atomic([
+        { op: 'replace', table: tables.documents, row: after, version },
+      ])
+      if (outcome.ok) return after
+    }
+    throw new WbError('conflict', 'the document keeps changing; nothing was written')
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
@@ -167,13 +173,16 @@ export class Documents {
     }
   }
 
+  /** @throws document_not_found, knowledge_base_not_found */
+  private async stored(key: DocumentKey): Promise<Stored<DocumentRow>> {
+    const stored = await this.parts.rows.get(tables.documents, keyOf(key))
+    if (stored) return stored
+    await this.parts.bases.get(key.workspaceId, key.knowledgeBaseId)
+    throw documentNotFound(key.documentId)
+  }
+
   /** Rewrite the payloads of a document's chunks; their vectors follow a changed title where the runtime makes them. */
-  private async restamp(
-    key: DocumentKey,
-    before: DocumentRow,
-    after: DocumentRow,
-    caller: Caller,
-  ): Promise<void> {
+  private async restamp(key: DocumentKey, document: DocumentRow, caller: Caller): Promise<void> {
     const context = await this.parts.bases.context(key.workspaceId, key.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
@@ -185,7 +194,7 @@ export class Documents {
       })
       const last = views.at(-1)
       if (!last) return
-      await this.rewrite(context, views, { before, after }, caller)
+      await this.rewrite(context, views, document, caller)
       cursor = { chunkIndex: last.chunkIndex, id: last.id }
     }
   }
@@ -193,13 +202,13 @@ export class Documents {
   private async rewrite(
     context: BaseContext,
     listed: readonly RecordView[],
-    document: { before: DocumentRow; after: DocumentRow },
+    document: DocumentRow,
     caller: Caller,
   ): Promise<void> {
     const { visibility, signal } = caller
     const numbers = listed.map(view => view.record)
-    const title = titleOf(document.after.metadata)
-    const isThere = { op: 'require' as const, table: tables.documents, key: keyOf(document.after) }
+    const title = titleOf(document.metadata)
+    const isThere = { op: 'require' as const, table: tables.documents, key: keyOf(document) }
     await inOneSpace(async () => {
       const views = await context.store.read(context.key, numbers, { vectors: !context.fitted, visibility })
       const passages = views.map(view => ({ title, text: view.text ?? '' }))
@@ -214,7 +223,7 @@ export class Documents {
       }))
       const change = { op: 'upsert' as const, ...context.key, generation, records }
       const outcome = await context.store.write([change], [isThere])
-      if (!outcome.ok && outcome.at === 0) throw documentNotFound(document.after.documentId)
+      if (!outcome.ok && outcome.at === 0) throw documentNotFound(document.documentId)
       return outcome.ok || undefined
     })
   }

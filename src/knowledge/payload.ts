@@ -1,4 +1,5 @@
 import type { Document } from '../contract/documents.ts'
+import { reservedPayloadKeys } from '../contract/fields.ts'
 import type { Payload, RecordView } from '../storage/content.ts'
 
 /** The title of a record or document: text under `title`. */
@@ -13,14 +14,10 @@ export function documentPayload({ metadata, visibleTo }: Stamp): Payload {
   return visibleTo ? { ...metadata, visible_to: visibleTo } : { ...metadata }
 }
 
-/** The payload of a chunk after its document has changed. */
-export function stampedPayload(
-  payload: Payload,
-  { before, after }: { before: Stamp; after: Stamp },
-): Payload {
-  const dropped = documentPayload(before)
-  const kept = Object.fromEntries(Object.entries(payload).filter(([key]) => !Object.hasOwn(dropped, key)))
-  return { ...documentPayload(after), ...kept }
+/** The payload of a chunk after its document has changed: of what it held, only what ingest says of each chunk stays. */
+export function stampedPayload(payload: Payload, document: Stamp): Payload {
+  const own = Object.entries(payload).filter(([key]) => key !== 'visible_to' && reservedPayloadKeys.has(key))
+  return { ...documentPayload(document), ...Object.fromEntries(own) }
 }
 
 /** The payload as the wire shows it: the text stands in it under its reserved key. */

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { documents } from '../../src/contract/documents.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
+import type { ContentStore } from '../../src/storage/content.ts'
 import { makeBase, makeWorkspace } from '../harness/place.ts'
 import { open, until } from '../harness/runtime.ts'
 import {
@@ -116,6 +117,71 @@ describe('a text that a job ingests', () => {
     })
     const [hit] = await base.search('wing', { hybrid: true, lexicalWeight: 1 })
     expect(hit!.payload).toMatchObject({ lang: 'en', visible_to: ['ann'] })
+  })
+})
+
+/** The next listing of chunks answers with what was there before `meanwhile`. */
+function lateListing() {
+  let meanwhile: (() => Promise<unknown>) | undefined
+  const content = (store: ContentStore): ContentStore => ({
+    ...store,
+    listing: {
+      async ofDocument(...query) {
+        const found = await store.listing!.ofDocument(...query)
+        const first = meanwhile
+        meanwhile = undefined
+        await first?.()
+        return found
+      },
+    },
+  })
+  const once = (work: () => Promise<unknown>) => {
+    meanwhile = work
+  }
+  return { content, once }
+}
+
+describe('a changed document says what its chunks say', () => {
+  const patch = { metadata: { lang: 'en' }, visibleTo: ['ann'] }
+
+  test('where its job ends while it is changed', async () => {
+    const late = lateListing()
+    const { wb, base, provider } = await hosted({ content: late.content })
+    provider.script({ delayMs: 300 })
+    const { job, document } = await enqueue(wb, base, textOf(3), {
+      ...cut,
+      metadata: { lang: 'de', by: 'bo' },
+    })
+    const params = { ...base.params, documentId: document.documentId }
+    late.once(() => ended(wb, job))
+    await wb.call(documents.update, { params, body: patch })
+    expect(await documentOf(wb, base, document.documentId)).toMatchObject({ ...patch, status: 'ready' })
+    const chunks = await wb.call(documents.chunks, { params })
+    expect(chunks.map(({ payload }) => [payload.lang, payload.by, payload.visible_to])).toEqual(
+      chunks.map(() => ['en', undefined, ['ann']]),
+    )
+    expect(chunks).toHaveLength(3)
+  })
+
+  test('where two change it at once', async () => {
+    const late = lateListing()
+    const wb = await open({ server: true, content: late.content })
+    const base = await makeBase(wb)
+    const { job, document } = await enqueue(wb, base, textOf(3), cut)
+    await ended(wb, job)
+    const params = { ...base.params, documentId: document.documentId }
+    late.once(() =>
+      wb.call(documents.update, {
+        params,
+        body: { metadata: { lang: 'fr', by: 'eve' }, visibleTo: ['eve'] },
+      }),
+    )
+    await wb.call(documents.update, { params, body: patch })
+    expect(await documentOf(wb, base, document.documentId)).toMatchObject(patch)
+    for (const { payload } of await wb.call(documents.chunks, { params })) {
+      expect(payload).toMatchObject({ lang: 'en', visible_to: ['ann'] })
+      expect(payload).not.toHaveProperty('by')
+    }
   })
 })
 
