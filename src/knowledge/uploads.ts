@@ -1,10 +1,9 @@
 import type { Host } from '../base/threads.ts'
 import type { Ingest, IngestForm } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
-import { limits } from '../contract/limits.ts'
 import type { Upload, UploadedFile } from '../contract/route.ts'
 import type { Docling } from './parse/docling.ts'
-import { isTextLike } from './parse/index.ts'
+import { isTextLike, requireText } from './parse/index.ts'
 import type { Extracted } from './parse/parser.ts'
 import type { PassageOps } from './passages.ts'
 
@@ -30,11 +29,6 @@ export class Uploads {
     const { file } = upload
     const { text, parser, version } = await this.extract(upload.text('parser'), file, signal)
     if (text.trim() === '') throw new WbError('empty_document', 'the file holds no text')
-    if (text.length > limits.ingestTextChars)
-      throw new WbError(
-        'payload_too_large',
-        `the text of the file is longer than ${limits.ingestTextChars} characters`,
-      )
     const { parser: _asked, metadata, ...fields } = upload.texts()
     return {
       ...fields,
@@ -58,9 +52,10 @@ export class Uploads {
     const { docling, index } = this.parts
     const { name, type, path } = file
     const natively = () => index.run('extract', { name, type, path })
-    if (parser === 'docling') return docling.convert(file, signal)
+    const convert = async () => requireText(await docling.convert(file, signal))
+    if (parser === 'docling') return convert()
     if (parser === 'native' || isTextLike(file) || !docling.isConfigured) return natively()
-    return docling.convert(file, signal).catch(error => {
+    return convert().catch(error => {
       if (error instanceof WbError && error.code === 'docling_unavailable') return natively()
       throw error
     })

@@ -99,14 +99,17 @@ describe('a document converter', () => {
     await expect(upload(pdf, { parser: 'docling' })).rejects.toMatchObject(refusal)
   })
 
-  test.each([[{ md: null }], [{ body: 'something else' }], [{ body: { document: [] } }]])(
-    'extraction_failed: it answers %j',
-    async script => {
-      const { docling, upload } = await stage()
-      docling.script(script)
-      await expect(upload(pdf)).rejects.toMatchObject({ code: 'extraction_failed', status: 422 })
-    },
-  )
+  test.each([
+    [{ md: 'a\u0000b' }],
+    [{ md: 'a\ud861b' }],
+    [{ md: null }],
+    [{ body: 'something else' }],
+    [{ body: { document: [] } }],
+  ])('extraction_failed: it answers %j', async script => {
+    const { docling, upload } = await stage()
+    docling.script(script)
+    await expect(upload(pdf)).rejects.toMatchObject({ code: 'extraction_failed', status: 422 })
+  })
 
   test('empty_document: it found no text', async () => {
     const { docling, upload } = await stage()

@@ -287,6 +287,13 @@ describe('what is refused', () => {
       file(Buffer.from([0x66, 0xff, 0xfe])),
       /UTF-8/,
     ],
+    [
+      'extraction_failed: UTF-16, which is UTF-8 as well where all is ASCII',
+      422,
+      'extraction_failed',
+      file(Buffer.from('text', 'utf16le')),
+      /NUL/,
+    ],
     ['empty_document: only white space', 422, 'empty_document', file('\ufeff \n\t')],
     [
       'docling_unavailable: none is configured',
@@ -299,6 +306,17 @@ describe('what is refused', () => {
     const { kb } = await makePlace(wire)
     const parts = part.name === 'file' ? [part] : [file('Some text.'), part]
     await wire.refused(`POST ${kb}/ingest/file`, form(...parts), status, code, message)
+    await nothingLeft(kb)
+  })
+
+  test('half a surrogate pair in the name, which a charset of its own can spell', async () => {
+    const { kb } = await makePlace(wire)
+    const [before, after] = formBytes([file('x')])
+      .toString()
+      .split('filename="notes.txt"')
+    const raw = `${before}filename*=utf-16le''a%d8.txt${after}`
+    const sent = { raw, headers: formHeaders }
+    await wire.refused(`POST ${kb}/ingest/file`, sent, 400, 'validation_error', /^file: /)
     await nothingLeft(kb)
   })
 

@@ -1,5 +1,6 @@
 import { readFile } from 'node:fs/promises'
 import { WbError } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
 import type { Extracted, Parser } from './parser.ts'
 import { text } from './text.ts'
 
@@ -26,14 +27,36 @@ export function isTextLike(file: Pick<SentFile, 'name' | 'type'>): boolean {
 }
 
 /**
+ * What was taken out of a file, as a text that a JSON ingest could have sent.
+ *
+ * @throws payload_too_large  it is longer than a text may be
+ * @throws extraction_failed  it holds what no text may
+ */
+export function requireText(extracted: Extracted): Extracted {
+  const { text } = extracted
+  const { ingestTextChars } = limits
+  if (text.length > ingestTextChars)
+    throw new WbError(
+      'payload_too_large',
+      `the text of the file is longer than ${ingestTextChars} characters`,
+    )
+  if (/[\0\p{Surrogate}]/u.test(text))
+    throw new WbError('extraction_failed', 'the file holds NUL characters or lone surrogates', {
+      hint: 'If it is text in UTF-16, convert it to UTF-8, for instance with iconv, and send it again.',
+    })
+  return extracted
+}
+
+/**
  * The text of a file, by the runtime's own parsers.
  *
- * @throws unsupported_file_type, extraction_failed
+ * @throws unsupported_file_type, extraction_failed, payload_too_large
  */
 export async function extractNatively(file: SentFile): Promise<Extracted> {
   const parser = parserFor(file)
   const extracted = await parser.extract(await readFile(file.path))
-  return { text: extracted, parser: 'native', version: parser.version }
+  // Here and not by the caller, as this may run in a thread that would copy it.
+  return requireText({ text: extracted, parser: 'native', version: parser.version })
 }
 
 function extensionOf(name: string): string {
