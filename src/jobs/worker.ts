@@ -14,6 +14,8 @@ import { Claim, type ClaimParts } from './claim.ts'
 const candidatesMax = 16
 /** Jobs that run at once on one store, at most. */
 const runningMax = 10_000
+/** Owners of leases that work in this process. */
+const atWork = new Set<string>()
 
 export interface WorkerParts extends Omit<ClaimParts, 'owner'> {
   readonly log: Log
@@ -55,6 +57,7 @@ export class Worker {
   constructor(parts: WorkerParts) {
     this.#parts = parts
     this.#owner = `${parts.host}:${process.pid}:${parts.mark}`
+    atWork.add(this.#owner)
   }
 
   /** Work from now on, and look now and then for what others left. */
@@ -108,6 +111,7 @@ export class Worker {
     await this.#filling?.catch(() => {})
     for (const { claim } of this.#running.values()) claim.interrupt()
     await Promise.all([...this.#running.values()].map(({ done }) => done))
+    atWork.delete(this.#owner)
   }
 
   /** Take up jobs while there is room; asked meanwhile, look once more. */
@@ -162,11 +166,15 @@ export class Worker {
     )
   }
 
-  /** Its process ran on this machine and is gone: nobody has to wait for the end of its lease. */
+  /**
+   * Its process ran on this machine and is gone: nobody has to wait for the end of its lease. In a container that is
+   * started again its number is often this one's.
+   */
   #isOfTheDead({ leaseOwner }: JobRow): boolean {
     if (!leaseOwner?.startsWith(`${this.#parts.host}:`)) return false
-    const [, pid] = /:(\d+):[^:]*$/.exec(leaseOwner) ?? []
-    return pid !== undefined && !isRunning(Number(pid))
+    const pid = Number(/:(\d+):[^:]*$/.exec(leaseOwner)?.[1])
+    if (pid === process.pid) return !atWork.has(leaseOwner)
+    return pid > 0 && !isRunning(pid)
   }
 
   async #claim(stored: Stored<JobRow>): Promise<Claim | undefined> {

@@ -83,6 +83,19 @@ describe('jobs', () => {
     expectNothingLeft(wb.dataDir)
   })
 
+  test('are taken up at once when their process is gone and this one has its number, as in a container', async () => {
+    const { wb, base, provider } = await hosted()
+    provider.script(hang)
+    const { job } = await enqueue(wb, base, textOf(1), cut)
+    await until(() => provider.received.length === 1)
+    const owner = String(storeFile(wb.dataDir).one(`SELECT body ->> '$.leaseOwner' AS owner FROM jobs`).owner)
+    await wb.close()
+    const leased = `json_set(body, '$.leaseOwner', '${owner.replace(/[^:]*$/, 'dead')}', '$.leaseUntil', '9999')`
+    change(wb.dataDir, `UPDATE jobs SET body = ${leased}`)
+    const next = await open({ dataDir: wb.dataDir, server: true })
+    expect(await ended(next, job)).toMatchObject({ status: 'succeeded' })
+  })
+
   test('are embedded again where the model changed since', async () => {
     const { wb, base, provider } = await hosted()
     provider.script({}, {}, hang)
