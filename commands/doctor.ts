@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
 import { checkConfig } from '../src/cli/config-problems.ts'
-import { checkLine, storeState } from '../src/cli/doctor-shown.ts'
+import { checkLine, faultOf, storeState } from '../src/cli/doctor-shown.ts'
 import { exit } from '../src/cli/exit.ts'
 import { PartlyFailed } from '../src/cli/faults.ts'
 import { type Examined, examine, findLocalServer, type LocalConfig, locateConfig } from '../src/cli/local.ts'
@@ -24,13 +24,16 @@ export default class Doctor extends WbCommand {
     ])
     const examined = flags.deep && config.local ? await this.examined(config.local) : undefined
     const found = examined?.checks.filter(({ count }) => count > 0) ?? []
-    const failures = config.problems.length + found.length
+    const fault = server && (await faultOf(server))
+    const failures = config.problems.length + found.length + (fault ? 1 : 0)
     const { problems, warnings } = config
     const told = {
       ok: failures === 0,
       node: process.version,
       dataDir,
-      server: server ? { url: server.url, pid: server.pid, startedAt: server.startedAt } : null,
+      server: server
+        ? { url: server.url, pid: server.pid, startedAt: server.startedAt, ready: !fault }
+        : null,
       config: { path: path ?? null, problems, warnings },
       ...(examined && { store: examined }),
     }
@@ -48,9 +51,11 @@ export default class Doctor extends WbCommand {
     }
     for (const warning of warnings) this.output.note(`  ! ${warning}`)
     for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)
+    if (fault) this.output.result(`server\t${fault}`)
     for (const check of found) this.output.result(checkLine(check))
     if (failures > 0) throw new PartlyFailed(`${counted(failures, 'problem')} found`)
     this.output.note(`  ✓ nothing wrong${examined ? `, ${counted(examined.checks.length, 'check')}` : ''}`)
+    if (!examined) this.output.note('  wb doctor --deep    looks through the store, too')
   }
 
   private examined(local: LocalConfig): Promise<Examined> {

@@ -1,4 +1,18 @@
-import type { Check, Examined } from './local.ts'
+import { failure } from '../client/failure.ts'
+import { network } from '../client/transport.ts'
+import type { Announcement, Check, Examined } from './local.ts'
+
+/** Why the server of a data directory serves no requests; undefined where it does. */
+export async function faultOf(server: Announcement): Promise<string | undefined> {
+  try {
+    const answer = await network(server)(`${server.url}/readyz`, { method: 'GET', headers: {} })
+    const text = await answer.text()
+    if (answer.status === 200) return undefined
+    return (await failure({ ...answer, text: async () => text })).message
+  } catch (error) {
+    return (error as Error).message
+  }
+}
 
 /** Where a store lies, and of which version it is. */
 export function storeState({ path, schema }: Examined): string {

@@ -28,7 +28,8 @@ interface Said {
 /** The envelope of an error answer as the error that the runtime threw. @see specification 7.1 */
 export async function failure(answer: Incoming): Promise<WbError | Unreachable> {
   if (answer.status >= 300 && answer.status < 400) return redirected(answer)
-  const said = envelope(await answer.text())
+  const body = await answer.text()
+  const said = envelope(body) ?? probe(body)
   if (!said) return stranger(answer)
   const { code, message } = said
   const facts = { requestId: said.requestId, hint: said.hint, wireCode: code, wireStatus: answer.status }
@@ -37,12 +38,28 @@ export async function failure(answer: Incoming): Promise<WbError | Unreachable> 
 }
 
 function envelope(body: string): Said | undefined {
+  const { code, message, requestId, hint } = { ...(objectOf(body).error as Partial<Said> | undefined) }
+  if (typeof code !== 'string' || typeof message !== 'string') return undefined
+  return { code, message, requestId: text(requestId), hint: text(hint) }
+}
+
+/** The fields of a JSON object; none of anything else. */
+function objectOf(body: string): Record<string, unknown> {
   try {
-    const { error } = JSON.parse(body) as { error?: Partial<Said> }
-    if (typeof error?.code !== 'string' || typeof error.message !== 'string') return undefined
-    return { ...error, requestId: text(error.requestId), hint: text(error.hint) } as Said
+    return { ...(JSON.parse(body) as Record<string, unknown> | null) }
   } catch {
-    return undefined
+    return {}
+  }
+}
+
+/** What a probe of a runtime in rescue mode is answered with: no envelope, as it is for machines. */
+function probe(body: string): Said | undefined {
+  const { status, reason } = objectOf(body)
+  if (status !== 'degraded' || typeof reason !== 'string') return undefined
+  return {
+    code: reason,
+    message: 'this runtime is in rescue mode',
+    hint: 'Mend the cause, then send POST /setup/restart; GET /setup-status says how it stands.',
   }
 }
 

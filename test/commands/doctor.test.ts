@@ -70,3 +70,20 @@ test('the store is looked through beside a running server, and each finding has 
   expect(ok).toBe(false)
   expect(store.checks.filter(({ count }) => count > 0)).toHaveLength(3)
 })
+
+test('a server in rescue mode is a failure, and so it is for who asks it whether it is ready', async () => {
+  const { wb, serve, dataDir } = place()
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
+  await serve()
+  const { status, stdout, stderr } = await wb(['doctor'])
+  expect({ status, stderr }).toEqual({ status: 1, stderr: '  ✗ 1 problem found\n' })
+  expect(stdout).toMatch(/^server\tthis runtime is in rescue mode$/m)
+  expect(JSON.parse((await wb(['doctor', '--json'])).stdout)).toMatchObject({
+    ok: false,
+    server: { ready: false },
+  })
+  const probe = await wb(['api', 'GET', '/readyz'])
+  expect(probe).toMatchObject({ status: 6, stderr: expect.stringContaining('rescue mode (control_plane_') })
+  expect(probe.stderr).toContain('POST /setup/restart')
+})
