@@ -32,14 +32,19 @@ function* walk(schema: Schema, prefix: string): Generator<string> {
     if (inner) yield* walk(inner, prefix)
 }
 
-/** The known key that an unknown one most likely means: near in its own block, else by its last name anywhere. */
-export function nearestKey(unknown: string, known: readonly string[]): string {
+/**
+ * The known key that an unknown one most likely means: near in its own block, else by its last name anywhere. Undefined
+ * where more than half of the letters differ from all of them.
+ */
+export function nearestKey(unknown: string, known: readonly string[]): string | undefined {
   const [block, name] = split(unknown)
-  const costOf = (key: string) => {
+  const ranked = known.map(key => {
     const [itsBlock, itsName] = split(key)
-    return editDistance(name, itsName) + (itsBlock === block ? 0 : Math.max(2, name.length / 3))
-  }
-  return known.reduce((best, key) => (costOf(key) < costOf(best) ? key : best))
+    const edits = editDistance(name, itsName)
+    const isNear = edits <= Math.max(name.length, itsName.length) / 2
+    return { key, isNear, cost: edits + (itsBlock === block ? 0 : Math.max(2, name.length / 3)) }
+  })
+  return ranked.filter(({ isNear }) => isNear).sort((a, b) => a.cost - b.cost)[0]?.key
 }
 
 function split(key: string): [block: string, name: string] {

@@ -96,7 +96,8 @@ function problemsOf(issue: z.core.$ZodIssue): Problem[] {
   const known = knownKeys(configSchema)
   return issue.keys.map(name => {
     const key = formatKey([...issue.path, name])
-    return { key, message: `is not a known key; the nearest is ${nearestKey(key, known)}` }
+    const nearest = nearestKey(key, known)
+    return { key, message: `is not a known key${nearest ? `; the nearest is ${nearest}` : ''}` }
   })
 }
 

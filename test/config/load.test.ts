@@ -107,6 +107,7 @@ describe('what is refused', () => {
     expect(problemsOf('version: 1\nmcp: {stdioServers: [{id: a, command: b, arg: []}]}')).toEqual([
       'mcp.stdioServers[0].arg: is not a known key; the nearest is mcp.stdioServers[].args',
     ])
+    expect(problemsOf('version: 1\nxyzzy: 1')).toEqual(['xyzzy: is not a known key'])
     expect(problemsOf('version: 1\nruntime: {__proto__: {port: 1}}')[0]).toMatch(
       /^runtime\.__proto__: is not a known/,
     )
