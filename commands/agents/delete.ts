@@ -25,7 +25,6 @@ export default class AgentsDelete extends WbCommand {
     const what = `agent ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.client.call(agents.delete, { params })
-    if (this.output.json) this.output.value({ deleted: agentId })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(agentId, `deleted ${what}`)
   }
 }

@@ -2,7 +2,6 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { agentFlags } from '../../src/cli/agent-flags.ts'
 import { WbCommand } from '../../src/cli/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { knowledgeBaseIds, resolveAgent, resolveLlmService } from '../../src/cli/find-agent.ts'
 import { agents } from '../../src/contract/agents.ts'
 
@@ -24,9 +23,7 @@ export default class AgentsUpdate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(AgentsUpdate)
     const { name, description, prompt, llm, kb, tool } = flags
-    const named = [name, description, prompt, llm, kb, tool, flags['no-kb'], flags['no-tool']]
-    if (named.every(value => value === undefined))
-      throw new UsageError('nothing to change was named', ['wb agents update --help'])
+    this.requireChange([name, description, prompt, llm, kb, tool, flags['no-kb'], flags['no-tool']])
     const { workspaceId, agentId } = await this.waitFor('looking', resolveAgent(this.resolving, args.agent))
     const body = {
       name,

@@ -27,7 +27,6 @@ export default class ConversationsDelete extends WbCommand {
     const what = `conversation ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.client.call(conversations.delete, { params })
-    if (this.output.json) this.output.value({ deleted: conversationId })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(conversationId, `deleted ${what}`)
   }
 }

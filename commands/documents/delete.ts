@@ -39,8 +39,7 @@ export default class DocumentsDelete extends WbCommand {
     const what = `document ${name} with ${counted(document.chunkTotal ?? 0, 'chunk')}`
     await this.confirmDeletion(what, name, yes)
     await this.client.call(documents.delete, { params: { workspaceId, knowledgeBaseId, documentId } })
-    if (this.output.json) this.output.value({ deleted: documentId })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(documentId, `deleted ${what}`)
   }
 
   private async deleteAll(found: readonly Document[], yes: boolean) {

@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
 import { keyValues } from '../../src/cli/key-values.ts'
 import { documentName } from '../../src/cli/shown.ts'
@@ -35,8 +34,7 @@ export default class DocumentsUpdate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(DocumentsUpdate)
     const visibleTo = flags['admins-only'] ? null : flags['visible-to']
-    if (!flags.set && !flags.unset && visibleTo === undefined)
-      throw new UsageError('nothing to change was named', ['wb documents update --help'])
+    this.requireChange([flags.set, flags.unset, visibleTo])
     const given = keyValues(flags.set ?? [], '--set')
     const before = await this.waitFor('looking', findDocument(this.resolving, args.document, flags.kb))
     const { workspaceId, knowledgeBaseId, documentId } = before

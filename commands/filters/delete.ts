@@ -24,7 +24,6 @@ export default class FiltersDelete extends WbCommand {
     const what = `filter ${plainLine(name)} of ${base.name}`
     await this.confirmDeletion(what, plainLine(name), flags.yes)
     await this.client.call(filters.delete, { params: { workspaceId, knowledgeBaseId, knowledgeFilterId } })
-    if (this.output.json) this.output.value({ deleted: knowledgeFilterId })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(knowledgeFilterId, `deleted ${what}`)
   }
 }

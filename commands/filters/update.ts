@@ -1,7 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
 import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { baseFlag, filterArg, findFilter } from '../../src/cli/find-filter.ts'
 import { filters } from '../../src/contract/filters.ts'
 
@@ -22,8 +21,7 @@ export default class FiltersUpdate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(FiltersUpdate)
     const body = { name: flags.name, description: flags.description, filter: conditionOf(flags) }
-    if (Object.values(body).every(value => value === undefined))
-      throw new UsageError('nothing to change was named', ['wb filters update --help'])
+    this.requireChange(body)
     const base = await this.knowledgeBase(flags.kb)
     const { workspaceId, knowledgeBaseId, knowledgeFilterId } = await findFilter(
       this.resolving,

@@ -21,7 +21,6 @@ export default class KbDelete extends WbCommand {
     const what = `knowledge base ${name} with ${held}`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(kb.delete, { params }))
-    if (this.output.json) this.output.value({ deleted: knowledgeBaseId })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(knowledgeBaseId, `deleted ${what}`)
   }
 }

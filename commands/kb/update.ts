@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 const states = ['active', 'draft', 'deprecated'] as const
@@ -24,8 +23,7 @@ export default class KbUpdate extends WbCommand {
     const { args, flags } = await this.parse(KbUpdate)
     const { description, language, lexical: enabled } = flags
     const status = flags.status as (typeof states)[number] | undefined
-    if ([description, language, status, enabled].every(value => value === undefined))
-      throw new UsageError('nothing to change was named', ['wb kb update --help'])
+    this.requireChange([description, language, status, enabled])
     const { workspaceId, knowledgeBaseId, lexical: before } = await this.knowledgeBase(args.name)
     const lexical = enabled === undefined ? undefined : { ...before, enabled }
     const body = { description, language, status, lexical }

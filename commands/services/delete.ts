@@ -22,7 +22,6 @@ export default class ServicesDelete extends WbCommand {
     const what = `${kinds[service.type].one} ${name}`
     await this.confirmDeletion(what, name, flags.yes)
     await services.delete(service)
-    if (this.output.json) this.output.value({ deleted: service.id })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(service.id, `deleted ${what}`)
   }
 }

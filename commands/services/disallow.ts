@@ -20,8 +20,7 @@ export default class ServicesDisallow extends WbCommand {
     const { args, flags } = await this.parse(ServicesDisallow)
     const { releaseId, ref, host } = await this.releaseOf(args.ref, flags.host)
     await this.client.call(secretReleases.delete, { params: { releaseId } })
-    if (this.output.json) this.output.value({ deleted: releaseId })
-    else this.output.note(`  ✓ ${ref} is not released for ${host} any more`)
+    this.output.deleted(releaseId, `${ref} is not released for ${host} any more`)
   }
 
   private async releaseOf(wanted: string, host: string | undefined): Promise<SecretRelease> {

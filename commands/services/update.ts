@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'
@@ -22,8 +21,7 @@ export default class ServicesUpdate extends WbCommand {
     const service = await services.find(args.service, flags.type as ServiceType | undefined, this.resolving)
     const named = flags.name === undefined ? {} : { name: flags.name }
     const patch = { ...named, ...fieldsOf(flags, service.type) }
-    if (Object.keys(patch).length === 0)
-      throw new UsageError('nothing to change was named', ['wb services update --help'])
+    this.requireChange(patch)
     const changed = await this.waitFor('changing', services.update(service, patch))
     const { one } = kinds[changed.type]
     this.output.made(changed.record, changed.id, `changed ${one} ${changed.record.name}`)

@@ -21,7 +21,6 @@ export default class WorkspacesDelete extends WbCommand {
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
     if (defaultWorkspace(this.profile) === workspaceId) useWorkspace(this.profile, undefined)
-    if (this.output.json) this.output.value({ deleted: workspaceId })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(workspaceId, `deleted ${what}`)
   }
 }

@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { keyValues } from '../../src/cli/key-values.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
@@ -34,8 +33,7 @@ export default class WorkspacesUpdate extends WbCommand {
       credentials: flags.credential && keyValues(flags.credential, '--credential'),
       rlacEnabled: flags.rlac,
     }
-    if (Object.values(body).every(value => value === undefined))
-      throw new UsageError('nothing to change was named', ['wb workspaces update --help'])
+    this.requireChange(body)
     const changed = await this.client.call(workspaces.update, { params: { workspaceId }, body })
     this.output.made(changed, workspaceId, `changed workspace ${changed.name}`)
   }

@@ -221,6 +221,15 @@ export abstract class WbCommand extends Command {
     return person.choose(question, offered, this.signal)
   }
 
+  /**
+   * @param change  what the flags say
+   * @throws UsageError  nothing at all
+   */
+  protected requireChange(change: object): void {
+    if (Object.values(change).every(value => value === undefined))
+      throw new UsageError('nothing to change was named', [`${this.spoken} --help`])
+  }
+
   /** A yes or no from the person; no where nobody is there. */
   protected async agree(question: string): Promise<boolean> {
     return this.canAsk && person.agree(question, this.signal)

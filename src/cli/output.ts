@@ -104,6 +104,12 @@ export class Output {
     else this.result(this.interactive ? `  ${this.style.good('✓')} ${plainLine(line)}` : plainLine(id))
   }
 
+  /** What is gone: a line beside the result, its id with `--json`. */
+  deleted(id: string, line: string): void {
+    if (this.json) this.value({ deleted: id })
+    else this.note(`  ✓ ${line}`)
+  }
+
   /** Say something beside the result; silent with `--quiet`. */
   note(text: string): void {
     if (!this.options.quiet) this.warn(text)

@@ -16,7 +16,6 @@ export default class AccessPrincipalsDelete extends WbCommand {
     const what = `principal ${principalId} (${role}) of workspace ${workspace.name}`
     await this.confirmDeletion(what, principalId, flags.yes)
     await this.client.call(principals.delete, { params: { workspaceId, principalId } })
-    if (this.output.json) this.output.value({ deleted: principalId })
-    else this.output.note(`  ✓ deleted ${what}`)
+    this.output.deleted(principalId, `deleted ${what}`)
   }
 }

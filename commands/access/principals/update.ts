@@ -1,6 +1,5 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command.ts'
-import { UsageError } from '../../../src/cli/faults.ts'
 import { findPrincipal, principalBody, principalFlags } from '../../../src/cli/principals.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
@@ -16,8 +15,7 @@ export default class AccessPrincipalsUpdate extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(AccessPrincipalsUpdate)
     const body = principalBody(flags)
-    if (Object.values(body).every(value => value === undefined))
-      throw new UsageError('nothing to change was named', ['wb access principals update --help'])
+    this.requireChange(body)
     const { workspaceId, principalId } = await findPrincipal(
       this.resolving,
       await this.workspace(),

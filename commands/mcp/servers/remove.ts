@@ -18,7 +18,6 @@ export default class McpServersRemove extends WbCommand {
     const what = `MCP server ${label} at ${url}`
     await this.confirmDeletion(what, label, flags.yes)
     await this.client.call(mcpServers.delete, { params: { workspaceId, mcpServerId } })
-    if (this.output.json) this.output.value({ deleted: mcpServerId })
-    else this.output.note(`  ✓ removed ${what}`)
+    this.output.deleted(mcpServerId, `removed ${what}`)
   }
 }

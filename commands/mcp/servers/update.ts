@@ -1,7 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../../src/cli/command.ts'
-import { UsageError } from '../../../src/cli/faults.ts'
 import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
 import { mcpServerFlags } from '../../../src/cli/mcp-server-flags.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
@@ -33,8 +32,7 @@ export default class McpServersUpdate extends WbCommand {
       allowedTools: flags['all-tools'] ? null : tool,
       enabled,
     }
-    if (Object.values(body).every(value => value === undefined))
-      throw new UsageError('nothing to change was named', ['wb mcp servers update --help'])
+    this.requireChange(body)
     const { workspaceId, mcpServerId } = await this.waitFor(
       'looking',
       resolveMcpServer(this.resolving, args.server),
