@@ -1,9 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { agentFlags } from '../../src/cli/agent-flags.ts'
+import { agentFlags, knowledgeBaseIds, llmServiceId } from '../../src/cli/agent-flags.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { knowledgeBaseIds, resolveLlmService, resolveTemplate } from '../../src/cli/find-agent.ts'
+import { findTemplate } from '../../src/cli/find-agent.ts'
 import { agents, agentTemplates } from '../../src/contract/agents.ts'
 
 export default class AgentsCreate extends WbCommand {
@@ -27,12 +27,12 @@ export default class AgentsCreate extends WbCommand {
     const { args, flags } = await this.parse(AgentsCreate)
     const { workspaceId } = await this.workspaceOrDefault()
     const wanted = args.name === undefined ? await this.templateOf(flags.template) : flags.template
-    const template = wanted === undefined ? undefined : await resolveTemplate(this.resolving, wanted)
+    const template = wanted === undefined ? undefined : await findTemplate(this.resolving, wanted)
     const body = {
       name: args.name ?? template!.name,
       description: flags.description ?? template?.description,
       systemPrompt: flags.prompt ?? template?.systemPrompt,
-      llmServiceId: await resolveLlmService(this.resolving, workspaceId, flags.llm),
+      llmServiceId: await llmServiceId(this.resolving, workspaceId, flags.llm),
       knowledgeBaseIds: await knowledgeBaseIds(this.resolving, workspaceId, flags.kb),
       toolIds: flags.tool,
     }

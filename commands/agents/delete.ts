@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
-import { resolveAgent } from '../../src/cli/find-agent.ts'
+import { findAgent } from '../../src/cli/find-agent.ts'
 import { counted } from '../../src/cli/output.ts'
 import { countItems } from '../../src/cli/take.ts'
 import { agents } from '../../src/contract/agents.ts'
@@ -17,7 +17,7 @@ export default class AgentsDelete extends WbCommand {
     const { args, flags } = await this.parse(AgentsDelete)
     const { workspaceId, agentId, name } = await this.waitFor(
       'looking',
-      resolveAgent(this.resolving, args.agent),
+      findAgent(this.resolving, args.agent),
     )
     const params = { workspaceId, agentId }
     const items = this.client.items(conversations.list, { params, query: { limit: limits.pageMax } })

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { agentFields } from '../../src/cli/agent-shown.ts'
 import { WbCommand } from '../../src/cli/command.ts'
-import { resolveAgent } from '../../src/cli/find-agent.ts'
+import { findAgent } from '../../src/cli/find-agent.ts'
 
 export default class AgentsShow extends WbCommand {
   static override summary = 'show an agent, and what it is told'
@@ -10,7 +10,7 @@ export default class AgentsShow extends WbCommand {
 
   async run() {
     const { args } = await this.parse(AgentsShow)
-    const agent = await this.waitFor('looking', resolveAgent(this.resolving, args.agent))
+    const agent = await this.waitFor('looking', findAgent(this.resolving, args.agent))
     this.output.fields(agent, agentFields(agent))
   }
 }

@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { agentFlags } from '../../src/cli/agent-flags.ts'
+import { agentFlags, knowledgeBaseIds, llmServiceId } from '../../src/cli/agent-flags.ts'
 import { WbCommand } from '../../src/cli/command.ts'
-import { knowledgeBaseIds, resolveAgent, resolveLlmService } from '../../src/cli/find-agent.ts'
+import { findAgent } from '../../src/cli/find-agent.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsUpdate extends WbCommand {
@@ -24,12 +24,12 @@ export default class AgentsUpdate extends WbCommand {
     const { args, flags } = await this.parse(AgentsUpdate)
     const { name, description, prompt, llm, kb, tool } = flags
     this.requireChange([name, description, prompt, llm, kb, tool, flags['no-kb'], flags['no-tool']])
-    const { workspaceId, agentId } = await this.waitFor('looking', resolveAgent(this.resolving, args.agent))
+    const { workspaceId, agentId } = await this.waitFor('looking', findAgent(this.resolving, args.agent))
     const body = {
       name,
       description,
       systemPrompt: prompt,
-      llmServiceId: llm === undefined ? undefined : await resolveLlmService(this.resolving, workspaceId, llm),
+      llmServiceId: llm === undefined ? undefined : await llmServiceId(this.resolving, workspaceId, llm),
       knowledgeBaseIds: flags['no-kb'] ? [] : await knowledgeBaseIds(this.resolving, workspaceId, kb),
       toolIds: flags['no-tool'] ? [] : tool,
     }

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
-import { conversationName, resolveConversation } from '../../src/cli/find-agent.ts'
+import { conversationName, findConversation } from '../../src/cli/find-conversation.ts'
 import { counted } from '../../src/cli/output.ts'
 import { countItems } from '../../src/cli/take.ts'
 import { conversations, messages } from '../../src/contract/conversations.ts'
@@ -17,7 +17,7 @@ export default class ConversationsDelete extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(ConversationsDelete)
-    const found = resolveConversation(this.resolving, args.conversation)
+    const found = findConversation(this.resolving, args.conversation)
     const conversation = await this.waitFor('looking', found)
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }

@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
 import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { namedAgents, resolveAgent } from '../../src/cli/find-agent.ts'
+import { findAgent, namedAgents } from '../../src/cli/find-agent.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -20,7 +20,7 @@ export default class ConversationsList extends WbCommand {
       flags.agent === undefined
         ? this.client.items(conversations.listAll, { params: { workspaceId }, query })
         : this.client.items(conversations.list, {
-            params: { workspaceId, agentId: (await resolveAgent(this.resolving, flags.agent)).agentId },
+            params: { workspaceId, agentId: (await findAgent(this.resolving, flags.agent)).agentId },
             query,
           })
     const { rows, total } = await this.take(items, flags.limit)

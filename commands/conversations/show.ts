@@ -1,7 +1,8 @@
 import * as Args from '@oclif/core/args'
 import { conversationFields } from '../../src/cli/agent-shown.ts'
 import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { resolveAgent, resolveConversation } from '../../src/cli/find-agent.ts'
+import { findAgent } from '../../src/cli/find-agent.ts'
+import { findConversation } from '../../src/cli/find-conversation.ts'
 import { plain } from '../../src/cli/terminal-text.ts'
 import { wrapLine } from '../../src/cli/wrap.ts'
 import { type Message, messages } from '../../src/contract/conversations.ts'
@@ -23,13 +24,13 @@ export default class ConversationsShow extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(ConversationsShow)
     const { resolving, output } = this
-    const conversation = await this.waitFor('looking', resolveConversation(resolving, args.conversation))
+    const conversation = await this.waitFor('looking', findConversation(resolving, args.conversation))
     const { workspaceId, agentId, conversationId } = conversation
     const params = { workspaceId, agentId, conversationId }
     const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
     const { rows, total } = await this.take(said, flags.limit)
     if (output.json) return output.value({ ...conversation, messages: rows })
-    const { name } = await this.waitFor('looking', resolveAgent(resolving, agentId))
+    const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
     output.fields(conversation, conversationFields(conversation, name))
     for (const message of rows) this.tell(message, name)
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)

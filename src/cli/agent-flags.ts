@@ -1,4 +1,8 @@
 import * as Flags from '@oclif/core/flags'
+import { kb } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
+import { llmServices } from '../contract/services.ts'
+import { everything, type Kind, knowledgeBaseKind, pick, type Resolving } from './resolve.ts'
 
 /** What `create` and `update` say of an agent. */
 export const agentFlags = {
@@ -15,4 +19,48 @@ export const agentFlags = {
     helpValue: 'ID',
   }),
   llm: Flags.string({ summary: 'LLM service, by name or id', helpValue: 'NAME' }),
+}
+
+const llmServiceKind: Kind = {
+  one: 'LLM service',
+  code: 'llm_service_not_found',
+  list: 'wb services list',
+  create: ['wb services create'],
+}
+
+/**
+ * The id of an LLM service: by id or name, else of the only one, or the one that the person chooses; null where there
+ * is none.
+ *
+ * @throws WbError llm_service_not_found
+ * @throws UsageError  several could be meant
+ */
+export async function llmServiceId(
+  resolving: Resolving,
+  workspaceId: string,
+  wanted?: string,
+): Promise<string | null> {
+  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const all = await everything(resolving.client.items(llmServices.list, request))
+  if (all.length === 0 && wanted === undefined) return null
+  const named = all.map(row => ({ row: row.llmServiceId, id: row.llmServiceId, name: row.name }))
+  const naming = (name: string) => `--llm ${name}`
+  return pick(named, wanted, { ...llmServiceKind, naming }, resolving.choose)
+}
+
+/**
+ * The ids of knowledge bases that are named, in their order; undefined where none is.
+ *
+ * @throws WbError knowledge_base_not_found  with what was probably meant
+ */
+export async function knowledgeBaseIds(
+  { client }: Resolving,
+  workspaceId: string,
+  wanted: readonly string[] | undefined,
+): Promise<string[] | undefined> {
+  if (wanted === undefined || wanted.length === 0) return undefined
+  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const all = await everything(client.items(kb.list, request))
+  const named = all.map(row => ({ row: row.knowledgeBaseId, id: row.knowledgeBaseId, name: row.name }))
+  return Promise.all(wanted.map(one => pick(named, one, knowledgeBaseKind, undefined)))
 }

@@ -15,7 +15,7 @@ const mcpServerKind: Kind = {
  * @throws WbError mcp_server_not_found  with what was probably meant
  * @throws UsageError                    several could be meant
  */
-export async function resolveMcpServer(resolving: Resolving, wanted?: string): Promise<McpServer> {
+export async function findMcpServer(resolving: Resolving, wanted?: string): Promise<McpServer> {
   const { client, choose } = resolving
   const { workspaceId } = await resolveWorkspace(resolving)
   if (wanted && isId(wanted))

@@ -41,7 +41,7 @@ const workspaceKind: Kind = {
   list: 'wb workspaces list',
   create: ['wb kb create handbook     makes a workspace too', 'wb workspaces create demo'],
 }
-const knowledgeBaseKind: Kind = {
+export const knowledgeBaseKind: Kind = {
   one: 'knowledge base',
   code: 'knowledge_base_not_found',
   list: 'wb kb list',
@@ -206,7 +206,7 @@ async function only<T>(
 }
 
 function counted(number: number, { one }: Kind): string {
-  return `${number} ${one.replace(/^(.*?)( in workspace .*)?$/, '$1s$2')}`
+  return `${number} ${one.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
 }
 
 function ambiguous(

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand, yesFlag } from '../../../src/cli/command.ts'
-import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { findMcpServer } from '../../../src/cli/find-mcp-server.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersRemove extends WbCommand {
@@ -13,7 +13,7 @@ export default class McpServersRemove extends WbCommand {
     const { args, flags } = await this.parse(McpServersRemove)
     const { workspaceId, mcpServerId, label, url } = await this.waitFor(
       'looking',
-      resolveMcpServer(this.resolving, args.server),
+      findMcpServer(this.resolving, args.server),
     )
     const what = `MCP server ${label} at ${url}`
     await this.confirmDeletion(what, label, flags.yes)

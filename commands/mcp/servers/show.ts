@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command.ts'
-import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { findMcpServer } from '../../../src/cli/find-mcp-server.ts'
 
 export default class McpServersShow extends WbCommand {
   static override summary = 'show an MCP server'
@@ -9,7 +9,7 @@ export default class McpServersShow extends WbCommand {
 
   async run() {
     const { args } = await this.parse(McpServersShow)
-    const server = await this.waitFor('looking', resolveMcpServer(this.resolving, args.server))
+    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
     this.output.fields(server, {
       id: server.mcpServerId,
       name: server.label,

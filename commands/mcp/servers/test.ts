@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command.ts'
 import { exit } from '../../../src/cli/exit.ts'
 import { PartlyFailed } from '../../../src/cli/faults.ts'
-import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { findMcpServer } from '../../../src/cli/find-mcp-server.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersTest extends WbCommand {
@@ -14,7 +14,7 @@ export default class McpServersTest extends WbCommand {
     const { args } = await this.parse(McpServersTest)
     const { workspaceId, mcpServerId, label, allowedTools } = await this.waitFor(
       'looking',
-      resolveMcpServer(this.resolving, args.server),
+      findMcpServer(this.resolving, args.server),
     )
     const params = { workspaceId, mcpServerId }
     const trying = this.client.call(mcpServers.testConnection, { params })

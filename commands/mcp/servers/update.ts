@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../../src/cli/command.ts'
-import { resolveMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { findMcpServer } from '../../../src/cli/find-mcp-server.ts'
 import { mcpServerFlags } from '../../../src/cli/mcp-server-flags.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
@@ -35,7 +35,7 @@ export default class McpServersUpdate extends WbCommand {
     this.requireChange(body)
     const { workspaceId, mcpServerId } = await this.waitFor(
       'looking',
-      resolveMcpServer(this.resolving, args.server),
+      findMcpServer(this.resolving, args.server),
     )
     const changed = await this.client.call(mcpServers.update, { params: { workspaceId, mcpServerId }, body })
     this.output.made(changed, mcpServerId, `changed MCP server ${changed.label}`)

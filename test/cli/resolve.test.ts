@@ -1,0 +1,16 @@
+import { expect, test } from 'vitest'
+import { pick } from '../../src/cli/resolve.ts'
+
+const twins = ['1', '2'].map(id => ({ row: id, id, name: 'english' }))
+
+test.each([
+  ['LLM service', '2 LLM services'],
+  ['knowledge base in workspace demo', '2 knowledge bases in workspace demo'],
+  ['saved filter of handbook', '2 saved filters of handbook'],
+])('several of one name: %s', async (one, several) => {
+  const kind = { one, code: 'not_found', list: 'wb list', create: [] } as const
+  await expect(pick(twins, 'english', kind, undefined)).rejects.toThrow(`${several} are named "english"`)
+  await expect(pick(twins, undefined, kind, undefined)).rejects.toThrow(
+    `there are ${several}; name the one that is meant`,
+  )
+})
