@@ -50,6 +50,7 @@ export const limits = {
   toolIdChars: 512,
   idsPerList: 1_000,
   mcpServerLabelChars: 200,
+  endpointUrlChars: 2_048,
 
   managedValueChars: 4_096,
 

@@ -14,6 +14,10 @@ const fields = {
   enabled: z.boolean(),
   allowedTools: z
     .array(z.string())
+    .refine(
+      names => names.length <= limits.idsPerList && names.every(name => name.length <= limits.toolIdChars),
+      `must be at most ${limits.idsPerList} names of at most ${limits.toolIdChars} characters`,
+    )
     .nullable()
     .meta({ description: 'null is all that it offers, an empty list none' }),
 }

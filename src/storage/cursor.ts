@@ -5,6 +5,8 @@ import type { AnyTable, Column, ListQuery, RowStore, Stored, Table, Value } from
 import { storeSecret } from './secret.ts'
 
 const sealBytes = 12
+/** A page that holds more ends early, so that no list takes more memory than a process has. */
+const pageCharsMax = 16_000_000
 /** Rows that are read at once where some of them are not shown. */
 const keptBatchMin = 50
 
@@ -94,8 +96,13 @@ export class Pager {
   ): Promise<Page<Row>> {
     const after =
       query.cursor === undefined ? undefined : this.cursors.open(identityOf(table, list), query.cursor)
-    const found = await this.rows.list(table, { ...list, after, limit: query.limit + 1 })
-    return this.cut(table, list, found, query.limit)
+    const limit = query.limit + 1
+    const found = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
+    const last = found.at(-1)
+    if (last === undefined || found.length === limit || JSON.stringify(found).length <= pageCharsMax)
+      return this.cut(table, list, found, query.limit)
+    const more = await this.rows.list(table, { ...list, after: position(table, list, last), limit: 1 })
+    return this.cut(table, list, [...found, ...more], found.length)
   }
 
   /**

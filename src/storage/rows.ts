@@ -34,6 +34,8 @@ export interface ListQuery {
   /** Values of the remaining columns of the row to start after. */
   readonly after?: readonly Value[]
   readonly limit: number
+  /** The list ends with the row by which all its rows, as JSON, are longer than this. */
+  readonly charsMax?: number
   readonly descending?: boolean
   /** The last value of the first remaining column that the list goes on to; a row without one is left out. */
   readonly through?: string | number

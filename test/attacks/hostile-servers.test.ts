@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { agents } from '../../src/contract/agents.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import { llmServices } from '../../src/contract/services.ts'
+import { endpointAt } from '../../src/models/endpoint.ts'
 import type { McpTool } from '../../src/models/mcp.ts'
 import { refusals, startChatServer } from '../fakes/chat-server.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
@@ -11,22 +12,15 @@ import { open } from '../harness/runtime.ts'
 /** A search for the last of these that looks at each place anew would take hours. */
 const slashes = '/'.repeat(2_000_000)
 
-test('an address that is nearly all slashes is read in no time', async () => {
-  const wb = await open({ environment: { OPENAI_API_KEY: 'key' } })
+test('an address that is nearly all slashes is read in no time, and is none for the wire', async () => {
+  expect(endpointAt(`http://host/v1${slashes}`, 'openai', '/chat').href).toBe('http://host/v1')
+  expect(endpointAt(`http://host${slashes}x`, 'openai', '/chat').pathname).toHaveLength(slashes.length + 1)
+  const wb = await open()
   const { workspaceId } = await makeWorkspace(wb)
-  const service = await wb.call(llmServices.create, {
-    params: { workspaceId },
-    body: {
-      name: 'slow',
-      provider: 'openai',
-      modelName: 'm',
-      endpointBaseUrl: `http://127.0.0.1:9${slashes}x`,
-      credentialRef: 'env:OPENAI_API_KEY',
-    },
-  })
-  expect(service.name).toBe('slow')
-  const listed = await wb.send(`GET /api/v1/llm-models?provider=ollama&baseUrl=http://127.0.0.1:9${slashes}x`)
-  expect(listed.body.source).toBe('fallback')
+  const endpointBaseUrl = `http://host${slashes}x`
+  const body = { name: 'slow', provider: 'openai', modelName: 'm', endpointBaseUrl }
+  const created = wb.call(llmServices.create, { params: { workspaceId }, body })
+  await expect(created).rejects.toMatchObject({ code: 'validation_error' })
 })
 
 test('of what a provider gives as its reason, the beginning is searched for words', async () => {

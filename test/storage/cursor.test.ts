@@ -160,6 +160,30 @@ describe('pages', () => {
         await expect(pager.page(tables.documents, each, { limit: 1, cursor })).rejects.toEqual(refused)
   })
 
+  test('end early where rows are long, so that no list fills the memory', async () => {
+    const rows = await store()
+    const sourceFilename = 'x'.repeat(6_000_000)
+    for (let n = 0; n < 7; n++)
+      await rows.atomic([
+        {
+          op: 'insert',
+          table: tables.documents,
+          row: { workspaceId: 'w', knowledgeBaseId: 'k', documentId: `d${n}`, sourceFilename },
+        },
+      ])
+    const pager = new Pager(rows, cursors)
+    const all = { index: 'byKnowledgeBase', prefix: ['w', 'k'] }
+    const sizes: number[] = []
+    const found = await walked(async cursor => {
+      const page = await pager.page(tables.documents, all, { limit: 200, cursor })
+      sizes.push(page.items.length)
+      return page
+    })
+    expect(found).toHaveLength(7)
+    expect(new Set(found).size).toBe(7)
+    expect(sizes).toEqual([3, 3, 1])
+  })
+
   test('hold no more than the place of a row that was shown', async () => {
     const pager = new Pager(await documents(['a shown one', 'hidden']), cursors)
     const { nextCursor } = await pager.page(tables.documents, list, { limit: 1 })

@@ -12,6 +12,10 @@ export const anyNumber = z.number().nullable()
 /** An address of a model provider. @see contract 4.5 */
 export const endpointUrl = z
   .string()
+  .refine(
+    text => text.length <= limits.endpointUrlChars,
+    `must be at most ${limits.endpointUrlChars} characters long`,
+  )
   .refine(isEndpointUrl, 'must be an http(s) URL without user information, of a host that may be called')
 
 const endpointPath = z

@@ -43,16 +43,33 @@ export class Rows {
     const ranges = rangesAfter(sorting, query)
     const read = () => {
       const found: StoredRow[] = []
+      let room = query.charsMax ?? Number.POSITIVE_INFINITY
       for (const range of ranges) {
-        if (found.length >= query.limit) break
+        const before = found.length
+        if (before >= query.limit || room < 0) break
         const where = [prefix, range, end].map(part => part.where).filter(part => part !== '')
         const sql = `SELECT ordinal, version, body FROM ${indexed(table, query.index)} WHERE ${where.join(' AND ') || '1'} ${order} LIMIT ?`
-        const values = [...prefix.values, ...range.values, ...end.values, query.limit - found.length]
-        found.push(...this.#connection.prepare<StoredRow>(sql).all(...values))
+        const values = [...prefix.values, ...range.values, ...end.values, query.limit - before]
+        found.push(...this.#read(sql, values, room))
+        for (const { body } of found.slice(before)) room -= body.length
       }
       return found.map(row => restored<Row>(row))
     }
     return ranges.length === 1 ? read() : this.#connection.snapshot(read)
+  }
+
+  /** The rows of a statement, up to the one that there is no room for. */
+  #read(sql: string, values: readonly Value[], room: number): StoredRow[] {
+    const statement = this.#connection.prepare<StoredRow>(sql)
+    if (room === Number.POSITIVE_INFINITY) return statement.all(...values)
+    const found: StoredRow[] = []
+    let chars = 0
+    for (const row of statement.iterate(...values)) {
+      found.push(row)
+      chars += row.body.length
+      if (chars > room) break
+    }
+    return found
   }
 
   count(table: AnyTable, index: string, prefix: readonly Value[]): number {
