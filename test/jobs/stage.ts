@@ -97,7 +97,10 @@ export function expectNothingLeft(dataDir: string): void {
       `documents WHERE body ->> '$.status' = 'failed' AND body ->> '$.errorMessage' IS NULL`,
     ),
     held: count(`documents WHERE body ->> '$.jobId' IS NOT NULL`),
-  }).toEqual({ inputs: 0, batches: 0, open: 0, documents: 0, unexplained: 0, held: 0 })
+    inTheWay: count(
+      `documents WHERE body ->> '$.status' = 'failed' AND coalesce(ingestKey, nameKey) IS NOT NULL`,
+    ),
+  }).toEqual({ inputs: 0, batches: 0, open: 0, documents: 0, unexplained: 0, held: 0, inTheWay: 0 })
   store.close()
   const { checks } = checkStore(join(dataDir, 'workbase.db'))!
   expect(checks.filter(check => check.count > 0)).toEqual([])

@@ -181,7 +181,7 @@ describe('cancelling', () => {
   test('ends a job that waits, and its document', async () => {
     const wb = await open()
     const base = await makeBase(wb)
-    const { job } = await enqueue(wb, base, 'text')
+    const { job } = await enqueue(wb, base, 'text', { sourceFilename: 'one.md' })
     expect(await cancel(wb, job)).toMatchObject({ status: 'failed', errorMessage: 'cancelled' })
     expect(await base.documents()).toMatchObject([{ status: 'failed', errorMessage: 'cancelled' }])
     expect(await wb.runtime.pending()).toBe(0)

@@ -25,6 +25,7 @@ const carriers = {
   '6to4': (octets: readonly number[]) => `2002:${groups(octets)}::1`,
   Teredo: (octets: readonly number[]) => `2001:0:808:808:0:0:${groups(octets.map(octet => octet ^ 255))}`,
   ISATAP: (octets: readonly number[]) => `2001:4860::5efe:${octets.join('.')}`,
+  'ISATAP, as if unique': (octets: readonly number[]) => `2001:4860::200:5efe:${octets.join('.')}`,
 }
 
 function groups([a, b, c, d]: readonly number[]): string {
@@ -207,7 +208,7 @@ describe('the guard of a configuration', () => {
     expect(isBlocked(guardOf(config), 'models.internal', 80)).toBe(blocked)
   })
 
-  test('lets pass what the operator wrote, in the file or in OLLAMA_BASE_URL', () => {
+  test('lets pass what the operator wrote, in the file, in OLLAMA_BASE_URL or in DOCLING_URL', () => {
     const guard = guardOf(
       {
         auth: {
@@ -215,12 +216,14 @@ describe('the guard of a configuration', () => {
           oidc: { issuer: 'https://id.internal', audience: 'wb', jwksUri: 'https://keys.internal/jwks' },
         },
         chat: { baseUrl: 'http://chat.internal:1' },
+        controlPlane: { driver: 'astra', endpoint: 'https://db.internal', tokenRef: 'env:TOKEN' },
+        seedWorkspaces: [{ name: 'seed', kind: 'hcd', url: 'http://seed.internal:8181' }],
         runtime: {
           allowedEndpoints: ['models.internal'],
           tracing: { exporterUrl: 'http://traces.internal:4318' },
         },
       },
-      { OLLAMA_BASE_URL: 'http://ollama.internal:11434' },
+      { OLLAMA_BASE_URL: 'http://ollama.internal:11434', DOCLING_URL: 'http://docling.internal:5001' },
     )
     for (const [host, port] of [
       ['id.internal', 443],
@@ -229,6 +232,9 @@ describe('the guard of a configuration', () => {
       ['models.internal', 9],
       ['traces.internal', 4318],
       ['ollama.internal', 11434],
+      ['docling.internal', 5001],
+      ['db.internal', 443],
+      ['seed.internal', 8181],
     ] as const)
       expect([host, isBlocked(guard, host, port)]).toEqual([host, false])
     expect(isBlocked(guard, 'other.internal', 443)).toBe(true)
@@ -238,5 +244,8 @@ describe('the guard of a configuration', () => {
   test('chat by Ollama names the usual place of Ollama', () => {
     const guard = guardOf({ auth: { mode: 'apiKey' }, chat: { provider: 'ollama' } })
     expect(isBlocked(guard, 'localhost', 11434)).toBe(false)
+    const baseUrl = 'http://ollama.internal:11434'
+    const elsewhere = guardOf({ auth: { mode: 'apiKey' }, chat: { provider: 'ollama', baseUrl } })
+    expect(isBlocked(elsewhere, 'localhost', 11434)).toBe(true)
   })
 })

@@ -230,6 +230,15 @@ describe('the stream of a job', () => {
     expect(all.map(({ data }) => data.processed)).toContain(4)
   })
 
+  test('of a job that waits where nothing is worked on has it begun', async () => {
+    const at = await place()
+    const { job: made } = await enqueue(at.wb, at.base, 'text')
+    expect(made.status).toBe('pending')
+    const { frames, over } = watch(at, made)
+    await over()
+    expect(frames().at(-1)).toMatchObject({ event: 'done', data: { status: 'succeeded' } })
+  })
+
   test('of a job that has ended says so at once, whatever was seen before', async () => {
     const { wb, base, path } = await place()
     const { job: made } = await enqueue(wb, base, 'text')
