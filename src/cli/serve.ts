@@ -35,6 +35,7 @@ export interface ServeVoice extends Told {
  *
  * @throws UsageError        a configuration file lies here that nobody named; an open runtime on an open network
  * @throws WbError conflict  another server has the data directory, or another process the port
+ * @throws control_plane_unavailable  the data directory cannot be written
  */
 export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoice): Promise<Serving> {
   const config = await readConfig(profile, flags)
@@ -61,6 +62,8 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
     const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
       refuseAddress(error, host, port),
     )
+    // Else the process would go on with it, whatever it says.
+    undo.unshift(() => listening.close(0))
     serving = new Serving({
       config,
       runtime,

@@ -6,6 +6,8 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
+import { readProfile } from '../../src/cli/profile.ts'
+import { serve } from '../../src/cli/serve.ts'
 import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
 import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
@@ -48,6 +50,36 @@ describe('wb serve', () => {
       stdout: '',
       stderr: `  ✗ ${here.dataDir} is served already, by process ${pid} at ${url} (conflict)\n    wb kb list    talks to it\n    kill ${pid}    ends it\n`,
     })
+  })
+
+  test('a data directory that takes no file is told, and the process ends', async () => {
+    const here = place()
+    mkdirSync(join(here.dataDir, 'serve.lock'), { recursive: true, mode: 0o700 })
+    expect(await here.wb(['serve', '--port', '0'])).toMatchObject({
+      status: 6,
+      stderr: expect.stringMatching(/data directory cannot be written \(control_plane_unavailable\)/),
+    })
+  })
+
+  test('one that cannot tell where it is gives its port back', async () => {
+    const here = place()
+    const config = join(here.home, 'wb.yaml')
+    writeFileSync(config, 'version: 1\ncontrolPlane:\n  driver: memory\n')
+    const free = createServer().listen(0, '127.0.0.1')
+    await once(free, 'listening')
+    const { port } = free.address() as { port: number }
+    await new Promise(resolve => free.close(resolve))
+    const profile = readProfile({ dataDir: here.dataDir, config }, {})
+    const voice = () => {
+      mkdirSync(join(here.dataDir, 'serve.json', 'in-the-way'), { recursive: true })
+      return { level: 'silent', stream: process.stderr } as const
+    }
+    const told = { voice, restarting() {}, restarted() {}, notRestarted() {} }
+    const started = serve(profile, { port, allowOpenAccess: false }, told)
+    await expect(started).rejects.toMatchObject({ code: 'control_plane_unavailable' })
+    const next = createServer().listen(port, '127.0.0.1')
+    await once(next, 'listening')
+    next.close()
   })
 
   test('a server that was killed leaves nothing in the way', async () => {

@@ -65,3 +65,13 @@ export function guarded<O extends Ops>(ops: O): O {
   const entries = Object.entries(ops).map(([name, op]) => [name, (input: unknown) => guard(() => op(input))])
   return Object.fromEntries(entries) as O
 }
+
+/** The folder of a store takes no file, or no change of one. */
+export function unwritable(cause: unknown): WbError {
+  return new WbError(
+    'control_plane_unavailable',
+    'the data directory cannot be written',
+    { hint: 'Check its permissions, or name another with --data-dir.' },
+    { cause },
+  )
+}

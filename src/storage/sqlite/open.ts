@@ -2,6 +2,7 @@ import { closeSync, mkdirSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { WbError } from '../../contract/errors.ts'
 import { Connection, isBusy } from './connection.ts'
+import { unwritable } from './faults.ts'
 import { migrate, requireKnownSchema } from './migrate.ts'
 
 /** Attempts at the switch to WAL, which several processes may make at once on a fresh store. */
@@ -38,12 +39,7 @@ function makeFile(path: string): void {
         { hint: 'Move the folder away, and put the file of the store back.' },
         { cause: error },
       )
-    throw new WbError(
-      'control_plane_unavailable',
-      'the data directory cannot be written',
-      { hint: 'Check its permissions, or name another with --data-dir.' },
-      { cause: error },
-    )
+    throw unwritable(error)
   }
 }
 

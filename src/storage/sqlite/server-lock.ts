@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { writePrivately } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
+import { unwritable } from './faults.ts'
 
 /** Where the `wb serve` of a data directory answers. */
 export interface Announcement {
@@ -35,29 +36,51 @@ const patienceMs = 250
  * descriptor of a file gives up all POSIX locks on it.
  *
  * @returns the lock, or who holds it (undefined while that server is still starting)
+ * @throws control_plane_unavailable  the data directory cannot be written; so does `announce`
  * @see design/security 5, https://www.sqlite.org/lockingv3.html
  */
 export function takeServerLock(dataDir: string): Taken {
-  mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-  const database = new Database(join(dataDir, lockName), { timeout: patienceMs })
-  try {
-    database.pragma('journal_mode = DELETE')
-    database.exec('BEGIN EXCLUSIVE')
-  } catch (error) {
-    database.close()
-    if (isBusy(error)) return { heldBy: readAnnouncement(dataDir) }
-    throw error
-  }
-  rmSync(join(dataDir, announcementName), { force: true })
+  const path = join(dataDir, announcementName)
+  const database = lockedIn(dataDir)
+  if (!database) return { heldBy: readAnnouncement(dataDir) }
   return {
     lock: {
-      announce: announcement =>
-        writePrivately(join(dataDir, announcementName), `${JSON.stringify(announcement)}\n`),
+      announce(announcement) {
+        try {
+          writePrivately(path, `${JSON.stringify(announcement)}\n`)
+        } catch (error) {
+          throw unwritable(error)
+        }
+      },
       release() {
-        rmSync(join(dataDir, announcementName), { force: true })
+        try {
+          rmSync(path, { force: true })
+        } catch {
+          // Without the lock nobody believes it.
+        }
         if (database.open) database.close()
       },
     },
+  }
+}
+
+/**
+ * @returns undefined while another server holds the lock
+ * @throws control_plane_unavailable  the data directory cannot be written
+ */
+function lockedIn(dataDir: string): Database.Database | undefined {
+  let database: Database.Database | undefined
+  try {
+    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
+    database = new Database(join(dataDir, lockName), { timeout: patienceMs })
+    database.pragma('journal_mode = DELETE')
+    database.exec('BEGIN EXCLUSIVE')
+    rmSync(join(dataDir, announcementName), { force: true })
+    return database
+  } catch (error) {
+    database?.close()
+    if (isBusy(error)) return undefined
+    throw unwritable(error)
   }
 }
 
