@@ -4,9 +4,9 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { audit } from '../../src/contract/audit.ts'
 import { documents } from '../../src/contract/documents.ts'
-import { type Job, jobs } from '../../src/contract/jobs.ts'
+import { jobs } from '../../src/contract/jobs.ts'
 import { baseAt } from '../harness/place.ts'
-import { type Opened, open } from '../harness/runtime.ts'
+import { open } from '../harness/runtime.ts'
 import { cut, expectNothingLeft, hosted, paid, textOf } from '../jobs/stage.ts'
 
 const script = join(import.meta.dirname, '..', 'fixtures', 'runtime', 'process.ts')
@@ -34,11 +34,15 @@ async function start(dataDir: string) {
   }
 }
 
-async function allJobs(wb: Opened, workspaceId: string): Promise<Job[]> {
-  const all: Job[] = []
+interface Page<T> {
+  readonly items: T[]
+  readonly nextCursor: string | null
+}
+
+async function everyPage<T>(read: (cursor: string | undefined) => Promise<Page<T>>): Promise<T[]> {
+  const all: T[] = []
   for (let cursor: string | undefined; ; ) {
-    const query = { limit: 200, cursor }
-    const { items, nextCursor } = await wb.call(jobs.list, { params: { workspaceId }, query })
+    const { items, nextCursor } = await read(cursor)
     all.push(...items)
     if (nextCursor === null) return all
     cursor = nextCursor
@@ -71,8 +75,11 @@ test('a server that is killed while jobs ingest loses nothing, leaves nothing by
     await server.kill()
   }
   const next = await open({ dataDir, server: true })
-  const unfinished = async () =>
-    (await allJobs(next, workspaceId)).filter(({ status }) => status === 'pending' || status === 'running')
+  const params = { workspaceId }
+  const unfinished = async () => {
+    const all = await everyPage(cursor => next.call(jobs.list, { params, query: { limit: 200, cursor } }))
+    return all.filter(({ status }) => status === 'pending' || status === 'running')
+  }
   await expect.poll(unfinished, { timeout: 30_000 + kills * 2_000, interval: 100 }).toEqual([])
   expectNothingLeft(dataDir)
   const found = baseAt(next, { ...base.params, name: base.name })
@@ -80,16 +87,15 @@ test('a server that is killed while jobs ingest loses nothing, leaves nothing by
   const ready = rows.filter(({ status }) => status === 'ready')
   expect(ready.map(({ sourceFilename }) => sourceFilename).sort()).toEqual(['0.md', '1.md', '2.md', '3.md'])
   for (const { documentId } of ready) {
-    const params = { ...base.params, documentId }
-    expect(await next.call(documents.chunks, { params })).toHaveLength(chunksEach)
+    const chunks = await next.call(documents.chunks, { params: { ...base.params, documentId } })
+    expect(chunks).toHaveLength(chunksEach)
   }
   const hits = await found.search('round', { hybrid: true, lexicalWeight: 1 })
   expect(new Set(hits.map(({ payload }) => payload!.documentId)).size).toBe(ready.length)
-  const claims = await next.call(audit.list, {
-    params: { workspaceId },
-    query: { action: 'job.claim', limit: 200 },
-  })
-  const claimed = claims.items.map(({ details }) => details!.jobId)
+  const claims = await everyPage(cursor =>
+    next.call(audit.list, { params, query: { action: 'job.claim', limit: 200, cursor } }),
+  )
+  const claimed = claims.map(({ details }) => details!.jobId)
   expect(claimed.length, 'some were taken up in the middle').toBeGreaterThan(new Set(claimed).size)
   const all = paid(provider)
   expect(all.length - new Set(all).size).toBeLessThanOrEqual(kills * jobsAtOnce * batch)
