@@ -41,7 +41,7 @@ export class McpFailure extends Error {
 }
 
 /** Of all answers of one session. */
-const answerBytesMax = 4_000_000
+const answerBytesMax = 2_000_000
 const toolPagesMax = 20
 /** Of one session: what begins and ends it, its pages, and a few answers to what its server asks. */
 const requestsMax = 64
@@ -159,10 +159,9 @@ class Wire {
     try {
       const answer = await this.send(url, { ...init, signal })
       if (init.method === 'POST') this.#status = answer.status
-      const { status, headers } = answer
-      return new Response(answer.body?.pipeThrough(this.#counted()) ?? null, { status, headers })
+      return await singly(answer, answer.body?.pipeThrough(this.#counted()) ?? null)
     } catch (error) {
-      this.#failure ??= error
+      if (!(error instanceof BatchRefused)) this.#failure ??= error
       throw error
     }
   }
@@ -194,6 +193,23 @@ class Wire {
       },
     })
   }
+}
+
+/** Nothing is asked in batches, and one of requests would hold the process up until all are answered. */
+class BatchRefused extends Error {
+  override readonly name = 'BatchRefused'
+}
+
+/** The answer, unless it is JSON that holds several messages at once. @throws BatchRefused */
+async function singly(
+  { status, headers }: Response,
+  body: ReadableStream<Uint8Array> | null,
+): Promise<Response> {
+  if (body === null || !headers.get('content-type')?.includes('application/json'))
+    return new Response(body, { status, headers })
+  const text = await new Response(body).text()
+  if (/^\s*\[/.test(text)) throw new BatchRefused('several messages at once')
+  return new Response(text, { status, headers })
 }
 
 /** What the status of the last answer says of a session that failed. */
