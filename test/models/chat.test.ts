@@ -111,6 +111,14 @@ describe('the protocol', () => {
     expect(provider.received[0]?.headers).not.toHaveProperty('authorization')
   })
 
+  test('tokens that a provider does not count are not known', async () => {
+    const choices = [{ message: { role: 'assistant', content: 'Hello.' }, finish_reason: 'stop' }]
+    for (const usage of [undefined, null, {}, { total_tokens: '11' }]) {
+      provider.script({ body: { choices, usage } })
+      expect((await open().complete(messages, settings())).tokenCount).toBeNull()
+    }
+  })
+
   test('the answer is cut where its tokens end', async () => {
     const { finishReason } = await open().complete(messages, { ...settings(), maxTokens: 1 })
     expect(finishReason).toBe('length')
@@ -140,6 +148,11 @@ describe('what the provider says of the model', () => {
     expect(failure).toMatchObject({ code, status: 422 })
     expect(failure.message).toContain('model "some-model"')
     expect(failure.message).not.toMatch(/sk-|v1\/|endpoint/)
+  })
+
+  test.each([400, 404, 422])('with status %i, what it says of the model counts', async status => {
+    provider.script({ ...refusals.unknownModel, status })
+    expect(await failureOf()).toMatchObject({ code: 'llm_model_unavailable' })
   })
 
   test.each([
@@ -177,6 +190,14 @@ describe('the credential', () => {
     const own = { provider: 'openai', baseUrl: provider.url } as const
     await open({ service: { credentialRef: null }, chat: own }).complete(messages, settings())
     expect(provider.received[0]?.headers.authorization).toBe('Bearer sk-own')
+  })
+
+  test("that the service names is sent at the runtime's own endpoint too, and Ollama is sent none", async () => {
+    await open({ chat: { provider: 'openai', baseUrl: provider.url } }).complete(messages, settings())
+    expect(provider.received[0]?.headers.authorization).toBe('Bearer sk-secret')
+    const chat = { provider: 'ollama', baseUrl: provider.url } as const
+    await open({ service: { provider: 'ollama', credentialRef: null }, chat }).complete(messages, settings())
+    expect(provider.received[1]?.headers).not.toHaveProperty('authorization')
   })
 
   test("the runtime's own never goes to an address of who wrote the service", async () => {

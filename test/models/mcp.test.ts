@@ -114,6 +114,21 @@ test('an answer without an end is cut off', async () => {
   expect(code).toBe('too_large')
 })
 
+test('pages without an end are given up after twenty', async () => {
+  let pages = 0
+  const { url } = await startMcpServer({
+    inSessions: true,
+    before: async request => {
+      const { id, method } = request.method === 'POST' ? await request.clone().json() : {}
+      if (method !== 'tools/list') return undefined
+      const tools = [{ name: `tool${++pages}`, inputSchema: { type: 'object' } }]
+      return Response.json({ jsonrpc: '2.0', id, result: { tools, nextCursor: `${pages}` } })
+    },
+  })
+  expect((await failure(ask(url))).code).toBe('protocol_error')
+  expect(pages).toBe(20)
+})
+
 test('a host that nothing listens on cannot be reached', async () => {
   expect((await failure(ask('http://127.0.0.1:9/mcp'))).code).toBe('unreachable')
 })

@@ -86,6 +86,8 @@ test('contract 4.6: Ollama: what it has, where baseUrl says', async () => {
 
 test.each([
   ['that fails', 500, '{}'],
+  ['that fails with a list', 500, JSON.stringify(catalogue)],
+  ['that says more than is read', 200, JSON.stringify({ ...catalogue, more: 'x'.repeat(16_000_000) })],
   ['that lists nothing', 200, '{"data": []}'],
   ['that says something else', 200, '<html>'],
   ['that lists no models', 200, '[null]'],
@@ -97,6 +99,23 @@ test.each([
     exactly(reply.body, { provider: name, source: 'fallback', models: arrayOf(model) })
     expect(reply.body.models).not.toEqual([])
   }
+})
+
+test('contract 4.6: a provider that says nothing is waited for a few seconds', async () => {
+  const wb = await open()
+  provider.script({ hang: true })
+  const reply = await wb.send(`GET ${list}?provider=ollama&baseUrl=${encodeURIComponent(provider.url)}`)
+  expect(reply.body).toMatchObject({ provider: 'ollama', source: 'fallback' })
+})
+
+test('contract 4.6: of what a provider lists, people are shown two thousand at most', async () => {
+  const data = Array.from({ length: 2_100 }, (_, n) => ({
+    id: `maker/model-${String(n).padStart(4, '0')}`,
+    supported_parameters: ['tools'],
+  }))
+  const wb = await answered(200, JSON.stringify({ data: data.toReversed() }))
+  const models = (await wb.send(`GET ${list}?provider=openrouter`)).body.models as { id: string }[]
+  expect(models.map(({ id }) => id)).toEqual(data.slice(0, 2_000).map(({ id }) => id))
 })
 
 test('contract 4.6: without a provider, the one of the configuration', async () => {

@@ -136,6 +136,8 @@ describe('GET /health/details', () => {
   test.each([
     [200, 'ok', 'openai answers'],
     [401, 'ok', 'openai answers'],
+    [499, 'ok', 'openai answers'],
+    [500, 'degraded', 'openai answers with status 500'],
     [503, 'degraded', 'openai answers with status 503'],
   ])('a chat provider that answers with %i is %s', async (answered, status, detail) => {
     const baseUrl = await providerAnswering(answered)
