@@ -5,9 +5,10 @@ import { endpointAt, usualBaseUrl } from './endpoint.ts'
 import { type Outbound, readWhole } from './outbound.ts'
 
 const waitMs = 5_000
-const answerBytesMax = 16_000_000
+const answerBytesMax = 4_000_000
 /** Of what a provider lists, as people read it. */
 const modelsMax = 2_000
+const idCharsMax = 256
 
 /** Small, quick and able to call tools, in the order in which they are offered. */
 const recommended: readonly string[] = [
@@ -80,7 +81,7 @@ function modelsIn(answer: { data?: unknown }, provider: 'openrouter' | 'ollama')
     .filter(entry => provider === 'ollama' || callsTools(entry))
     .map(({ id, name }) => ({
       id,
-      name: typeof name === 'string' && name !== '' ? name : id,
+      name: typeof name === 'string' && name !== '' ? name.slice(0, idCharsMax) : id,
       supportsTools: provider === 'ollama' ? null : true,
       recommended: recommended.includes(id),
     }))
@@ -89,7 +90,7 @@ function modelsIn(answer: { data?: unknown }, provider: 'openrouter' | 'ollama')
 
 function isListed(entry: unknown): entry is Listed {
   const id = (entry as Partial<Listed> | null)?.id
-  return typeof id === 'string' && id !== ''
+  return typeof id === 'string' && id !== '' && id.length <= idCharsMax
 }
 
 function callsTools({ supported_parameters: parameters }: Listed): boolean {

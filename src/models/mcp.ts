@@ -205,7 +205,7 @@ async function singly(
   { status, headers }: Response,
   body: ReadableStream<Uint8Array> | null,
 ): Promise<Response> {
-  if (body === null || !headers.get('content-type')?.includes('application/json'))
+  if (body === null || !headers.get('content-type')?.toLowerCase().includes('application/json'))
     return new Response(body, { status, headers })
   const text = await new Response(body).text()
   if (/^\s*\[/.test(text)) throw new BatchRefused('several messages at once')
