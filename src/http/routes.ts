@@ -5,7 +5,7 @@ import { packageVersion } from '../base/package.ts'
 import type { Environment } from '../config/environment.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../contract/errors.ts'
 import { openApiDocument } from '../contract/openapi.ts'
-import type { operational } from '../contract/operational.ts'
+import type { IngestLoad, operational } from '../contract/operational.ts'
 import { renderDocs } from './docs/page.ts'
 import type { Surface } from './surface.ts'
 
@@ -37,7 +37,7 @@ export interface OperationalParts {
   /** How many workspaces there are; proves that the control plane answers. */
   countWorkspaces(): Promise<number>
   /** The ingest of this process and how much waits; absent where none runs. */
-  ingestLoad?(): Promise<{ active: number; capacity: number; queued: number }>
+  ingestLoad?(): Promise<IngestLoad>
 }
 
 /** Handlers of the routes that tell what runs here, and how it is spoken to. */

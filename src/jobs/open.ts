@@ -1,12 +1,13 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Config } from '../config/schema.ts'
 import type { Job, jobs } from '../contract/jobs.ts'
+import type { IngestLoad } from '../contract/operational.ts'
 import type { Pager } from '../storage/cursor.ts'
 import { Jobs } from './jobs.ts'
 import { JobNews } from './news.ts'
 import { JobRetention } from './retention.ts'
 import { jobHandlers } from './routes.ts'
-import { type Load, Worker, type WorkerParts } from './worker.ts'
+import { Worker, type WorkerParts } from './worker.ts'
 
 type Parts = { readonly pager: Pager; readonly config: Config } & Pick<
   WorkerParts,
@@ -28,7 +29,7 @@ export interface JobsRoom {
   /** There may be something to do. */
   wake(): void
   /** What is worked on, at most and now, and how many wait. */
-  load(): Promise<Load>
+  load(): Promise<IngestLoad>
   /** How many jobs somebody could take up. */
   due(): Promise<number>
   /** Do what is due, and wait for it. */

@@ -5,6 +5,7 @@ import { presentable } from '../base/redact.ts'
 import { isRunning } from '../base/running.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Job } from '../contract/jobs.ts'
+import type { IngestLoad } from '../contract/operational.ts'
 import type { Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob } from './changes.ts'
@@ -30,13 +31,6 @@ export interface WorkerParts extends Omit<ClaimParts, 'owner'> {
   readonly everyMs: number
   /** Does the work and ends the job, or throws why not. */
   readonly perform: (claim: Claim) => Promise<void>
-}
-
-/** Work as `/readyz` tells it. */
-export interface Load {
-  readonly active: number
-  readonly capacity: number
-  readonly queued: number
 }
 
 interface Running {
@@ -77,7 +71,7 @@ export class Worker {
     return (await this.#abandoned()).length + (await rows.count(tables.jobs, 'byStatus', ['pending']))
   }
 
-  async load(): Promise<Load> {
+  async load(): Promise<IngestLoad> {
     const queued = await this.#parts.rows.count(tables.jobs, 'byStatus', ['pending'])
     return { active: this.#running.size, capacity: this.#parts.capacity, queued }
   }

@@ -1,4 +1,4 @@
-import type { Handlers } from '../access/caller.ts'
+import type { Caller, Handlers } from '../access/caller.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type {
   ChunkingCreate,
@@ -15,7 +15,7 @@ import type {
   rerankingServices,
 } from '../contract/services.ts'
 import type { AnyService } from './service-kinds.ts'
-import type { Asking, Services } from './services.ts'
+import type { Services } from './services.ts'
 
 type Place<Name extends string = never> = Record<'workspaceId' | Name, string>
 
@@ -29,7 +29,7 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Pa
       status: 200 as const,
       body: await room.list(params.workspaceId, query),
     }),
-    create: async ({ params, body }: { params: Place; body: Create }, caller: Asking) => ({
+    create: async ({ params, body }: { params: Place; body: Create }, caller: Pick<Caller, 'signal'>) => ({
       status: 201 as const,
       body: await room.create(params.workspaceId, body, caller),
     }),
@@ -37,7 +37,10 @@ function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Pa
       status: 200 as const,
       body: await room.get(params.workspaceId, idOf(params)),
     }),
-    update: async ({ params, body }: { params: Params; body: Partial<Row> }, caller: Asking) => ({
+    update: async (
+      { params, body }: { params: Params; body: Partial<Row> },
+      caller: Pick<Caller, 'signal'>,
+    ) => ({
       status: 200 as const,
       body: await room.update(params.workspaceId, idOf(params), body, caller),
     }),

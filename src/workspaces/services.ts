@@ -1,3 +1,4 @@
+import type { Caller } from '../access/caller.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
@@ -7,12 +8,6 @@ import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { AnyService, ServiceKind } from './service-kinds.ts'
-
-/** Who asks for a change. */
-export interface Asking {
-  /** Aborts when nobody waits for the answer any more. */
-  readonly signal: AbortSignal
-}
 
 export interface ServicesParts<Row extends AnyService> {
   readonly rows: RowStore
@@ -48,7 +43,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
    * @throws validation_error  the endpoint may not be called
    * @throws what vetting says
    */
-  async create(workspaceId: string, fields: Create, { signal }: Asking): Promise<Row> {
+  async create(workspaceId: string, fields: Create, { signal }: Pick<Caller, 'signal'>): Promise<Row> {
     await requireWorkspace(this.parts.rows, workspaceId)
     const now = timestamp(this.parts.clock)
     const row = this.kind.compose(fields, { workspaceId, createdAt: now, updatedAt: now })
@@ -75,7 +70,12 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
    * @throws validation_error        the endpoint may not be called
    * @throws what vetting says
    */
-  async update(workspaceId: string, id: string, patch: Partial<Row>, { signal }: Asking): Promise<Row> {
+  async update(
+    workspaceId: string,
+    id: string,
+    patch: Partial<Row>,
+    { signal }: Pick<Caller, 'signal'>,
+  ): Promise<Row> {
     const before = await this.get(workspaceId, id)
     await this.admit({ ...before, ...patch }, patch, signal)
     const now = timestamp(this.parts.clock)

@@ -44,7 +44,7 @@ const owners: Record<string, readonly string[]> = {
   'prom-client': ['src/operation/'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],
-  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/models/', 'src/agents/tools/'],
+  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/agents/tools/'],
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/ask.ts'],
 }
