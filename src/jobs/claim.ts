@@ -69,7 +69,7 @@ export class Claim {
   advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<Outcome> {
     const { clock } = this.#parts
     return this.#write(
-      job => changedJob(job, { ...change, leaseUntil: this.#leaseEnd() }, clock),
+      job => changedJob(job, { ...change, ...furtherThan(job, change), leaseUntil: this.#leaseEnd() }, clock),
       (before, after) => [{ op: 'replace', table: tables.jobs, row: after, version: before.version }],
       rows,
       unit => this.#parts.rows.atomic(unit),
@@ -174,4 +174,9 @@ export class Claim {
     if (outcome.ok) this.#keep(row)
     else this.lose()
   }
+}
+
+/** What is forgotten of a job that got further. */
+function furtherThan({ processed }: JobRow, change: Partial<Pick<Job, 'processed'>>): Pick<JobRow, 'deaths'> {
+  return (change.processed ?? 0) > processed ? { deaths: 0 } : {}
 }

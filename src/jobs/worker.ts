@@ -8,13 +8,15 @@ import type { Job } from '../contract/jobs.ts'
 import type { IngestLoad } from '../contract/operational.ts'
 import type { Stored } from '../storage/rows.ts'
 import { type JobRow, tables } from '../storage/tables.ts'
-import { changedJob } from './changes.ts'
+import { changedJob, failJob } from './changes.ts'
 import { Claim, type ClaimParts } from './claim.ts'
 
 /** Candidates that are looked at together; whoever loses all of them to others looks again. */
 const candidatesMax = 16
 /** Jobs that run at once on one store, at most. */
 const runningMax = 10_000
+/** A text that ends each process at work on it, as by its memory, must not keep a server from starting for ever. */
+const deathsMax = 10
 /** Owners of leases that work in this process. */
 const atWork = new Set<string>()
 
@@ -173,8 +175,11 @@ export class Worker {
 
   async #claim(stored: Stored<JobRow>): Promise<Claim | undefined> {
     const { rows, clock, leaseMs, news, audit } = this.#parts
+    const deaths = (stored.row.deaths ?? 0) + (this.#isOfTheDead(stored.row) ? 1 : 0)
+    if (deaths >= deathsMax) return this.#giveUp(stored)
     const leaseUntil = new Date(clock.now() + leaseMs).toISOString()
-    const row = changedJob(stored.row, { status: 'running', leaseOwner: this.#owner, leaseUntil }, clock)
+    const lease = { status: 'running', leaseOwner: this.#owner, leaseUntil, deaths } as const
+    const row = changedJob(stored.row, lease, clock)
     const { version } = stored
     const outcome = await rows.atomic([{ op: 'replace', table: tables.jobs, row, version }])
     if (!outcome.ok) return undefined
@@ -182,6 +187,20 @@ export class Worker {
     audit.note(null, { action: 'job.claim', workspaceId, details: { jobId, jobKind: kind } })
     news.tell(row)
     return new Claim({ ...this.#parts, owner: this.#owner }, { ...stored, row, version: version + 1 })
+  }
+
+  async #giveUp(stored: Stored<JobRow>): Promise<undefined> {
+    const { jobId } = stored.row
+    this.#parts.log.error(
+      { jobId, deaths: deathsMax },
+      'a job is given up, as process after process died at it',
+    )
+    const ended = await failJob(
+      this.#parts,
+      stored,
+      `the runtime ended ${deathsMax} times at work on this text`,
+    )
+    if (ended) this.#parts.news.tell(ended)
   }
 
   #run(claim: Claim): void {

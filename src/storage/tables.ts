@@ -37,6 +37,8 @@ export interface JobRow extends Job {
   leaseOwner: string | null
   /** When others may take it up, as a timestamp. */
   leaseUntil: string | null
+  /** Processes that died at work on it since it last got further; none when absent. */
+  deaths?: number
   /** When it ended, as a timestamp; it is kept for a while after. */
   endedAt: string | null
 }

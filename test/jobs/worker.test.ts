@@ -1,3 +1,4 @@
+import { hostname } from 'node:os'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { audit } from '../../src/contract/audit.ts'
@@ -13,6 +14,13 @@ const hang = { hang: 'before headers' } as const
 
 async function load(wb: Opened): Promise<unknown> {
   return (await wb.send('GET /readyz')).body.ingest
+}
+
+/** The process at work on the one job is killed, and the next one has its number. */
+function abandon(dataDir: string, deaths = 0): void {
+  const owner = `${hostname()}:${process.pid}:dead`
+  const left = `'$.leaseOwner', '${owner}', '$.leaseUntil', '9999', '$.deaths', ${deaths}`
+  change(dataDir, `UPDATE jobs SET body = json_set(body, ${left})`)
 }
 
 async function claims(wb: Opened, { workspaceId, jobId }: Job): Promise<unknown[]> {
@@ -88,12 +96,44 @@ describe('jobs', () => {
     provider.script(hang)
     const { job } = await enqueue(wb, base, textOf(1), cut)
     await until(() => provider.received.length === 1)
-    const owner = String(storeFile(wb.dataDir).one(`SELECT body ->> '$.leaseOwner' AS owner FROM jobs`).owner)
     await wb.close()
-    const leased = `json_set(body, '$.leaseOwner', '${owner.replace(/[^:]*$/, 'dead')}', '$.leaseUntil', '9999')`
-    change(wb.dataDir, `UPDATE jobs SET body = ${leased}`)
+    abandon(wb.dataDir)
     const next = await open({ dataDir: wb.dataDir, server: true })
     expect(await ended(next, job)).toMatchObject({ status: 'succeeded' })
+  })
+
+  test('are given up when ten processes have died at them, none of which got further', async () => {
+    const { wb, base, provider } = await hosted()
+    provider.script({}, {}, hang)
+    const { job } = await enqueue(wb, base, textOf(8), cut)
+    await until(async () => (await jobOf(wb, job)).processed === 4 && provider.received.length >= 3)
+    await wb.close()
+    abandon(wb.dataDir, 9)
+    provider.script(hang)
+    const tenth = await open({ dataDir: wb.dataDir, server: true })
+    await ended(tenth, job)
+    expect(await jobOf(tenth, job)).toMatchObject({
+      status: 'failed',
+      processed: 4,
+      errorMessage: 'the runtime ended 10 times at work on this text',
+    })
+    expect(await baseAt(tenth, { ...base.params, name: base.name }).documents()).toMatchObject([
+      { status: 'failed' },
+    ])
+    expectNothingLeft(wb.dataDir)
+  })
+
+  test('count the dead anew when they get further', async () => {
+    const { wb, base, provider } = await hosted()
+    provider.script(hang)
+    const { job } = await enqueue(wb, base, textOf(8), cut)
+    await until(() => provider.received.length === 1)
+    await wb.close()
+    abandon(wb.dataDir, 8)
+    provider.script({}, {}, hang)
+    const next = await open({ dataDir: wb.dataDir, server: true })
+    await until(async () => (await jobOf(next, job)).processed === 4)
+    expect(storeFile(wb.dataDir).one(`SELECT body ->> '$.deaths' AS deaths FROM jobs`)).toEqual({ deaths: 0 })
   })
 
   test('are embedded again where the model changed since', async () => {
