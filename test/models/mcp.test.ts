@@ -119,7 +119,8 @@ test('pages without an end are given up after twenty', async () => {
   const { url } = await startMcpServer({
     inSessions: true,
     before: async request => {
-      const { id, method } = request.method === 'POST' ? await request.clone().json() : {}
+      const call = request.method === 'POST' ? await request.clone().json() : {}
+      const { id, method } = call as { id?: number; method?: string }
       if (method !== 'tools/list') return undefined
       const tools = [{ name: `tool${++pages}`, inputSchema: { type: 'object' } }]
       return Response.json({ jsonrpc: '2.0', id, result: { tools, nextCursor: `${pages}` } })
