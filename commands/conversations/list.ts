@@ -33,7 +33,7 @@ export default class ConversationsList extends WbCommand {
         agent: { of: row => agentNames.get(row.agentId) ?? row.agentId },
         begun: { of: row => row.createdAt, as: 'time' },
       },
-      empty: [`no conversations in workspace ${name}`],
+      empty: [`no conversations in workspace ${name}; agents are asked by a later version`],
       total,
     })
   }

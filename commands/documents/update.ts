@@ -8,8 +8,9 @@ import { plainLine } from '../../src/cli/terminal-text.ts'
 import { documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsUpdate extends WbCommand {
-  static override summary = 'change the metadata of a document, or who may see it'
-  static override description = 'The chunks of the document change with it.'
+  static override summary = 'change the metadata of a document, or for whom it is meant'
+  static override description =
+    'The chunks of the document change with it. For whom it is meant is kept, and hides nothing yet.'
   static override examples = [
     'wb documents update guide/keys.md --set team=platform --unset draft',
     'wb documents update guide/keys.md --visible-to ann --visible-to bob',
@@ -25,10 +26,10 @@ export default class DocumentsUpdate extends WbCommand {
     'visible-to': Flags.string({
       multiple: true,
       exclusive: ['admins-only'],
-      summary: 'all principals who may see it, or * for everyone',
+      summary: 'all principals that it is meant for, or * for everyone',
       helpValue: 'ID',
     }),
-    'admins-only': Flags.boolean({ summary: 'let nobody but admins see it' }),
+    'admins-only': Flags.boolean({ summary: 'mean it for admins alone' }),
   }
 
   async run() {

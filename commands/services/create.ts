@@ -12,8 +12,8 @@ export default class ServicesCreate extends WbCommand {
   static override summary = 'create a service, by its own fields or from a preset'
   static override examples = [
     'wb services create --preset recursive-char-500',
-    'wb services create near --type embedding --provider ollama --model nomic-embed-text --dimension 768',
-    'wb services create gateway --type llm --provider openai --model gpt-4o-mini --credential env:TEAM_KEY',
+    'wb services create near --preset ollama-nomic-embed-text',
+    'wb services create gateway --type llm --provider openai --model gpt-4o --credential env:TEAM_KEY',
   ]
   static override args = {
     name: Args.string({ description: "what it is called; the preset's or the model's own" }),

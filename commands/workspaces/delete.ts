@@ -3,6 +3,7 @@ import { WbCommand, yesFlag } from '../../src/cli/command.ts'
 import { counted } from '../../src/cli/output.ts'
 import { defaultWorkspace, useWorkspace } from '../../src/cli/profile.ts'
 import { countItems } from '../../src/cli/take.ts'
+import { agents } from '../../src/contract/agents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
@@ -17,7 +18,8 @@ export default class WorkspacesDelete extends WbCommand {
     const { workspaceId, name } = await this.workspace(args.name)
     const params = { workspaceId }
     const bases = await countItems(this.client.items(kb.list, { params }))
-    const what = `workspace ${name} with ${counted(bases, 'knowledge base')} and all their documents`
+    const held = await countItems(this.client.items(agents.list, { params }))
+    const what = `workspace ${name} with ${counted(bases, 'knowledge base')} and all their documents, ${counted(held, 'agent')} and all their conversations, its services and keys`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
     if (defaultWorkspace(this.profile) === workspaceId) useWorkspace(this.profile, undefined)

@@ -201,7 +201,9 @@ async function only<T>(
   if (all.length === 1) return all[0]!.row
   if (!choose)
     throw ambiguous(`there are ${counted(all.length, kind)}; name the one that is meant`, all, kind, 'name')
-  const id = await choose(`Which ${kind.one}?`, all)
+  const isShared = ({ name }: Named) => all.filter(other => other.name === name).length > 1
+  const offered = all.map(one => ({ id: one.id, name: isShared(one) ? `${one.name}  ${one.id}` : one.name }))
+  const id = await choose(`Which ${kind.one}?`, offered)
   return all.find(candidate => candidate.id === id)!.row
 }
 

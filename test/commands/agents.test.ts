@@ -118,7 +118,7 @@ describe('conversations', () => {
     expect(await wb(['conversations', 'list'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: '  no conversations in workspace demo\n',
+      stderr: '  no conversations in workspace demo; agents are asked by a later version\n',
     })
     const { agentId } = await shown(wb, 'Bobby')
     const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`

@@ -108,7 +108,7 @@ describe('workspaces', () => {
     })
     await said(wb(['workspaces', 'update', '--name', 'zwei']))
     expect((await wb(['workspaces', 'delete', 'zwei', '--yes'])).stderr).toBe(
-      '  ✓ deleted workspace zwei with 0 knowledge bases and all their documents\n',
+      '  ✓ deleted workspace zwei with 0 knowledge bases and all their documents, 2 agents and all their conversations, its services and keys\n',
     )
     expect(JSON.parse(await said(wb(['workspaces', 'show', '--json'])))).toMatchObject({ workspaceId: one })
   })
