@@ -96,6 +96,18 @@ describe('writeManagedEnv', () => {
     expect(readFileSync(join(dataDir, '.env'))).toEqual(Buffer.from(stored))
   })
 
+  test('64 KB are what it may hold: a byte more is refused, and nothing changes', () => {
+    const dataDir = scratchDir()
+    const path = join(dataDir, '.env')
+    // `B="…"`, a line feed, `A="1"` and a line feed.
+    const filled = (bytes: number) =>
+      writeManagedEnv(dataDir, new Map([...one, ['B', 'x'.repeat(bytes - 11)]]))
+    filled(65_536)
+    expect(statSync(path).size).toBe(65_536)
+    expect(() => filled(65_537)).toThrow(/larger than 64 KB/)
+    expect(readManagedEnv(dataDir).get('B')).toHaveLength(65_525)
+  })
+
   test('with nothing to write nothing is made', () => {
     const dataDir = scratchDir()
     writeManagedEnv(dataDir, new Map())

@@ -200,6 +200,29 @@ describe('content', () => {
       },
     ],
     [
+      'a space to come that was begun, with its table',
+      `UPDATE collection SET staging = 1;
+       CREATE TABLE vec_1_1 (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
+      {},
+    ],
+    [
+      'a space to come that was begun, without its table',
+      `UPDATE collection SET staging = 1`,
+      { 'tables that a collection lacks': 1 },
+    ],
+    [
+      'a record of no document',
+      `INSERT INTO record (record, collection, id, payload) VALUES (99, 1, 'r', '{}');
+       INSERT INTO vec_1_0 (record, data) VALUES (99, x'00');
+       UPDATE collection SET records = records + 1`,
+      {},
+    ],
+    [
+      'a record whose title alone is found by words',
+      `UPDATE record SET text = NULL, title = 'title' WHERE record = 1`,
+      {},
+    ],
+    [
       'a collection of a workspace that is gone',
       `INSERT INTO collection (workspace_id, name, dimension, metric, lexical, fitted) VALUES ('gone', 'c', 3, 'dot', 0, 0);
        CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL)`,
@@ -207,6 +230,14 @@ describe('content', () => {
     ],
   ])('%s', (_, sql, found) => {
     expect(findings(planted(database => database.exec(sql)))).toEqual(found)
+  })
+
+  test('however often something is found, three examples stand for it', () => {
+    const gone = 'INSERT INTO record_gone (collection, record) VALUES (99, 1), (99, 2), (99, 3), (99, 4)'
+    const path = planted(database => database.exec(gone))
+    expect(checkStore(path)!.checks.filter(({ count }) => count > 0)).toEqual([
+      { check: 'record_gone rows whose collection is gone', count: 4, examples: ['99', '99', '99'] },
+    ])
   })
 
   test('a knowledge base without its collection', () => {
