@@ -240,12 +240,13 @@ function typeOf(value: unknown): StoredType | undefined {
 }
 
 function isWithin(value: unknown, order: Order, bound: string | number): boolean {
-  if (typeof value === 'number' && typeof bound === 'number') return holds(order, value - bound)
+  if (typeof value === 'number' && typeof bound === 'number') return isInOrder(order, value - bound)
   if (typeof value !== 'number' && typeof value !== 'string') return false
-  return holds(order, compareCodePoints(String(value), String(bound)))
+  return isInOrder(order, compareCodePoints(String(value), String(bound)))
 }
 
-function holds(order: Order, difference: number): boolean {
+/** @param difference  of the two that are compared; not a number where they have no order, which never holds */
+export function isInOrder(order: Order, difference: number): boolean {
   switch (order) {
     case '<':
       return difference < 0

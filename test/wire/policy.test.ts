@@ -84,7 +84,9 @@ describe('the policy of a knowledge base', () => {
     for (const [policyDsl, message] of cases)
       await wire.refused(`PATCH ${kb}`, { json: { policyDsl } }, 400, 'validation_error', message)
     expect(await wire.get(kb)).toMatchObject(set)
-    expect((await wire.send(`PATCH ${kb}`, { json: { policyDsl: null } })).body).toMatchObject({ policyDsl: null })
+    expect((await wire.send(`PATCH ${kb}`, { json: { policyDsl: null } })).body).toMatchObject({
+      policyDsl: null,
+    })
   })
 })
 

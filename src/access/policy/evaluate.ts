@@ -1,4 +1,4 @@
-import { compareCodePoints } from '../../storage/filter.ts'
+import { compareCodePoints, isInOrder } from '../../storage/filter.ts'
 import type { Comparison, Literal, Operand, Policy } from './parse.ts'
 
 /** Who acts, as policies speak of it. */
@@ -56,17 +56,7 @@ export function compare(left: unknown, op: Comparison, right: unknown): boolean 
   if (left === undefined || right === undefined) return false
   if (op === '=') return left === right
   if (op === '<>') return left !== right && (left === null || right === null || typeof left === typeof right)
-  const difference = differenceOf(left, right)
-  switch (op) {
-    case '<':
-      return difference < 0
-    case '<=':
-      return difference <= 0
-    case '>':
-      return difference > 0
-    case '>=':
-      return difference >= 0
-  }
+  return isInOrder(op, differenceOf(left, right))
 }
 
 /** Not a number where the two have no order. */
