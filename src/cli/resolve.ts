@@ -201,8 +201,10 @@ async function only<T>(
   if (all.length === 1) return all[0]!.row
   if (!choose)
     throw ambiguous(`there are ${counted(all.length, kind)}; name the one that is meant`, all, kind, 'name')
-  const isShared = ({ name }: Named) => all.filter(other => other.name === name).length > 1
-  const offered = all.map(one => ({ id: one.id, name: isShared(one) ? `${one.name}  ${one.id}` : one.name }))
+  const offered = all.map(one => ({
+    id: one.id,
+    name: isShared(one, all) ? `${one.name}  ${one.id}` : one.name,
+  }))
   const id = await choose(`Which ${kind.one}?`, offered)
   return all.find(candidate => candidate.id === id)!.row
 }
@@ -211,14 +213,22 @@ function counted(number: number, { one }: Kind): string {
   return `${number} ${one.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
 }
 
+/** True where a name does not say which one is meant. */
+function isShared({ name }: Named, all: readonly Named[]): boolean {
+  return all.filter(other => other.name === name).length > 1
+}
+
 function ambiguous(
   message: string,
   candidates: readonly Named[],
   kind: Kind,
   tell: 'id' | 'name',
 ): UsageError {
+  const typed = (word: string) => kind.naming?.(word) ?? word
   const shown = candidates
     .slice(0, candidatesShown)
-    .map(({ id, name }) => (tell === 'id' ? `${id}  ${name}` : (kind.naming?.(name) ?? name)))
+    .map(one =>
+      tell === 'id' ? `${one.id}  ${one.name}` : typed(isShared(one, candidates) ? one.id : one.name),
+    )
   return new UsageError(message, candidates.length > candidatesShown ? [...shown, kind.list] : shown)
 }

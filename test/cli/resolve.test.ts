@@ -14,3 +14,19 @@ test.each([
     `there are ${several}; name the one that is meant`,
   )
 })
+
+test('where nothing is named, twins are told apart by their ids, in a list and in a choice', async () => {
+  const all = [...twins, { row: 'c', id: 'c', name: 'german' }]
+  const kind = { one: 'knowledge base', code: 'not_found', list: 'wb list', create: [] } as const
+  const naming = (word: string) => `--kb ${word}`
+  await expect(pick(all, undefined, { ...kind, naming }, undefined)).rejects.toMatchObject({
+    next: [...twins.map(({ id }) => `--kb ${id}`), '--kb german'],
+  })
+  const offered: string[] = []
+  const chosen = await pick(all, undefined, kind, async (_question, choices) => {
+    offered.push(...choices.map(({ name }) => name))
+    return choices[1]!.id
+  })
+  expect(offered).toEqual([...twins.map(({ id }) => `english  ${id}`), 'german'])
+  expect(chosen).toBe(twins[1]!.row)
+})
