@@ -91,6 +91,20 @@ describe('the address in snippets', () => {
   })
 })
 
+test('snippets search in the knowledge base that is named, else in the whole workspace', async () => {
+  const wb = await open()
+  const { workspaceId } = await makeWorkspace(wb)
+  const path = `/api/v1/workspaces/${workspaceId}`
+  for (const [query, place] of [
+    ['', path],
+    [`?knowledgeBaseId=${workspaceId}`, `${path}/knowledge-bases/${workspaceId}`],
+  ]) {
+    const { targets } = (await wb.send(`GET ${path}/connect/snippets${query}`)).body
+    for (const { transport, code } of targets as { transport: string; code: string }[])
+      expect(code).toContain(transport === 'rest' ? `"http://localhost${place}/search"` : `${path}/mcp'`)
+  }
+})
+
 test('S4.2-29: verifying needs no write scope; to read is enough, and to be a stranger is not', async () => {
   const wb = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' } } })
   const made = await wb.sendAsOperator('POST /api/v1/workspaces', { name: 'verified' })

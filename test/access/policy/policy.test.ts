@@ -177,6 +177,13 @@ describe('refusals name the place', () => {
     expect(parsePolicy(`${'('.repeat(32)}a = 1${')'.repeat(32)}`)).toMatchObject({ kind: 'compare' })
   })
 
+  test('as many characters as are allowed are read, and parentheses beside each other nest no deeper', () => {
+    expect(parsePolicy('a = 1'.padEnd(4_000))).toMatchObject({ kind: 'compare' })
+    expect(() => parsePolicy('a = 1'.padEnd(4_001))).toThrow(/^col 4001: /)
+    const beside = Array.from({ length: 100 }, () => '(NOT a = 1)').join(' AND ')
+    expect(parsePolicy(beside)).toMatchObject({ kind: 'and' })
+  })
+
   test('any text is parsed or refused with a place', () => {
     const piece = fc.constantFrom(
       'a',
