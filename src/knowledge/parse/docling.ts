@@ -35,11 +35,21 @@ export class Docling {
         hint: 'Set DOCLING_URL, or send parser=native.',
       })
     const form = await formOf(file)
-    const until = AbortSignal.any([signal, AbortSignal.timeout(timeoutMs)])
-    const answer = await this.ask(url, form, until).catch(cause => {
-      signal.throwIfAborted()
-      throw cause instanceof WbError ? cause : unavailable('cannot be reached', cause)
-    })
+    signal.throwIfAborted()
+    const stop = new AbortController()
+    const leave = () => stop.abort(signal.reason)
+    signal.addEventListener('abort', leave)
+    // Held by its timer: a signal of `AbortSignal.timeout` that is part of another may be collected before it fires.
+    const timer = setTimeout(() => stop.abort(), timeoutMs)
+    const answer = await this.ask(url, form, stop.signal)
+      .catch(cause => {
+        signal.throwIfAborted()
+        throw cause instanceof WbError ? cause : unavailable('cannot be reached', cause)
+      })
+      .finally(() => {
+        clearTimeout(timer)
+        signal.removeEventListener('abort', leave)
+      })
     return { text: markdownOf(answer), parser: 'docling', version: null }
   }
 
