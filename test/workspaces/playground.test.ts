@@ -1,10 +1,14 @@
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { AuthContext } from '../../src/access/subject.ts'
 import type { PlaygroundCommand } from '../../src/contract/playground.ts'
+import type { Workspace } from '../../src/contract/workspaces.ts'
+import type { RawCommands } from '../../src/storage/content.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
+import { execute } from '../../src/workspaces/playground.ts'
 import { targetOf } from '../../src/workspaces/playground-command.ts'
 import { dataApi, remoteStore } from '../fakes/data-api.ts'
 import { freshName } from '../harness/place.ts'
-import { type Opened, type Options, open } from '../harness/runtime.ts'
+import { type Opened, type Options, open, TestClock } from '../harness/runtime.ts'
 import { anyNumber, exactly } from '../wire/exactly.ts'
 import { failure, unknownId } from '../wire/shapes.ts'
 
@@ -79,6 +83,26 @@ describe('one command', () => {
     exactly(silent.body, failure('data_api_unavailable'))
     expect(silent.text).not.toContain('127.0.0.1')
     expect(wb.complaints.length).toBeGreaterThan(0)
+  })
+
+  test('is given up when nobody waits for its answer any more', async () => {
+    const leaving = new AbortController()
+    let seen: AbortSignal | undefined
+    const { content, close } = await openEmbedded({ path: ':memory:' })
+    onTestFinished(close)
+    const commands: RawCommands = {
+      run: async (_place, _command, signal) => {
+        seen = signal
+        return {}
+      },
+    }
+    const astra = { ...content, commands }
+    const auth = { subject: null } as unknown as AuthContext
+    const place = { workspaceId: 'w', kind: 'astra', keyspace: 'ks', ...bound } as unknown as Workspace
+    const caller = { auth, signal: leaving.signal }
+    await execute({ stores: { astra }, clock: new TestClock() }, place, find as PlaygroundCommand, caller)
+    leaving.abort()
+    expect(seen?.aborted).toBe(true)
   })
 
   test('where row-level access is on, is for those whom it does not bind', async () => {
