@@ -30,6 +30,8 @@ export const auditActions = [
   'principal.delete',
   'secret.release',
   'secret.withdraw',
+  'setup.env',
+  'setup.restart',
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 

@@ -71,6 +71,7 @@ export const setup = {
       }),
     },
     errors: ['conflict'],
+    audit: 'setup.env',
   }),
   restart: route({
     method: 'POST',
@@ -79,6 +80,7 @@ export const setup = {
     access: settingUp,
     replies: { 202: z.object({ ok: z.literal(true), note: z.string() }) },
     errors: ['setup_restart_unavailable'],
+    audit: 'setup.restart',
   }),
 }
 

@@ -54,6 +54,7 @@ export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
       return {
         status: 200,
         body: { ok: true, managedEnv: managedEnv(dataDir), written, restartRequired: true },
+        audit: { label: written.join(',') },
       }
     },
     restart() {

@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { readManagedEnv } from '../../src/config/managed-env.ts'
 import { WbError } from '../../src/contract/errors.ts'
+import { setup } from '../../src/contract/setup.ts'
 import { open } from '../harness/runtime.ts'
 import { exactly } from './exactly.ts'
 import { useServer } from './harness.ts'
@@ -123,6 +124,22 @@ describe('POST /setup/env', () => {
       OPENAI_API_KEY: 'o',
     })
     expect(statSync(join(dataDir, '.env')).mode & 0o777).toBe(0o600)
+  })
+
+  test('is on record with the names of what was written, and so is a restart', async () => {
+    const { send, sendAsOperator } = await open()
+    await send('POST /setup/env', { values: { OPENAI_API_KEY: 'o', OPENROUTER_API_KEY: 'r' } })
+    const { items } = (await sendAsOperator('GET /api/v1/audit?action=setup.env')).body
+    expect(items).toMatchObject([
+      {
+        action: 'setup.env',
+        outcome: 'success',
+        workspaceId: null,
+        subject: { type: 'anonymous' },
+        details: { label: 'OPENAI_API_KEY,OPENROUTER_API_KEY' },
+      },
+    ])
+    expect(setup.restart.audit).toBe('setup.restart')
   })
 
   test('posts at the same time lose nothing', async () => {
