@@ -101,6 +101,11 @@ describe('tools of MCP servers', () => {
       expect(inputSchema).toEqual({ type: 'object', additionalProperties: true })
   })
 
+  test('five hundred of one server are offered, and the rest left out', async () => {
+    const { available } = await stage([says(...Array.from({ length: 502 }, (_, n) => tool(`tool${n}`)))])
+    expect(await available()).toHaveLength(500)
+  })
+
   test('only tools of the allow-list, of servers that are enabled; an empty list is none', async () => {
     const { offered, register, asked } = await stage([says(tool('a'), tool('b')), says(tool('a'))])
     await register(0, { allowedTools: ['b', 'c'] })

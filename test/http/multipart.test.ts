@@ -1,4 +1,4 @@
-import fs, { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import fs, { readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -15,6 +15,7 @@ const body = { kind: 'multipart', schema, json: [], limitBytes: 1_000_000 } as c
 interface Kept {
   readonly content: Buffer
   readonly note: unknown
+  readonly mode: number
 }
 
 /** What a reader makes of bytes that come in pieces. */
@@ -29,6 +30,7 @@ function receive(folder: string, pieces: readonly Uint8Array[]): Promise<Kept> {
   const keep = async (upload: Upload<Record<string, unknown>>) => ({
     content: readFileSync(upload.file.path),
     note: upload.text('note'),
+    mode: statSync(upload.file.path).mode & 0o777,
   })
   return formReader(body, folder)(incoming).receive(keep)
 }
@@ -42,6 +44,11 @@ const cuts = fc.array(fc.nat(), { maxLength: 12 })
 const content = fc.uint8Array({ minLength: 1, maxLength: 3_000 }).map(bytes => Buffer.from(bytes))
 
 describe('a form', () => {
+  test('its file is for the owner of the data directory alone', async () => {
+    const kept = await receive(scratchDir(), [formBytes([file(Buffer.from('secret'))])])
+    expect(kept.mode).toBe(0o600)
+  })
+
   test('whatever a file holds and wherever its bytes are cut, it arrives as it is', async () => {
     const folder = scratchDir()
     await fc.assert(
