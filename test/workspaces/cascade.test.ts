@@ -7,6 +7,7 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
+import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { Workspaces } from '../../src/workspaces/workspaces.ts'
 import { type Base, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
@@ -166,13 +167,15 @@ describe('an attached collection', () => {
     expect(await (await attach()).search('kept')).toHaveLength(1)
   })
 
-  test('is spared when its workspace goes', async () => {
+  test('is spared when its workspace goes, and no fault of the store', async () => {
     const wb = await open()
     const { attach, collection, key } = await attached(wb)
     await attach()
     await remove(wb, key.workspaceId)
     expect(await collection()).toMatchObject({ records: 1 })
     expect(withoutTrail(storeFile(wb.dataDir).mentions(key.workspaceId))).toEqual(['collection'])
+    const { checks } = checkStore(join(wb.dataDir, 'workbase.db'))!
+    expect(checks.filter(({ count }) => count > 0)).toEqual([])
   })
 })
 

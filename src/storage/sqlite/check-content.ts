@@ -28,13 +28,6 @@ const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collec
     AND record.document_id = documents.documentId)`
 
 const searches: readonly Search[] = [
-  {
-    check: 'collections whose workspace is gone',
-    selects: [
-      `SELECT ${nameOfCollection} AS example FROM collection
-        WHERE NOT EXISTS (SELECT 1 FROM workspaces WHERE workspaceId = collection.workspace_id)`,
-    ],
-  },
   ...['record', 'record_gone', 'embedder_model'].map(table => ({
     check: `${table} rows whose collection is gone`,
     selects: [
