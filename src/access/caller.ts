@@ -47,6 +47,11 @@ export interface Caller {
    * other. Where a handler does not ask for it, it is written afterwards.
    */
   record(details: AuditDetails, workspaceId?: string): Write
+  /**
+   * The audit record of a change, to be part of its unit, where the route declares one for a field that becomes
+   * another; a route that declares fields must call it with every change.
+   */
+  recordChange(before: object, after: object, details: AuditDetails): Write[]
 }
 
 /** The handlers of a topic: a missing or misspelt operation does not compile. */

@@ -218,6 +218,7 @@ export const kb = {
     body: { ...json, mode: 'strict', schema: KnowledgeBasePatch },
     replies: { 200: KnowledgeBase },
     errors: [...found, 'reranking_service_not_found', 'conflict'],
+    audit: { action: 'kb.update', fields: ['policyDsl', 'policyEnabled'] },
   }),
   delete: route({
     method: 'DELETE',

@@ -107,6 +107,13 @@ export type MediaType =
   | 'application/json'
   | 'text/event-stream'
 
+/** An audit action of a route that changes many fields, only some of which are worth a record. */
+export interface ChangeAudit {
+  readonly action: AuditAction
+  /** Recorded by their names, never their values. */
+  readonly fields: readonly string[]
+}
+
 export interface Route<
   P extends string = string,
   Q extends z.ZodType | undefined = z.ZodType | undefined,
@@ -122,8 +129,11 @@ export interface Route<
   readonly body?: B
   readonly replies: R
   readonly errors: readonly ErrorCode[]
-  /** What the audit trail records when the route succeeds; its handler gives the details. */
-  readonly audit?: AuditAction
+  /**
+   * What the audit trail records when the route succeeds: always, and then its handler gives the details, or where one
+   * of some fields becomes another, and then its handler asks with every change.
+   */
+  readonly audit?: AuditAction | ChangeAudit
   /**
    * Events of the stream that the route answers, by name: always where its reply is one, else instead of its reply to
    * `Accept: text/event-stream`.

@@ -90,6 +90,7 @@ export const workspaces = {
     body: { kind: 'json', schema: WorkspacePatch, mode: 'strict', limitBytes: limits.jsonBodyBytes },
     replies: { 200: Workspace },
     errors: ['workspace_not_found', ...conflicts],
+    audit: { action: 'workspace.update', fields: ['url', 'keyspace', 'credentials', 'rlacEnabled'] },
   }),
   delete: route({
     method: 'DELETE',

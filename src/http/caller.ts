@@ -1,3 +1,4 @@
+import { isDeepStrictEqual } from 'node:util'
 import type { Draft, Event } from '../access/audit.ts'
 import type { Caller, Site } from '../access/caller.ts'
 import { decide, pass } from '../access/gate.ts'
@@ -33,6 +34,7 @@ export class RequestCaller implements Caller {
   readonly #params: object
   readonly #confirm: Parts['confirm']
   #draft: Draft | undefined
+  #isChangeAsked = false
   readonly auth: AuthContext
   readonly visibility: Visibility
   isChangeChecked = false
@@ -100,15 +102,29 @@ export class RequestCaller implements Caller {
     return this.#draft.write
   }
 
+  recordChange(before: object, after: object, details: AuditDetails): Write[] {
+    this.#isChangeAsked = true
+    this.#draft = undefined
+    const { audit } = this.#route
+    const watched = typeof audit === 'object' ? audit.fields : []
+    const changed = watched.filter(field => !isDeepStrictEqual(fieldOf(before, field), fieldOf(after, field)))
+    return changed.length === 0 ? [] : [this.record({ ...details, reason: `changed ${changed.join(', ')}` })]
+  }
+
   /** The route succeeded: say the record that its handler made part of its unit, or write one now. */
   recorded(details: AuditDetails | undefined): void {
+    const isOfChange = typeof this.#route.audit === 'object'
+    if (isOfChange && !this.#isChangeAsked)
+      throw new Error('the handler did not ask for the record of a change')
     if (this.#draft) this.#draft.announce()
-    else this.#shared.audit.note(this, this.#event(details ?? {}))
+    else if (!isOfChange) this.#shared.audit.note(this, this.#event(details ?? {}))
   }
 
   #event(details: AuditDetails, workspaceId = this.#current.workspaceId): Event {
     const { workspaceId: _, ...ids } = this.#params as Readonly<Record<string, string>>
-    return { action: this.#route.audit!, workspaceId, details: { ...ids, ...details } }
+    const audit = this.#route.audit!
+    const action = typeof audit === 'object' ? audit.action : audit
+    return { action, workspaceId, details: { ...ids, ...details } }
   }
 }
 

@@ -1,3 +1,4 @@
+import type { Caller } from '../access/caller.ts'
 import { requirePolicy } from '../access/policy/check.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
@@ -133,6 +134,7 @@ export class KnowledgeBases {
     workspaceId: string,
     knowledgeBaseId: string,
     patch: KnowledgeBasePatch,
+    caller: Pick<Caller, 'recordChange'>,
   ): Promise<KnowledgeBase> {
     await this.get(workspaceId, knowledgeBaseId)
     if (typeof patch.policyDsl === 'string') requirePolicy('policyDsl', patch.policyDsl)
@@ -146,7 +148,7 @@ export class KnowledgeBases {
       tables.knowledgeBases,
       [workspaceId, knowledgeBaseId],
       row => ({ ...row, ...patch, updatedAt: now }),
-      () => bound,
+      (row, next) => [...bound, ...caller.recordChange(row, next, { label: next.name })],
     )
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
     if ('refused' in changed) throw rerankingNotFound(reranking ?? '')

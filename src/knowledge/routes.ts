@@ -34,9 +34,9 @@ export function kbHandlers(
       status: 200,
       body: await bases.show(params.workspaceId, params.knowledgeBaseId),
     }),
-    update: async ({ params, body }) => ({
+    update: async ({ params, body }, caller) => ({
       status: 200,
-      body: await bases.update(params.workspaceId, params.knowledgeBaseId, body),
+      body: await bases.update(params.workspaceId, params.knowledgeBaseId, body, caller),
     }),
     delete: async ({ params }) => {
       const { name } = await bases.delete(params.workspaceId, params.knowledgeBaseId)

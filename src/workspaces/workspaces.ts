@@ -87,15 +87,21 @@ export class Workspaces {
   async update(
     workspaceId: string,
     patch: WorkspacePatch,
-    caller: Pick<Caller, 'checkChange'>,
+    caller: Pick<Caller, 'checkChange' | 'recordChange'>,
   ): Promise<Workspace> {
     const before = await this.get(workspaceId)
     caller.checkChange(before, patch)
     const now = timestamp(this.parts.clock)
-    const changed = await changeRow(this.parts.rows, tables.workspaces, [workspaceId], row => {
-      caller.checkChange(row, patch)
-      return { ...rebound(row, patch), ...patch, updatedAt: now }
-    })
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.workspaces,
+      [workspaceId],
+      row => {
+        caller.checkChange(row, patch)
+        return { ...rebound(row, patch), ...patch, updatedAt: now }
+      },
+      (row, next) => caller.recordChange(row, next, { label: next.name }),
+    )
     if ('absent' in changed) throw workspaceNotFound(workspaceId)
     if ('refused' in changed) throw refusal(changed.refused, { ...before, ...patch })
     return changed.row

@@ -99,6 +99,40 @@ describe('what is recorded', () => {
     expect(records.at(-1)!.requestId).toBe('the-last-one')
   })
 
+  test('S6-09: what decides which rows are seen and which store holds them: the fields that changed, no values', async () => {
+    const wb = await closed()
+    const admin = await wb.mint({ label: 'admin', role: 'admin' })
+    const place = `${all}/${wb.workspace}`
+    const { knowledgeBaseId } = (await wb.as(admin, `POST ${place}/knowledge-bases`, { name: 'handbook' }))
+      .body
+    const base = `${place}/knowledge-bases/${knowledgeBaseId}`
+    const before = (await wb.trail()).length
+    const change = async (path: string, json: object) =>
+      expect((await wb.as(admin, `PATCH ${path}`, json)).status).toBe(200)
+    const url = 'https://store.example.com'
+    await change(place, { name: 'renamed', rlacEnabled: true })
+    await change(place, { rlacEnabled: true, credentials: {}, url: null })
+    await change(place, { url, keyspace: 'ks', credentials: { token: 'env:STORE_TOKEN' } })
+    await change(place, { credentials: { token: 'env:STORE_TOKEN' } })
+    await change(base, { policyDsl: "team = 'blue'", policyEnabled: true, description: 'x' })
+    await change(base, { policyEnabled: true, description: 'y' })
+    await change(base, { policyDsl: null })
+    const of = { knowledgeBaseId, label: 'handbook' }
+    const records = (await wb.trail()).slice(before)
+    expect(records.map(({ action, details }) => [action, details])).toEqual([
+      ['workspace.update', { label: 'renamed', reason: 'changed rlacEnabled' }],
+      ['workspace.update', { label: 'renamed', reason: 'changed url, keyspace, credentials' }],
+      ['kb.update', { ...of, reason: 'changed policyDsl, policyEnabled' }],
+      ['kb.update', { ...of, reason: 'changed policyDsl' }],
+    ])
+    for (const record of records)
+      expect(record).toMatchObject({
+        outcome: 'success',
+        workspaceId: wb.workspace,
+        subject: { label: 'admin' },
+      })
+  })
+
   test('S6-08: the making of a workspace, in the trail of that workspace', async () => {
     const wb = await closed()
     const { body } = await wb.as(bootstrap, `POST ${all}`, { name: 'second' })

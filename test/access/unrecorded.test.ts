@@ -13,13 +13,23 @@ async function unrecorded() {
   const keys = `${all}/${workspaceId}/api-keys`
   const { key } = (await operator(`POST ${keys}`, { label: 'one' })).body as { key: { keyId: string } }
   const principals = `${all}/${workspaceId}/principals`
+  const bases = `${all}/${workspaceId}/knowledge-bases`
+  const { knowledgeBaseId } = (await operator(`POST ${bases}`, { name: 'handbook' })).body
   await operator(`POST ${principals}`, { principalId: 'alice' })
   const store = new Database(join(opened.dataDir, 'workbase.db'))
   onTestFinished(() => void store.close())
   store.exec(
     "CREATE TRIGGER no BEFORE INSERT ON audit BEGIN SELECT RAISE(ABORT, 'a text of the trigger'); END",
   )
-  return { operator, keys, key, principals, workspace: `${all}/${workspaceId}` }
+  return {
+    operator,
+    keys,
+    key,
+    principals,
+    bases,
+    base: `${bases}/${knowledgeBaseId}`,
+    workspace: `${all}/${workspaceId}`,
+  }
 }
 
 const lists = async (operator: (line: string) => ReturnType<Opened['send']>, ...paths: string[]) =>
@@ -27,8 +37,8 @@ const lists = async (operator: (line: string) => ReturnType<Opened['send']>, ...
 
 describe('where the store refuses the record', () => {
   test('S6-08 S6-09: what must be recorded is refused as unavailable, and nothing of it is kept', async () => {
-    const { operator, keys, key, principals, workspace } = await unrecorded()
-    const before = await lists(operator, all, keys, principals)
+    const { operator, keys, key, principals, bases, base, workspace } = await unrecorded()
+    const before = await lists(operator, all, keys, principals, bases)
     const refused = [
       await operator(`POST ${all}`, { name: 'second' }),
       await operator(`POST ${keys}`, { label: 'two' }),
@@ -37,6 +47,8 @@ describe('where the store refuses the record', () => {
       await operator(`POST ${principals}`, { principalId: 'bob' }),
       await operator(`PATCH ${principals}/alice`, { role: 'admin' }),
       await operator(`DELETE ${principals}/alice`),
+      await operator(`PATCH ${workspace}`, { rlacEnabled: true }),
+      await operator(`PATCH ${base}`, { policyEnabled: true }),
       await operator(`DELETE ${workspace}`),
     ]
     for (const { status, body, text } of refused) {
@@ -46,6 +58,6 @@ describe('where the store refuses the record', () => {
       ])
       expect(text).not.toContain('trigger')
     }
-    expect(await lists(operator, all, keys, principals)).toEqual(before)
+    expect(await lists(operator, all, keys, principals, bases)).toEqual(before)
   })
 })

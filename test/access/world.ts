@@ -112,6 +112,7 @@ function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
     wouldPass: async () => false,
     async confirm() {},
     checkChange() {},
+    recordChange: () => [],
     record: details => audit.draft({ auth, requestId: 'r' }, { action: 'api_key.create', details }).write,
   }
 }

@@ -293,7 +293,7 @@ describe('a store in which workspaces share a database', () => {
     const room = new Workspaces(parts)
     const record = () =>
       ({ op: 'requireNone', table: tables.agents, index: 'byWorkspace', prefix: [''] }) as const
-    const caller = { record, checkChange: () => {} }
+    const caller = { record, checkChange: () => {}, recordChange: () => [] }
     const taken = { code: 'workspace_database_conflict' }
     for (const [n, keyspace] of keyspaces.entries()) {
       const stored = await rows.get(tables.workspaces, [`first-${n}`])
