@@ -51,7 +51,7 @@ export function openKnowledge(parts: KnowledgeParts) {
   }
   const ingestParts = { ...parts, bases, space, index: hosts.index, ingested }
   const ingestion = new Ingestion(ingestParts)
-  const uploads = new Uploads({ docling: new Docling(parts.docling, parts.fetch), index: hosts.index })
+  const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)
   return {
     ingestJob: new IngestJob(ingestParts),
@@ -72,7 +72,7 @@ export function openKnowledge(parts: KnowledgeParts) {
       kb: kbHandlers(bases, searcher, new ManySearcher({ bases, space, filters })),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.tellFailure),
-      records: recordHandlers(new Records(bases, space)),
+      records: recordHandlers(new Records({ ...parts, bases, space })),
     },
   }
 }

@@ -1,8 +1,11 @@
+import type { Clock } from '../base/clock.ts'
+import { within } from '../base/deadline.ts'
+import { readWhole } from '../base/read-whole.ts'
 import type { Environment } from '../config/environment.ts'
 import type { LlmModel, LlmModels } from '../contract/models.ts'
 import { type ChatProvider, providers } from '../contract/providers.ts'
 import { endpointAt, usualBaseUrl } from './endpoint.ts'
-import { type Outbound, readWhole } from './outbound.ts'
+import type { Outbound } from './outbound.ts'
 
 const waitMs = 5_000
 const answerBytesMax = 4_000_000
@@ -32,7 +35,7 @@ function model(id: string, supportsTools: boolean | null, isRecommended: boolean
 
 /** Models that a service can name, as their provider lists them. */
 export class Catalogue {
-  constructor(private readonly parts: { environment: Environment; outbound: Outbound }) {}
+  constructor(private readonly parts: { environment: Environment; outbound: Outbound; clock: Clock }) {}
 
   /**
    * The provider's own list; ours where it cannot be had. OpenAI is not asked, as it lists nothing without a key.
@@ -47,20 +50,19 @@ export class Catalogue {
   }
 
   private async ask(provider: 'openrouter' | 'ollama', baseUrl: string | undefined, signal: AbortSignal) {
-    const { environment, outbound } = this.parts
+    const { environment, outbound, clock } = this.parts
     const base =
       provider === 'ollama' ? (baseUrl ?? usualBaseUrl(provider, environment)) : providers[provider].baseUrl
     try {
       const url = endpointAt(base, provider, '/models')
       url.pathname += '/models'
-      const answer = await outbound(url, {
-        method: 'GET',
-        headers: { accept: 'application/json', 'user-agent': 'workbase' },
-        body: null,
-        signal: AbortSignal.any([signal, AbortSignal.timeout(waitMs)]),
-      })
-      const text = (await readWhole(answer, answerBytesMax)).toString()
-      return answer.status === 200 ? modelsIn(JSON.parse(text), provider) : []
+      const headers = { accept: 'application/json', 'user-agent': 'workbase' }
+      const ask = async (until: AbortSignal) => {
+        const { status, body } = await outbound(url, { method: 'GET', headers, body: null, signal: until })
+        return { status, text: (await readWhole(body, answerBytesMax)).toString() }
+      }
+      const { status, text } = await within(clock, waitMs, ask, signal)
+      return status === 200 ? modelsIn(JSON.parse(text), provider) : []
     } catch {
       signal.throwIfAborted()
       return []

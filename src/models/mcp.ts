@@ -40,6 +40,11 @@ export class McpFailure extends Error {
   }
 }
 
+/** The failure of a server that was waited for as long as may be. */
+export function notInTime(cause: unknown): McpFailure {
+  return new McpFailure('timeout', 'The server did not answer in time.', cause)
+}
+
 /** Of all answers of one session. */
 const answerBytesMax = 2_000_000
 const toolPagesMax = 20
@@ -178,7 +183,7 @@ class Wire {
       return failure('too_large', `The server sent more than ${answerBytesMax} bytes.`)
     if (this.#flooded.signal.aborted)
       return failure('protocol_error', `The server asks for more than ${requestsMax} answers.`)
-    if (this.until.aborted) return failure('timeout', 'The server did not answer in time.')
+    if (this.until.aborted) return notInTime(cause)
     return this.#status === undefined || this.#failure !== undefined
       ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')
       : failure(...described(this.#status))

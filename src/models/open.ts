@@ -1,3 +1,4 @@
+import type { Clock } from '../base/clock.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
@@ -32,6 +33,7 @@ export interface Models {
 
 export interface ModelsParts {
   readonly config: Config
+  readonly clock: Clock
   readonly environment: Environment
   readonly isReleased: IsReleased
   /** Stands in for the network where models are called. */
@@ -40,7 +42,7 @@ export interface ModelsParts {
 }
 
 /** Nothing is dialled or loaded before the first call. */
-export function openModels({ config, environment, isReleased, resolve, ...own }: ModelsParts): Models {
+export function openModels({ config, clock, environment, isReleased, resolve, ...own }: ModelsParts): Models {
   const guard = openGuard(config, environment)
   const network = openNetwork({ guard, resolve })
   const { fetch } = network
@@ -48,10 +50,11 @@ export function openModels({ config, environment, isReleased, resolve, ...own }:
   return {
     fetch,
     outbound: parts.outbound,
-    catalogue: new Catalogue(parts),
+    catalogue: new Catalogue({ ...parts, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
     openEmbedder: service => openEmbedder(service, parts),
-    probe: (service, sent, signal) => probeModel(service, sent, signal, { ...parts, chat: config.chat }),
+    probe: (service, sent, signal) =>
+      probeModel(service, sent, signal, { ...parts, clock, chat: config.chat }),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     close: () => network.close(),
   }

@@ -122,22 +122,6 @@ function answering(addresses: readonly string[]): LookupFunction {
 }
 
 /**
- * The whole body of an answer.
- *
- * @throws Error over `bytesMax`; the rest of the body is not read
- */
-export async function readWhole(answer: OutboundAnswer, bytesMax: number): Promise<Buffer> {
-  const parts: Uint8Array[] = []
-  let length = 0
-  for await (const part of answer.body ?? []) {
-    length += part.length
-    if (length > bytesMax) throw new Error(`answer of more than ${bytesMax} bytes`)
-    parts.push(part)
-  }
-  return Buffer.concat(parts, length)
-}
-
-/**
  * How long an answer asks to wait before the next try, in milliseconds. A date counts from the answer's own clock.
  *
  * @see RFC 9110 section 10.2.3

@@ -1,3 +1,5 @@
+import type { Clock } from '../base/clock.ts'
+import { within } from '../base/deadline.ts'
 import { WbError } from '../contract/errors.ts'
 import { isChatProvider, providers } from '../contract/providers.ts'
 import type { LlmService } from '../contract/services.ts'
@@ -21,15 +23,15 @@ export async function probeModel(
   service: LlmService,
   sent: Partial<LlmService>,
   signal: AbortSignal,
-  parts: Omit<ChatParts, 'retriesMax'>,
+  parts: Omit<ChatParts, 'retriesMax'> & { readonly clock: Clock },
 ): Promise<void> {
   const { provider } = service
   if (deciding.every(field => sent[field] === undefined)) return
   if (!isChatProvider(provider) || providers[provider].keyName === null) return
   const chat = openChat(service, { ...parts, retriesMax: 0 })
-  const until = AbortSignal.any([signal, AbortSignal.timeout(waitMs)])
+  const ask = (until: AbortSignal) => chat.complete(question, { maxTokens: 1, signal: until })
   try {
-    await chat.complete(question, { maxTokens: 1, signal: until })
+    await within(parts.clock, waitMs, ask, signal)
   } catch (error) {
     signal.throwIfAborted()
     if (error instanceof WbError && error.code !== 'llm_credential_missing') throw error

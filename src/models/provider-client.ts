@@ -1,5 +1,6 @@
+import { readWhole } from '../base/read-whole.ts'
 import { type EndpointRefused, refusalIn } from './guard.ts'
-import { type Outbound, type OutboundAnswer, readWhole, retryAfterMs } from './outbound.ts'
+import { type Outbound, type OutboundAnswer, retryAfterMs } from './outbound.ts'
 
 const answerBytesMax = 64_000_000
 /** A provider that asks for a longer pause is not asked again. */
@@ -116,7 +117,7 @@ function exchange({ endpoint, credential, headers }: ProviderCalls, outbound: Ou
       body: String(init?.body ?? ''),
       signal: init?.signal ?? null,
     })
-    const body = await readWhole(answer, answerBytesMax)
+    const body = await readWhole(answer.body, answerBytesMax)
     const told = { 'content-type': 'application/json', ...retryHeaders(answer.headers) }
     const { status } = answer
     if (body.length === 0) return new Response(null, { status, headers: told })

@@ -1,10 +1,11 @@
 import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
+import { TimedOut, within } from '../base/deadline.ts'
 import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import type { McpServerCreate, McpServerPatch, McpTest } from '../contract/mcp-servers.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { McpFailure, type McpTool } from '../models/mcp.ts'
+import { McpFailure, type McpTool, notInTime } from '../models/mcp.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
@@ -87,8 +88,6 @@ export class McpServers {
   async test(workspaceId: string, mcpServerId: string, signal: AbortSignal): Promise<McpTest> {
     const { clock, listTools } = this.parts
     const server = await this.get(workspaceId, mcpServerId)
-    const giveUp = new AbortController()
-    const cancel = clock.after(testTimeoutMs, () => giveUp.abort())
     const startedAt = clock.now()
     const outcome = (tools: string[], error: McpTest['error']): McpTest => ({
       ok: error === null,
@@ -98,13 +97,12 @@ export class McpServers {
       error,
     })
     try {
-      const tools = await listTools(server, AbortSignal.any([signal, giveUp.signal]))
+      const tools = await within(clock, testTimeoutMs, until => listTools(server, until), signal)
       return outcome(tools.map(({ name }) => name).sort(), null)
     } catch (error) {
-      if (!(error instanceof McpFailure)) throw error
-      return outcome([], { code: error.code, message: error.message })
-    } finally {
-      cancel()
+      const failure = error instanceof TimedOut ? notInTime(error) : error
+      if (!(failure instanceof McpFailure)) throw error
+      return outcome([], { code: failure.code, message: failure.message })
     }
   }
 }

@@ -55,6 +55,7 @@ const ambient: [pattern: RegExp, places: readonly string[]][] = [
   [/\bas Visibility\b/, ['src/access/visibility.ts']],
   [/\bas AuthContext\b/, ['src/access/subject.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
+  [/AbortSignal\.timeout\(/, []],
 ]
 
 /** `import type` of the server's half is no load, but only the bridge may speak of it. */

@@ -31,3 +31,21 @@ test('work that fails, fails as it does', async () => {
   const work = within(new TestClock(), 1_000, () => Promise.reject(new Error('broken')))
   await expect(work).rejects.toThrow('broken')
 })
+
+test.each(['before', 'meanwhile'])(
+  'work is told when its caller leaves %s, and ends as it likes',
+  async when => {
+    const caller = new AbortController()
+    if (when === 'before') caller.abort('left')
+    const work = within(
+      new TestClock(),
+      1_000,
+      async own => {
+        caller.abort('left')
+        return own.reason
+      },
+      caller.signal,
+    )
+    await expect(work).resolves.toBe('left')
+  },
+)

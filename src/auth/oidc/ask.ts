@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { TimedOut, within } from '../../base/deadline.ts'
+import { readWhole, TooLong } from '../../base/read-whole.ts'
 
 /** Longest that a provider may take for one answer. */
 const answerMsMax = 10_000
@@ -33,8 +34,7 @@ export function boundedFetch({ fetch, clock }: { fetch: typeof globalThis.fetch;
       )
     } catch (error) {
       if (error instanceof NoAnswer) throw error
-      const isLate = error instanceof TimedOut
-      throw new NoAnswer(isLate ? `it did not answer within ${answerMsMax / 1_000} seconds` : reason(error))
+      throw new NoAnswer(reason(error))
     }
   }
 }
@@ -45,21 +45,17 @@ async function whole(answer: Response): Promise<Response> {
     await answer.body?.cancel()
     throw new NoAnswer(`it answered with status ${status}`)
   }
-  const parts: Uint8Array[] = []
-  let bytes = 0
-  for await (const part of answer.body ?? []) {
-    bytes += part.length
-    if (bytes > answerBytesMax) throw new NoAnswer(`it answered with more than ${answerBytesMax} bytes`)
-    parts.push(part)
-  }
+  const body = await readWhole(answer.body, answerBytesMax)
   const type = headers.get('content-type')
-  return new Response(bodiless.includes(status) ? null : Buffer.concat(parts), {
+  return new Response(bodiless.includes(status) ? null : body, {
     status,
     headers: type === null ? {} : { 'content-type': type },
   })
 }
 
 function reason(error: unknown): string {
+  if (error instanceof TimedOut) return `it did not answer within ${answerMsMax / 1_000} seconds`
+  if (error instanceof TooLong) return `it answered with more than ${answerBytesMax} bytes`
   const code = String(((error as Error).cause as { code?: unknown } | undefined)?.code)
   if (/^(?:ENOTFOUND|EAI_AGAIN)$/.test(code)) return 'its name cannot be resolved'
   if (code === 'ECONNREFUSED') return 'it refused the connection'

@@ -1,6 +1,8 @@
 import { readFile } from 'node:fs/promises'
+import type { Clock } from '../../base/clock.ts'
+import { within } from '../../base/deadline.ts'
+import { readWhole } from '../../base/read-whole.ts'
 import { WbError } from '../../contract/errors.ts'
-import { readWhole } from '../../models/outbound.ts'
 import type { SentFile } from './index.ts'
 import type { Extracted } from './parser.ts'
 
@@ -12,12 +14,17 @@ export interface DoclingSettings {
   readonly timeoutMs?: number
 }
 
+interface DoclingParts {
+  readonly clock: Clock
+  /** Follows no redirect. */
+  readonly fetch: typeof fetch
+}
+
 /** A converter of documents beside the runtime, which makes Markdown of them. */
 export class Docling {
-  /** @param send  follows no redirect */
   constructor(
     private readonly settings: DoclingSettings,
-    private readonly send: typeof fetch,
+    private readonly parts: DoclingParts,
   ) {}
 
   get isConfigured(): boolean {
@@ -36,25 +43,16 @@ export class Docling {
       })
     const form = await formOf(file)
     signal.throwIfAborted()
-    const stop = new AbortController()
-    const leave = () => stop.abort(signal.reason)
-    signal.addEventListener('abort', leave)
-    // Held by its timer: a signal of `AbortSignal.timeout` that is part of another may be collected before it fires.
-    const timer = setTimeout(() => stop.abort(), timeoutMs)
-    const answer = await this.ask(url, form, stop.signal)
-      .catch(cause => {
-        signal.throwIfAborted()
-        throw cause instanceof WbError ? cause : unavailable('cannot be reached', cause)
-      })
-      .finally(() => {
-        clearTimeout(timer)
-        signal.removeEventListener('abort', leave)
-      })
+    const ask = (until: AbortSignal) => this.ask(url, form, until)
+    const answer = await within(this.parts.clock, timeoutMs, ask, signal).catch(cause => {
+      signal.throwIfAborted()
+      throw cause instanceof WbError ? cause : unavailable('cannot be reached', cause)
+    })
     return { text: markdownOf(answer), parser: 'docling', version: null }
   }
 
   private async ask(url: string, form: Response, signal: AbortSignal): Promise<unknown> {
-    const answer = await this.send(`${url.replace(/\/+$/, '')}/v1/convert/file`, {
+    const answer = await this.parts.fetch(`${url.replace(/\/+$/, '')}/v1/convert/file`, {
       method: 'POST',
       headers: { accept: 'application/json', 'content-type': form.headers.get('content-type')! },
       body: new Uint8Array(await form.arrayBuffer()),
@@ -64,7 +62,7 @@ export class Docling {
       await answer.body?.cancel()
       throw unavailable(`answered with status ${answer.status}`)
     }
-    const body = await readWhole(answer as never, answerBytesMax)
+    const body = await readWhole(answer.body, answerBytesMax)
     return JSON.parse(body.toString('utf8'))
   }
 }
