@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { usesOidc } from '../config/checks.ts'
 import type { Config } from '../config/schema.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
@@ -25,7 +26,9 @@ export interface AccessParts {
 export function openAccess(parts: AccessParts) {
   const audit = new AuditTrail(parts)
   const retention = new AuditRetention({ ...parts, trail: audit, ...parts.config.runtime.audit })
-  const principals = new Principals(parts)
+  const { auth } = parts.config
+  const mapsRoles = usesOidc(auth) && auth.oidc?.roleMapping != null
+  const principals = new Principals({ ...parts, mapsRoles })
   return {
     audit,
     /** A caller as one workspace sees it. */

@@ -2,7 +2,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { Principal, PrincipalCreate, PrincipalPatch } from '../contract/principals.ts'
-import { type Role, scopesOfRole } from '../contract/scopes.ts'
+import { type Role, type Scope, scopesOfRole } from '../contract/scopes.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
@@ -18,9 +18,17 @@ interface PrincipalPath {
   readonly principalId: string
 }
 
+export interface PrincipalsParts {
+  readonly rows: RowStore
+  readonly pager: Pager
+  readonly clock: Clock
+  /** Claims of tokens are mapped to roles, which the role of a principal stands in for. */
+  readonly mapsRoles: boolean
+}
+
 /** Whom a workspace knows, as what. @see contract 6.1 */
 export class Principals {
-  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
+  constructor(private readonly parts: PrincipalsParts) {}
 
   /**
    * By id, in the order of code points.
@@ -87,13 +95,24 @@ export class Principals {
     return changed.row
   }
 
-  /** @throws workspace_not_found, principal_not_found */
-  async delete(path: PrincipalPath, caller: Pick<Caller, 'record'>): Promise<void> {
+  /**
+   * @throws workspace_not_found, principal_not_found
+   * @throws forbidden  the role of the token, which then holds again, may be more than the caller holds
+   * @throws conflict   the principal was changed in between
+   */
+  async delete(path: PrincipalPath, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
+    const key = [path.workspaceId, path.principalId]
+    const stored = await this.parts.rows.get(tables.principals, key)
+    if (!stored) throw await this.#missing(path)
+    // No token holds more than an admin; what the token of anybody else holds is not known before it comes.
+    if (this.parts.mapsRoles && stored.row.role !== 'admin') checkUnbinding(caller.auth.subject, stored.row)
     const outcome = await this.parts.rows.atomic([
-      { op: 'delete', table: tables.principals, key: [path.workspaceId, path.principalId] },
+      { op: 'delete', table: tables.principals, key, version: stored.version },
       caller.record({}),
     ])
-    if (!outcome.ok) throw await this.#missing(path)
+    if (outcome.ok) return
+    if (outcome.reason === 'absent') throw await this.#missing(path)
+    throw new WbError('conflict', `principal '${path.principalId}' was changed; nothing was deleted`)
   }
 
   /** The role that a workspace gives a principal; undefined for those it does not know. */
@@ -126,18 +145,39 @@ export class Principals {
 }
 
 /**
- * Whoever may enter a workspace reads it, with or without the scope: of a role, only the rest is a grant.
- *
  * @throws forbidden  names the scope that the caller lacks
  * @see security decision 7
  */
 function checkRole(subject: Subject | null, role: Role): void {
-  const granted = scopesOfRole[role].filter(scope => scope !== 'read')
-  const requiredScope = ungrantable(subject, granted)
+  const requiredScope = ungrantableOf(subject, role)
   if (requiredScope)
     throw new WbError(
       'forbidden',
       `role: '${role}' holds the scope '${requiredScope}', which the caller lacks`,
       { hint: 'Set a role that holds no more than you do.', requiredScope },
     )
+}
+
+/**
+ * What a principal is without its row is up to its token, and at most an admin.
+ *
+ * @throws forbidden  the caller may not grant that
+ * @see security decision 7
+ */
+function checkUnbinding(subject: Subject | null, { principalId, role }: Principal): void {
+  if (!ungrantableOf(subject, 'admin')) return
+  throw new WbError(
+    'forbidden',
+    `without this entry '${principalId}' has the role of its token, which may be more than '${role}'; ` +
+      "that needs the scope 'manage'",
+    { hint: 'Set its role to viewer instead, or ask an admin to delete it.', requiredScope: 'manage' },
+  )
+}
+
+/** Whoever may enter a workspace reads it, with or without the scope: of a role, only the rest is a grant. */
+function ungrantableOf(subject: Subject | null, role: Role): Scope | undefined {
+  return ungrantable(
+    subject,
+    scopesOfRole[role].filter(scope => scope !== 'read'),
+  )
 }

@@ -91,9 +91,11 @@ export const principals = {
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
     summary: 'Forget a principal',
+    description:
+      'Where roles are mapped, the role of the token holds again: only who could grant any role may forget whoever is no admin.',
     access: needs('manage:access'),
     replies: { 204: null },
-    errors: found,
+    errors: [...found, 'conflict'],
     audit: 'principal.delete',
   }),
 }

@@ -15,12 +15,12 @@ async function workspace(wb: Opened, name = 'one'): Promise<string> {
 describe('the role of a principal', () => {
   const groups = { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' }
 
-  async function staged(roleMapping: object | null) {
+  async function staged(roleMapping: object | null, mode = 'oidc') {
     const idp = await startProvider()
     const oidc = { issuer: idp.issuer, audience, ...(roleMapping && { roleMapping }) }
     const wb = await open({
       server: true,
-      config: { auth: { mode: 'oidc', anonymousPolicy: 'reject', oidc } },
+      config: { auth: { mode, anonymousPolicy: 'reject', oidc } },
     })
     const [here, elsewhere] = [await workspace(wb, 'here'), await workspace(wb, 'elsewhere')]
     const setRole = (role: Role) =>
@@ -53,6 +53,35 @@ describe('the role of a principal', () => {
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.admin)
     expect(await tier(elsewhere, 'wb-viewers')).toEqual(tiers.viewer)
     await wb.sendAsOperator(`DELETE ${alice}`)
+    expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
+  })
+
+  test('S4.2-19: security 7: is not taken away by who holds less than the role of a token that then holds again', async () => {
+    const { wb, here, setRole, tier } = await staged(mapped, 'any')
+    const keyOf = async (scopes: string[]) => {
+      const made = await wb.sendAsOperator(`POST ${here}/api-keys`, { label: 'key', scopes })
+      return bearer(String(made.body.plaintext))
+    }
+    const [some, all] = [await keyOf(['manage:access', 'write']), await keyOf(['manage'])]
+    const alice = `${here}/principals/alice`
+    for (const role of ['viewer', 'editor'] as const) {
+      await setRole(role)
+      const refused = await wb.send(`DELETE ${alice}`, undefined, some)
+      expect([refused.status, refused.body.error]).toEqual([
+        403,
+        expect.objectContaining({
+          code: 'forbidden',
+          message: expect.stringContaining("'manage'"),
+          hint: expect.stringContaining('viewer'),
+        }),
+      ])
+      expect(await tier(here, 'wb-admins')).toEqual(tiers[role])
+      expect((await wb.send(`DELETE ${alice}`, undefined, all)).status).toBe(204)
+      expect(await tier(here, 'wb-admins')).toEqual(tiers.admin)
+    }
+    await setRole('admin')
+    expect((await wb.send(`DELETE ${alice}`, undefined, some)).status).toBe(204)
+    expect((await wb.send(`DELETE ${alice}`, undefined, some)).status).toBe(404)
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
   })
 
@@ -126,6 +155,7 @@ describe('who gives a role', () => {
     await wb.sendAsOperator(`POST ${principals}`, { principalId: 'root', role: 'admin' })
     const same = await wb.send(`PATCH ${principals}/root`, { label: 'Root', role: 'admin' }, headers)
     expect(same).toMatchObject({ status: 200, body: { label: 'Root', role: 'admin' } })
+    expect((await wb.send(`PATCH ${principals}/root`, { role: 'editor' }, headers)).status).toBe(403)
     expect((await wb.send(`PATCH ${principals}/root`, { role: 'viewer' }, headers)).status).toBe(200)
     expect(await roleOf('root')).toBe('viewer')
   })
