@@ -1,4 +1,5 @@
 import type { Clock } from '../base/clock.ts'
+import { Hourly } from '../base/hourly.ts'
 import type { Log } from '../base/log.ts'
 import type { ListQuery, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
@@ -10,7 +11,6 @@ const actsMaxDefault = 1_000_000
 const refusalsMaxDefault = 100_000
 /** Rows deleted by one unit: other writers wait for a few milliseconds. */
 const sliceSize = 200
-const everyMs = 3_600_000
 /** After so many records of this process the limits are looked at early, so that a flood cannot fill the disk. */
 const recordsBetweenMax = 10_000
 const dayMs = 86_400_000
@@ -28,48 +28,32 @@ export interface AuditRetentionParts {
 /** Keeps the audit trail within its age and its number of records; the oldest go first. One process of a store does it. */
 export class AuditRetention {
   readonly #parts: AuditRetentionParts
-  #running: Promise<void> | undefined
-  #isOver = false
+  readonly #hourly: Hourly
   #since = 0
   #unlisten = () => {}
-  #callOff = () => {}
 
   constructor(parts: AuditRetentionParts) {
     this.#parts = parts
+    const failed = (error: unknown) => parts.log.warn({ error }, 'old audit records could not be deleted')
+    this.#hourly = new Hourly(parts.clock, () => this.#prune().catch(failed))
   }
 
   /** Prune now, every hour, and when many records came. */
   start(): void {
     this.#unlisten = this.#parts.trail.onKept(records => {
       this.#since += records
-      if (this.#since >= recordsBetweenMax) this.#prune()
+      if (this.#since >= recordsBetweenMax) this.#hourly.now()
     })
-    this.#everyHour()
+    this.#hourly.start()
   }
 
-  async close(): Promise<void> {
-    this.#isOver = true
+  close(): Promise<void> {
     this.#unlisten()
-    this.#callOff()
-    await this.#running
+    return this.#hourly.close()
   }
 
-  #everyHour(): void {
-    this.#prune()
-    this.#callOff = this.#parts.clock.after(everyMs, () => this.#everyHour())
-  }
-
-  #prune(): void {
-    if (this.#running) return
+  async #prune(): Promise<void> {
     this.#since = 0
-    this.#running = this.#pruneAll()
-      .catch(error => this.#parts.log.warn({ error }, 'old audit records could not be deleted'))
-      .finally(() => {
-        this.#running = undefined
-      })
-  }
-
-  async #pruneAll(): Promise<void> {
     const { clock, retentionDays } = this.#parts
     const { actsMax = actsMaxDefault, refusalsMax = refusalsMaxDefault } = this.#parts
     const oldest = new Date(clock.now() - retentionDays * dayMs).toISOString()
@@ -88,7 +72,7 @@ export class AuditRetention {
   /** Delete records in the order of a list, in small units. */
   async #delete(list: Pick<ListQuery, 'index' | 'prefix' | 'through'>, count: number): Promise<void> {
     const { rows } = this.#parts
-    for (let left = count; left > 0 && !this.#isOver; left -= sliceSize) {
+    for (let left = count; left > 0 && !this.#hourly.isOver; left -= sliceSize) {
       const slice = await rows.list(tables.audit, { ...list, limit: Math.min(sliceSize, left) })
       if (slice.length === 0) return
       await rows.atomic(

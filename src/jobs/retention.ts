@@ -1,11 +1,11 @@
 import type { Clock } from '../base/clock.ts'
+import { Hourly } from '../base/hourly.ts'
 import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
 /** Rows deleted by one unit: other writers wait for a few milliseconds. */
 const sliceSize = 200
-const everyMs = 3_600_000
 const dayMs = 86_400_000
 
 export interface JobRetentionParts {
@@ -18,36 +18,28 @@ export interface JobRetentionParts {
 /** Deletes jobs that ended long ago. One process of a store does it. */
 export class JobRetention {
   readonly #parts: JobRetentionParts
-  #running: Promise<void> | undefined
-  #isOver = false
-  #callOff = () => {}
+  readonly #hourly: Hourly
 
   constructor(parts: JobRetentionParts) {
     this.#parts = parts
+    const failed = (error: unknown) => parts.log.warn({ error }, 'old jobs could not be deleted')
+    this.#hourly = new Hourly(parts.clock, () => this.#prune().catch(failed))
   }
 
   /** Prune now and every hour. */
   start(): void {
-    const { clock, log } = this.#parts
-    this.#running ??= this.#prune()
-      .catch(error => log.warn({ error }, 'old jobs could not be deleted'))
-      .finally(() => {
-        this.#running = undefined
-      })
-    this.#callOff = clock.after(everyMs, () => this.start())
+    this.#hourly.start()
   }
 
-  async close(): Promise<void> {
-    this.#isOver = true
-    this.#callOff()
-    await this.#running
+  close(): Promise<void> {
+    return this.#hourly.close()
   }
 
   async #prune(): Promise<void> {
     const { rows, clock, retentionDays } = this.#parts
     const through = new Date(clock.now() - retentionDays * dayMs).toISOString()
     const old = { index: 'byEnd', prefix: [], through, limit: sliceSize }
-    while (!this.#isOver) {
+    while (!this.#hourly.isOver) {
       const slice = await rows.list(tables.jobs, old)
       if (slice.length === 0) return
       await rows.atomic(
