@@ -1,20 +1,33 @@
 import type { Caller } from '../access/caller.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
 import type { Upsert } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
-import type { ContentRecord } from '../storage/content.ts'
-import type { Write } from '../storage/rows.ts'
-import { tables } from '../storage/tables.ts'
+import type { ContentRecord, ContentWrite, Owner } from '../storage/content.ts'
+import type { RowStore, Stored, Write } from '../storage/rows.ts'
+import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import { collectionGone, refuseRawVector, requireDimension } from './guards.ts'
 import { titleOf } from './payload.ts'
 import { inOneSpace, type Space } from './space.ts'
 
-/** Records that clients store directly. */
+interface Parts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly bases: KnowledgeBases
+  readonly space: Space
+}
+
+/** Each attempt but the last lost against another change of the same records, or of their documents. */
+const attemptsMax = 20
+
+/**
+ * Records that clients store directly.
+ *
+ * One that takes a chunk's place, or deletes it, changes the document of the chunk in the same unit: it counts a chunk
+ * less, and is no longer the one that ingest made.
+ */
 export class Records {
-  constructor(
-    private readonly bases: KnowledgeBases,
-    private readonly space: Space,
-  ) {}
+  constructor(private readonly parts: Parts) {}
 
   /**
    * Store records, each replacing the one with its id; all or none.
@@ -22,27 +35,69 @@ export class Records {
    * @returns how many were stored
    * @throws validation_error               an id stands twice
    * @throws dimension_mismatch, vector_collection_not_allowed, embedding_unavailable
+   * @throws collection_unavailable         the collection is gone, or others kept changing what is replaced
    */
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     refuseRepeats(body.records)
-    return inOneSpace(async () => {
-      const context = await this.bases.context(workspaceId, knowledgeBaseId)
+    const ids = body.records.map(({ id }) => id)
+    await inOneSpace(async () => {
+      const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
       const { records, generation } = await this.compose(context, body, caller)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
-      const outcome = await context.store.write([upsert], [stillThere(context)])
-      if (outcome.ok) return records.length
-      if (outcome.at === 0) await this.bases.get(workspaceId, knowledgeBaseId)
-      if (outcome.reason === 'absent') throw collectionGone(context.base)
-      return undefined
+      const refused = await this.write(context, ids, upsert)
+      if (refused === 'absent') throw collectionGone(context.base)
+      return refused ? undefined : true
     })
+    return ids.length
   }
 
   /** @returns whether there was such a record */
   async delete(workspaceId: string, knowledgeBaseId: string, recordId: string): Promise<boolean> {
-    const context = await this.bases.context(workspaceId, knowledgeBaseId)
-    const { store, key } = context
-    const outcome = await store.write([{ op: 'deleteRecord', ...key, id: recordId }], [stillThere(context)])
-    return outcome.ok
+    const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
+    return !(await this.write(context, [recordId], { op: 'deleteRecord', ...context.key, id: recordId }))
+  }
+
+  /**
+   * Make a change that leaves nothing of the records that stand under some ids.
+   *
+   * @returns why it was refused
+   * @throws knowledge_base_not_found
+   * @throws collection_unavailable  others kept changing what goes
+   */
+  private async write(context: BaseContext, ids: readonly string[], change: ContentWrite) {
+    const { base, store, key } = context
+    for (let attempt = 0; attempt < attemptsMax; attempt++) {
+      const owners = await store.owners(key, ids)
+      const rows = [stillThere(context), ...(await this.documentsWithout(context, owners))]
+      const outcome = await store.write([{ op: 'requireOwners', ...key, owners }, change], rows)
+      if (outcome.ok) return undefined
+      if (outcome.at === 0) await this.parts.bases.get(base.workspaceId, base.knowledgeBaseId)
+      const isCollectionGone = outcome.at === rows.length && outcome.reason === 'absent'
+      if (isCollectionGone || outcome.at > rows.length) return outcome.reason
+    }
+    throw new WbError('collection_unavailable', 'the records keep changing; nothing was written')
+  }
+
+  /** What makes the documents of chunks say that these are gone. */
+  private async documentsWithout({ base }: BaseContext, owners: readonly Owner[]): Promise<Write[]> {
+    const lost = new Map<string, number>()
+    for (const { documentId } of owners)
+      if (documentId !== null) lost.set(documentId, (lost.get(documentId) ?? 0) + 1)
+    const writes: Write[] = []
+    for (const [documentId, chunks] of lost) {
+      const key = [base.workspaceId, base.knowledgeBaseId, documentId]
+      const stored = await this.parts.rows.get(tables.documents, key)
+      // An attached collection may bring along chunks of documents that are elsewhere.
+      if (stored) writes.push(this.withFewer(stored, chunks))
+    }
+    return writes
+  }
+
+  private withFewer({ row, version }: Stored<DocumentRow>, chunks: number): Write {
+    const chunkTotal = row.chunkTotal === null ? null : Math.max(0, row.chunkTotal - chunks)
+    const updatedAt = timestamp(this.parts.clock)
+    const changed = { ...row, chunkTotal, updatedAt, ingestKey: null, nameKey: null }
+    return { op: 'replace', table: tables.documents, row: changed, version }
   }
 
   private async compose(context: BaseContext, body: Upsert, caller: Caller) {
@@ -53,7 +108,7 @@ export class Records {
     })
     const texts = body.records.filter(record => record.text !== undefined)
     const passages = texts.map(record => ({ title: titleOf(record.payload), text: record.text! }))
-    const { generation, vectors } = await this.space.embed(context, passages, 'document', caller.signal)
+    const { generation, vectors } = await this.parts.space.embed(context, passages, 'document', caller.signal)
     const embedded = vectors.values()
     const records = body.records.map(
       (record): ContentRecord => ({

@@ -86,6 +86,14 @@ export type ContentWrite =
   | ({ readonly op: 'deleteDocuments'; readonly knowledgeBaseId: string } & CollectionKey)
   /** Fails `absent` without the record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
+  /** Fails `stale` when one of the records belongs to another document than is said, `absent` without the collection. */
+  | ({ readonly op: 'requireOwners'; readonly owners: readonly Owner[] } & CollectionKey)
+
+/** The document that a record belongs to; null for a record of its own, and for one that is not there. */
+export interface Owner {
+  readonly id: string
+  readonly documentId: string | null
+}
 
 /** One candidate of a ranking; `record` is the store's own number, stable while the record is not replaced. */
 export interface Scored {
@@ -243,6 +251,8 @@ export interface ContentStore {
     records: readonly number[],
     options: { vectors: boolean; visibility: Visibility },
   ): Promise<RecordView[]>
+  /** The documents that records belong to, by their ids, in the order asked for. */
+  owners(key: CollectionKey, ids: readonly string[]): Promise<Owner[]>
   readonly lexical?: LexicalSearch
   readonly listing?: RecordListing
   readonly fitted?: FittedSpaces

@@ -175,6 +175,31 @@ export function contentSuite(driver: string, open: () => Promise<OpenContent>): 
       expect(versions).toEqual([...new Set(versions)].sort((a, b) => a - b))
     })
 
+    test('a record belongs to its document, to none, or is not there; who relies on another owner is refused', async () => {
+      await write(upserted(record('chunk', { documentId: 'd' }), record('own')))
+      const owners = [
+        { id: 'own', documentId: null },
+        { id: 'chunk', documentId: 'd' },
+        { id: 'absent', documentId: null },
+      ]
+      const ids = owners.map(({ id }) => id)
+      expect(await content.owners(key, ids)).toEqual(owners)
+      expect(await content.owners({ ...key, name: 'nobody' }, ['chunk'])).toEqual([
+        { id: 'chunk', documentId: null },
+      ])
+      const require = (more: object) =>
+        write({ op: 'requireOwners', ...key, owners, ...more } as ContentWrite)
+      expect(await require({})).toEqual(ok)
+      expect(await require({ name: 'nobody' })).toEqual({ ok: false, at: 0, reason: 'absent' })
+      for (const owner of [
+        { id: 'own', documentId: 'd' },
+        { id: 'chunk', documentId: 'e' },
+        { id: 'chunk', documentId: null },
+        { id: 'absent', documentId: 'd' },
+      ])
+        expect(await require({ owners: [...owners, owner] })).toEqual({ ok: false, at: 0, reason: 'stale' })
+    })
+
     test('vectors of another space, and of no collection, are refused', async () => {
       expect(await write({ ...upserted(record('a')), generation: 1 } as ContentWrite)).toEqual({
         ok: false,

@@ -8,6 +8,7 @@ import {
   type ContentWrite,
   keyText,
   type Metric,
+  type Owner,
   type Payload,
   type Reach,
   type RecordView,
@@ -40,6 +41,7 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     write: (changes, units) => store.write(changes, units),
     nearest: async (key, { vector, limit, ...reach }) => store.nearest(key, vector, limit, reach),
     read: async (key, records, options) => store.read(key, records, options),
+    owners: async (key, ids) => store.owners(key, ids),
     lexical: { search: async (key, { text, limit, ...reach }) => store.search(key, text, limit, reach) },
     listing: { ofDocument: async (key, query) => store.ofDocument(key, query) },
   }
@@ -115,6 +117,8 @@ class MemoryContent {
         )
       case 'deleteRecord':
         return shelf?.records.has(change.id) ? without(shelf, record => record.id === change.id) : 'absent'
+      case 'requireOwners':
+        return shelf ? owned(shelf, change.owners) : 'absent'
       case 'upsert':
         if (!shelf) return 'absent'
         return change.generation === shelf.collection.generation
@@ -175,6 +179,11 @@ class MemoryContent {
     })
   }
 
+  owners(key: CollectionKey, ids: readonly string[]): Owner[] {
+    const shelf = this.find(key)
+    return ids.map(id => ({ id, documentId: ownerIn(shelf, id) }))
+  }
+
   ofDocument(
     key: CollectionKey,
     query: {
@@ -205,6 +214,14 @@ class MemoryContent {
       ({ payload }) => isVisible(visibility, payload) && matches(payload),
     )
   }
+}
+
+function ownerIn(shelf: Shelf | undefined, id: string): string | null {
+  return shelf?.records.get(id)?.documentId ?? null
+}
+
+function owned(shelf: Shelf, owners: readonly Owner[]): Shelf | Refusal {
+  return owners.every(({ id, documentId }) => ownerIn(shelf, id) === documentId) ? shelf : 'stale'
 }
 
 function changedTo({ collection }: Shelf, records: ReadonlyMap<string, Kept>): Shelf {

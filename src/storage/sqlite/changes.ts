@@ -10,6 +10,7 @@ import {
 } from './collections.ts'
 import type { Later } from './commit.ts'
 import type { Connection } from './connection.ts'
+import { ownerOf } from './records.ts'
 
 /** Deletions that a resident segment can catch up with at least; twice as many are kept at most. */
 const GONE_KEPT = 10_000
@@ -55,6 +56,8 @@ export class Changes {
         return collection ? this.#upsert(collection, change, later) : 'absent'
       case 'deleteRecord':
         return collection ? this.#deleteRecord(collection, change, later) : 'absent'
+      case 'requireOwners':
+        return collection ? this.#requireOwners(collection, change) : 'absent'
     }
   }
 
@@ -129,10 +132,24 @@ export class Changes {
     this.#removeAll(collection, found, later)
   }
 
+  /** Table by table, each in its own order: that many rows would else drive each other's pages out of memory. */
   #removeAll(collection: CollectionRow, found: readonly { record: number }[], later: Later): void {
-    const removed = found.map(({ record }) => record)
-    for (const record of removed) this.#remove(collection, record, later)
-    if (removed.length > 0) this.#moved(collection, { added: 0, removed })
+    const removed = found.map(({ record }) => record).sort((a, b) => a - b)
+    if (removed.length === 0) return
+    const { id, generation, staging, lexical } = collection
+    const vectors = [generation, ...(staging ? [generation + 1] : [])].map(each => vectorTable(id, each))
+    for (const table of ['record', ...vectors]) {
+      const statement = this.#connection.prepare(`DELETE FROM ${table} WHERE record = ?`)
+      for (const record of removed) statement.run(record)
+    }
+    const log = this.#connection.prepare('INSERT INTO record_gone (collection, record) VALUES (?, ?)')
+    for (const record of removed) log.run(id, record)
+    if (lexical)
+      later(() => {
+        const statement = this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`)
+        for (const record of removed) statement.run(record)
+      })
+    this.#moved(collection, { added: 0, removed })
   }
 
   #deleteRecord(collection: CollectionRow, { id }: Op<'deleteRecord'>, later: Later): Refusal | undefined {
@@ -140,9 +157,13 @@ export class Changes {
       .prepare<{ record: number }>('SELECT record FROM record WHERE collection = ? AND id = ?')
       .get(collection.id, id)
     if (!found) return 'absent'
-    this.#remove(collection, found.record, later)
-    this.#moved(collection, { added: 0, removed: [found.record] })
+    this.#removeAll(collection, [found], later)
     return undefined
+  }
+
+  #requireOwners({ id }: CollectionRow, { owners }: Op<'requireOwners'>): Refusal | undefined {
+    const areSame = owners.every(owner => ownerOf(this.#connection, id, owner.id) === owner.documentId)
+    return areSame ? undefined : 'stale'
   }
 
   #insert({ id, generation, lexical }: CollectionRow, record: ContentRecord, later: Later): void {

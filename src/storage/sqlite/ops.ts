@@ -1,5 +1,5 @@
 import type { Ops } from '../../base/threads.ts'
-import type { CollectionKey, ContentWrite, Fit, Fitted, RecordView, Scored } from '../content.ts'
+import type { CollectionKey, ContentWrite, Fit, Fitted, Owner, RecordView, Scored } from '../content.ts'
 import type { Outcome, Write } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 import { Changes } from './changes.ts'
@@ -61,6 +61,7 @@ export function readOps(connection: Connection) {
     read: (
       input: In & { records: readonly number[]; options: { vectors: boolean; visibility: Visibility } },
     ): RecordView[] => records.read(input.key, input.records, input.options),
+    owners: (input: In & { ids: readonly string[] }): Owner[] => records.owners(input.key, input.ids),
     ofDocument: (input: In & { query: DocumentQuery }): RecordView[] =>
       records.ofDocument(input.key, input.query),
     model: (input: In) => fitted.model(input.key),

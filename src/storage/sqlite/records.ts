@@ -1,6 +1,12 @@
-import type { CollectionKey, Payload, RecordView } from '../content.ts'
+import type { CollectionKey, Owner, Payload, RecordView } from '../content.ts'
 import type { Visibility } from '../visibility.ts'
-import { type CollectionRow, floatsOf, requireCollection, vectorTable } from './collections.ts'
+import {
+  type CollectionRow,
+  findCollection,
+  floatsOf,
+  requireCollection,
+  vectorTable,
+} from './collections.ts'
 import type { Connection } from './connection.ts'
 import { visibilitySql } from './reach.ts'
 
@@ -48,6 +54,16 @@ export class Records {
     })
   }
 
+  owners(key: CollectionKey, ids: readonly string[]): Owner[] {
+    return this.#connection.snapshot(() => {
+      const collection = findCollection(this.#connection, key)
+      return ids.map(id => ({
+        id,
+        documentId: collection ? ownerOf(this.#connection, collection.id, id) : null,
+      }))
+    })
+  }
+
   /**
    * Records of a document by chunk index, those without one last, then by id.
    *
@@ -79,6 +95,16 @@ export class Records {
       .get(record)!
     return floatsOf(data)
   }
+}
+
+/** The document of a record; null where it has none, or is not there. */
+export function ownerOf(connection: Connection, collection: number, id: string): string | null {
+  const found = connection
+    .prepare<{ documentId: string | null }>(
+      'SELECT document_id AS documentId FROM record WHERE collection = ? AND id = ?',
+    )
+    .get(collection, id)
+  return found?.documentId ?? null
 }
 
 /** Index ranges of the records after a position, in order. */

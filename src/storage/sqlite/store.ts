@@ -89,6 +89,7 @@ export function contentStore(connection: Connection, hosts: Hosts, gate: Gate, c
     write: (changes, rows) => gate.pass(() => writes.run('write', { changes, rows })),
     nearest: (key, query) => gate.pass(() => reads.run('nearest', { key, query })),
     read: (key, records, options) => gate.pass(() => reads.run('read', { key, records, options })),
+    owners: (key, ids) => gate.pass(() => reads.run('owners', { key, ids })),
     lexical: {
       search: (key, query) => gate.pass(() => reads.run('lexical', { key, query })),
     } satisfies LexicalSearch,
