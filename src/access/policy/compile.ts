@@ -7,8 +7,12 @@ export type Compiled =
   | { readonly kind: 'constant'; readonly holds: boolean }
   | { readonly kind: 'and' | 'or'; readonly of: readonly Compiled[] }
   | { readonly kind: 'not'; readonly of: Compiled }
-  /** The column would have to equal an attribute that the principal lacks: never holds. */
-  | { readonly kind: 'missing'; readonly column: string }
+  /** It takes an attribute that the principal lacks: matches nothing, and nor does its negation. */
+  | {
+      readonly kind: 'unknown'
+      /** That would have to equal the attribute; null where it is not that. */
+      readonly column: string | null
+    }
   | {
       readonly kind: 'compare'
       readonly column: string
@@ -18,7 +22,7 @@ export type Compiled =
   | { readonly kind: 'in' | 'contains'; readonly column: string; readonly values: readonly Literal[] }
   | { readonly kind: 'any'; readonly column: string; readonly value: Literal }
 
-/** Shown in place of an attribute that the principal lacks. Enforced is that nothing equals it, a row that holds it neither. */
+/** Shown in place of an attribute that the principal lacks. Enforced is that nothing matches, a row that holds this neither. */
 export const missingShown = '\u0001__missing__'
 
 const flipped: Readonly<Record<Comparison, Comparison>> = {
@@ -32,6 +36,7 @@ const flipped: Readonly<Record<Comparison, Comparison>> = {
 const operators = { '<>': '$ne', '<': '$lt', '<=': '$lte', '>': '$gt', '>=': '$gte' } as const
 const always: Compiled = { kind: 'constant', holds: true }
 const never: Compiled = { kind: 'constant', holds: false }
+const unknown: Compiled = { kind: 'unknown', column: null }
 
 /**
  * Work out what a predicate demands of rows when this principal acts; agrees with `evaluatePolicy`.
@@ -40,30 +45,32 @@ const never: Compiled = { kind: 'constant', holds: false }
  * @see contract 6.4
  */
 export function compilePolicy(policy: Policy, principal: ActingPrincipal): Compiled {
+  return settled(compile(policy, principal))
+}
+
+function compile(policy: Policy, principal: ActingPrincipal): Compiled {
   switch (policy.kind) {
     case 'and':
     case 'or':
       return joined(
         policy.kind,
-        policy.of.map(part => compilePolicy(part, principal)),
+        policy.of.map(part => compile(part, principal)),
       )
-    case 'not': {
-      const of = compilePolicy(policy.of, principal)
-      return of.kind === 'constant' ? constant(!of.holds) : { kind: 'not', of }
-    }
+    case 'not':
+      return negated(compile(policy.of, principal))
     case 'compare':
       return comparison(policy, principal)
     case 'in': {
       const values = policy.values.map(literal)
       if (policy.subject.kind === 'column') return { kind: 'in', column: policy.subject.name, values }
       const subject = resolve(policy.subject, principal)
-      return constant(values.some(value => compare(subject, '=', value)))
+      return subject === undefined ? unknown : constant(values.some(value => compare(subject, '=', value)))
     }
     case 'any': {
       const { subject, column } = policy
       if (subject.kind === 'column') throw fault(subject.col, 'a column cannot be looked for in another one')
       const value = resolve(subject, principal)
-      return value === undefined ? { kind: 'missing', column } : { kind: 'any', column, value }
+      return value === undefined ? { kind: 'unknown', column } : { kind: 'any', column, value }
     }
     case 'contains':
       return { kind: 'contains', column: policy.column, values: policy.values.map(literal) }
@@ -75,15 +82,38 @@ function comparison({ left, op, right }: Policy & { kind: 'compare' }, principal
     throw fault(left.col, 'two columns cannot be compared with each other')
   if (left.kind === 'column') return onColumn(left.name, op, resolve(right as Fixed, principal))
   if (right.kind === 'column') return onColumn(right.name, flipped[op], resolve(left, principal))
-  return constant(compare(resolve(left, principal), op, resolve(right, principal)))
+  const [one, other] = [resolve(left, principal), resolve(right, principal)]
+  return one === undefined || other === undefined ? unknown : constant(compare(one, op, other))
 }
 
 type Fixed = Exclude<Operand, { kind: 'column' }>
 
 function onColumn(column: string, op: Comparison, value: Literal | undefined): Compiled {
-  if (value === undefined) return op === '=' ? { kind: 'missing', column } : never
+  if (value === undefined) return { kind: 'unknown', column: op === '=' ? column : null }
   const hasOrder = typeof value !== 'boolean' || op === '=' || op === '<>'
   return hasOrder ? { kind: 'compare', column, op, value } : never
+}
+
+/** The negation stands outside, but for what is unknown, which stays that. */
+function negated(compiled: Compiled): Compiled {
+  if (compiled.kind === 'constant') return constant(!compiled.holds)
+  if (compiled.kind === 'unknown') return unknown
+  const isJoined = compiled.kind === 'and' || compiled.kind === 'or'
+  if (!isJoined || !hasUnknown(compiled)) return { kind: 'not', of: compiled }
+  return joined(compiled.kind === 'and' ? 'or' : 'and', compiled.of.map(negated))
+}
+
+/** What is negated holds none. */
+function hasUnknown(compiled: Compiled): boolean {
+  if (compiled.kind === 'and' || compiled.kind === 'or') return compiled.of.some(hasUnknown)
+  return compiled.kind === 'unknown'
+}
+
+/** Nothing is negated any more: what is unknown matches as little as what never holds. */
+function settled(compiled: Compiled): Compiled {
+  if (compiled.kind === 'and' || compiled.kind === 'or')
+    return joined(compiled.kind, compiled.of.map(settled))
+  return compiled.kind === 'unknown' && compiled.column === null ? never : compiled
 }
 
 /** A list without what changes nothing; one part stands for itself. */
@@ -116,8 +146,8 @@ export function shown(compiled: Compiled): Record<string, unknown> {
       return { [`$${compiled.kind}`]: compiled.of.map(shown) }
     case 'not':
       return { $not: shown(compiled.of) }
-    case 'missing':
-      return { [compiled.column]: missingShown }
+    case 'unknown':
+      return compiled.column === null ? shown(never) : { [compiled.column]: missingShown }
     case 'compare': {
       const { column, op, value } = compiled
       return { [column]: op === '=' ? value : { [operators[op]]: value } }
@@ -144,8 +174,8 @@ export function toFilter(compiled: Compiled): Filter {
       return { kind: compiled.kind, of: compiled.of.map(toFilter) }
     case 'not':
       return { kind: 'not', of: toFilter(compiled.of) }
-    case 'missing':
-      return { kind: 'or', of: [] }
+    case 'unknown':
+      return toFilter(never)
     case 'compare':
       return comparisonFilter(compiled)
     case 'in':

@@ -11,25 +11,41 @@ export interface ActingPrincipal {
 export type PolicyRow = Readonly<Record<string, unknown>>
 
 /**
- * Whether a predicate holds for a row. What is missing, on either side, makes its comparison false.
+ * Whether a predicate holds for a row. A column that is missing makes its comparison false; an attribute that the
+ * principal lacks makes it unknown, which its negation is too: to lack something never opens a row.
  *
  * @see contract 6.4
  */
 export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean {
+  return truthOf(policy, principal, row) === true
+}
+
+/** @returns undefined for what is unknown */
+function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean | undefined {
   const value = (operand: Operand) =>
     operand.kind === 'column' ? own(row, operand.name) : resolve(operand, principal)
+  const isLacking = (operand: Operand) => operand.kind !== 'column' && value(operand) === undefined
   switch (policy.kind) {
     case 'and':
-      return policy.of.every(part => evaluatePolicy(part, principal, row))
-    case 'or':
-      return policy.of.some(part => evaluatePolicy(part, principal, row))
-    case 'not':
-      return !evaluatePolicy(policy.of, principal, row)
-    case 'compare':
+    case 'or': {
+      const decided = policy.kind === 'or'
+      const parts = policy.of.map(part => truthOf(part, principal, row))
+      if (parts.includes(decided)) return decided
+      return parts.includes(undefined) ? undefined : !decided
+    }
+    case 'not': {
+      const truth = truthOf(policy.of, principal, row)
+      return truth === undefined ? undefined : !truth
+    }
+    case 'compare': {
+      if (isLacking(policy.left) || isLacking(policy.right)) return undefined
       return compare(value(policy.left), policy.op, value(policy.right))
+    }
     case 'in':
+      if (isLacking(policy.subject)) return undefined
       return policy.values.some(entry => compare(value(policy.subject), '=', value(entry)))
     case 'any':
+      if (isLacking(policy.subject)) return undefined
       return hasAll(own(row, policy.column), [value(policy.subject)])
     case 'contains':
       return hasAll(own(row, policy.column), policy.values.map(value))

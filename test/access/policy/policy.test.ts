@@ -72,7 +72,27 @@ describe('compiling', () => {
         'owner = $principal.constructor',
       ])
         expect(holds(dsl, { owner: held })).toBe(false)
-    expect(holds('NOT owner = $principal.none', { owner: 'x' })).toBe(true)
+  })
+
+  test.each([
+    ["NOT ($principal.none = 'a')", { _no_match: true }],
+    ['NOT owner = $principal.none', { _no_match: true }],
+    ['NOT NOT owner <> $principal.none', { _no_match: true }],
+    ['NOT ($principal.none = ANY(owner))', { _no_match: true }],
+    ["NOT ($principal.none IN ('a'))", { _no_match: true }],
+    ["NOT ($principal.none = 'a' OR status = 'x')", { _no_match: true }],
+    ["NOT ($principal.none = 'a') OR status = 'x'", { status: 'x' }],
+    ["NOT ($principal.none = 'a' AND status = 'x')", { $not: { status: 'x' } }],
+    ["NOT (owner = $principal.none AND NOT status = 'x')", { $not: { $not: { status: 'x' } } }],
+    [
+      "NOT ($principal.none = 'a' AND (status = 'x' OR level = 1))",
+      { $not: { $or: [{ status: 'x' }, { level: 1 }] } },
+    ],
+    ["NOT (NOT ($principal.none = 'a') AND $principal.team = 'red')", {}],
+  ])('security: %s is not made true by the attribute that is lacking', (dsl, expected) => {
+    expect(compiled(dsl)).toEqual(expected)
+    for (const row of [{}, { owner: 'x', status: 'x' }, { owner: ['x'], status: 'y', level: 1 }])
+      expect(evaluate(toFilter(compilePolicy(parsePolicy(dsl), alice)), row), dsl).toBe(holds(dsl, row))
   })
 
   test('a row that carries the words of the match-none filter gains nothing by it', () => {
@@ -116,6 +136,16 @@ describe('agreement', () => {
         expect(found.holds).toBe(expected ? 1 : 0)
       }),
       { numRuns: 3_000 },
+    )
+  })
+
+  test('what an attribute that is lacking lets through, every value of it lets through', () => {
+    fc.assert(
+      fc.property(policies, principals, fc.string(), rows, (policy, { id }, team, row) => {
+        fc.pre(evaluatePolicy(policy, { id, attributes: {} }, row))
+        expect(evaluatePolicy(policy, { id, attributes: { team, admin: 'true' } }, row)).toBe(true)
+      }),
+      { numRuns: 2_000 },
     )
   })
 
