@@ -13,7 +13,7 @@ import type { ActingPrincipal } from './policy/evaluate.ts'
 import type { Subject } from './subject.ts'
 import { requireWorkspace, workspaceNotFound } from './workspace.ts'
 
-interface PrincipalPath {
+interface PrincipalPlace {
   readonly workspaceId: string
   readonly principalId: string
 }
@@ -65,9 +65,9 @@ export class Principals {
   }
 
   /** @throws workspace_not_found, principal_not_found */
-  async get(path: PrincipalPath): Promise<Principal> {
-    const row = await this.#find(path)
-    if (!row) throw await this.#missing(path)
+  async get(place: PrincipalPlace): Promise<Principal> {
+    const row = await this.#find(place)
+    if (!row) throw await this.#missing(place)
     return row
   }
 
@@ -76,7 +76,7 @@ export class Principals {
    * @throws forbidden  the role is another one, and more than the caller holds
    */
   async update(
-    path: PrincipalPath,
+    place: PrincipalPlace,
     patch: PrincipalPatch,
     caller: Pick<Caller, 'auth' | 'record'>,
   ): Promise<Principal> {
@@ -84,14 +84,14 @@ export class Principals {
     const changed = await changeRow(
       this.parts.rows,
       tables.principals,
-      [path.workspaceId, path.principalId],
+      [place.workspaceId, place.principalId],
       row => {
         if (patch.role !== undefined && patch.role !== row.role) checkRole(caller.auth.subject, patch.role)
         return { ...row, ...patch, updatedAt: now }
       },
       () => [caller.record({})],
     )
-    if (!('row' in changed)) throw await this.#missing(path)
+    if (!('row' in changed)) throw await this.#missing(place)
     return changed.row
   }
 
@@ -100,10 +100,10 @@ export class Principals {
    * @throws forbidden  the role of the token, which then holds again, may be more than the caller holds
    * @throws conflict   the principal was changed in between
    */
-  async delete(path: PrincipalPath, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
-    const key = [path.workspaceId, path.principalId]
+  async delete(place: PrincipalPlace, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
+    const key = [place.workspaceId, place.principalId]
     const stored = await this.parts.rows.get(tables.principals, key)
-    if (!stored) throw await this.#missing(path)
+    if (!stored) throw await this.#missing(place)
     // No token holds more than an admin; what the token of anybody else holds is not known before it comes.
     if (this.parts.mapsRoles && stored.row.role !== 'admin') checkUnbinding(caller.auth.subject, stored.row)
     const outcome = await this.parts.rows.atomic([
@@ -111,8 +111,8 @@ export class Principals {
       caller.record({}),
     ])
     if (outcome.ok) return
-    if (outcome.reason === 'absent') throw await this.#missing(path)
-    throw new WbError('conflict', `principal '${path.principalId}' was changed; nothing was deleted`)
+    if (outcome.reason === 'absent') throw await this.#missing(place)
+    throw new WbError('conflict', `principal '${place.principalId}' was changed; nothing was deleted`)
   }
 
   /** The role that a workspace gives a principal; undefined for those it does not know. */
@@ -125,20 +125,20 @@ export class Principals {
    *
    * @see contract 6.2
    */
-  async acting(path: PrincipalPath): Promise<ActingPrincipal> {
-    const known = await this.#find(path)
+  async acting(place: PrincipalPlace): Promise<ActingPrincipal> {
+    const known = await this.#find(place)
     const { attributes = {}, role } = known ?? {}
     return {
-      id: path.principalId,
+      id: place.principalId,
       attributes: role === 'admin' ? { admin: 'true', ...attributes } : attributes,
     }
   }
 
-  async #find({ workspaceId, principalId }: PrincipalPath): Promise<Principal | undefined> {
+  async #find({ workspaceId, principalId }: PrincipalPlace): Promise<Principal | undefined> {
     return (await this.parts.rows.get(tables.principals, [workspaceId, principalId]))?.row
   }
 
-  async #missing({ workspaceId, principalId }: PrincipalPath): Promise<WbError> {
+  async #missing({ workspaceId, principalId }: PrincipalPlace): Promise<WbError> {
     await requireWorkspace(this.parts.rows, workspaceId)
     return new WbError('principal_not_found', `principal '${principalId}' not found`)
   }

@@ -18,7 +18,7 @@ import { checkDeclared, Reply } from './reply.ts'
 import { type Trace, traceOf } from './trace.ts'
 
 /** What is known of an exchange once its response is. */
-export interface Outcome {
+export interface Answered {
   readonly requestId: string
   readonly method: string
   /** Pattern of the route, or `<unmatched>`. */
@@ -29,9 +29,9 @@ export interface Outcome {
 
 /** Is told of every exchange, for numbers and for the operator. */
 export interface Watch {
-  answered(outcome: Outcome): void
+  answered(exchange: Answered): void
   /** Of one that failed, before it is answered. */
-  failed(outcome: Outcome, code: ErrorCode, credential: Credential): void
+  failed(exchange: Answered, code: ErrorCode, credential: Credential): void
 }
 
 /** How a credential was presented. */

@@ -94,10 +94,10 @@ export class Documents {
    * @throws document_not_found, knowledge_base_not_found
    * @throws conflict  others kept changing the document
    */
-  async update(key: DocumentKey, patch: DocumentFields, caller: Caller): Promise<Document> {
+  async update(place: DocumentPlace, patch: DocumentFields, caller: Caller): Promise<Document> {
     let isStamped = false
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
-      const { row: before, version } = await this.stored(key)
+      const { row: before, version } = await this.stored(place)
       const after: DocumentRow = {
         ...before,
         ...patch,
@@ -106,7 +106,7 @@ export class Documents {
       }
       if (isStamped || isStampChanged(before, after)) {
         isStamped = true
-        await this.restamp(key, after, caller)
+        await this.restamp(place, after, caller)
       }
       const outcome = await this.parts.rows.atomic([
         { op: 'replace', table: tables.documents, row: after, version },
@@ -117,13 +117,13 @@ export class Documents {
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
-  async delete(key: DocumentKey): Promise<void> {
-    const context = await this.parts.bases.context(key.workspaceId, key.knowledgeBaseId)
+  async delete(place: DocumentPlace): Promise<void> {
+    const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     const outcome = await context.store.write(
-      [{ op: 'deleteDocument', ...context.key, documentId: key.documentId }],
-      [{ op: 'delete', table: tables.documents, key: keyOf(key) }],
+      [{ op: 'deleteDocument', ...context.key, documentId: place.documentId }],
+      [{ op: 'delete', table: tables.documents, key: keyOf(place) }],
     )
-    if (!outcome.ok) throw documentNotFound(key.documentId)
+    if (!outcome.ok) throw documentNotFound(place.documentId)
   }
 
   /** Delete documents one by one; a failure is told and the rest goes on. */
@@ -151,16 +151,16 @@ export class Documents {
    * @throws document_not_found, invalid_cursor, list_records_not_supported
    */
   async chunks(
-    key: DocumentKey,
+    place: DocumentPlace,
     query: { limit: number; cursor?: string },
     caller: Caller,
   ): Promise<Page<Chunk>> {
-    await this.get(key.workspaceId, key.knowledgeBaseId, key.documentId)
-    const context = await this.parts.bases.context(key.workspaceId, key.knowledgeBaseId)
-    const list = ['chunks', ...keyOf(key)].join('/')
+    await this.get(place.workspaceId, place.knowledgeBaseId, place.documentId)
+    const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
+    const list = ['chunks', ...keyOf(place)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.open(list, query.cursor)
     const views = await listingOf(context.store).ofDocument(context.key, {
-      documentId: key.documentId,
+      documentId: place.documentId,
       after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
       limit: query.limit + 1,
       visibility: caller.visibility,
@@ -174,20 +174,20 @@ export class Documents {
   }
 
   /** @throws document_not_found, knowledge_base_not_found */
-  private async stored(key: DocumentKey): Promise<Stored<DocumentRow>> {
-    const stored = await this.parts.rows.get(tables.documents, keyOf(key))
+  private async stored(place: DocumentPlace): Promise<Stored<DocumentRow>> {
+    const stored = await this.parts.rows.get(tables.documents, keyOf(place))
     if (stored) return stored
-    await this.parts.bases.get(key.workspaceId, key.knowledgeBaseId)
-    throw documentNotFound(key.documentId)
+    await this.parts.bases.get(place.workspaceId, place.knowledgeBaseId)
+    throw documentNotFound(place.documentId)
   }
 
   /** Rewrite the payloads of a document's chunks; their vectors follow a changed title where the runtime makes them. */
-  private async restamp(key: DocumentKey, document: DocumentRow, caller: Caller): Promise<void> {
-    const context = await this.parts.bases.context(key.workspaceId, key.knowledgeBaseId)
+  private async restamp(place: DocumentPlace, document: DocumentRow, caller: Caller): Promise<void> {
+    const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
     for (;;) {
       const views = await listingOf(context.store).ofDocument(context.key, {
-        documentId: key.documentId,
+        documentId: place.documentId,
         after: cursor,
         limit: rewriteSlice,
         visibility: caller.visibility,
@@ -229,7 +229,7 @@ export class Documents {
   }
 }
 
-export interface DocumentKey {
+export interface DocumentPlace {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
   readonly documentId: string
@@ -246,8 +246,8 @@ function isStampChanged(before: DocumentRow, after: DocumentRow): boolean {
   return JSON.stringify(documentPayload(before)) !== JSON.stringify(documentPayload(after))
 }
 
-function keyOf(key: DocumentKey): string[] {
-  return [key.workspaceId, key.knowledgeBaseId, key.documentId]
+function keyOf(place: DocumentPlace): string[] {
+  return [place.workspaceId, place.knowledgeBaseId, place.documentId]
 }
 
 function toChunk(view: RecordView): Chunk {

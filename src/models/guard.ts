@@ -5,7 +5,7 @@ import type { Config } from '../config/schema.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
 import { providers } from '../contract/providers.ts'
-import { isWithin, networkOf, plainAddress, type Reach, reachOf } from './guard-reach.ts'
+import { type AddressRange, isWithin, networkOf, plainAddress, rangeOf } from './address-range.ts'
 
 /** A host that is about to be dialled: lower case, no brackets, no dot at its end. */
 export interface Destination {
@@ -18,8 +18,8 @@ export class EndpointRefused extends Error {
   override readonly name = 'EndpointRefused'
   readonly hint: string
 
-  constructor({ host, port }: Destination, reach: Exclude<Reach, 'public'>) {
-    const isForbidden = reach === 'forbidden'
+  constructor({ host, port }: Destination, range: Exclude<AddressRange, 'public'>) {
+    const isForbidden = range === 'forbidden'
     super(
       isForbidden
         ? `${host} leads to a link-local address or to a cloud's metadata service`
@@ -69,10 +69,10 @@ export class EndpointGuard {
    */
   check(to: Destination, addresses: readonly string[]): void {
     for (const address of addresses) {
-      const reach = reachOf(address)
+      const range = rangeOf(address)
       const isRefused =
-        reach === 'private' ? this.#blocksPrivate && !this.#allows(to, address) : reach !== 'public'
-      if (isRefused) throw new EndpointRefused(to, reach as Exclude<Reach, 'public'>)
+        range === 'private' ? this.#blocksPrivate && !this.#allows(to, address) : range !== 'public'
+      if (isRefused) throw new EndpointRefused(to, range as Exclude<AddressRange, 'public'>)
     }
   }
 

@@ -4,8 +4,8 @@ import { type Counted, type KeyType, Metrics } from './metrics.ts'
 import { RecentErrors } from './recent-errors.ts'
 import { type OperationParts, operationHandlers } from './routes.ts'
 
-/** An exchange, as the log has it. */
-interface Outcome extends Counted {
+/** An exchange that was answered, as the log has it. */
+interface Logged extends Counted {
   readonly requestId: string
 }
 
@@ -24,8 +24,8 @@ export function openOperation(parts: OperationParts) {
     handlers: operationHandlers(parts, { metrics, errors }),
     /** Told of every exchange. */
     watch: {
-      answered: (outcome: Outcome) => metrics.answered(outcome),
-      failed({ requestId, status, method, route }: Outcome, code: ErrorCode, credential: string) {
+      answered: (exchange: Logged) => metrics.answered(exchange),
+      failed({ requestId, status, method, route }: Logged, code: ErrorCode, credential: string) {
         if (code === 'rate_limited') metrics.limited(keyTypeOf(credential))
         errors.note({ ts: timestamp(parts.clock), code, status, method, routePattern: route, requestId })
       },

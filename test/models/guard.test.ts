@@ -3,6 +3,7 @@ import ipaddr from 'ipaddr.js'
 import { describe, expect, test } from 'vitest'
 import { environmentOf } from '../../src/config/environment.ts'
 import { configSchema } from '../../src/config/schema.ts'
+import { rangeOf } from '../../src/models/address-range.ts'
 import {
   destinationOf,
   EndpointGuard,
@@ -10,7 +11,6 @@ import {
   openGuard,
   refusalIn,
 } from '../../src/models/guard.ts'
-import { reachOf } from '../../src/models/guard-reach.ts'
 
 const strict = new EndpointGuard({ blocksPrivate: true, exceptions: [] })
 const lenient = new EndpointGuard({ blocksPrivate: false, exceptions: [] })
@@ -73,8 +73,8 @@ test.each([
   ['192.0.0.192', 'forbidden'],
   ['0x7f.0.0.1', 'forbidden'],
   ['a name', 'forbidden'],
-] as const)('%s is %s', (address, reach) => {
-  expect(reachOf(address)).toBe(reach)
+] as const)('%s is %s', (address, range) => {
+  expect(rangeOf(address)).toBe(range)
 })
 
 test.each([
@@ -86,20 +86,20 @@ test.each([
   ['169.255.0.0', 'public'],
   ['126.255.255.255', 'public'],
   ['128.0.0.0', 'public'],
-])('%s, beside a network that is not, is %s', (address, reach) => {
-  expect(reachOf(address)).toBe(reach)
+])('%s, beside a network that is not, is %s', (address, range) => {
+  expect(rangeOf(address)).toBe(range)
 })
 
 test.each(forms)('a link-local address is forbidden as %s too, and a private one is never public', form => {
   fc.assert(
     fc.property(octet, octet, octet, (b, c, d) => {
-      expect(reachOf(carriers[form]([169, 254, c, d]))).toBe('forbidden')
+      expect(rangeOf(carriers[form]([169, 254, c, d]))).toBe('forbidden')
       for (const inner of [
         [10, b, c, d],
         [127, b, c, d],
         [192, 168, c, d],
       ])
-        expect(reachOf(carriers[form](inner))).not.toBe('public')
+        expect(rangeOf(carriers[form](inner))).not.toBe('public')
     }),
   )
 })
@@ -110,7 +110,7 @@ test('whatever an IPv6 address says, it is public in the global range only', () 
       const address = new ipaddr.IPv6(parts)
       const isGlobal = parts[0]! >= 0x2000 && parts[0]! <= 0x3fff
       fc.pre(!isGlobal && !address.isIPv4MappedAddress() && parts[0] !== 0x64)
-      expect(reachOf(address.toString())).not.toBe('public')
+      expect(rangeOf(address.toString())).not.toBe('public')
     }),
   )
 })

@@ -4,7 +4,7 @@ import ipaddr from 'ipaddr.js'
  * How far inside an address lies: `public` belongs to the internet, `private` to this machine, its network or nobody,
  * `forbidden` to what hands credentials of a machine to whoever asks from inside it.
  */
-export type Reach = 'public' | 'private' | 'forbidden'
+export type AddressRange = 'public' | 'private' | 'forbidden'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
@@ -31,22 +31,22 @@ const localTranslation = ipaddr.IPv6.parseCIDR('64:ff9b:1::/48')
  * @param address  IPv4 or IPv6, with or without a zone; what is neither is `forbidden`
  * @see https://www.iana.org/assignments/iana-ipv6-special-registry
  */
-export function reachOf(address: string): Reach {
+export function rangeOf(address: string): AddressRange {
   const bare = address.replace(/%.*$/, '')
-  if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return reachOfV4(ipaddr.IPv4.parse(bare))
-  if (ipaddr.IPv6.isValid(bare)) return reachOfV6(ipaddr.IPv6.parse(bare))
+  if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return rangeOfV4(ipaddr.IPv4.parse(bare))
+  if (ipaddr.IPv6.isValid(bare)) return rangeOfV6(ipaddr.IPv6.parse(bare))
   return 'forbidden'
 }
 
-function reachOfV4(address: ipaddr.IPv4): Reach {
+function rangeOfV4(address: ipaddr.IPv4): AddressRange {
   const range = address.range()
   if (range === 'linkLocal' || metadataAddresses.has(address.toString())) return 'forbidden'
   return range === 'unicast' ? 'public' : 'private'
 }
 
-function reachOfV6(address: ipaddr.IPv6): Reach {
+function rangeOfV6(address: ipaddr.IPv6): AddressRange {
   const range = address.range()
-  const inner = carried(address).map(reachOfV4)
+  const inner = carried(address).map(rangeOfV4)
   const isMetadata = metadataAddresses.has(address.toRFC5952String())
   if (range === 'linkLocal' || isMetadata || inner.includes('forbidden')) return 'forbidden'
   if (transparent.has(range) && !address.match(localTranslation)) return inner[0]!
