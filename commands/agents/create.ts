@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { agentFlags, knowledgeBaseIds, llmServiceId } from '../../src/cli/agent-flags.ts'
+import { anAgent } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { findTemplate } from '../../src/cli/find-agent.ts'
@@ -28,6 +29,7 @@ export default class AgentsCreate extends WbCommand {
     const { workspaceId } = await this.workspaceOrDefault()
     const wanted = args.name === undefined ? await this.templateOf(flags.template) : flags.template
     const template = wanted === undefined ? undefined : await findTemplate(this.resolving, wanted)
+    await this.allowTwin(anAgent, args.name ?? template!.name)
     const body = {
       name: args.name ?? template!.name,
       description: flags.description ?? template?.description,

@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { anAgent } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findAgent } from '../../src/cli/find-agent.ts'
 import { counted } from '../../src/cli/output.ts'
 import { countItems } from '../../src/cli/take.ts'
@@ -10,7 +11,7 @@ import { limits } from '../../src/contract/limits.ts'
 export default class AgentsDelete extends WbCommand {
   static override summary = 'delete an agent with its conversations'
   static override examples = ['wb agents delete Maven', 'wb agents delete Maven --yes']
-  static override args = { agent: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { agent: existing(anAgent, 'name or id') }
   static override flags = { yes: yesFlag }
 
   async run() {

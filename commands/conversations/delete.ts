@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aConversation } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { conversationName, findConversation } from '../../src/cli/find-conversation.ts'
 import { counted } from '../../src/cli/output.ts'
 import { countItems } from '../../src/cli/take.ts'
@@ -12,7 +13,7 @@ export default class ConversationsDelete extends WbCommand {
     'wb conversations delete "Refund window"',
     'wb conversations delete "Refund window" --yes',
   ]
-  static override args = { conversation: Args.string({ required: true, description: 'title or id' }) }
+  static override args = { conversation: existing(aConversation, 'title or id') }
   static override flags = { yes: yesFlag }
 
   async run() {

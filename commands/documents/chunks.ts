@@ -1,6 +1,7 @@
-import * as Args from '@oclif/core/args'
+import { aDocument } from '../../src/cli/choices.ts'
 import { chunksOf } from '../../src/cli/chunks.ts'
 import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findCited, kbFlag } from '../../src/cli/find-document.ts'
 import { documentName } from '../../src/cli/shown.ts'
 import { plain } from '../../src/cli/terminal-text.ts'
@@ -12,10 +13,7 @@ export default class DocumentsChunks extends WbCommand {
   static override summary = 'show the chunks of a document, in order'
   static override examples = ['wb documents chunks 1', 'wb documents chunks guide/keys.md --json | jq length']
   static override args = {
-    document: Args.string({
-      required: true,
-      description: 'id, file name, source id, or [n] of the last search',
-    }),
+    document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag, limit: limitFlag }
 

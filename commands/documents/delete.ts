@@ -1,6 +1,7 @@
-import * as Args from '@oclif/core/args'
+import { aDocument } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
 import { deleteDocuments } from '../../src/cli/delete-documents.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
 import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
 import { counted } from '../../src/cli/output.ts'
@@ -17,10 +18,7 @@ export default class DocumentsDelete extends WbCommand {
   static override usage = 'documents delete DOCUMENT…'
   static override strict = false
   static override args = {
-    document: Args.string({
-      required: true,
-      description: 'id, file name or source id; several may be named',
-    }),
+    document: existing(aDocument, 'id, file name or source id; several may be named'),
   }
   static override flags = { kb: kbFlag, yes: yesFlag }
 

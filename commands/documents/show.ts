@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aDocument } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findCited, kbFlag } from '../../src/cli/find-document.ts'
 import { documentFields } from '../../src/cli/shown.ts'
 
@@ -11,10 +12,7 @@ export default class DocumentsShow extends WbCommand {
     'wb documents show guide/keys.md --kb handbook --json',
   ]
   static override args = {
-    document: Args.string({
-      required: true,
-      description: 'id, file name, source id, or [n] of the last search',
-    }),
+    document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
   }
   static override flags = { kb: kbFlag }
 

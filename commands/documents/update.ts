@@ -1,6 +1,7 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aDocument } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findDocument, kbFlag } from '../../src/cli/find-document.ts'
 import { keyValues } from '../../src/cli/key-values.ts'
 import { documentName } from '../../src/cli/shown.ts'
@@ -17,7 +18,7 @@ export default class DocumentsUpdate extends WbCommand {
     'wb documents update guide/keys.md --visible-to "*"',
   ]
   static override args = {
-    document: Args.string({ required: true, description: 'id, file name or source id' }),
+    document: existing(aDocument, 'id, file name or source id'),
   }
   static override flags = {
     kb: kbFlag,

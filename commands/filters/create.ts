@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aFilter } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
 import { baseFlag } from '../../src/cli/find-filter.ts'
@@ -23,6 +24,7 @@ export default class FiltersCreate extends WbCommand {
     const { args, flags } = await this.parse(FiltersCreate)
     const { name } = args
     const { workspaceId, knowledgeBaseId, name: base } = await this.knowledgeBase(flags.kb)
+    await this.allowTwin(aFilter, name, { kb: knowledgeBaseId })
     const asked = async () =>
       conditionOf({ filter: await this.want('--filter or --where', undefined, 'Condition, as JSON') })
     const body = { name, description: flags.description, filter: conditionOf(flags) ?? (await asked())! }

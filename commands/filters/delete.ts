@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aFilter } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { baseFlag, findFilter } from '../../src/cli/find-filter.ts'
 import { plainLine } from '../../src/cli/terminal-text.ts'
 import { filters } from '../../src/contract/filters.ts'
@@ -10,7 +11,7 @@ export default class FiltersDelete extends WbCommand {
     'wb filters delete english --kb handbook',
     'wb filters delete english --kb handbook --yes',
   ]
-  static override args = { filter: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { filter: existing(aFilter, 'name or id') }
   static override flags = { kb: baseFlag, yes: yesFlag }
 
   async run() {

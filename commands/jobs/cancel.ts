@@ -1,8 +1,8 @@
-import * as Args from '@oclif/core/args'
+import { anUnfinishedJob } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findJob } from '../../src/cli/find-job.ts'
 import { jobs } from '../../src/contract/jobs.ts'
-import { limits } from '../../src/contract/limits.ts'
 
 export default class JobsCancel extends WbCommand {
   static override summary = 'end a job before it is done, and its document with it'
@@ -11,24 +11,14 @@ export default class JobsCancel extends WbCommand {
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1)',
     'wb jobs cancel $(wb jobs list --limit 1 | cut -f1) --json',
   ]
-  static override args = { job: Args.string({ description: 'id of the job' }) }
+  static override args = { job: existing(anUnfinishedJob, 'id of the job') }
 
   async run() {
     const { args } = await this.parse(JobsCancel)
-    const wanted = await this.wantOneOf('JOB', args.job, 'Which job?', () => this.unfinished())
-    const { workspaceId, jobId } = await this.waitFor('looking', findJob(this.resolving, wanted))
+    const { workspaceId, jobId } = await this.waitFor('looking', findJob(this.resolving, args.job))
     const job = await this.client.call(jobs.cancel, { params: { workspaceId, jobId } })
     if (this.output.json) this.output.value(job)
     else if (job.errorMessage === 'cancelled') this.output.note(`  ✓ cancelled ${jobId}`)
     else this.output.note(`  ${jobId} has ended already: ${job.status}`)
-  }
-
-  private async unfinished() {
-    const { workspaceId } = await this.workspace()
-    const query = { limit: limits.pageMax }
-    const { items } = await this.client.call(jobs.list, { params: { workspaceId }, query })
-    return items
-      .filter(({ status }) => status === 'pending' || status === 'running')
-      .map(({ jobId, status }) => ({ id: jobId, name: `${jobId}  ${status}` }))
   }
 }

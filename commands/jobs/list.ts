@@ -1,5 +1,6 @@
 import { limitFlag, WbCommand } from '../../src/cli/command.ts'
 import { progressOf } from '../../src/cli/find-job.ts'
+import { jobPlaces } from '../../src/cli/job-places.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -13,14 +14,18 @@ export default class JobsList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
     const { rows, total } = await this.take(this.client.items(jobs.list, request), flags.limit)
+    if (this.output.json) return this.output.value(rows)
+    const places = await this.waitFor('reading', jobPlaces(this.client, rows))
     this.output.list(rows, {
       columns: {
         id: { of: row => row.jobId },
         status: { of: row => row.status, isBad: row => row.status === 'failed' },
         chunks: { of: progressOf },
         error: { of: row => row.errorMessage, as: 'free' },
-        document: { of: row => row.documentId, piped: true },
+        'document id': { of: row => row.documentId, piped: true },
         updated: { of: row => row.updatedAt, as: 'time' },
+        document: { of: row => places.of(row).document, as: 'free' },
+        'knowledge base': { of: row => places.of(row).base },
       },
       empty: [
         `no jobs in ${name} yet; leave some work to one:`,

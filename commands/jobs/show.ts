@@ -1,5 +1,6 @@
 import { WbCommand } from '../../src/cli/command.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find-job.ts'
+import { jobPlaces } from '../../src/cli/job-places.ts'
 
 export default class JobsShow extends WbCommand {
   static override summary = 'show a job'
@@ -9,7 +10,9 @@ export default class JobsShow extends WbCommand {
   async run() {
     const { args } = await this.parse(JobsShow)
     const job = await this.waitFor('looking', findJob(this.resolving, args.job))
-    this.output.fields(job, jobFields(job))
+    if (this.output.json) return this.output.value(job)
+    const places = await jobPlaces(this.client, [job])
+    this.output.fields(job, jobFields(job, places.of(job)))
     if (job.status === 'running') this.output.note(`  wb jobs watch ${job.jobId}`)
   }
 }

@@ -1,6 +1,7 @@
 import { WbCommand } from '../../src/cli/command.ts'
 import { exit } from '../../src/cli/exit.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find-job.ts'
+import { jobPlaces } from '../../src/cli/job-places.ts'
 import { watchJob } from '../../src/cli/watch-job.ts'
 
 export default class JobsWatch extends WbCommand {
@@ -16,7 +17,9 @@ export default class JobsWatch extends WbCommand {
       progress.step({ label: status, done: processed, total: total ?? 0, unit: 'chunks' }),
     )
     progress.end()
-    this.output.fields(last, jobFields(last))
     if (last.status === 'failed') process.exitCode = exit.failed
+    if (this.output.json) return this.output.value(last)
+    const places = await jobPlaces(client, [last])
+    this.output.fields(last, jobFields(last, places.of(last)))
   }
 }

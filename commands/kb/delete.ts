@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aKnowledgeBase } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { counted } from '../../src/cli/output.ts'
 import { countItems } from '../../src/cli/take.ts'
 import { documents } from '../../src/contract/documents.ts'
@@ -9,7 +10,7 @@ import { limits } from '../../src/contract/limits.ts'
 export default class KbDelete extends WbCommand {
   static override summary = 'delete a knowledge base with its documents'
   static override examples = ['wb kb delete handbook', 'wb kb delete handbook --yes']
-  static override args = { name: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { name: existing(aKnowledgeBase, 'name or id') }
   static override flags = { yes: yesFlag }
 
   async run() {

@@ -1,6 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aKnowledgeBase } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { exit } from '../../src/cli/exit.ts'
 import { findOrCreate } from '../../src/cli/ingest/base.ts'
 import { ingest } from '../../src/cli/ingest/ingest.ts'
@@ -20,7 +22,10 @@ export default class KbIngest extends WbCommand {
   static override usage = 'kb ingest NAME PATH…'
   static override strict = false
   static override args = {
-    name: Args.string({ required: true, ignoreStdin: true, description: 'knowledge base, by name or id' }),
+    name: {
+      ...existing(aKnowledgeBase, 'knowledge base, by name or id', { mayBeNew: true }),
+      ignoreStdin: true,
+    },
     path: Args.string({
       required: true,
       ignoreStdin: true,

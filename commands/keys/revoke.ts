@@ -1,6 +1,7 @@
-import * as Args from '@oclif/core/args'
 import { systemClock } from '../../src/base/clock.ts'
+import { aKeyInUse } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findKeyInUse } from '../../src/cli/find-key.ts'
 import { isReplaced, keyState } from '../../src/cli/key-shown.ts'
 import { ago } from '../../src/cli/output.ts'
@@ -13,7 +14,7 @@ export default class KeysRevoke extends WbCommand {
   static override summary = 'revoke a key: its next request is refused'
   static override examples = ['wb keys revoke ci', 'wb keys revoke ci --yes']
   static override args = {
-    key: Args.string({ required: true, description: 'label, prefix or id' }),
+    key: existing(aKeyInUse, 'label, prefix or id'),
   }
   static override flags = { yes: yesFlag }
 

@@ -1,7 +1,8 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../../src/base/clock.ts'
+import { aKeyInUse } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findKeyInUse } from '../../src/cli/find-key.ts'
 import { handOver, tokenNotes } from '../../src/cli/hand-over.ts'
 import { spanSeconds } from '../../src/cli/moment.ts'
@@ -14,7 +15,7 @@ export default class KeysRotate extends WbCommand {
   static override summary = 'make the successor of a key; the old token works on for a while'
   static override examples = ['wb keys rotate ci', 'wb keys rotate deploy --grace 0 --write deploy.key']
   static override args = {
-    key: Args.string({ required: true, description: 'label, prefix or id' }),
+    key: existing(aKeyInUse, 'label, prefix or id'),
   }
   static override flags = {
     grace: Flags.string({ summary: 'for how long the old token works on; 0 ends it now [24h]' }),

@@ -1,6 +1,7 @@
-import * as Args from '@oclif/core/args'
 import { systemClock } from '../../src/base/clock.ts'
+import { aKey } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { findKey } from '../../src/cli/find-key.ts'
 import { keyFields } from '../../src/cli/key-shown.ts'
 
@@ -8,7 +9,7 @@ export default class KeysShow extends WbCommand {
   static override summary = 'show a key: what it may do, and when it was last used'
   static override examples = ['wb keys show ci', 'wb keys show ci --json']
   static override args = {
-    key: Args.string({ required: true, description: 'label, prefix or id' }),
+    key: existing(aKey, 'label, prefix or id'),
   }
 
   async run() {

@@ -1,5 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aService } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { compose, typeOf } from '../../src/cli/services/compose.ts'
@@ -37,6 +38,7 @@ export default class ServicesCreate extends WbCommand {
     const name = args.name ?? String(body.name ?? body.modelName ?? body.engine)
     const { workspaceId } = await this.workspaceOrDefault()
     const services = new ServiceCalls(this.client, workspaceId)
+    await this.allowTwin(aService, name, { type })
     const made = await this.waitFor('creating', services.create(type, { ...body, name }))
     this.output.made(made.record, made.id, `${kinds[type].one} ${name}`)
     const use = useOf(made)

@@ -1,5 +1,7 @@
-import * as Args from '@oclif/core/args'
+import { aService } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
+import { namingBinders } from '../../src/cli/services/bound.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'
@@ -10,7 +12,7 @@ export default class ServicesDelete extends WbCommand {
     'wb services delete recursive-char-1000',
     'wb services delete recursive-char-1000 --type chunking --yes',
   ]
-  static override args = { service: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { service: existing(aService, 'name or id') }
   static override flags = { type: typeFlag, yes: yesFlag }
 
   async run() {
@@ -21,7 +23,9 @@ export default class ServicesDelete extends WbCommand {
     const { name } = service.record
     const what = `${kinds[service.type].one} ${name}`
     await this.confirmDeletion(what, name, flags.yes)
-    await services.delete(service)
+    await services.delete(service).catch(async error => {
+      throw await namingBinders(error, this.client, { workspaceId, serviceId: service.id })
+    })
     this.output.deleted(service.id, `deleted ${what}`)
   }
 }

@@ -1,6 +1,7 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aSecretRelease } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { everything, pick } from '../../src/cli/resolve.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
@@ -12,7 +13,7 @@ export default class ServicesDisallow extends WbCommand {
     'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator',
   ]
   static override args = {
-    ref: Args.string({ required: true, description: 'reference to the secret, or id of the release' }),
+    ref: existing(aSecretRelease, 'reference to the secret, or id of the release'),
   }
   static override flags = { host: Flags.string({ summary: 'of several, the one for this host' }) }
 

@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aService } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import type { ServiceType } from '../../src/cli/services/kinds.ts'
@@ -11,7 +12,7 @@ export default class ServicesShow extends WbCommand {
     'wb services show passages',
     'wb services show openrouter-gpt-4o-mini --type llm --json',
   ]
-  static override args = { service: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { service: existing(aService, 'name or id') }
   static override flags = { type: typeFlag }
 
   async run() {

@@ -1,6 +1,7 @@
-import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aService } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'
@@ -11,7 +12,7 @@ export default class ServicesUpdate extends WbCommand {
     'wb services update passages --max-size 900',
     'wb services update openrouter-gpt-4o-mini --set credentialRef=null --set endpointPath=null',
   ]
-  static override args = { service: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { service: existing(aService, 'name or id') }
   static override flags = { type: typeFlag, name: Flags.string({ summary: 'another name' }), ...fieldFlags }
 
   async run() {

@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aWorkspace } from '../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { counted } from '../../src/cli/output.ts'
 import { defaultWorkspace, useWorkspace } from '../../src/cli/profile.ts'
 import { countItems } from '../../src/cli/take.ts'
@@ -10,7 +11,7 @@ import { workspaces } from '../../src/contract/workspaces.ts'
 export default class WorkspacesDelete extends WbCommand {
   static override summary = 'delete a workspace and all that is in it'
   static override examples = ['wb workspaces delete scratch', 'wb workspaces delete scratch --yes']
-  static override args = { name: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { name: existing(aWorkspace, 'name or id') }
   static override flags = { yes: yesFlag }
 
   async run() {

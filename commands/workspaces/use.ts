@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aWorkspace } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
+import { existing } from '../../src/cli/existing.ts'
 import { useWorkspace } from '../../src/cli/profile.ts'
 
 export default class WorkspacesUse extends WbCommand {
@@ -8,7 +9,7 @@ export default class WorkspacesUse extends WbCommand {
     'wb workspaces use demo',
     'wb workspaces use handbooks --url https://wb.example',
   ]
-  static override args = { name: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { name: existing(aWorkspace, 'name or id') }
 
   async run() {
     const { args } = await this.parse(WorkspacesUse)

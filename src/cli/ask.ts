@@ -1,4 +1,5 @@
 import { Interrupted } from './faults.ts'
+import { plainLine } from './terminal-text.ts'
 
 /** Questions to a person, on stderr, as stdout is for the result. The library is loaded with the first one. */
 async function prompts() {
@@ -21,7 +22,7 @@ export async function choose(
   signal: AbortSignal,
 ): Promise<string> {
   const { select } = await prompts()
-  const offered = choices.map(({ id, name }) => ({ value: id, name }))
+  const offered = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
   return answered(select({ message: question, choices: offered }, { output: process.stderr, signal }))
 }
 

@@ -6,6 +6,8 @@ import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import * as person from './ask.ts'
+import type { Choices, NarrowingFlags } from './choices.ts'
+import { isTaken, missingValue } from './existing.ts'
 import { exitStatus } from './exit.ts'
 import { Interrupted, UsageError } from './faults.ts'
 import { interruption } from './interrupt.ts'
@@ -19,6 +21,7 @@ import { Session } from './session.ts'
 import { shellWord } from './shell-word.ts'
 import { asOwner, signingIn } from './signing-in.ts'
 import { take } from './take.ts'
+import { plainLine } from './terminal-text.ts'
 
 function everywhere(helpValue?: string) {
   return { helpGroup: 'GLOBAL', ...(helpValue && { helpValue }) }
@@ -73,6 +76,8 @@ export abstract class WbCommand extends Command {
   /** Aborts when the person presses Ctrl-C. */
   protected signal!: AbortSignal
   #progress: Progress = silent
+  /** What was chosen so far, by question: nobody is asked the same twice. */
+  readonly #chosen = new Map<string, string>()
   #wait = true
   #debug = false
   #stopListening = () => {}
@@ -82,7 +87,7 @@ export abstract class WbCommand extends Command {
     this.signal = signal
     this.#stopListening = stop
     this.output = this.#outputFor({ json: this.argv.includes('--json') }, true)
-    const { flags } = await this.#parseOrAsk()
+    const { flags, missing } = await this.#parsed()
     this.#wait = !flags['no-wait']
     this.#debug = flags.debug
     this.profile = readProfile({
@@ -98,21 +103,26 @@ export abstract class WbCommand extends Command {
       this.#progress = terminalProgress(process.stderr, systemClock)
     this.session = new Session(this.profile, this.output, flags.debug, this.signal)
     this.client = this.session.client
+    for (const argument of missing) {
+      const asking = { resolving: this.resolving, flags: flags as NarrowingFlags, signal: this.signal }
+      const value = await missingValue(argument, asking)
+      this.argv.push(...(this.argv.includes('--') ? [value] : ['--', value]))
+    }
   }
 
-  /** Parse; a value that is missing is asked for where somebody is there. */
-  async #parseOrAsk() {
+  /** The flags, and the arguments that are missing, where somebody is there to give them. */
+  async #parsed() {
     const command = this.ctor as typeof WbCommand
     try {
-      return await this.parse(command)
+      return { ...(await this.parse(command)), missing: [] }
     } catch (error) {
       const missing = missingArguments(error)
       if (missing.length === 0 || !this.canAsk) throw error
-      for (const { name, description } of missing)
-        this.argv.push(
-          await person.ask(`${name.toUpperCase()}${description ? ` (${description})` : ''}:`, this.signal),
-        )
-      return this.parse(command)
+      const { flags, baseFlags, strict } = command
+      const args = Object.fromEntries(
+        Object.entries(command.args).map(([name, arg]) => [name, { ...arg, required: false }]),
+      )
+      return { ...(await this.parse({ args, flags, baseFlags, strict })), missing }
     }
   }
 
@@ -164,9 +174,11 @@ export abstract class WbCommand extends Command {
 
   protected get resolving(): Resolving {
     const { client, profile, argv } = this
-    const choose: Resolving['choose'] = (question, choices) => {
+    const choose: Resolving['choose'] = async (question, choices) => {
       this.progress.end()
-      return person.choose(question, choices, this.signal)
+      const answer = this.#chosen.get(question) ?? (await person.choose(question, choices, this.signal))
+      this.#chosen.set(question, answer)
+      return answer
     }
     const typed = (...words: string[]) => [this.spoken, ...words.map(shellWord)].join(' ')
     return {
@@ -233,6 +245,19 @@ export abstract class WbCommand extends Command {
   /** A yes or no from the person; no where nobody is there. */
   protected async agree(question: string): Promise<boolean> {
     return this.canAsk && person.agree(question, this.signal)
+  }
+
+  /**
+   * Names are not unique: whether one more is meant is asked in a terminal, and told elsewhere.
+   *
+   * @throws UsageError  it is not meant
+   */
+  protected async allowTwin(among: Choices, name: string, flags: NarrowingFlags = {}): Promise<void> {
+    if (!(await isTaken(among.among(this.resolving, flags), name))) return
+    const fact = `another ${among.one} is named ${plainLine(name)}`
+    if (!this.canAsk) this.output.warn(`  ! ${fact}; this makes a second one`)
+    else if (!(await this.agree(`${fact}; make a second one?`)))
+      throw new UsageError('nothing was made', ['the same command with another name makes one of that name'])
   }
 
   /**

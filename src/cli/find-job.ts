@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import { WbError } from '../contract/errors.ts'
 import { type Job, jobs } from '../contract/jobs.ts'
 import { UsageError } from './faults.ts'
+import type { JobPlace } from './job-places.ts'
 import type { Field } from './output.ts'
 import { isId, type Resolving, resolveWorkspace } from './resolve.ts'
 
@@ -31,15 +32,16 @@ export function progressOf({ processed, total }: Job): string {
 }
 
 /** The fields of a job that a person reads. */
-export function jobFields(job: Job): Record<string, Field> {
+export function jobFields(job: Job, { document, base }: JobPlace): Record<string, Field> {
   return {
     id: job.jobId,
     kind: job.kind,
     status: job.status,
     chunks: progressOf(job),
     error: job.errorMessage,
-    document: job.documentId,
-    'knowledge base': job.knowledgeBaseId,
+    document,
+    'document id': job.documentId,
+    'knowledge base': base,
     created: { time: job.createdAt },
     updated: { time: job.updatedAt },
   }

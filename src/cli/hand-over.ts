@@ -61,6 +61,6 @@ function unlooked(ways: WaysIn | undefined): string[] {
   return [
     ways.isServer
       ? '  ! this runtime looks at no keys; it does with auth.mode apiKey or any'
-      : '  ! with the configuration of this command no keys are looked at; they are with auth.mode apiKey or any',
+      : '  ! as configured here, keys are not checked; auth.mode apiKey or any checks them',
   ]
 }

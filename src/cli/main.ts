@@ -16,6 +16,13 @@ const singular: Record<string, string> = {
   base: 'kb',
 }
 
+/** Commands that a later version brings, with what there is today. */
+const later: Record<string, string> = {
+  ask: 'wb kb search "…"    finds passages to cite',
+  'agents chat': 'wb kb search "…"    finds passages to cite',
+  login: 'WB_API_KEY=KEY wb kb list    signs in with a key',
+}
+
 const helpFlags = ['--help', '-h']
 
 /**
@@ -69,6 +76,8 @@ function isTopic(config: Config, words: readonly string[]): boolean {
 
 function unknown(config: Config, words: readonly string[]): UsageError {
   const typed = words.join(' ')
+  const planned = Object.entries(later).find(([name]) => `${typed} `.startsWith(`${name} `))
+  if (planned) return new UsageError(`wb ${planned[0]} comes with a later version`, [planned[1]])
   const commands = config.commandIDs.map(id => id.replaceAll(':', ' '))
   const topics = [...new Set(config.commandIDs.map(id => id.split(':')[0]!))]
   const close = nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands)

@@ -1,3 +1,4 @@
+import type { Choices } from './choices.ts'
 import { isParseError } from './exit.ts'
 import { nearest } from './nearest.ts'
 
@@ -9,9 +10,13 @@ interface ParseFault {
   readonly flags?: readonly string[]
 }
 
-interface MissingArgument {
+/** An argument that is missing, as its command declares it. */
+export interface MissingArgument {
   readonly name: string
   readonly description?: string
+  /** What there is to choose from, where it names something that is there. */
+  readonly choices?: Choices
+  readonly mayBeNew?: boolean
 }
 
 /** The arguments that are missing; none where something else is wrong. */

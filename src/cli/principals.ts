@@ -1,4 +1,6 @@
 import * as Flags from '@oclif/core/flags'
+import type { Client } from '../client/client.ts'
+import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import { type Principal, principals } from '../contract/principals.ts'
 import { roles } from '../contract/scopes.ts'
@@ -75,4 +77,15 @@ export function attributesOf({ attributes }: Principal): string {
   return Object.entries(attributes)
     .map(pair => pair.join('='))
     .join(', ')
+}
+
+/** Whether a workspace knows a principal. */
+export async function isKnown(client: Client, workspaceId: string, principalId: string): Promise<boolean> {
+  try {
+    await client.call(principals.show, { params: { workspaceId, principalId } })
+    return true
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'principal_not_found') return false
+    throw error
+  }
 }

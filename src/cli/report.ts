@@ -29,10 +29,21 @@ export function reportOf(error: unknown): Report {
   return { kind: 'defect', message: `unexpected: ${message}`, next }
 }
 
+/** What to type where the hint of the API names no command. */
+const commands: Readonly<Record<string, readonly string[]>> = {
+  agent_tool_unresolved: ['wb agents tools'],
+  job_not_found: ['wb jobs list'],
+}
+
+/** Requests of a hint as the commands that send them. */
+function asTyped(hint: string): string {
+  return hint.replace('send POST /', 'run wb api POST /').replace('; GET /', '; wb api GET /')
+}
+
 function refusal(error: WbError): Report {
   const { requestId, wireCode, next } = error.facts
-  const lines = Array.isArray(next) ? next.map(String) : [error.hint]
   const code = typeof wireCode === 'string' ? wireCode : error.code
+  const lines = Array.isArray(next) ? next.map(String) : [asTyped(error.hint), ...(commands[code] ?? [])]
   return { kind: 'refused', message: error.message, code, requestId, next: lines }
 }
 

@@ -1,5 +1,6 @@
 import { HeldLog } from './held-log.ts'
 import type { LocalConfig, Voice } from './local.ts'
+import { logLine } from './log-line.ts'
 import type { Output } from './output.ts'
 import { type Report, reportLines, reportOf } from './report.ts'
 import type { ServeVoice } from './serve.ts'
@@ -15,7 +16,13 @@ export class ServeTold implements ServeVoice {
     private readonly output: Output,
     private readonly about: { dataDir: string; version: string; verbose: boolean },
   ) {
-    this.#log = new HeldLog(output.json ? process.stdout : process.stderr)
+    this.#log = new HeldLog(output.json ? process.stdout : this.#forPeople())
+  }
+
+  /** In a terminal without `--verbose` a request that was refused is a line to read; the log has the rest. */
+  #forPeople(): { write(line: string): unknown } {
+    if (this.about.verbose || !process.stderr.isTTY) return process.stderr
+    return { write: line => this.output.trace(logLine(line)) }
   }
 
   voice({ config }: LocalConfig): Voice {

@@ -270,7 +270,7 @@ describe('wb keys', () => {
     const { stderr } = await wb(['keys', 'create', 'first'])
     expect(stderr).toMatch(/^ {2}✓ made workspace default\n/)
     expect(stderr).toMatch(
-      /\n {2}! with the configuration of this command no keys are looked at; they are with auth.mode apiKey or any\n$/,
+      /\n {2}! as configured here, keys are not checked; auth.mode apiKey or any checks them\n$/,
     )
   })
 

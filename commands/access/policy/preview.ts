@@ -3,6 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../../src/cli/command.ts'
 import { exit } from '../../../src/cli/exit.ts'
 import { PartlyFailed } from '../../../src/cli/faults.ts'
+import { isKnown } from '../../../src/cli/principals.ts'
+import { plainLine } from '../../../src/cli/terminal-text.ts'
 import { policy } from '../../../src/contract/policy.ts'
 
 export default class AccessPolicyPreview extends WbCommand {
@@ -23,6 +25,8 @@ export default class AccessPolicyPreview extends WbCommand {
     const { workspaceId } = await this.workspace()
     const body = { dsl: args.dsl, principalId: flags.as }
     const preview = await this.client.call(policy.preview, { params: { workspaceId }, body })
+    if (flags.as !== undefined && !(await isKnown(this.client, workspaceId, flags.as)))
+      this.output.note(`  the workspace does not know ${plainLine(flags.as)}, who so has no attributes`)
     if (this.output.json) {
       this.output.value(preview)
       if (!preview.ok) process.exitCode = exit.failed

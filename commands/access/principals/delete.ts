@@ -1,12 +1,13 @@
-import * as Args from '@oclif/core/args'
+import { aPrincipal } from '../../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../../src/cli/command.ts'
+import { existing } from '../../../src/cli/existing.ts'
 import { findPrincipal } from '../../../src/cli/principals.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsDelete extends WbCommand {
   static override summary = 'have a workspace forget a principal'
   static override examples = ['wb access principals delete alice', 'wb access principals delete alice --yes']
-  static override args = { principal: Args.string({ required: true, description: 'id or label' }) }
+  static override args = { principal: existing(aPrincipal, 'id or label') }
   static override flags = { yes: yesFlag }
 
   async run() {

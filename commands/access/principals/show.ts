@@ -1,11 +1,12 @@
-import * as Args from '@oclif/core/args'
+import { aPrincipal } from '../../../src/cli/choices.ts'
 import { WbCommand } from '../../../src/cli/command.ts'
+import { existing } from '../../../src/cli/existing.ts'
 import { findPrincipal, principalFields } from '../../../src/cli/principals.ts'
 
 export default class AccessPrincipalsShow extends WbCommand {
   static override summary = 'show a principal'
   static override examples = ['wb access principals show alice', 'wb access principals show alice --json']
-  static override args = { principal: Args.string({ required: true, description: 'id or label' }) }
+  static override args = { principal: existing(aPrincipal, 'id or label') }
 
   async run() {
     const { args } = await this.parse(AccessPrincipalsShow)

@@ -1,5 +1,6 @@
-import * as Args from '@oclif/core/args'
+import { aPrincipal } from '../../../src/cli/choices.ts'
 import { WbCommand } from '../../../src/cli/command.ts'
+import { existing } from '../../../src/cli/existing.ts'
 import { findPrincipal, principalBody, principalFlags } from '../../../src/cli/principals.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
@@ -9,7 +10,7 @@ export default class AccessPrincipalsUpdate extends WbCommand {
     'wb access principals update alice --role viewer',
     'wb access principals update alice --attribute team=red --attribute site=north',
   ]
-  static override args = { principal: Args.string({ required: true, description: 'id or label' }) }
+  static override args = { principal: existing(aPrincipal, 'id or label') }
   static override flags = principalFlags
 
   async run() {

@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args'
+import { anMcpServer } from '../../../src/cli/choices.ts'
 import { WbCommand } from '../../../src/cli/command.ts'
 import { mcpServerFlags } from '../../../src/cli/mcp-server-flags.ts'
 import { offerRelease } from '../../../src/cli/services/offer.ts'
@@ -22,6 +23,7 @@ export default class McpServersAdd extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(McpServersAdd)
     const { workspaceId } = await this.workspaceOrDefault()
+    await this.allowTwin(anMcpServer, args.name)
     const body = {
       label: args.name,
       url: args.url,

@@ -1,12 +1,13 @@
-import * as Args from '@oclif/core/args'
+import { anMcpServer } from '../../../src/cli/choices.ts'
 import { WbCommand, yesFlag } from '../../../src/cli/command.ts'
+import { existing } from '../../../src/cli/existing.ts'
 import { findMcpServer } from '../../../src/cli/find-mcp-server.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersRemove extends WbCommand {
   static override summary = 'remove an MCP server; agents that name its tools go on without them'
   static override examples = ['wb mcp servers remove tools', 'wb mcp servers remove tools --yes']
-  static override args = { server: Args.string({ required: true, description: 'name or id' }) }
+  static override args = { server: existing(anMcpServer, 'name or id') }
   static override flags = { yes: yesFlag }
 
   async run() {

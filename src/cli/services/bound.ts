@@ -1,0 +1,33 @@
+import type { Client } from '../../client/client.ts'
+import { agents } from '../../contract/agents.ts'
+import { WbError } from '../../contract/errors.ts'
+import { kb } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import { shellWord } from '../shell-word.ts'
+
+/** What binds a service, as lines that show it. */
+const shownMax = 8
+
+/** A refusal to delete a service that is bound names what binds it; any other error stays as it is. */
+export async function namingBinders(
+  error: unknown,
+  client: Client,
+  { workspaceId, serviceId }: { workspaceId: string; serviceId: string },
+): Promise<unknown> {
+  if (!(error instanceof WbError) || !error.code.endsWith('_service_in_use')) return error
+  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  const bases = (await client.call(kb.list, request)).items.filter(row => binds(row, serviceId))
+  const bound = (await client.call(agents.list, request)).items.filter(row => binds(row, serviceId))
+  const lines = [
+    ...bases.map(({ name }) => `wb kb show ${shellWord(name)}`),
+    ...bound.map(({ name }) => `wb agents show ${shellWord(name)}`),
+  ]
+  return new WbError(error.code, error.message, {
+    ...error.facts,
+    next: [error.hint, ...lines.slice(0, shownMax)],
+  })
+}
+
+function binds(row: object, serviceId: string): boolean {
+  return Object.values(row).includes(serviceId)
+}

@@ -1,0 +1,131 @@
+import { describe, expect, test } from 'vitest'
+import { committedManifest } from '../../scripts/manifest.mjs'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { place } from './wb.ts'
+
+interface Listed {
+  args: Record<string, { required?: boolean }>
+  flags: Record<string, unknown>
+}
+
+const timeout = 60_000
+const down = '\x1b[B'
+const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, Listed> }
+const requiring = Object.entries(commands).flatMap(([id, { args }]) => {
+  const first = Object.entries(args).find(([, { required }]) => required)?.[0]
+  return first === undefined ? [] : [[id.replaceAll(':', ' '), first.toUpperCase()] as const]
+})
+/** Commands that are about one thing that is there, and must not take the only one for it. */
+const ending = /(?:delete|revoke|remove|cancel|rotate|disallow)$/
+
+describe('in a pipe, what a command needs and was not told is a usage error that names it', () => {
+  test.each(requiring)('wb %s without %s', { timeout }, async (command, missing) => {
+    const { status, stdout, stderr } = await place().wb(command.split(' '))
+    expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
+    expect(stderr).toContain(`✗ ${missing} is missing`)
+  })
+
+  test('every command that ends something asks what', () => {
+    const ends = Object.keys(commands)
+      .map(id => id.replaceAll(':', ' '))
+      .filter(id => ending.test(id))
+    expect(ends.length).toBeGreaterThan(10)
+    expect(requiring.map(([command]) => command)).toEqual(expect.arrayContaining(ends))
+  })
+})
+
+describe('in a terminal, what there is can be chosen', { timeout }, () => {
+  test('a service, by its name and the beginning of its id', async () => {
+    const here = place()
+    const made = await here.wb(['services', 'create', 'mine', '--preset', 'recursive-char-500'])
+    const id = made.stdout.trim()
+    const { status, text } = await inTerminal(here, ['services', 'show', '--type', 'chunking'], {
+      answer: text => (text.includes('Which service?') ? 'mine\r' : undefined),
+    })
+    const shown = withoutSequences(text)
+    expect(status).toBe(0)
+    expect(shown).toContain(`mine  ${id.slice(0, 8)}`)
+    expect(shown).toMatch(new RegExp(`id +${id}`))
+  })
+
+  test('a key, and the only one is not taken for meant', async () => {
+    const here = place()
+    expect(await here.wb(['keys', 'create', 'ci'])).toMatchObject({ status: 0 })
+    const asked: string[] = []
+    const { status } = await inTerminal(here, ['keys', 'revoke'], {
+      answer(text) {
+        const shown = withoutSequences(text)
+        asked.push(shown)
+        if (shown.includes('to go on:')) return 'ci\r'
+        return shown.includes('Which key?') ? '\r' : undefined
+      },
+    })
+    expect(status).toBe(0)
+    expect(asked.join('')).toMatch(/Which key\?[\s\S]*ci {2}[a-z0-9]{12}/)
+    expect((await here.wb(['keys', 'list', '--json'])).stdout).not.toContain('"revokedAt":null')
+  })
+
+  test('a document, of the knowledge base that is chosen first', async () => {
+    const here = place()
+    for (const name of ['handbook', 'kitchen'])
+      await here.wb(['kb', 'ingest', name, '-', '--create', '--name', `${name}.md`], { input: `# ${name}\n` })
+    const { status, text } = await inTerminal(here, ['documents', 'show'], {
+      answer: text =>
+        text.includes('Which knowledge base')
+          ? `${down}\r`
+          : text.includes('Which document?')
+            ? '\r'
+            : undefined,
+    })
+    expect(status).toBe(0)
+    expect(withoutSequences(text)).toMatch(/file +kitchen\.md/)
+  })
+
+  test('a knowledge base to put files into may be a new one', async () => {
+    const here = place()
+    await here.wb(['kb', 'create', 'handbook'])
+    const { status, text } = await inTerminal(here, ['kb', 'ingest'], {
+      answer(text) {
+        const shown = withoutSequences(text)
+        if (shown.includes('Make it?')) return 'n\r'
+        if (shown.includes('PATH (')) return `${here.home}/nothing-here\r`
+        if (shown.includes('NAME (')) return 'notes\r'
+        return shown.includes('Which knowledge base?') ? `${down}\r` : undefined
+      },
+    })
+    expect(status).toBe(4)
+    expect(withoutSequences(text)).toContain('There is no knowledge base "notes"')
+  })
+
+  test('where there is nothing to choose from, that is said', async () => {
+    const here = place()
+    await here.wb(['workspaces', 'create', 'demo'])
+    const { status, text } = await inTerminal(here, ['mcp', 'servers', 'remove'])
+    expect(status).toBe(2)
+    expect(withoutSequences(text)).toContain('SERVER is missing, and there is no MCP server to choose')
+  })
+})
+
+describe('one more of a name', { timeout }, () => {
+  const twins = [
+    ['services', 'create', 'twin', '--preset', 'recursive-char-500'],
+    ['agents', 'create', 'twin', '--prompt', 'Be brief.'],
+    ['filters', 'create', 'twin', '--kb', 'handbook', '--where', 'lang=en'],
+    ['mcp', 'servers', 'add', 'twin', 'http://127.0.0.1:9/mcp'],
+  ]
+
+  test.each(twins.map(words => [words.slice(0, -1).join(' '), words]))('%s', async (_line, words) => {
+    const here = place()
+    await here.wb(['kb', 'create', 'handbook'])
+    const first = await here.wb(words)
+    expect(first.stderr).not.toContain('another')
+    const second = await here.wb(words)
+    expect(second).toMatchObject({ status: 0, stderr: expect.stringMatching(/! another .* is named twin/) })
+    expect(second.stdout).not.toBe(first.stdout)
+    const declined = await inTerminal(here, words, {
+      answer: text => (text.includes('make a second one?') ? 'n\r' : undefined),
+    })
+    expect(declined.status).toBe(2)
+    expect(withoutSequences(declined.text)).toContain('Nothing was made')
+  })
+})
