@@ -1,17 +1,8 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import {
-  boundedText,
-  metadata,
-  payload,
-  timestamp,
-  timestampInput,
-  underCode,
-  vector,
-  visibleTo,
-} from './fields.ts'
+import { base, embedded, found, json, stored } from './content.ts'
+import { boundedText, metadata, timestamp, timestampInput, underCode, visibleTo } from './fields.ts'
 import { Job } from './jobs.ts'
-import { storeFaults } from './knowledge.ts'
 import { limits } from './limits.ts'
 import { countQuery, page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -133,16 +124,6 @@ export const asyncQuery = z.object({
     .optional()
     .meta({ description: '`true` takes the text in and leaves the rest to a job' }),
 })
-
-const base = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
-const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
-const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
-const stored = [...storeFaults, 'collection_unavailable'] as const
-const embedded = [
-  'vector_collection_required',
-  'embedding_unavailable',
-  'embedding_dimension_mismatch',
-] as const
 
 export const documents = {
   list: route({
@@ -290,48 +271,6 @@ export const documents = {
     access: needs('write:ingest'),
     body: { kind: 'ndjson', schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 200: 'application/x-ndjson' },
-    errors: [...found, ...stored],
-  }),
-}
-
-const Record = z
-  .object({
-    id: z.string().min(1),
-    vector: vector.optional(),
-    text: boundedText(limits.recordTextChars).optional(),
-    payload: payload.optional(),
-  })
-  .refine(
-    record => (record.text === undefined) !== (record.vector === undefined),
-    'send exactly one of text and vector',
-  )
-
-const Upsert = z.object({ records: z.array(Record).min(1).max(limits.recordsPerUpsert) })
-export type Upsert = z.output<typeof Upsert>
-
-export const records = {
-  upsert: route({
-    method: 'POST',
-    path: `${base}/records`,
-    summary: 'Store records, each replacing the one with its id',
-    access: needs('write:ingest'),
-    body: { ...json, schema: Upsert },
-    replies: { 200: z.object({ upserted: z.int() }) },
-    errors: [
-      ...found,
-      ...stored,
-      ...embedded,
-      'dimension_mismatch',
-      'vector_collection_not_allowed',
-      'invalid_metadata',
-    ],
-  }),
-  delete: route({
-    method: 'DELETE',
-    path: `${base}/records/:recordId`,
-    summary: 'Delete a record',
-    access: needs('write:ingest'),
-    replies: { 200: z.object({ deleted: z.boolean() }) },
     errors: [...found, ...stored],
   }),
 }

@@ -1,7 +1,7 @@
 import type { Caller } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
-import type { Upsert } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
+import type { Upsert } from '../contract/records.ts'
 import type { ContentRecord, ContentWrite, Owner } from '../storage/content.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { records } from '../../src/contract/documents.ts'
+import { records } from '../../src/contract/records.ts'
 import type { ContentStore } from '../../src/storage/content.ts'
 import { makeBase } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'

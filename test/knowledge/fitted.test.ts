@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
-import { documents, records } from '../../src/contract/documents.ts'
+import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
+import { records } from '../../src/contract/records.ts'
 import { type Base, baseAt, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open, TestClock, until } from '../harness/runtime.ts'
 import { fill, Stop, sentence, spaceOf, withSpaces } from '../harness/spaces.ts'

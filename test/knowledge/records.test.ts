@@ -1,6 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { documents, records } from '../../src/contract/documents.ts'
+import { documents } from '../../src/contract/documents.ts'
+import { records } from '../../src/contract/records.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
 import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { records } from '../../src/contract/documents.ts'
 import { type Hit, kb } from '../../src/contract/knowledge.ts'
+import { records } from '../../src/contract/records.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { type Base, baseAt, makeBase, makeMockService, makeWorkspace } from '../harness/place.ts'

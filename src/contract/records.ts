@@ -1,0 +1,48 @@
+import { z } from 'zod'
+import { needs } from './access.ts'
+import { base, embedded, found, json, stored } from './content.ts'
+import { boundedText, payload, vector } from './fields.ts'
+import { limits } from './limits.ts'
+import { route } from './route.ts'
+
+const Record = z
+  .object({
+    id: z.string().min(1),
+    vector: vector.optional(),
+    text: boundedText(limits.recordTextChars).optional(),
+    payload: payload.optional(),
+  })
+  .refine(
+    record => (record.text === undefined) !== (record.vector === undefined),
+    'send exactly one of text and vector',
+  )
+
+const Upsert = z.object({ records: z.array(Record).min(1).max(limits.recordsPerUpsert) })
+export type Upsert = z.output<typeof Upsert>
+
+export const records = {
+  upsert: route({
+    method: 'POST',
+    path: `${base}/records`,
+    summary: 'Store records, each replacing the one with its id',
+    access: needs('write:ingest'),
+    body: { ...json, schema: Upsert },
+    replies: { 200: z.object({ upserted: z.int() }) },
+    errors: [
+      ...found,
+      ...stored,
+      ...embedded,
+      'dimension_mismatch',
+      'vector_collection_not_allowed',
+      'invalid_metadata',
+    ],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: `${base}/records/:recordId`,
+    summary: 'Delete a record',
+    access: needs('write:ingest'),
+    replies: { 200: z.object({ deleted: z.boolean() }) },
+    errors: [...found, ...stored],
+  }),
+}
