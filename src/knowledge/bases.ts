@@ -118,7 +118,7 @@ export class KnowledgeBases {
       store.collection(key),
       this.parts.embedding.get(workspaceId, base.row.embeddingServiceId),
     ])
-    if (!collection) throw collectionGone(base.row)
+    if (!collection) return this.rethrow(base.row, collectionGone(base.row))
     return {
       base: base.row,
       store,
@@ -127,6 +127,13 @@ export class KnowledgeBases {
       embedding,
       fitted: embedding.provider === builtInProvider,
     }
+  }
+
+  /** Throw what work on a knowledge base failed with; its collection is gone with it when somebody deleted it meanwhile. */
+  async rethrow({ workspaceId, knowledgeBaseId }: KnowledgeBase, error: unknown): Promise<never> {
+    if (error instanceof WbError && error.code === 'collection_unavailable')
+      await this.get(workspaceId, knowledgeBaseId)
+    throw error
   }
 
   /** @throws workspace_not_found, knowledge_base_not_found, reranking_service_not_found */

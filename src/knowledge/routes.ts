@@ -45,7 +45,9 @@ export function kbHandlers(
     },
     search: async ({ params, body }, caller) => {
       const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
-      const { hits, ignored } = await searcher.search(context, body, caller)
+      const { hits, ignored } = await searcher
+        .search(context, body, caller)
+        .catch(error => bases.rethrow(context.base, error))
       return { status: 200, body: hits, ignored }
     },
     searchMany: async ({ params, body }, caller) => {

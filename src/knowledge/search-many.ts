@@ -38,7 +38,8 @@ export class ManySearcher {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * The best of all, best first. One knowledge base that cannot be searched fails the whole search.
+   * The best of all, best first. One knowledge base that cannot be searched fails the whole search; one that is deleted
+   * meanwhile does so only where it was named.
    *
    * @throws the codes of a search in one knowledge base, which is named; validation_error for too many
    */
@@ -49,13 +50,20 @@ export class ManySearcher {
         'validation_error',
         'knowledgeFilterId: belongs to one knowledge base; name that one alone in knowledgeBaseIds',
       )
-    const contexts = await Promise.all(ids.map(id => this.parts.bases.context(workspaceId, id)))
+    const leftOut = body.knowledgeBaseIds ? rethrow : unlessGone
+    const opened = await Promise.all(ids.map(id => this.parts.bases.context(workspaceId, id).catch(leftOut)))
     const searcher = new Searcher(onceEach(this.parts.space), this.parts.filters)
-    const rankings = await pMap(
-      contexts,
-      context => searcher.rankFor(context, body, caller).catch(error => rethrowFor(context, error)),
+    const ranked = await pMap(
+      opened.filter(context => context !== undefined),
+      context =>
+        searcher
+          .rankFor(context, body, caller)
+          .catch(error => this.parts.bases.rethrow(context.base, error))
+          .catch(error => rethrowFor(context, error))
+          .catch(leftOut),
       { concurrency: searchedAtOnce, signal: caller.signal },
     )
+    const rankings = ranked.filter(ranking => ranking !== undefined)
     const best = (await mergeOf(rankings, body.text)).slice(0, body.topK)
     return { hits: await readPlaced(best), ignored: [...new Set(rankings.flatMap(one => one.ignored))] }
   }
@@ -161,8 +169,16 @@ async function readPlaced(best: readonly Placed[]): Promise<HitOfBase[]> {
   return read.flat().sort((a, b) => b.score - a.score)
 }
 
-/** Say which knowledge base it was. */
+/** Say which knowledge base it was; one that is not there has said so. */
 function rethrowFor({ base: { name } }: BaseContext, error: unknown): never {
-  if (!(error instanceof WbError)) throw error
+  if (!(error instanceof WbError) || error.code === 'knowledge_base_not_found') throw error
   throw new WbError(error.code, `${error.message} (knowledge base '${name}')`, error.facts, { cause: error })
+}
+
+function rethrow(error: unknown): never {
+  throw error
+}
+
+function unlessGone(error: unknown): undefined {
+  if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
 }

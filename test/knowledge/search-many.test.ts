@@ -13,6 +13,8 @@ interface Place {
   readonly workspaceId: string
   base(fields?: object): Promise<Base>
   send(json: object): Promise<Sent>
+  /** A question to one knowledge base by its own route. */
+  alone(base: Base): Promise<Sent>
   /** Texts of the hits, best first. */
   found(json: object): Promise<unknown[]>
   hits(json: object): Promise<{ id: string; score: number; knowledgeBaseId: string }[]>
@@ -25,6 +27,7 @@ async function place(wb: Opened, kind: 'local' | 'mock' = 'local'): Promise<Plac
     workspaceId,
     base: fields => makeBase(wb, { workspaceId, ...fields }),
     send: json => wb.send(`POST /api/v1/workspaces/${workspaceId}/search`, json),
+    alone: base => wb.send(`POST ${base.path}/search`, { text: 'gliders' }),
     found: async json => {
       const hits = await wb.call(kb.searchMany, { params, body: json as { text: string } })
       return hits.map(hit => hit.payload?.chunkText)
@@ -227,6 +230,84 @@ describe('refusals', () => {
       status: 503,
       ...refused('collection_unavailable', /'lost'/),
     })
+  })
+})
+
+describe('a knowledge base that is deleted while it is searched', () => {
+  /** A place whose knowledge base `doomed` goes when its collection, or its vectors, are asked for. */
+  async function doomed(moment: 'collection' | 'nearest') {
+    let strike: (() => Promise<unknown>) | undefined
+    const once = async (isDoomed: boolean) => {
+      if (!isDoomed) return
+      const go = strike
+      strike = undefined
+      await go?.()
+    }
+    const here = await place(
+      await open({
+        content: store => ({
+          ...store,
+          async collection(key) {
+            await once(moment === 'collection' && key.name === 'doomed')
+            return store.collection(key)
+          },
+          async nearest(key, query) {
+            await once(moment === 'nearest' && key.name === 'doomed')
+            return store.nearest(key, query)
+          },
+        }),
+      }),
+    )
+    const stays = await here.base()
+    const goes = await here.base({ name: 'doomed' })
+    for (const base of [stays, goes]) await base.ingest('Gliders.')
+    strike = () => goes.delete()
+    return { here, stays, goes }
+  }
+
+  test.each(['collection', 'nearest'] as const)('is left out where all are searched (%s)', async moment => {
+    const { here, stays } = await doomed(moment)
+    const found = await here.hits({ text: 'gliders' })
+    expect(found.map(({ knowledgeBaseId }) => knowledgeBaseId)).toEqual([idOf(stays)])
+  })
+
+  test.each(['collection', 'nearest'] as const)(
+    'S7.3-knowledge_base_not_found: is not found where it is named (%s)',
+    async moment => {
+      const { here, stays, goes } = await doomed(moment)
+      const named = { text: 'gliders', knowledgeBaseIds: [idOf(stays), idOf(goes)] }
+      expect(await here.send(named)).toMatchObject({
+        status: 404,
+        ...refused('knowledge_base_not_found', /./),
+      })
+    },
+  )
+
+  test.each(['collection', 'nearest'] as const)(
+    'S7.3-knowledge_base_not_found: is not found where it is searched alone (%s)',
+    async moment => {
+      const { here, goes } = await doomed(moment)
+      expect(await here.alone(goes)).toMatchObject({
+        status: 404,
+        ...refused('knowledge_base_not_found', /./),
+      })
+    },
+  )
+
+  test('under many searches at once, none fails of it', async () => {
+    const wb = await open()
+    const here = await place(wb)
+    const stays = await here.base()
+    for (let round = 0; round < 5; round++) {
+      const goes = await here.base()
+      for (const base of [stays, goes]) await base.ingest(`Gliders of round ${round}.`)
+      const all = () => here.send({ text: 'gliders' })
+      const searches = Array.from({ length: 20 }, (_, n) => (n % 2 ? here.alone(goes) : all()))
+      const [, ...answers] = await Promise.all([goes.delete(), ...searches])
+      for (const [n, { status, text }] of answers.entries())
+        expect(n % 2 ? [200, 404] : [200], text).toContain(status)
+    }
+    expect(wb.complaints).toEqual([])
   })
 })
 
