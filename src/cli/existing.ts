@@ -68,7 +68,7 @@ async function offered(choices: Choices, { resolving, flags }: Asking, mayBeNew 
 
 /** A name with what tells it from another of the same name. */
 function line({ id, name }: Named): string {
-  return name === id ? id : `${name}  ${isId(id) ? id.slice(0, 8) : id}`
+  return name === id ? id : `${name} (${isId(id) ? id.slice(0, 8) : id})`
 }
 
 /** Whether one of them has this name already. */

@@ -18,6 +18,13 @@ const requiring = Object.entries(commands).flatMap(([id, { args }]) => {
 /** Commands that are about one thing that is there, and must not take the only one for it. */
 const ending = /(?:delete|revoke|remove|cancel|rotate|disallow)$/
 
+/** What is typed at each question, once and in this order. */
+function answers(...all: [words: string, typed: string][]) {
+  const left = [...all]
+  return (text: string) =>
+    left[0] && withoutSequences(text).includes(left[0][0]) ? left.shift()?.[1] : undefined
+}
+
 describe('in a pipe, what a command needs and was not told is a usage error that names it', () => {
   test.each(requiring)('wb %s without %s', { timeout }, async (command, missing) => {
     const { status, stdout, stderr } = await place().wb(command.split(' '))
@@ -40,28 +47,22 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     const made = await here.wb(['services', 'create', 'mine', '--preset', 'recursive-char-500'])
     const id = made.stdout.trim()
     const { status, text } = await inTerminal(here, ['services', 'show', '--type', 'chunking'], {
-      answer: text => (text.includes('Which service?') ? 'mine\r' : undefined),
+      answer: answers(['Which service?', 'mine\r']),
     })
     const shown = withoutSequences(text)
     expect(status).toBe(0)
-    expect(shown).toContain(`mine  ${id.slice(0, 8)}`)
+    expect(shown).toContain(`mine (${id.slice(0, 8)})`)
     expect(shown).toMatch(new RegExp(`id +${id}`))
   })
 
   test('a key, and the only one is not taken for meant', async () => {
     const here = place()
     expect(await here.wb(['keys', 'create', 'ci'])).toMatchObject({ status: 0 })
-    const asked: string[] = []
-    const { status } = await inTerminal(here, ['keys', 'revoke'], {
-      answer(text) {
-        const shown = withoutSequences(text)
-        asked.push(shown)
-        if (shown.includes('to go on:')) return 'ci\r'
-        return shown.includes('Which key?') ? '\r' : undefined
-      },
+    const { status, text } = await inTerminal(here, ['keys', 'revoke'], {
+      answer: answers(['Which key?', '\r'], ['to go on:', 'ci\r']),
     })
     expect(status).toBe(0)
-    expect(asked.join('')).toMatch(/Which key\?[\s\S]*ci {2}[a-z0-9]{12}/)
+    expect(withoutSequences(text)).toMatch(/Which key\?[\s\S]*ci \([a-z0-9]{12}\)/)
     expect((await here.wb(['keys', 'list', '--json'])).stdout).not.toContain('"revokedAt":null')
   })
 
@@ -70,12 +71,7 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     for (const name of ['handbook', 'kitchen'])
       await here.wb(['kb', 'ingest', name, '-', '--create', '--name', `${name}.md`], { input: `# ${name}\n` })
     const { status, text } = await inTerminal(here, ['documents', 'show'], {
-      answer: text =>
-        text.includes('Which knowledge base')
-          ? `${down}\r`
-          : text.includes('Which document?')
-            ? '\r'
-            : undefined,
+      answer: answers(['Which knowledge base', `${down}\r`], ['Which document?', '\r']),
     })
     expect(status).toBe(0)
     expect(withoutSequences(text)).toMatch(/file +kitchen\.md/)
@@ -85,13 +81,12 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
     const here = place()
     await here.wb(['kb', 'create', 'handbook'])
     const { status, text } = await inTerminal(here, ['kb', 'ingest'], {
-      answer(text) {
-        const shown = withoutSequences(text)
-        if (shown.includes('Make it?')) return 'n\r'
-        if (shown.includes('PATH (')) return `${here.home}/nothing-here\r`
-        if (shown.includes('NAME (')) return 'notes\r'
-        return shown.includes('Which knowledge base?') ? `${down}\r` : undefined
-      },
+      answer: answers(
+        ['Which knowledge base?', `${down}\r`],
+        ['NAME (', 'notes\r'],
+        ['PATH (', `${here.home}/nothing\r`],
+        ['Make it?', 'n\r'],
+      ),
     })
     expect(status).toBe(4)
     expect(withoutSequences(text)).toContain('There is no knowledge base "notes"')
@@ -123,7 +118,7 @@ describe('one more of a name', { timeout }, () => {
     expect(second).toMatchObject({ status: 0, stderr: expect.stringMatching(/! another .* is named twin/) })
     expect(second.stdout).not.toBe(first.stdout)
     const declined = await inTerminal(here, words, {
-      answer: text => (text.includes('make a second one?') ? 'n\r' : undefined),
+      answer: answers(['make a second one?', 'n\r']),
     })
     expect(declined.status).toBe(2)
     expect(withoutSequences(declined.text)).toContain('Nothing was made')
