@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { anyCaller, member, needs } from './access.ts'
 import type { ErrorCode } from './errors.ts'
-import { boundedText, timestamp } from './fields.ts'
+import { boundedText, textUpTo, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -32,14 +32,6 @@ const toolIds = z.array(boundedText(limits.toolIdChars)).max(limits.idsPerList).
 
 function sortedSet(entries: string[]): string[] {
   return [...new Set(entries)].sort()
-}
-
-function textUpTo(max: number) {
-  return z
-    .string()
-    .refine(text => text.length <= max, `must be at most ${max} characters long`)
-    .meta({ maxLength: max })
-    .nullable()
 }
 
 const changeable = {

@@ -20,6 +20,15 @@ export function boundedText(max: number) {
     .meta({ minLength: 1, maxLength: max })
 }
 
+/** Text of at most `max` UTF-16 code units, or none. */
+export function textUpTo(max: number) {
+  return z
+    .string()
+    .refine(text => text.length <= max, `must be at most ${max} characters long`)
+    .meta({ maxLength: max })
+    .nullable()
+}
+
 export const timestamp = z.iso.datetime({ precision: 3 })
 
 /** A date-time in UTC, as a client may send it. */

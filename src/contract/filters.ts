@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { filter, timestamp } from './fields.ts'
+import { boundedText, filter, textUpTo, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -20,9 +20,14 @@ export const KnowledgeFilter = z
 export type KnowledgeFilter = z.output<typeof KnowledgeFilter>
 
 const changeable = {
-  name: z.string().min(1),
-  description: z.string().nullable(),
-  filter,
+  name: boundedText(limits.nameChars),
+  description: textUpTo(limits.descriptionChars),
+  filter: filter
+    .refine(
+      condition => JSON.stringify(condition).length <= limits.savedFilterChars,
+      `must be at most ${limits.savedFilterChars} characters of JSON`,
+    )
+    .meta({ description: `at most ${limits.savedFilterChars} characters of JSON` }),
 }
 
 const FilterCreate = z.object({

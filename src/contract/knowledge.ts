@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { member, needs } from './access.ts'
-import { boundedText, filter, timestamp, vector } from './fields.ts'
+import { boundedText, filter, textUpTo, timestamp, vector } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -50,7 +50,7 @@ const Shown = KnowledgeBase.extend({ embedder: Embedder.optional() })
 const queries = { astraQueries: z.array(z.unknown()) }
 
 const changeable = {
-  description: z.string().nullable(),
+  description: textUpTo(limits.descriptionChars),
   status: z.enum(['active', 'draft', 'deprecated']),
   rerankingServiceId: z.uuid().nullable(),
   language: z.string().nullable(),

@@ -25,6 +25,11 @@ export const limits = {
   filterDepth: 32,
   filterNodes: 1_000,
 
+  nameChars: 1_000,
+  descriptionChars: 10_000,
+  savedFilterChars: 32_768,
+  hostChars: 259,
+
   keyLabelChars: 120,
   keyGraceSeconds: 2_592_000,
   keyGraceSecondsDefault: 86_400,

@@ -20,13 +20,17 @@ export type SecretRelease = z.output<typeof SecretRelease>
 /** A host as URLs have it: lower case, without the port of https. */
 const host = z
   .string()
+  .refine(text => text.length <= limits.hostChars, `must be at most ${limits.hostChars} characters long`)
   .transform(text => (URL.canParse(`https://${text}`) ? new URL(`https://${text}`) : undefined))
   .refine(
-    url => url !== undefined && /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/.test(url.href.slice(8, -1)),
+    url =>
+      url !== undefined &&
+      url.hostname.length <= 253 &&
+      /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d+)?$/.test(url.href.slice(8, -1)),
     'must be a host, with its port where that is not 443',
   )
   .transform(url => url!.host)
-  .meta({ type: 'string', minLength: 1 })
+  .meta({ type: 'string', minLength: 1, maxLength: limits.hostChars })
 
 export const SecretReleaseCreate = z.strictObject({
   ref: secretRef,

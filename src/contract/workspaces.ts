@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { anyCaller, changes, member, needs, platform } from './access.ts'
-import { secretRef, timestamp } from './fields.ts'
+import { boundedText, secretRef, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -29,7 +29,7 @@ const ConnectionTest = z
 export type ConnectionTest = z.output<typeof ConnectionTest>
 
 const changeable = {
-  name: z.string().min(1),
+  name: boundedText(limits.nameChars),
   url: z
     .union([z.httpUrl(), secretRef], { error: 'must be an http(s) URL or a secret reference' })
     .nullable(),

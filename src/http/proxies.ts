@@ -89,6 +89,7 @@ const forwardingHeaders = [
   'forwarded',
   'x-forwarded-host',
   'x-forwarded-proto',
+  'via',
 ] as const
 
 /** A request that says of itself that it passed a proxy. */

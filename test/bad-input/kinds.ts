@@ -38,6 +38,8 @@ export const ids = kind([
 export const idOrNull = kind([...notText, '', 'nope', '11111111-2222-3333-4444-555555555555', ...broken])
 export const text = kind([...notText, null, '', ...broken])
 export const textOrNull = kind([...notText, ...broken])
+export const name = kind([...text.wrong, 'x'.repeat(1_001)])
+export const description = kind([...textOrNull.wrong, 'x'.repeat(10_001)])
 export const choice = kind([...notText, null, '', 'nope', ...broken])
 export const flag = kind(['true', '', 1, 0, null, [], {}])
 export const flagOrNull = kind(['true', '', 1, 0, [], {}])
@@ -235,6 +237,7 @@ export const filter = kind([
   { a: { $in: Array(1_001).fill(0) } },
   nestedFilter(33),
 ])
+export const savedFilter = kind([...filter.wrong, { a: 'x'.repeat(32_761) }])
 export const records = kind([
   'x',
   5,

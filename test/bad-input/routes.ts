@@ -7,6 +7,7 @@ import {
   command,
   countOrNull,
   credentials,
+  description,
   documentIds,
   filter,
   flag,
@@ -23,12 +24,14 @@ import {
   listOfText,
   managedValues,
   metadata,
+  name,
   numberOrNull,
   path,
   positive,
   positiveOrNull,
   principal,
   records,
+  savedFilter,
   scopes,
   secretRef,
   share,
@@ -59,8 +62,8 @@ const KB = `${W}/knowledge-bases/{knowledgeBaseId}`
 const conversations = `${W}/agents/{agentId}/conversations`
 
 const serviceFields = {
-  name: text,
-  description: textOrNull,
+  name,
+  description,
   status: choice,
   endpointBaseUrl: address,
   endpointPath: path,
@@ -133,7 +136,7 @@ const principalFields = {
   role: choice,
 }
 const workspaceFields = {
-  name: text,
+  name,
   url: {
     wrong: [5, true, [], {}, 'no address', 'a\u0000', 'https://\ud800.example'],
     codes: ['validation_error'],
@@ -150,7 +153,7 @@ const mcpServerFields = {
   allowedTools: { ...listOfText, wrong: listOfText.wrong.filter(value => value !== null) },
 }
 const baseFields = {
-  description: textOrNull,
+  description,
   status: choice,
   rerankingServiceId: idOrNull,
   language: textOrNull,
@@ -290,12 +293,12 @@ export const taken: Readonly<Record<string, Taken>> = {
   [`POST ${KB}/filters`]: {
     valid: { name: 'spoilt', filter: { lang: 'en' } },
     required: ['name', 'filter'],
-    fields: { knowledgeFilterId: id, name: text, description: textOrNull, filter },
+    fields: { knowledgeFilterId: id, name, description, filter: savedFilter },
   },
   [`PATCH ${KB}/filters/{knowledgeFilterId}`]: {
     valid: {},
     required: [],
-    fields: { name: text, description: textOrNull, filter },
+    fields: { name, description, filter: savedFilter },
   },
   [`POST ${KB}/documents`]: { valid: {}, required: [], fields: { documentId: id, ...documentFields } },
   [`PATCH ${KB}/documents/{documentId}`]: { valid: {}, required: [], fields: documentFields },

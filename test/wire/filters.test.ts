@@ -39,6 +39,27 @@ describe('saved filters', () => {
     await wire.exchange(`GET ${kb}/filters`, undefined, 200, { items: [second], nextCursor: null })
   })
 
+  test('a name of 1,000, a description of 10,000 and a condition of 32,768 characters are the longest', async () => {
+    const { kb } = await makePlace(wire)
+    const json = {
+      name: 'n'.repeat(1_000),
+      description: 'd'.repeat(10_000),
+      filter: { a: 'x'.repeat(32_760) },
+    }
+    expect(JSON.stringify(json.filter)).toHaveLength(32_768)
+    const path = await makeFilter(kb, json)
+    for (const longer of [
+      { name: `${json.name}n` },
+      { description: `${json.description}d` },
+      { filter: { a: `${json.filter.a}x` } },
+    ]) {
+      const message = new RegExp(`^${Object.keys(longer)[0]}: must be .*characters`)
+      const refused = await wire.refused(`PATCH ${path}`, { json: longer }, 400, 'validation_error')
+      expect((refused.body as { error: { message: string } }).error.message).toMatch(message)
+    }
+    expect(await wire.get(path)).toMatchObject(json)
+  })
+
   test('a filter is replaced whole', async () => {
     const { kb } = await makePlace(wire)
     const path = await makeFilter(kb, { filter: { lang: 'en', year: { $gte: 1960 } } })

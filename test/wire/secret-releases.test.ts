@@ -235,6 +235,9 @@ describe('what is refused', () => {
     ['host', { host: '*.example.com' }],
     ['host', { host: 'models.example.com:port' }],
     ['host', { host: 'models.example.com?q' }],
+    ['host', { host: 'a'.repeat(254) }],
+    ['host', { host: `${'a'.repeat(250)}.example` }],
+    ['host', { host: 'a'.repeat(9_000) }],
     ['workspaceId', { workspaceId: 'nope' }],
     ['colour', { colour: 'red' }],
   ])('%s as in %j', async (field, spoilt) => {

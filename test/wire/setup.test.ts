@@ -246,6 +246,7 @@ describe('security 3, 17: over a connection, with auth disabled', () => {
     expect(await refusedWith({ 'sec-fetch-site': 'cross-site' })).toEqual([403, 'forbidden_origin'])
     expect(await refusedWith({ host: 'evil.example' })).toEqual([403, 'forbidden_origin'])
     expect(await refusedWith({ 'x-forwarded-for': '203.0.113.9' })).toEqual([401, 'unauthorized'])
+    expect(await refusedWith({ via: '1.1 proxy' })).toEqual([401, 'unauthorized'])
     expect(await refusedWith({ authorization: 'Bearer anything' })).toEqual([401, 'unauthorized'])
     expect(await wire.get('/setup-status')).toMatchObject({ managedEnv: { present: false } })
     expect((await wire.send('POST /setup/env', { json })).status).toBe(200)

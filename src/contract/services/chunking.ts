@@ -3,7 +3,17 @@ import { anyCaller, member, needs } from '../access.ts'
 import type { ErrorCode } from '../errors.ts'
 import { page, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
-import { atLeastOne, atLeastZero, flag, json, shared, sharedCreate, stamps, text } from './fields.ts'
+import {
+  atLeastOne,
+  atLeastZero,
+  flag,
+  json,
+  shared,
+  sharedCreate,
+  sharedPatch,
+  stamps,
+  text,
+} from './fields.ts'
 
 /** @see contract 4.2 */
 const fields = {
@@ -51,7 +61,7 @@ export type ChunkingService = z.output<typeof ChunkingService>
 export const ChunkingCreate = z.object({ ...create, chunkingServiceId: z.uuid().optional() })
 export type ChunkingCreate = z.output<typeof ChunkingCreate>
 export type ChunkingCreateInput = z.input<typeof ChunkingCreate>
-const ChunkingPatch = z.object(fields).partial()
+const ChunkingPatch = z.object({ ...fields, ...sharedPatch }).partial()
 
 export const Chunker = z
   .object({ id: z.string(), engine: z.string(), strategy: z.string(), description: z.string() })

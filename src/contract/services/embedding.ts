@@ -4,7 +4,16 @@ import type { ErrorCode } from '../errors.ts'
 import { limits } from '../limits.ts'
 import { page, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
-import { atLeastOne, content, contentCreate, json, shared, sharedCreate, stamps } from './fields.ts'
+import {
+  atLeastOne,
+  content,
+  contentCreate,
+  json,
+  shared,
+  sharedCreate,
+  sharedPatch,
+  stamps,
+} from './fields.ts'
 
 /** @see contract 4.3 */
 const fields = {
@@ -34,7 +43,7 @@ export type EmbeddingService = z.output<typeof EmbeddingService>
 export const EmbeddingCreate = z.object({ ...create, embeddingServiceId: z.uuid().optional() })
 export type EmbeddingCreate = z.output<typeof EmbeddingCreate>
 export type EmbeddingCreateInput = z.input<typeof EmbeddingCreate>
-const EmbeddingPatch = z.object(fields).partial()
+const EmbeddingPatch = z.object({ ...fields, ...sharedPatch }).partial()
 
 const errors = ['workspace_not_found', 'embedding_service_not_found'] as const satisfies ErrorCode[]
 

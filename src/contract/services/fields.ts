@@ -1,6 +1,6 @@
 import { z } from 'zod'
 import { isEndpointUrl } from '../endpoint.ts'
-import { secretRef, timestamp } from '../fields.ts'
+import { boundedText, secretRef, textUpTo, timestamp } from '../fields.ts'
 import { limits } from '../limits.ts'
 
 export const text = z.string().nullable()
@@ -35,9 +35,15 @@ export const shared = {
   authType: z.enum(['none', 'api_key', 'oauth2', 'mTLS']),
   credentialRef: secretRef.nullable(),
 }
+/** What a client may send of them is bounded; what is stored may be older than the bounds. */
+export const sharedPatch = {
+  name: boundedText(limits.nameChars),
+  description: textUpTo(limits.descriptionChars),
+}
 export const sharedCreate = {
   ...shared,
-  description: text.default(null),
+  name: sharedPatch.name,
+  description: sharedPatch.description.default(null),
   status: shared.status.default('active'),
   endpointBaseUrl: shared.endpointBaseUrl.default(null),
   endpointPath: endpointPath.default(null),

@@ -12,6 +12,7 @@ import {
   json,
   shared,
   sharedCreate,
+  sharedPatch,
   stamps,
   text,
 } from './fields.ts'
@@ -55,7 +56,7 @@ export type LlmService = z.output<typeof LlmService>
 export const LlmCreate = z.object({ ...create, llmServiceId: z.uuid().optional() })
 export type LlmCreate = z.output<typeof LlmCreate>
 export type LlmCreateInput = z.input<typeof LlmCreate>
-const LlmPatch = z.object(fields).partial()
+const LlmPatch = z.object({ ...fields, ...sharedPatch }).partial()
 
 const probed =
   'Where provider, modelName, credentialRef or endpointBaseUrl are sent and a credential is at hand, the provider is asked for one token. A model that it says is unknown, or not for chat, is refused; whatever else comes of it, the service is written.'

@@ -11,6 +11,7 @@ import {
   json,
   shared,
   sharedCreate,
+  sharedPatch,
   stamps,
   text,
 } from './fields.ts'
@@ -49,7 +50,7 @@ export type RerankingService = z.output<typeof RerankingService>
 
 export const RerankingCreate = z.object({ ...create, rerankingServiceId: z.uuid().optional() })
 export type RerankingCreate = z.output<typeof RerankingCreate>
-const RerankingPatch = z.object(fields).partial()
+const RerankingPatch = z.object({ ...fields, ...sharedPatch }).partial()
 
 const errors = ['workspace_not_found', 'reranking_service_not_found'] as const satisfies ErrorCode[]
 
