@@ -7,7 +7,7 @@ import type { Claim } from '../../jobs/claim.ts'
 import { textsAtOnce } from '../../models/hosted.ts'
 import type { Passage } from '../../models/lsa.ts'
 import type { Stored } from '../../storage/rows.ts'
-import { type DocumentRow, type JobBatchRow, tables } from '../../storage/tables.ts'
+import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../bases.ts'
 import { collectionGone } from '../guards.ts'
 import type { IngestParts } from '../ingest.ts'
@@ -15,12 +15,11 @@ import type { Embedded } from '../passages.ts'
 import { titleOf } from '../payload.ts'
 import { inOneSpace } from '../space.ts'
 import { nameKeyOf, namesakesOf } from './acceptance.ts'
+import { documentGone, keepBatch, keptBatches } from './batches.ts'
 import { deletionOf, type Embeddings, upsertOf } from './document.ts'
 
 /** Passages that are embedded between two reports, where that costs nothing but time. */
 const fittedSlice = 512
-/** Batches that are read together; each holds up to a few megabytes. */
-const batchesRead = 8
 /** Each attempt but the last lost against another write. */
 const attemptsMax = 100
 
@@ -124,44 +123,19 @@ export class IngestJob {
     const size = textsAtOnce(context.embedding)
     const sourceOf = (batch: readonly Passage[]) => sha256(JSON.stringify([modelOf(context), batch]))
     const vectors: Float32Array[] = []
-    for await (const batch of this.kept(claim)) {
+    for await (const batch of keptBatches(this.parts.rows, claim)) {
       const texts = passages.slice(vectors.length, vectors.length + batch.vectors.length)
       if (batch.start !== vectors.length || batch.source !== sourceOf(texts)) break
-      vectors.push(...batch.vectors.map(decoded))
+      vectors.push(...batch.vectors)
     }
     while (vectors.length < passages.length) {
       const start = vectors.length
       const batch = passages.slice(start, start + size)
       const made = await this.parts.space.embed(context, batch, 'document', claim.signal)
       vectors.push(...made.vectors)
-      await this.keep(claim, { start, source: sourceOf(batch), vectors: made.vectors.map(encoded) })
+      await keepBatch(claim, { start, source: sourceOf(batch), vectors: made.vectors })
     }
     return { generation, vectors }
-  }
-
-  private async *kept({ job: { workspaceId, jobId } }: Claim): AsyncGenerator<JobBatchRow> {
-    const list = { index: 'byJob', prefix: [workspaceId, jobId], limit: batchesRead }
-    let after: [number] | undefined
-    for (;;) {
-      const slice = await this.parts.rows.list(tables.jobBatches, { ...list, after })
-      for (const { row } of slice) yield row
-      if (slice.length < batchesRead) return
-      after = [slice.at(-1)!.row.start]
-    }
-  }
-
-  /** Only while the text is there, so that nothing is left of a job whose knowledge base is gone. */
-  private async keep(claim: Claim, batch: Pick<JobBatchRow, 'start' | 'source' | 'vectors'>): Promise<void> {
-    const { workspaceId, jobId, processed } = claim.job
-    const prefix = [workspaceId, jobId, batch.start]
-    const row: JobBatchRow = { workspaceId, knowledgeBaseId: claim.job.knowledgeBaseId!, jobId, ...batch }
-    const done = Math.max(processed, batch.start + batch.vectors.length)
-    const outcome = await claim.advance({ processed: done }, [
-      { op: 'require', table: tables.jobInputs, key: [workspaceId, jobId] },
-      { op: 'deleteAll', table: tables.jobBatches, index: 'byJob', prefix },
-      { op: 'insert', table: tables.jobBatches, row },
-    ])
-    if (!outcome.ok) throw documentGone()
   }
 
   /** Document, chunks, what they replace, and the end of the job in one unit; undefined when the space moved. */
@@ -218,18 +192,6 @@ export class IngestJob {
 function modelOf({ embedding }: BaseContext) {
   const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
   return [embeddingServiceId, provider, modelName, embeddingDimension]
-}
-
-function encoded(vector: Float32Array): string {
-  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
-}
-
-function decoded(text: string): Float32Array {
-  return new Float32Array(new Uint8Array(Buffer.from(text, 'base64')).buffer)
-}
-
-function documentGone(): WbError {
-  return new WbError('document_not_found', 'the document was deleted or replaced before it was ready')
 }
 
 function overtaken(): WbError {

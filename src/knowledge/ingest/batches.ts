@@ -1,0 +1,70 @@
+import { WbError } from '../../contract/errors.ts'
+import type { Claim } from '../../jobs/claim.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { type JobBatchRow, tables } from '../../storage/tables.ts'
+
+/** Batches that are read together; each holds up to a few megabytes. */
+const batchesRead = 8
+
+/** Vectors that were made of neighbouring passages of a text, at one go. */
+export interface Batch {
+  /** Place of its first passage in the text. */
+  readonly start: number
+  /** Tells what was embedded, and by which model. */
+  readonly source: string
+  readonly vectors: readonly Float32Array[]
+}
+
+/** Those that an earlier attempt at a job kept, in the order of the text. */
+export async function* keptBatches(
+  rows: RowStore,
+  { job: { workspaceId, jobId } }: Claim,
+): AsyncGenerator<Batch> {
+  const list = { index: 'byJob', prefix: [workspaceId, jobId], limit: batchesRead }
+  let after: [number] | undefined
+  for (;;) {
+    const slice = await rows.list(tables.jobBatches, { ...list, after })
+    for (const { row } of slice) yield { ...row, vectors: row.vectors.map(decoded) }
+    if (slice.length < batchesRead) return
+    after = [slice.at(-1)!.row.start]
+  }
+}
+
+/**
+ * Keep one for the next attempt; only while the text is there, so that nothing is left of a job whose knowledge base
+ * is gone.
+ *
+ * @throws ClaimLost, document_not_found
+ */
+export async function keepBatch(claim: Claim, { start, source, vectors }: Batch): Promise<void> {
+  const { workspaceId, jobId, processed } = claim.job
+  const knowledgeBaseId = claim.job.knowledgeBaseId!
+  const prefix = [workspaceId, jobId, start]
+  const row: JobBatchRow = {
+    workspaceId,
+    knowledgeBaseId,
+    jobId,
+    start,
+    source,
+    vectors: vectors.map(encoded),
+  }
+  const done = Math.max(processed, start + vectors.length)
+  const outcome = await claim.advance({ processed: done }, [
+    { op: 'require', table: tables.jobInputs, key: [workspaceId, jobId] },
+    { op: 'deleteAll', table: tables.jobBatches, index: 'byJob', prefix },
+    { op: 'insert', table: tables.jobBatches, row },
+  ])
+  if (!outcome.ok) throw documentGone()
+}
+
+export function documentGone(): WbError {
+  return new WbError('document_not_found', 'the document was deleted or replaced before it was ready')
+}
+
+function encoded(vector: Float32Array): string {
+  return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength).toString('base64')
+}
+
+function decoded(text: string): Float32Array {
+  return new Float32Array(new Uint8Array(Buffer.from(text, 'base64')).buffer)
+}
