@@ -4,9 +4,8 @@ import { plainLine } from './terminal-text.ts'
 export function logLine(line: string): string {
   const { level, msg, method, route, status, reason, code, requestId } = fieldsOf(line)
   if (level !== 'warn' || msg !== 'request') return line.trimEnd()
-  return plainLine(
-    `  ! ${method} ${route} was refused with ${status}: ${reason ?? code} (request ${requestId})`,
-  )
+  const told = `${method} ${route} was refused with ${status}: ${reason ?? code} (request ${requestId})`
+  return `  ! ${plainLine(told)}`
 }
 
 function fieldsOf(line: string): Record<string, unknown> {

@@ -1,0 +1,77 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { logLine } from '../../src/cli/log-line.ts'
+import { place } from './wb.ts'
+
+const timeout = 60_000
+const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
+
+test.each([
+  [['ask', 'why'], 'Wb ask'],
+  [['agents', 'chat', 'Bobby'], 'Wb agents chat'],
+  [['login'], 'Wb login'],
+])('%j comes with a later version', async (words, named) => {
+  const { status, stderr } = await place().wb(words)
+  expect(status).toBe(2)
+  expect(stderr).toContain(`✗ ${named} comes with a later version`)
+  expect(stderr).not.toContain('did you mean')
+})
+
+test('a refusal tells which command helps', { timeout }, async () => {
+  const { wb } = place()
+  await wb(['kb', 'create', 'handbook'])
+  const tool = await wb(['agents', 'create', 'a', '--prompt', 'Be brief.', '--tool', 'native:web_search'])
+  expect(tool.stderr).toMatch(/agent_tool_unresolved[\s\S]*\n {4}wb agents tools\n$/)
+  const job = await wb(['jobs', 'show', unknown])
+  expect(job.stderr).toMatch(/job_not_found[\s\S]*\n {4}wb jobs list\n$/)
+  const base = JSON.parse((await wb(['kb', 'show', 'handbook', '--json'])).stdout) as Record<string, string>
+  const bound = await wb(['services', 'delete', base.chunkingServiceId!, '--yes'])
+  expect(bound.stderr).toMatch(/chunking_service_in_use[\s\S]*\n {4}wb kb show handbook\n$/)
+})
+
+test('in rescue mode the way out is a command', { timeout }, async () => {
+  const { wb, serve, dataDir } = place()
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
+  await serve()
+  const { stderr } = await wb(['kb', 'list'])
+  expect(stderr).toContain('run wb api POST /setup/restart; wb api GET /setup-status says how it stands')
+})
+
+test('a refused request is a line to read, and any other line of the log stays as it is', () => {
+  const request = {
+    level: 'warn',
+    msg: 'request',
+    method: 'GET',
+    route: '/api/v1/workspaces',
+    status: 503,
+    code: 'control_plane_unavailable',
+    reason: 'this runtime is in rescue mode',
+    requestId: 'abc',
+  }
+  expect(logLine(`${JSON.stringify(request)}\n`)).toBe(
+    '  ! GET /api/v1/workspaces was refused with 503: this runtime is in rescue mode (request abc)',
+  )
+  const broken = JSON.stringify({ ...request, level: 'error' })
+  expect(logLine(`${broken}\n`)).toBe(broken)
+  expect(logLine('no JSON\n')).toBe('no JSON')
+})
+
+test('jobs name their document and knowledge base; a preview says whom nobody knows', {
+  timeout,
+}, async () => {
+  const { wb } = place()
+  const stdin = { input: '# Wings\n' }
+  await wb(['kb', 'ingest', 'handbook', '-', '--name', 'wings.md', '--create', '--async'], stdin)
+  expect((await wb(['jobs', 'list'])).stdout).toMatch(/\twings\.md\thandbook\n$/)
+  for (const verb of ['show', 'watch']) {
+    const { stdout } = await wb(['jobs', verb])
+    expect(stdout).toMatch(/^document\twings\.md$/m)
+    expect(stdout).toMatch(/^knowledge base\thandbook$/m)
+  }
+  const preview = ['access', 'policy', 'preview', 'team = $principal.team', '--as']
+  expect((await wb([...preview, 'mallory'])).stderr).toContain('does not know mallory')
+  await wb(['access', 'principals', 'create', 'alice'])
+  expect((await wb([...preview, 'alice'])).stderr).not.toContain('does not know')
+})
