@@ -1,8 +1,7 @@
 import { pino } from 'pino'
 import { presentable, redactLine } from './redact.ts'
 
-export const logLevels = ['trace', 'debug', 'info', 'warn', 'error', 'fatal', 'silent'] as const
-export type LogLevel = (typeof logLevels)[number]
+export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
 /** Where a room says what happened. An `error` among the facts is written with its stack. */
 export interface Log {

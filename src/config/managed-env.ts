@@ -7,7 +7,7 @@ import { WbError } from '../contract/errors.ts'
 const sizeBytesMax = 65_536
 
 /** The file in the data directory that holds provider keys. */
-export function managedEnvPath(dataDir: string): string {
+function managedEnvPath(dataDir: string): string {
   return join(dataDir, '.env')
 }
 

@@ -118,7 +118,7 @@ const Ingested = z.object({ document: Document, chunks: z.int(), astraQueries: z
 const Enqueued = z.object({ job: Job, document: Document, astraQueries: z.array(z.unknown()) })
 const Existing = z.object({ document: Document, outcome: z.enum(['duplicate', 'name_conflict']) })
 
-export const asyncQuery = z.object({
+const asyncQuery = z.object({
   async: z
     .enum(['true', 'false'])
     .optional()

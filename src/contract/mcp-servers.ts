@@ -45,7 +45,7 @@ const McpServerPatch = z.strictObject(fields).partial()
 export type McpServerPatch = z.output<typeof McpServerPatch>
 
 /** Why a tool server cannot be used. */
-export const mcpFailureCodes = [
+const mcpFailureCodes = [
   'endpoint_refused',
   'credential_unavailable',
   'unauthorized',

@@ -126,7 +126,7 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
 }
 
 /** An access rule as a person would say it. */
-export function accessInWords(access: Access): string {
+function accessInWords(access: Access): string {
   switch (access.kind) {
     case 'open':
       return 'open to everyone'

@@ -22,7 +22,7 @@ export interface PendingLogins {
 /** How long a login may take. @see specification 8 */
 export const pendingLoginSeconds = 600
 /** Where more wait, the address with the most gives up its oldest. About 4 MB. */
-export const pendingLoginsMax = 4_096
+const pendingLoginsMax = 4_096
 
 /** In the memory of this process. */
 export function pendingLogins(clock: Clock): PendingLogins {

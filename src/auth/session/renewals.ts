@@ -15,7 +15,7 @@ export interface Renewals<T> {
 }
 
 /** How long who asks late is given what came of it. */
-export const renewalKeptMs = 30_000
+const renewalKeptMs = 30_000
 /** The oldest give way. */
 const renewalsMax = 1_024
 

@@ -15,7 +15,7 @@ export interface SentFile {
 const parsers: readonly Parser[] = [text]
 
 /** @throws unsupported_file_type  nothing here reads files of this type or name */
-export function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): Parser {
+function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): Parser {
   const found = parsers.find(parser => parser.takes(type) || parser.extensions.has(extensionOf(name)))
   if (found) return found
   throw new WbError('unsupported_file_type', `'${name}' (${type}) is of no format that is read here`)

@@ -32,7 +32,7 @@ const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[
 ]
 
 /** The storage failure behind an error of the driver; undefined for a defect, such as wrong SQL. */
-export function faultOf(error: unknown): WbError | undefined {
+function faultOf(error: unknown): WbError | undefined {
   if (!(error instanceof Database.SqliteError)) return undefined
   const fault = faults.find(([prefix]) => error.code.startsWith(prefix))
   if (!fault) return undefined

@@ -174,7 +174,7 @@ export class Rows {
 }
 
 /** Name of the SQL index behind a declared one; migrations spell it out. */
-export function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
+function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
   return `${table.name}_${index}`
 }
 
