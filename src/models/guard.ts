@@ -13,22 +13,27 @@ export interface Destination {
   readonly port: number
 }
 
-/** An endpoint that may not be dialled. Its message goes on to the wire and names no address. */
+/** Why an endpoint is refused: where it lies, or that it has no address or lies inside, which is not told apart. */
+type Why = Exclude<AddressRange, 'public'> | 'unsaid'
+
+const described: Readonly<Record<Why, string>> = {
+  forbidden: "leads to a link-local address or to a cloud's metadata service",
+  private: 'leads to a private address',
+  unsaid: 'has no address, or one that may not be dialled',
+}
+
+/** An endpoint that may not be dialled. Its message goes on to the wire and names no address; its cause to the log. */
 export class EndpointRefused extends Error {
   override readonly name = 'EndpointRefused'
   readonly hint: string
 
-  constructor({ host, port }: Destination, range: Exclude<AddressRange, 'public'>) {
-    const isForbidden = range === 'forbidden'
-    super(
-      isForbidden
-        ? `${host} leads to a link-local address or to a cloud's metadata service`
-        : `${host} leads to a private address`,
-    )
+  constructor({ host, port }: Destination, why: Why, cause?: unknown) {
+    super(`${host} ${described[why]}`, { cause })
     const entry = `${isIP(host) === 6 ? `[${host}]` : host}:${port}`
-    this.hint = isForbidden
-      ? 'Such addresses are never dialled; use another host.'
-      : `If it is meant, add "${entry}" to runtime.allowedEndpoints in the configuration.`
+    const toAdd = `add "${entry}" to runtime.allowedEndpoints in the configuration.`
+    if (why === 'forbidden') this.hint = 'Such addresses are never dialled; use another host.'
+    else if (why === 'private') this.hint = `If it is meant, ${toAdd}`
+    else this.hint = `Check the name; if it is one of your own network, ${toAdd}`
   }
 }
 
@@ -63,7 +68,8 @@ export class EndpointGuard {
   }
 
   /**
-   * Check every address that a host leads to; one that is refused refuses all.
+   * Check every address that a host leads to; one that is refused refuses all. Where private addresses are blocked, a
+   * name that leads inside is refused like one that leads nowhere: whoever asks does not learn which names there are.
    *
    * @throws EndpointRefused
    */
@@ -72,8 +78,20 @@ export class EndpointGuard {
       const range = rangeOf(address)
       const isRefused =
         range === 'private' ? this.#blocksPrivate && !this.#allows(to, address) : range !== 'public'
-      if (isRefused) throw new EndpointRefused(to, range as Exclude<AddressRange, 'public'>)
+      if (isRefused)
+        throw this.#refusal(to, new EndpointRefused(to, range as Exclude<AddressRange, 'public'>))
     }
+  }
+
+  /** What to fail with when a name has no address. */
+  unresolved(to: Destination, cause: unknown): unknown {
+    const { code } = cause as { code?: unknown }
+    return code === 'ENOTFOUND' || code === 'ENODATA' ? this.#refusal(to, cause) : cause
+  }
+
+  #refusal(to: Destination, cause: unknown): unknown {
+    const tellsNothing = isIP(to.host) !== 0 || isLoopback(to.host)
+    return this.#blocksPrivate && !tellsNothing ? new EndpointRefused(to, 'unsaid', cause) : cause
   }
 
   /**

@@ -100,8 +100,12 @@ function guardedConnector(
     const host = plainHost(options.hostname)
     const port = Number(options.port) || (options.protocol === 'https:' ? 443 : 80)
     const isAddress = isIP(host) !== 0
+    const addressesOf = () =>
+      resolve(host).catch((error: unknown) => {
+        throw guard.unresolved({ host, port }, error)
+      })
     const dial = async () => {
-      const addresses = isAddress ? [host] : await resolve(host)
+      const addresses = isAddress ? [host] : await addressesOf()
       guard.check({ host, port }, addresses)
       if (isAddress) return usual
       return buildConnector({ timeout: connectTimeoutMs, lookup: answering(addresses) })

@@ -57,8 +57,10 @@ export async function openClient(calls: ProviderCalls, outbound: Outbound): Prom
   const sdk = await import('openai')
   const { endpoint } = calls
   const refused = new AbortController()
-  const send = unlessRefused(outbound, ({ message, hint }) =>
-    refused.abort(new ProviderFailure(`cannot be dialled: ${message}`, { hint })),
+  const send = unlessRefused(outbound, refusal =>
+    refused.abort(
+      new ProviderFailure(`cannot be dialled: ${refusal.message}`, { hint: refusal.hint }, {}, refusal),
+    ),
   )
   const client = new sdk.OpenAI({
     apiKey: 'set in exchange',

@@ -39,10 +39,23 @@ test('security 14: a service under a name that leads inside is not dialled with 
   )
   expect(error).toMatchObject({
     code: 'embedding_unavailable',
-    message: expect.stringContaining('models.example.com leads to a private address'),
+    message: expect.stringContaining('models.example.com has no address, or one that may not be dialled'),
     hint: expect.stringMatching(/"models\.example\.com:\d+" to runtime\.allowedEndpoints/),
   })
   expect(received).toEqual([])
+})
+
+test('security 14: a name of the inner network, one of a metadata service and one that is nobody’s are refused alike', async () => {
+  const told = async (resolve: () => Promise<string[]>) => {
+    const { error } = await embedding({ config: withAuth, resolve }, () => 'models.example.com')
+    const { code, message, hint } = error as { code: string; message: string; hint: string }
+    return { code, message, hint }
+  }
+  const nobody = Object.assign(new Error('getaddrinfo ENOTFOUND'), { code: 'ENOTFOUND' })
+  const unknown = await told(() => Promise.reject(nobody))
+  expect(unknown.message).toContain('has no address, or one that may not be dialled')
+  expect(await told(async () => ['10.0.0.7'])).toEqual(unknown)
+  expect(await told(async () => ['169.254.169.254'])).toEqual(unknown)
 })
 
 test('security 14: a name that is rebound between two answers leads inside neither time', async () => {

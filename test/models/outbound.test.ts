@@ -128,7 +128,8 @@ describe('what the guard refuses', () => {
     expect(await first.text()).toBe('checked')
     expect(resolve).toHaveBeenCalledTimes(1)
     const error = await fetch(url).catch((thrown: unknown) => thrown)
-    expect(refusalIn(error)?.message).toBe('rebound.example leads to a private address')
+    expect(refusalIn(error)?.message).toBe('rebound.example has no address, or one that may not be dialled')
+    expect(refusalIn(error)?.cause).toMatchObject({ message: 'rebound.example leads to a private address' })
     expect(inner).not.toHaveBeenCalled()
   })
 
