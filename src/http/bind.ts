@@ -9,7 +9,7 @@ import { confirmAfterMs, demandOf, identify, inWorkspace, passAgain, withConfirm
 import { RequestCaller } from './caller.ts'
 import { failureOf } from './envelope.ts'
 import { eventStream } from './events.ts'
-import { exchange, headersOf, type Serve, type Shared } from './exchange.ts'
+import { callerOf, type Exchange, exchange, headersOf, type Serve, type Shared } from './exchange.ts'
 import { withHeaders } from './headers.ts'
 import { ignoredHeader } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
@@ -61,7 +61,9 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
     const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm })
-    const answered = await handler(withConfirmedBody(shared, route, input, confirm) as never, caller)
+    const countOff = countUpload(shared, current, route)
+    const sent = withConfirmedBody(shared, route, input, confirm) as never
+    const answered = await (async () => handler(sent, caller))().finally(countOff)
     if (raisedBy !== undefined && has(input.body, raisedBy) && !caller.isChangeChecked)
       throw new Error(`the handler did not check a change of ${raisedBy}`)
     if (audit) caller.recorded(answered.audit)
@@ -81,6 +83,12 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
       return new Reply(answered.status, pairs, await streamOf(shared, current.trace, answered.body))
     return new Reply(answered.status, pairs, text)
   })
+}
+
+/** Count a file that a caller sends; returns what counts it off. @throws rate_limited */
+function countUpload(shared: Shared, current: Exchange, { body }: Route): () => void {
+  const isUpload = body?.kind === 'multipart' && current.incoming.isFromOutside
+  return isUpload ? shared.openUploads.open(callerOf(shared, current)) : () => {}
 }
 
 function has(body: unknown, field: string): boolean {

@@ -1,7 +1,7 @@
 import type { z } from 'zod'
 import type { ServerEvent } from '../contract/route.ts'
 import { asWbError } from './envelope.ts'
-import { type Exchange, headersOf, type Shared } from './exchange.ts'
+import { callerOf, type Exchange, headersOf, type Shared } from './exchange.ts'
 import { withHeaders } from './headers.ts'
 import { Reply } from './reply.ts'
 
@@ -36,12 +36,6 @@ export function eventStream(shared: Shared, current: Exchange, stream: EventStre
     'x-accel-buffering': 'no',
   })
   return new Reply(200, headers, body)
-}
-
-/** Whose stream it is: a subject's, else an address's. */
-function callerOf(shared: Shared, { auth, incoming }: Exchange): string {
-  const subject = auth?.subject
-  return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientOf(incoming)}`
 }
 
 type Controller = ReadableStreamDefaultController<Uint8Array>

@@ -59,6 +59,7 @@ export interface Shared {
   readonly unmatched: (() => WbError) | undefined
   readonly rateLimit: RateLimit | null
   readonly openStreams: OpenStreams
+  readonly openUploads: OpenStreams
   /** Headers of every response. */
   readonly headers: HeaderPairs
   /** Where files lie that came with a request, while it is answered. */
@@ -135,6 +136,12 @@ export function exchange(
       shared.ended()
     }
   }
+}
+
+/** Whose request it is: a subject's, else an address's. */
+export function callerOf(shared: Shared, { auth, incoming }: Exchange): string {
+  const subject = auth?.subject
+  return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientOf(incoming)}`
 }
 
 /** Headers of a response with a body of this media type. */

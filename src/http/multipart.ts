@@ -1,5 +1,6 @@
 import { createWriteStream } from 'node:fs'
 import { pipeline } from 'node:stream/promises'
+import { MIMEType } from 'node:util'
 import { Busboy, type BusboyFileStream, type BusboyInstance } from '@fastify/busboy'
 import { z } from 'zod'
 import { type ScratchFile, scratchFile } from '../base/scratch.ts'
@@ -9,6 +10,7 @@ import type { Form, MultipartBody, Upload, UploadedFile } from '../contract/rout
 import { chunksOf } from './body.ts'
 import type { Incoming } from './incoming.ts'
 import { isFitText, parseJson } from './json.ts'
+import { withShortHeaders } from './part-headers.ts'
 import { validate } from './validate.ts'
 
 /** Name of the part that holds the file. */
@@ -68,12 +70,20 @@ function parserOf({ headers }: Incoming): BusboyInstance {
         parts: limits.formParts,
         fieldSize: limits.formTextBytes,
         headerPairs: 16,
+        // A header that is cut off there has been refused.
         headerSize: partHeaderBytesMax,
       },
     })
   } catch (cause) {
     throw new WbError('invalid_multipart', 'the content type of the body names no boundary', {}, { cause })
   }
+}
+
+/** @throws invalid_multipart */
+function boundaryOf(headers: Headers): string {
+  const boundary = new MIMEType(headers.get('content-type')!).params.get('boundary')
+  if (boundary) return boundary
+  throw new WbError('invalid_multipart', 'the content type of the body names no boundary')
 }
 
 /**
@@ -84,7 +94,7 @@ function parserOf({ headers }: Incoming): BusboyInstance {
  */
 async function readParts(
   parser: BusboyInstance,
-  { source }: Incoming,
+  { headers, source }: Incoming,
   limitBytes: number,
   scratch: ScratchFile,
 ): Promise<Parts> {
@@ -107,7 +117,8 @@ async function readParts(
     writing.catch(error => parser.destroy(error))
     kept = { stream, writing }
   })
-  await pipeline(chunksOf(source, limitBytes), parser).catch(async error => {
+  const chunks = withShortHeaders(chunksOf(source, limitBytes), boundaryOf(headers), partHeaderBytesMax)
+  await pipeline(chunks, parser).catch(async error => {
     // The parser leaves a file that breaks off open.
     kept?.stream.destroy()
     await kept?.writing.catch(() => {})

@@ -1,14 +1,20 @@
 import { WbError } from '../contract/errors.ts'
 
-/** One caller reads that many streams at once; each costs the store a look twice a second. */
+/**
+ * One caller reads that many streams at once, each of which costs the store a look twice a second, and sends that many
+ * files, each of which takes room on the disk.
+ */
 export const streamsPerCallerMax = 32
 
 /** A stream whose reader went away without a word is noticed at its next ping. */
 const retryAfterSeconds = 15
 
-/** How many streams each caller has open. */
+/** How many streams each caller has open, in one direction. */
 export class OpenStreams {
   readonly #counts = new Map<string, number>()
+
+  /** @param what  they are called, in the plural */
+  constructor(private readonly what: 'streams' | 'uploads') {}
 
   /**
    * Count one more; returns what counts it off.
@@ -18,7 +24,7 @@ export class OpenStreams {
   open(caller: string): () => void {
     const before = this.#counts.get(caller) ?? 0
     if (before >= streamsPerCallerMax)
-      throw new WbError('rate_limited', `${streamsPerCallerMax} streams of this caller are open`, {
+      throw new WbError('rate_limited', `${streamsPerCallerMax} ${this.what} of this caller are open`, {
         hint: 'End one of them first.',
         headers: { 'retry-after': String(retryAfterSeconds) },
       })

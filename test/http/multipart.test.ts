@@ -94,6 +94,27 @@ describe('a form', () => {
     expect(readdirSync(folder)).toEqual([])
   })
 
+  test('a part whose header is longer than any needs is refused, wherever its bytes are cut', async () => {
+    const folder = scratchDir()
+    const headed = (bytes: number) =>
+      formBytes([text('note', 'a note'), file('x', { type: `text/plain\r\nX-Long: ${'a'.repeat(bytes)}` })])
+    for (const size of [7, 700, 100_000]) {
+      const cut = (whole: Buffer) =>
+        Array.from({ length: Math.ceil(whole.length / size) }, (_, n) =>
+          whole.subarray(n * size, (n + 1) * size),
+        )
+      expect((await receive(folder, cut(headed(15_000)))).note).toBe('a note')
+      for (const bytes of [17_000, 60_000])
+        await expect(receive(folder, cut(headed(bytes)))).rejects.toMatchObject({
+          code: 'invalid_multipart',
+          message: 'a part of the form has a header of more than 16384 bytes',
+        })
+      const epilogue = Buffer.concat([formBytes([file('x')]), Buffer.alloc(40_000, 'a')])
+      expect((await receive(folder, cut(epilogue))).content.toString()).toBe('x')
+    }
+    expect(readdirSync(folder)).toEqual([])
+  })
+
   test('a source that fails in the middle of a file leaves nothing', async () => {
     const folder = scratchDir()
     const [first] = cutAt(formBytes([file(Buffer.alloc(100_000, 'a'))]), [50_000])
