@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { inWorkspace } from '../../src/access/in-workspace.ts'
 import { verifiedAs } from '../../src/access/subject.ts'
 import type { Role } from '../../src/contract/scopes.ts'
+import type { RowStore } from '../../src/storage/rows.ts'
 import { audience, startProvider } from '../harness/identity-provider.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
@@ -83,6 +84,24 @@ describe('the role of a principal', () => {
     expect((await wb.send(`DELETE ${alice}`, undefined, some)).status).toBe(204)
     expect((await wb.send(`DELETE ${alice}`, undefined, some)).status).toBe(404)
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
+  })
+
+  test('security 7: a deletion that another change overtakes is a conflict, so that no role slips through', async () => {
+    const rows = (store: RowStore): RowStore => ({
+      ...store,
+      async atomic(writes) {
+        const isDeletion = writes.some(({ op, table }) => op === 'delete' && table.name === 'principals')
+        if (isDeletion) await changed()
+        return store.atomic(writes)
+      },
+    })
+    const wb = await open({ rows })
+    const alice = `${await workspace(wb)}/principals/alice`
+    await wb.sendAsOperator(`POST ${alice.replace('/alice', '')}`, { principalId: 'alice', role: 'admin' })
+    const changed = () => wb.sendAsOperator(`PATCH ${alice}`, { role: 'viewer' })
+    const refused = await wb.sendAsOperator(`DELETE ${alice}`)
+    expect([refused.status, refused.body.error]).toMatchObject([409, { code: 'conflict' }])
+    expect((await wb.sendAsOperator(`GET ${alice}`)).body.role).toBe('viewer')
   })
 
   test('S5.6-02: changes nothing where roles are not mapped', async () => {

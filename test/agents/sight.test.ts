@@ -116,6 +116,20 @@ describe('with row-level access on', () => {
     expect((await owner.send(`DELETE ${path}`)).status).toBe(204)
   })
 
+  test('an id that is taken is refused in the same words, whoever has it', async () => {
+    const { list, keyOf } = await stage(true)
+    const [owner, other] = [await keyOf({ principalId: 'ada' }), await keyOf({ principalId: 'bob' })]
+    const { conversationId } = (await owner.send(`POST ${list}`, { title: 'ours' })).body
+    const told = async ({ send }: Person) => {
+      const { status, body } = await send(`POST ${list}`, { conversationId, title: 'theirs' })
+      return { status, ...(body.error as object), requestId: '' }
+    }
+    const ofAnother = await told(other)
+    expect(ofAnother).toMatchObject({ status: 409, code: 'conflict' })
+    expect(ofAnother).toEqual(await told(owner))
+    expect(idsOf(await other.send(`GET ${list}`))).toEqual([])
+  })
+
   test('pages of one’s own are full, whoever else began conversations in between', async () => {
     const { workspace, list, keyOf } = await stage(true)
     const [ada, bob] = [await keyOf({ role: 'viewer' }), await keyOf({ role: 'viewer' })]
