@@ -30,12 +30,11 @@ test.each(['upsert', 'deleteRecord'] as const)(
       await put(next.params, 'new')
     }
 
-    if (op === 'upsert')
-      await expect(put(old.params, 'late')).rejects.toMatchObject({ code: 'knowledge_base_not_found' })
-    else {
-      const params = { ...old.params, recordId: 'r' }
-      expect(await wb.call(records.delete, { params })).toEqual({ deleted: false })
-    }
+    const late =
+      op === 'upsert'
+        ? put(old.params, 'late')
+        : wb.call(records.delete, { params: { ...old.params, recordId: 'r' } })
+    await expect(late).rejects.toMatchObject({ code: 'knowledge_base_not_found' })
     expect((await next.search('new')).map(hit => hit.payload)).toEqual([{ chunkText: 'new' }])
   },
 )
