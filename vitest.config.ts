@@ -7,6 +7,7 @@ export default defineConfig({
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/structure/built.ts',
     pool: 'forks',
+    maxWorkers: 2,
     // A test that starts processes shares two cores with the others.
     testTimeout: 30_000,
     hookTimeout: 60_000,

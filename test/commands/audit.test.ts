@@ -212,7 +212,7 @@ describe('wb audit list', () => {
     expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     expect(text).toMatch(/\x1b\[31mdenied\x1b\[39m/)
     expect(text.match(/\x1b\[31m/g)).toHaveLength(1)
-    expect(withoutSequences(text).split('\n')[0]).toMatch(/^ {2}time +who +what +outcome +on +workspace$/)
+    expect(withoutSequences(text).split('\n')[0]).toMatch(/ {2}time +who +what +outcome +on +workspace$/)
   })
 })
 
