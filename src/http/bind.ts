@@ -37,8 +37,8 @@ export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<An
  * answer and the response, in the order of the house (2.4).
  */
 export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
-  const readInput = inputReader(route, shared.uploadDir)
-  const encode = replyEncoder(route.replies)
+  const readerOf = onceAsked(() => inputReader(route, shared.uploadDir))
+  const encoderOf = onceAsked(() => replyEncoder(route.replies))
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
@@ -55,7 +55,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     pass(demandOf(shared, current, access), { auth: firstAuth })
     const confirm = () => passAgain(shared, current, route)
     const askedAt = shared.clock.now()
-    const { input, ignored } = await readInput(incoming, rawParams)
+    const { input, ignored } = await readerOf()(incoming, rawParams)
     const isLate = shared.clock.now() - askedAt >= confirmAfterMs
     const auth = isLate ? await confirm() : firstAuth
     const visibility = await shared.visibility(auth, incoming.request)
@@ -74,7 +74,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
         schemas: route.events!,
         stillAllowed: confirm,
       })
-    const { mediaType, text } = encode(answered.status, answered.body)
+    const { mediaType, text } = encoderOf()(answered.status, answered.body)
     let pairs = headersOf(shared, current, mediaType)
     const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
     if (unread.length > 0) pairs.push(['x-workbase-ignored', ignoredHeader(unread)])
@@ -89,6 +89,15 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
 function countUpload(shared: Shared, current: Exchange, { body }: Route): () => void {
   const isUpload = body?.kind === 'multipart' && current.incoming.isFromOutside
   return isUpload ? shared.openUploads.open(callerOf(shared, current)) : () => {}
+}
+
+/** Made by the first request that needs it: a short command asks two routes of many. */
+function onceAsked<T>(make: () => T): () => T {
+  let made: T | undefined
+  return () => {
+    made ??= make()
+    return made
+  }
 }
 
 function has(body: unknown, field: string): boolean {

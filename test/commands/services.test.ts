@@ -129,8 +129,9 @@ test('Ctrl-C while the model is asked is an interruption, also inside the comman
     provider.script({ hang: true })
     const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
     const create = ['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags]
+    const keys = ['\u0003']
     const screen = await inTerminal(here, create, {
-      answer: () => (provider.received.length > 0 ? '\u0003' : undefined),
+      answer: () => (provider.received.length > 0 ? keys.pop() : undefined),
     })
     expect(screen.status, screen.text).toBe(130)
     expect(withoutSequences(screen.text)).toContain('✗ interrupted')

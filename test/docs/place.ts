@@ -1,5 +1,6 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { type Place, place } from '../commands/wb.ts'
 
@@ -33,6 +34,21 @@ const papers: Record<string, string> = {
  */
 export async function reader(): Promise<Place & { folder: string }> {
   const here = place()
+  here.env.PATH = `${join(here.home, 'tools')}:${here.env.PATH}`
+  if (prepared) cpSync(prepared, here.home, { recursive: true })
+  else {
+    await prepare(here)
+    prepared = mkdtempSync(join(tmpdir(), 'wb-reader-'))
+    cpSync(here.home, prepared, { recursive: true })
+  }
+  return { ...here, folder: join(here.home, 'work') }
+}
+
+/** What the first reader of this process began with, for the others. */
+let prepared: string | undefined
+process.on('exit', () => prepared && rmSync(prepared, { recursive: true, force: true }))
+
+async function prepare(here: Place): Promise<void> {
   const tools = join(here.home, 'tools')
   const folder = join(here.home, 'work')
   mkdirSync(tools)
@@ -48,7 +64,6 @@ export async function reader(): Promise<Place & { folder: string }> {
   for (const [name, text] of Object.entries(papers)) writeFileSync(join(folder, 'papers', name), text)
   mkdirSync(join(folder, 'docs/guide'), { recursive: true })
   writeFileSync(join(folder, 'docs/guide/keys.md'), '# Keys\n\nKeys are rotated by replacement.\n')
-  here.env.PATH = `${tools}:${here.env.PATH}`
   for (const line of [
     ['quickstart', '-q'],
     ['kb', 'ingest', 'handbook', 'docs'],
@@ -57,7 +72,6 @@ export async function reader(): Promise<Place & { folder: string }> {
     const { status, stderr } = await here.wb(line, { cwd: folder })
     if (status !== 0) throw new Error(`wb ${line.join(' ')}: ${stderr}`)
   }
-  return { ...here, folder }
 }
 
 function isInstalled(program: string): boolean {
