@@ -11,7 +11,7 @@ import { cut, expectNothingLeft, hosted, paid, textOf } from '../jobs/stage.ts'
 
 const script = join(import.meta.dirname, '..', 'fixtures', 'runtime', 'process.ts')
 /** Each costs about three seconds; `KILLS=100` for a long look. */
-const kills = Number(process.env.KILLS ?? 8)
+const kills = Number(process.env.KILLS ?? 5)
 const jobsAtOnce = 4
 const chunksEach = 24
 /** Two requests of `maxBatchSize` texts. */
