@@ -1,12 +1,24 @@
 import { defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const report = process.env.VITEST_JSON
+
+/** Files whose tests take minutes and whose text is short, which would else begin when the others end. */
+const longest = /test\/docs\/(?:examples|pages)\.test\.ts$/
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return sorted.sort((a, b) => Number(longest.test(b.moduleId)) - Number(longest.test(a.moduleId)))
+  }
+}
 
 export default defineConfig({
   test: {
     include: ['test/**/*.test.ts'],
     globalSetup: 'test/structure/built.ts',
     pool: 'forks',
+    sequence: { sequencer: LongestFirst },
     maxWorkers: 2,
     // A test that starts processes shares two cores with the others.
     testTimeout: 30_000,
