@@ -44,9 +44,10 @@ export class KnowledgeBaseMaker {
       )
     const { workspace, store } = await this.open(workspaceId)
     const key = { workspaceId, name: body.name }
+    const taken = await store.collection(key)
+    // Asked after the collection: one that a knowledge base made meanwhile is that base's.
     if (await this.isHeld(key)) throw nameTaken(body.name)
-    if (await store.collection(key))
-      throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
+    if (taken) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
     const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
     const base = await this.compose(workspace, body, embedding)
     requireFittable(store, embedding)

@@ -13,3 +13,20 @@ test('S7.3-kb_name_taken S7.3-05: who loses the race for a name in the store is 
   expect(lost.map(({ reason }) => reason.code)).toEqual(Array(5).fill('kb_name_taken'))
   await makeBase(wb, { name: 'raced' })
 })
+
+test('S7.3-kb_name_taken: a base that came between the two checks is told by its name, not by its collection', async () => {
+  const meanwhile: (() => Promise<unknown>)[] = []
+  const wb = await open({
+    content: store => ({
+      ...store,
+      collection: async key => {
+        await meanwhile.pop()?.()
+        return store.collection(key)
+      },
+    }),
+  })
+  const { workspaceId } = await makeWorkspace(wb)
+  const make = () => makeBase(wb, { workspaceId, name: 'raced' })
+  meanwhile.push(make)
+  await expect(make()).rejects.toMatchObject({ code: 'kb_name_taken' })
+})
