@@ -99,7 +99,8 @@ export class Pager {
     const limit = query.limit + 1
     const found = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
     const last = found.at(-1)
-    if (last === undefined || found.length === limit || JSON.stringify(found).length <= pageCharsMax)
+    const chars = found.reduce((sum, stored) => sum + stored.chars, 0)
+    if (last === undefined || found.length === limit || chars <= pageCharsMax)
       return this.cut(table, list, found, query.limit)
     const more = await this.rows.list(table, { ...list, after: position(table, list, last), limit: 1 })
     return this.cut(table, list, [...found, ...more], found.length)

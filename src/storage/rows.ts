@@ -25,6 +25,8 @@ export interface Stored<Row> {
   readonly row: Row
   readonly version: number
   readonly ordinal: number
+  /** Length of the row as JSON. */
+  readonly chars: number
 }
 
 export interface ListQuery {

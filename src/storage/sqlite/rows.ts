@@ -239,5 +239,5 @@ function endOf([column]: readonly string[], { through, descending }: ListQuery):
 }
 
 function restored<Row>({ ordinal, version, body }: StoredRow): Stored<Row> {
-  return { row: JSON.parse(body) as Row, version, ordinal }
+  return { row: JSON.parse(body) as Row, version, ordinal, chars: body.length }
 }
