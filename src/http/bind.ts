@@ -63,7 +63,12 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     const caller = new RequestCaller({ shared, route, current, params, auth, visibility, confirm })
     const countOff = countUpload(shared, current, route)
     const sent = withConfirmedBody(shared, route, input, confirm) as never
-    const answered = await (async () => handler(sent, caller))().finally(countOff)
+    let answered: Answered
+    try {
+      answered = await handler(sent, caller)
+    } finally {
+      countOff()
+    }
     if (raisedBy !== undefined && has(input.body, raisedBy) && !caller.isChangeChecked)
       throw new Error(`the handler did not check a change of ${raisedBy}`)
     if (audit) caller.recorded(answered.audit)
