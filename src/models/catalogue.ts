@@ -5,7 +5,7 @@ import type { Environment } from '../config/environment.ts'
 import type { LlmModel, LlmModels } from '../contract/models.ts'
 import { type ChatProvider, providers } from '../contract/providers.ts'
 import { endpointAt, usualBaseUrl } from './endpoint.ts'
-import type { Outbound } from './outbound.ts'
+import type { Outbound, OutboundAnswer } from './outbound.ts'
 
 const waitMs = 5_000
 const answerBytesMax = 4_000_000
@@ -54,11 +54,9 @@ export class Catalogue {
     const base =
       provider === 'ollama' ? (baseUrl ?? usualBaseUrl(provider, environment)) : providers[provider].baseUrl
     try {
-      const url = endpointAt(base, provider, '/models')
-      url.pathname += '/models'
-      const headers = { accept: 'application/json', 'user-agent': 'workbase' }
+      const endpoint = endpointAt(base, provider, '/models')
       const ask = async (until: AbortSignal) => {
-        const { status, body } = await outbound(url, { method: 'GET', headers, body: null, signal: until })
+        const { status, body } = await askForModels(outbound, endpoint, until)
         return { status, text: (await readWhole(body, answerBytesMax)).toString() }
       }
       const { status, text } = await within(clock, waitMs, ask, signal)
@@ -68,6 +66,18 @@ export class Catalogue {
       return []
     }
   }
+}
+
+/** Ask for the models of a provider, without a credential. */
+export function askForModels(
+  outbound: Outbound,
+  endpoint: URL,
+  signal: AbortSignal,
+): Promise<OutboundAnswer> {
+  const url = new URL(endpoint)
+  url.pathname = `${url.pathname.replace(/\/$/, '')}/models`
+  const headers = { accept: 'application/json', 'user-agent': 'workbase' }
+  return outbound(url, { method: 'GET', headers, body: null, signal })
 }
 
 interface Listed {

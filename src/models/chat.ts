@@ -11,7 +11,7 @@ import {
   secretFor,
   usualBaseUrl,
 } from './endpoint.ts'
-import { openClient, type ProviderClient, ProviderFailure, toldIn } from './provider-client.ts'
+import { field, openClient, type ProviderClient, ProviderFailure, toldIn } from './provider-client.ts'
 
 export interface ChatMessage {
   readonly role: 'system' | 'user' | 'assistant'
@@ -178,8 +178,4 @@ function failureOf(service: ModelService): Dialling['failed'] {
 
 function spoken({ name, provider }: ModelService): string {
   return `LLM service "${name}" (${provider})`
-}
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }

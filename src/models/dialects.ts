@@ -1,6 +1,7 @@
 import type { ProviderName } from '../contract/providers.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import type { Purpose } from './embedder.ts'
+import { field } from './provider-client.ts'
 
 /** How a provider is asked for vectors. */
 export interface Dialect {
@@ -54,7 +55,3 @@ const cohere: Dialect = {
 }
 
 export const dialects: Record<ProviderName, Dialect> = { openai, openrouter: openai, ollama: openai, cohere }
-
-function field(value: unknown, name: string): unknown {
-  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
-}

@@ -97,7 +97,7 @@ function withoutLastSlashes(text: string): string {
  * @see security decision 1
  */
 export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<string | undefined> {
-  const { service, provider, isReleased, failed } = dialling
+  const { service, provider, failed } = dialling
   const { keyName } = providers[provider]
   const ref = service.credentialRef
   if (ref === null) {
@@ -106,11 +106,24 @@ export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<
       hint: `Set its credentialRef, for example to env:${keyName}.`,
     })
   }
-  if (!(await isReleased(ref, endpoint.host, service.workspaceId)))
-    throw failed('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
-      hint: releaseHint(ref, endpoint.host),
-    })
-  return secretFor(dialling, ref, endpoint)
+  return releasedSecret(dialling, ref, service.workspaceId, endpoint)
+}
+
+/**
+ * The secret behind a record's reference, resolved now, where it is released for the host.
+ *
+ * @throws what `failed` makes of one that is not released, is about to leave in the clear, or does not resolve
+ */
+export async function releasedSecret(
+  sending: Pick<Dialling, 'environment' | 'isReleased' | 'failed'>,
+  ref: string,
+  workspaceId: string,
+  endpoint: URL,
+): Promise<string> {
+  if (await sending.isReleased(ref, endpoint.host, workspaceId)) return secretFor(sending, ref, endpoint)
+  throw sending.failed('credential', `uses ${ref}, which is not released for ${endpoint.host}`, {
+    hint: releaseHint(ref, endpoint.host),
+  })
 }
 
 /**
@@ -144,7 +157,7 @@ function resolved(ref: string, environment: Environment, failed: Failed): string
 }
 
 /** The line that releases a reference, where a record's writer did not choose words that a shell would act on. */
-export function releaseHint(ref: string, host: string): string {
+function releaseHint(ref: string, host: string): string {
   const isPlain = /^[\w:/.@+-]+$/.test(ref) && /^[\w.:[\]-]+$/.test(host)
   const line = isPlain ? `wb services allow ${ref} --host ${host}` : 'wb services allow REF --host HOST'
   return `Who runs the runtime releases it with: ${line}`

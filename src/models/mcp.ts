@@ -1,7 +1,7 @@
 import type { Client } from '@modelcontextprotocol/client'
 import type { Environment } from '../config/environment.ts'
 import type { McpFailureCode } from '../contract/mcp-servers.ts'
-import { type IsReleased, releaseHint, secretFor } from './endpoint.ts'
+import { type Failed, type IsReleased, releasedSecret } from './endpoint.ts'
 import { refusalIn } from './guard.ts'
 
 /** What a record says of a tool server. */
@@ -120,18 +120,9 @@ async function credentialOf(
   url: URL,
 ): Promise<string | undefined> {
   if (credentialRef === null) return undefined
-  const failed = (reason: string, hint = '') =>
+  const failed: Failed = (_trouble, reason, { hint = '' } = {}) =>
     new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
-  if (!(await isReleased(credentialRef, url.host, workspaceId)))
-    throw failed(
-      `uses ${credentialRef}, which is not released for ${url.host}`,
-      releaseHint(credentialRef, url.host),
-    )
-  return secretFor(
-    { environment, failed: (_trouble, reason, facts) => failed(reason, facts?.hint) },
-    credentialRef,
-    url,
-  )
+  return releasedSecret({ environment, isReleased, failed }, credentialRef, workspaceId, url)
 }
 
 /** What passes between a session and its server, in bounds, and what is known of it when the session fails. */

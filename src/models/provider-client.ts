@@ -172,3 +172,8 @@ function hintOn(status: number): string {
   if (status >= 500) return 'The provider has trouble of its own: retry in a moment.'
   return 'Check modelName and endpointBaseUrl of the service, and the dimension of an embedding service.'
 }
+
+/** A field of what a provider answered; undefined where that is no object. */
+export function field(value: unknown, name: string): unknown {
+  return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
+}

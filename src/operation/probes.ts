@@ -3,6 +3,7 @@ import { TimedOut, within } from '../base/deadline.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { Probe } from '../contract/operational.ts'
+import { askForModels } from '../models/catalogue.ts'
 import { endpointAt, usualBaseUrl } from '../models/endpoint.ts'
 import type { Outbound } from '../models/outbound.ts'
 
@@ -38,10 +39,8 @@ export interface ChatProbeParts {
 export async function chatFound(parts: ChatProbeParts, signal: AbortSignal): Promise<Found> {
   const { chat, environment, outbound } = parts
   const { provider } = chat
-  const url = endpointAt(chat.baseUrl ?? usualBaseUrl(provider, environment), provider, '/chat/completions')
-  url.pathname = `${url.pathname.replace(/\/$/, '')}/models`
-  const headers = { accept: 'application/json', 'user-agent': 'workbase' }
-  const answer = await outbound(url, { method: 'GET', headers, body: null, signal })
+  const base = chat.baseUrl ?? usualBaseUrl(provider, environment)
+  const answer = await askForModels(outbound, endpointAt(base, provider, '/chat/completions'), signal)
   await answer.body?.[Symbol.asyncIterator]().return?.()
   return answer.status < 500
     ? { status: 'ok', detail: `${provider} answers` }
