@@ -9,6 +9,7 @@ import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { agentOf, agentTemplates } from '../workspaces/agent-templates.ts'
+import { llmKind, rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import { deletionOf } from './conversations.ts'
 import { agentNotFound } from './missing.ts'
 import type { Tools } from './tools/tools.ts'
@@ -146,15 +147,12 @@ function bindingsOf(
   if (llmServiceId)
     bindings.push({
       check: { op: 'require', table: tables.llmServices, key: [workspaceId, llmServiceId] },
-      missing: new WbError('llm_service_not_found', `llm service '${llmServiceId}' not found`),
+      missing: serviceNotFound(llmKind, llmServiceId),
     })
   if (rerankingServiceId)
     bindings.push({
       check: { op: 'require', table: tables.rerankingServices, key: [workspaceId, rerankingServiceId] },
-      missing: new WbError(
-        'reranking_service_not_found',
-        `reranking service '${rerankingServiceId}' not found`,
-      ),
+      missing: serviceNotFound(rerankingKind, rerankingServiceId),
     })
   return bindings
 }

@@ -20,8 +20,9 @@ import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
 import { builtInProvider } from '../workspaces/seeds.ts'
+import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
-import { KnowledgeBaseMaker, rerankingNotFound, vectorServiceOf } from './create.ts'
+import { KnowledgeBaseMaker, vectorServiceOf } from './create.ts'
 import { collectionGone } from './guards.ts'
 
 /** A knowledge base with all that work on its content needs. */
@@ -158,7 +159,7 @@ export class KnowledgeBases {
       (row, next) => [...bound, ...caller.recordChange(row, next, { label: next.name })],
     )
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
-    if ('refused' in changed) throw rerankingNotFound(reranking ?? '')
+    if ('refused' in changed) throw serviceNotFound(rerankingKind, reranking ?? '')
     return changed.row
   }
 

@@ -12,6 +12,7 @@ import type { Outcome, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
 import { builtInModel, builtInProvider } from '../workspaces/seeds.ts'
+import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
 
 interface Parts {
@@ -138,7 +139,7 @@ export class KnowledgeBaseMaker {
       () => workspaceNotFound(workspaceId),
       () => this.parts.embedding.notFound(base.embeddingServiceId),
       () => this.parts.chunking.notFound(base.chunkingServiceId),
-      () => rerankingNotFound(base.rerankingServiceId ?? ''),
+      () => serviceNotFound(rerankingKind, base.rerankingServiceId ?? ''),
     ][outcome.reason === 'absent' ? outcome.at : -1]
     if (lacking) return lacking()
     if (outcome.reason === 'taken' && base.owned) return nameTaken(name)
@@ -209,11 +210,7 @@ function requireFittable(store: ContentStore, { provider, embeddingDimension }: 
 
 /** @throws reranking_service_not_found */
 async function requireReranking(rows: RowStore, workspaceId: string, id: string): Promise<void> {
-  if (!(await rows.get(tables.rerankingServices, [workspaceId, id]))) throw rerankingNotFound(id)
-}
-
-export function rerankingNotFound(id: string): WbError {
-  return new WbError('reranking_service_not_found', `reranking service '${id}' not found`)
+  if (!(await rows.get(tables.rerankingServices, [workspaceId, id]))) throw serviceNotFound(rerankingKind, id)
 }
 
 function nameTaken(name: string): WbError {

@@ -1,5 +1,5 @@
 import { newId } from '../base/id.ts'
-import type { ErrorCode } from '../contract/errors.ts'
+import { type ErrorCode, WbError } from '../contract/errors.ts'
 import type {
   ChunkingCreate,
   ChunkingService,
@@ -44,6 +44,13 @@ export interface ServiceKind<Row extends AnyService, Create> {
   readonly inUse: ErrorCode
   /** Fields that what is stored depends on: they stay as they are while the service is bound. */
   readonly fixedWhileBound: readonly Column<Row>[]
+}
+
+export function serviceNotFound(
+  kind: Pick<ServiceKind<never, never>, 'noun' | 'notFound'>,
+  id: string,
+): WbError {
+  return new WbError(kind.notFound, `${kind.noun} '${id}' not found`)
 }
 
 function byKnowledgeBases(index: string): Binder {

@@ -7,7 +7,7 @@ import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
-import type { AnyService, ServiceKind } from './service-kinds.ts'
+import { type AnyService, type ServiceKind, serviceNotFound } from './service-kinds.ts'
 
 export interface ServicesParts<Row extends AnyService> {
   readonly rows: RowStore
@@ -118,7 +118,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   }
 
   notFound(id: string): WbError {
-    return new WbError(this.kind.notFound, `${this.kind.noun} '${id}' not found`)
+    return serviceNotFound(this.kind, id)
   }
 
   private async admit(row: Row, sent: Partial<Row>, signal: AbortSignal): Promise<void> {
