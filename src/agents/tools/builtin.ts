@@ -96,7 +96,12 @@ export const dataApiTool: OwnTool = {
 }
 
 /** A tool as it is listed. */
-export function listed(tool: OwnTool, source: AvailableTool['source']): AvailableTool {
-  const { $schema: _, ...inputSchema } = z.toJSONSchema(tool.input, { io: 'input' })
-  return { id: tool.id, description: tool.description, source, inputSchema }
+export function listed({ id, description, input }: OwnTool): AvailableTool {
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: 'input' })
+  return { id, description, source: sourceOf(id), inputSchema }
+}
+
+function sourceOf(id: string): AvailableTool['source'] {
+  if (id.startsWith('native:')) return 'native'
+  return id.startsWith('astra:') ? 'astra' : 'builtin'
 }

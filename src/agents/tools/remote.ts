@@ -1,4 +1,5 @@
 import { LRUCache } from 'lru-cache'
+import pMap from 'p-map'
 import type { Clock } from '../../base/clock.ts'
 import { within } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
@@ -88,15 +89,9 @@ export class RemoteTools {
   }
 
   /** A few are asked at once, as each answer is read whole. */
-  async #offers(servers: readonly McpServerRow[]): Promise<Offer[]> {
-    const offers: Offer[] = []
+  #offers(servers: readonly McpServerRow[]): Promise<Offer[]> {
     const until = this.#parts.clock.now() + listWithinMs
-    const queue = servers.entries()
-    const lane = async () => {
-      for (const [at, server] of queue) offers[at] = await this.#offer(server, until)
-    }
-    await Promise.all(Array.from({ length: askedAtOnce }, lane))
-    return offers
+    return pMap(servers, server => this.#offer(server, until), { concurrency: askedAtOnce })
   }
 
   async #offer(server: McpServerRow, until: number): Promise<Offer> {

@@ -4,7 +4,7 @@ import type { AvailableTool } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { RowStore } from '../../storage/rows.ts'
-import { builtinTools, dataApiTool, fetchTool, listed, webSearchTool } from './builtin.ts'
+import { builtinTools, dataApiTool, fetchTool, listed, type OwnTool, webSearchTool } from './builtin.ts'
 import type { RemoteTools } from './remote.ts'
 
 /** Ids that name somebody's tool; any other is taken as it is. @see contract 7.3 */
@@ -31,7 +31,7 @@ export class Tools {
   async available(workspaceId: string): Promise<AvailableTool[]> {
     const { rows, settings } = this.parts
     const own = ownTools(await requireWorkspace(rows, workspaceId), settings)
-    return [...own, ...(await this.parts.remote.list(workspaceId))]
+    return [...own.map(listed), ...(await this.parts.remote.list(workspaceId))]
   }
 
   /**
@@ -57,12 +57,12 @@ export class Tools {
   }
 }
 
-function ownTools({ kind }: Workspace, { fetch, webSearch }: ToolSettings): AvailableTool[] {
+function ownTools({ kind }: Workspace, { fetch, webSearch }: ToolSettings): OwnTool[] {
   const canSearch = webSearch.enabled && webSearch.provider !== null && webSearch.apiKeyRef !== null
   return [
-    ...builtinTools.map(tool => listed(tool, 'builtin')),
-    ...(fetch.enabled ? [listed(fetchTool, 'native')] : []),
-    ...(canSearch ? [listed(webSearchTool(webSearch.maxResults), 'native')] : []),
-    ...(kind === 'astra' || kind === 'hcd' ? [listed(dataApiTool, 'astra')] : []),
+    ...builtinTools,
+    ...(fetch.enabled ? [fetchTool] : []),
+    ...(canSearch ? [webSearchTool(webSearch.maxResults)] : []),
+    ...(kind === 'astra' || kind === 'hcd' ? [dataApiTool] : []),
   ]
 }
