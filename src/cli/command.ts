@@ -2,7 +2,6 @@ import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../base/clock.ts'
 import type { Client } from '../client/client.ts'
-import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import * as person from './ask.ts'
@@ -299,7 +298,7 @@ export abstract class WbCommand extends Command {
 
   override async catch(error: Error): Promise<void> {
     this.progress.end()
-    const ended = this.signal.aborted && isGivenUp(error) ? new Interrupted() : error
+    const ended = this.signal.aborted && error.name === 'AbortError' ? new Interrupted() : error
     process.exitCode = exitStatus(ended)
     const report = reportOf(ended)
     const met = await this.session?.met()
@@ -330,11 +329,6 @@ export abstract class WbCommand extends Command {
       this.#stopListening()
     }
   }
-}
-
-/** True of what a request fails with that is given up: in this process, its route is torn off in the middle. */
-function isGivenUp(error: Error): boolean {
-  return error.name === 'AbortError' || (error instanceof WbError && error.code === 'internal_error')
 }
 
 function details(error: Error): string {

@@ -46,11 +46,13 @@ async function inProcess(profile: Profile, { note, voice }: Telling): Promise<Re
   return {
     kind: 'process',
     baseUrl: inProcessUrl,
-    fetch: (url, request) =>
-      runtime.fetch(
-        new Request(url, { ...request, duplex: 'half' } as RequestInit),
-        profile.asOperator ? 'operator' : undefined,
-      ),
+    async fetch(url, request) {
+      const asked = new Request(url, { ...request, duplex: 'half' } as RequestInit)
+      const answer = await runtime.fetch(asked, profile.asOperator ? 'operator' : undefined)
+      // A request that was called off is answered as the fault that it became on the way.
+      request.signal?.throwIfAborted()
+      return answer
+    },
     settle: ({ signal, progress }) => runtime.settle({ signal, onProgress: step => progress.step(step) }),
     pending: () => runtime.pending(),
     close: () => runtime.close(),
