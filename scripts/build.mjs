@@ -20,6 +20,8 @@ const external = [
   '@inquirer/prompts',
   '@modelcontextprotocol/client',
   'prom-client',
+  '@napi-rs/keyring',
+  'keytar',
 ]
 
 /** Bundled CommonJS packages call these. */
