@@ -1,0 +1,153 @@
+import {
+  closeSync,
+  fstatSync,
+  mkdirSync,
+  openSync,
+  readdirSync,
+  readFileSync,
+  rmSync,
+  type Stats,
+  statSync,
+} from 'node:fs'
+import { basename, join } from 'node:path'
+import { idFrom } from '../base/id.ts'
+import { writePrivately } from '../base/private-file.ts'
+import { isRunning } from '../base/running.ts'
+import { type Credential, type Keychain, KeychainUnavailable } from './keychain.ts'
+
+/** What the file of an entry holds, as JSON. */
+interface Stored extends Credential {
+  service: string
+}
+
+/**
+ * Entries as plain files that their owner alone can read, for where there is no keychain.
+ *
+ * Each entry is a file of its own, so that processes which write different ones need not wait for each other. What
+ * others can read is refused rather than mended: whoever could read it may have done so.
+ *
+ * @param folder  made when missing; nothing else lies there
+ */
+export function fileKeychain(folder: string): Keychain {
+  const pathOf = (service: string, account: string) => join(folder, `${idFrom(service, account)}.json`)
+
+  function isThere(): boolean {
+    const stats = statSync(folder, { throwIfNoEntry: false })
+    if (stats) refuseExposed(folder, stats, '700')
+    return stats !== undefined
+  }
+
+  const namesIn = () => (isThere() ? readdirSync(folder) : [])
+
+  /** Drafts of writers that were killed hold a secret too. */
+  function sweep(path: string): void {
+    for (const name of namesIn()) {
+      const draft = name.startsWith(`${basename(path)}.`)
+      if (draft && !isRunning(Number(name.split('.').at(-1)))) rmSync(join(folder, name), { force: true })
+    }
+  }
+
+  function find(service: string): Credential[] {
+    return namesIn()
+      .filter(name => name.endsWith('.json'))
+      .map(name => read(join(folder, name)))
+      .filter(stored => stored?.service === service)
+      .map(stored => ({ account: stored!.account, password: stored!.password }))
+  }
+
+  return told({
+    getPassword(service, account) {
+      return isThere() ? (read(pathOf(service, account))?.password ?? null) : null
+    },
+    setPassword(service, account, password) {
+      const path = pathOf(service, account)
+      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      sweep(path)
+      writePrivately(path, `${JSON.stringify({ service, account, password } satisfies Stored)}\n`)
+    },
+    deletePassword(service, account) {
+      const path = pathOf(service, account)
+      sweep(path)
+      const existed = statSync(path, { throwIfNoEntry: false }) !== undefined
+      rmSync(path, { force: true })
+      return existed
+    },
+    findPassword: service => find(service)[0]?.password ?? null,
+    findCredentials: find,
+  })
+}
+
+/** @returns undefined where there is no such file, or where it holds something else */
+function read(path: string): Stored | undefined {
+  const file = openIfThere(path)
+  if (file === undefined) return undefined
+  try {
+    refuseExposed(path, fstatSync(file), '600')
+    return parse(readFileSync(file, 'utf8'))
+  } finally {
+    closeSync(file)
+  }
+}
+
+function openIfThere(path: string): number | undefined {
+  try {
+    return openSync(path, 'r')
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOENT') return undefined
+    throw error
+  }
+}
+
+function parse(text: string): Stored | undefined {
+  try {
+    const { service, account, password } = JSON.parse(text) as Partial<Record<keyof Stored, unknown>>
+    if (typeof service !== 'string' || typeof account !== 'string') return undefined
+    return typeof password === 'string' ? { service, account, password } : undefined
+  } catch {
+    return undefined
+  }
+}
+
+/** @throws KeychainUnavailable  it belongs to somebody else, or others may read or change it */
+function refuseExposed(path: string, { uid, mode }: Stats, modeWanted: '600' | '700'): void {
+  if (process.platform === 'win32') return
+  if (uid !== process.getuid?.())
+    throw unusable(`${path} belongs to another user.`, 'Run the command as the owner of that file.')
+  if ((mode & 0o077) === 0) return
+  const quoted = `'${path.replaceAll("'", String.raw`'\''`)}'`
+  throw unusable(`${path} holds secrets, and other users can open it.`, `chmod ${modeWanted} ${quoted}`)
+}
+
+type Synchronous<K> = {
+  [F in keyof K]: K[F] extends (...input: infer I) => Promise<infer O> ? (...input: I) => O : never
+}
+
+/** What the file system refuses is told as what it means here. */
+function told(keychain: Synchronous<Keychain>): Keychain {
+  function tell<I extends unknown[], O>(run: (...input: I) => O) {
+    return async (...input: I): Promise<O> => {
+      try {
+        return run(...input)
+      } catch (error) {
+        const { code, path } = error as NodeJS.ErrnoException
+        if (code === undefined) throw error
+        throw unusable(`${path ?? 'The file of secrets'} cannot be used: ${code}.`, hintOfCode(code), error)
+      }
+    }
+  }
+  return {
+    getPassword: tell(keychain.getPassword),
+    setPassword: tell(keychain.setPassword),
+    deletePassword: tell(keychain.deletePassword),
+    findPassword: tell(keychain.findPassword),
+    findCredentials: tell(keychain.findCredentials),
+  }
+}
+
+function hintOfCode(code: string): string {
+  return code === 'ENOSPC' ? 'Make room on that disk.' : 'Let your user read and write there.'
+}
+
+function unusable(message: string, hint: string, cause?: unknown): KeychainUnavailable {
+  return new KeychainUnavailable('file', 'unavailable', message, hint, { cause })
+}
