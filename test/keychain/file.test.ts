@@ -1,0 +1,102 @@
+import { spawn, spawnSync } from 'node:child_process'
+import { once } from 'node:events'
+import { chmodSync, mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { fileKeychain } from '../../src/keychain/file.ts'
+
+function scratch(): string {
+  const folder = mkdtempSync(join(tmpdir(), "wb-it's a file-"))
+  onTestFinished(() => rmSync(folder, { recursive: true, force: true }))
+  return join(folder, 'state', 'credentials')
+}
+
+/** The one file of a folder. */
+function onlyFile(folder: string): string {
+  const [name, ...others] = readdirSync(folder)
+  expect(others).toEqual([])
+  return join(folder, name!)
+}
+
+test('an entry is a file that only its owner can open, in a folder that only its owner can open', async () => {
+  const folder = scratch()
+  await fileKeychain(folder).setPassword('workbase', 'one', 'kept')
+  expect(statSync(folder).mode & 0o777).toBe(0o700)
+  expect(statSync(onlyFile(folder)).mode & 0o777).toBe(0o600)
+})
+
+test('what others can open is refused, until the line of its hint was typed', async () => {
+  const folder = scratch()
+  const keychain = fileKeychain(folder)
+  await keychain.setPassword('workbase', 'one', 'kept')
+  for (const [path, mode] of [
+    [onlyFile(folder), 0o640],
+    [folder, 0o755],
+  ] as const) {
+    chmodSync(path, mode)
+    const refusal = await keychain.getPassword('workbase', 'one').catch(error => error)
+    expect(refusal).toMatchObject({ name: 'KeychainUnavailable', driver: 'file', reason: 'unavailable' })
+    expect(refusal.message).toContain(path)
+    expect(await keychain.findCredentials('workbase').catch(error => error)).toEqual(refusal)
+    expect(spawnSync('sh', ['-c', refusal.hint]).status).toBe(0)
+    expect(await keychain.getPassword('workbase', 'one')).toBe('kept')
+  }
+  chmodSync(folder, 0o755)
+  await expect(keychain.setPassword('workbase', 'one', 'new')).rejects.toThrow('other users can open it')
+})
+
+test('a folder that cannot be made is said', async () => {
+  const folder = scratch()
+  await fileKeychain(folder).setPassword('workbase', 'one', 'kept')
+  const inAFile = fileKeychain(join(onlyFile(folder), 'credentials'))
+  const refusal = await inAFile.setPassword('workbase', 'one', 'kept').catch(error => error)
+  expect(refusal).toMatchObject({ driver: 'file', reason: 'unavailable' })
+  expect(refusal.message).toMatch(/cannot be used: ENOTDIR/)
+})
+
+test('a file that holds something else is no entry', async () => {
+  const folder = scratch()
+  const keychain = fileKeychain(folder)
+  await keychain.setPassword('workbase', 'one', 'kept')
+  for (const text of ['', '{"service":"workbase"}', 'null', '[]']) {
+    writeFileSync(onlyFile(folder), text)
+    expect(await keychain.getPassword('workbase', 'one')).toBeNull()
+    expect(await keychain.findCredentials('workbase')).toEqual([])
+  }
+})
+
+test('drafts of writers that were killed are swept with their entry, those of writers that run are not', async () => {
+  const folder = scratch()
+  const keychain = fileKeychain(folder)
+  await keychain.setPassword('workbase', 'one', 'kept')
+  const path = onlyFile(folder)
+  const { pid } = spawnSync(process.execPath, ['--version'])
+  for (const writer of [pid, process.ppid]) writeFileSync(`${path}.${writer}`, 'secret', { mode: 0o600 })
+  expect(await keychain.findCredentials('workbase')).toHaveLength(1)
+  expect(await keychain.deletePassword('workbase', 'one')).toBe(true)
+  expect(onlyFile(folder)).toBe(`${path}.${process.ppid}`)
+})
+
+test('processes that write at once lose no entry of each other', async () => {
+  const folder = scratch()
+  const module = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'keychain', 'file.ts'))
+  const script = `import { fileKeychain } from ${module}
+    const keychain = fileKeychain(process.argv[1])
+    for (let n = 0; n < 20; n++) {
+      await keychain.setPassword('workbase', process.argv[2] + n, 'of its own')
+      await keychain.setPassword('workbase', 'shared', process.argv[2].repeat(1000))
+    }`
+  const writers = ['a', 'b', 'c'].map(name =>
+    spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script, folder, name], {
+      stdio: 'inherit',
+    }),
+  )
+  const ends = await Promise.all(writers.map(writer => once(writer, 'exit')))
+  expect(ends.map(([status]) => status)).toEqual([0, 0, 0])
+  const found = await fileKeychain(folder).findCredentials('workbase')
+  expect(found).toHaveLength(61)
+  expect(found.find(({ account }) => account === 'shared')!.password).toMatch(/^(a+|b+|c+)$/)
+  expect(readdirSync(folder).filter(name => !name.endsWith('.json'))).toEqual([])
+  expect(readFileSync(join(folder, readdirSync(folder)[0]!), 'utf8')).toMatch(/\n$/)
+})

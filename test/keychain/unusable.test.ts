@@ -1,0 +1,148 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { systemClock } from '../../src/base/clock.ts'
+import { type Keychain, KeychainUnavailable } from '../../src/keychain/keychain.ts'
+import type { Library } from '../../src/keychain/libraries.ts'
+import { openKeychain } from '../../src/keychain/open.ts'
+import { entriesProcess } from '../../src/keychain/process.ts'
+import { TestClock } from '../harness/runtime.ts'
+import { bareSession, busSession, type Session, secretService } from './secret-service.ts'
+
+const drivers = ['keyring', 'keytar'] as const
+
+function keychainIn({ folder, environment }: Session, driver: Library, timeoutMs = 10_000): Keychain {
+  return openKeychain(driver, { folder, clock: systemClock, environment, timeoutMs })
+}
+
+/** What every function of a keychain answers: the reason of its failure, or its value. */
+async function reasons(keychain: Keychain): Promise<Record<string, unknown>> {
+  const calls = {
+    get: keychain.getPassword('workbase', 'one'),
+    set: keychain.setPassword('workbase', 'one', 'new'),
+    delete: keychain.deletePassword('workbase', 'one'),
+    findOne: keychain.findPassword('workbase'),
+    find: keychain.findCredentials('workbase'),
+  }
+  const told = Object.entries(calls).map(async ([name, call]) => [name, await call.catch(reasonOf)])
+  return Object.fromEntries(await Promise.all(told))
+}
+
+function reasonOf(error: unknown): string {
+  if (!(error instanceof KeychainUnavailable)) throw error
+  expect(error.cause).toBeInstanceOf(Error)
+  expect(error.hint).not.toBe('')
+  return `${error.driver} ${error.reason}`
+}
+
+const all = (told: string) => ({ get: told, set: told, delete: told, findOne: told, find: told })
+
+describe.each(drivers)('%s', driver => {
+  test('without a bus is unavailable, and keeps nothing elsewhere', async () => {
+    expect(await reasons(keychainIn(bareSession(), driver))).toEqual(all(`${driver} unavailable`))
+  })
+
+  test('without a Secret Service is unavailable', async () => {
+    expect(await reasons(keychainIn(await busSession(), driver))).toEqual(all(`${driver} unavailable`))
+  })
+
+  test('says so when the keychain is locked', async () => {
+    const session = await secretService()
+    const keychain = keychainIn(session, driver)
+    await keychain.setPassword('workbase', 'one', 'kept')
+    session.lock()
+    expect(await reasons(keychain)).toEqual(all(`${driver} locked`))
+  })
+
+  test('gives up on a keychain that does not answer, and works again when it does', async () => {
+    const session = await secretService()
+    await keychainIn(session, driver).setPassword('workbase', 'one', 'kept')
+    const keychain = keychainIn(session, driver, 700)
+    session.stall()
+    const begun = systemClock.now()
+    expect(await reasons(keychain)).toEqual(all(`${driver} timeout`))
+    expect(systemClock.now() - begun).toBeLessThan(2000)
+    session.resume()
+    await vi.waitFor(() => keychain.setPassword('workbase', 'two', 'again'), { timeout: 10_000 })
+  })
+
+  test('says when its package is not installed', async () => {
+    const session = bareSession()
+    const hooks = join(session.folder, 'hooks.mjs')
+    const start = join(session.folder, 'start.mjs')
+    writeFileSync(
+      hooks,
+      `export async function resolve(name, context, next) {
+        if (['keytar', '@napi-rs/keyring'].includes(name)) throw new Error('not installed')
+        return next(name, context)
+      }`,
+    )
+    writeFileSync(start, `import { register } from 'node:module'\nregister('file://${hooks}')`)
+    const environment = { ...session.environment, NODE_OPTIONS: `--import=${start}` }
+    expect(await reasons(keychainIn({ ...session, environment }, driver))).toEqual(all(`${driver} missing`))
+  })
+})
+
+describe('a process whose keychain does not answer', () => {
+  const script = join(import.meta.dirname, '..', 'fixtures', 'keychain', 'ask.ts')
+
+  test.each([
+    ['keyring', 'wait', 0],
+    ['keytar', 'exit', 3],
+    ['keyring', 'kill', null],
+  ] as const)('%s, %s: ends, and leaves no process behind', async (driver, how, status) => {
+    const session = await secretService()
+    const asking = spawn(process.execPath, ['--import', 'tsx', script, driver, how], {
+      env: session.environment,
+      stdio: ['pipe', 'pipe', 'inherit'],
+    })
+    const ended = once(asking, 'exit')
+    await once(asking.stdout, 'data')
+    expect(workersOf(session)).toHaveLength(1)
+    session.stall()
+    const begun = systemClock.now()
+    asking.stdin.write('go\n')
+    if (how === 'kill') asking.kill('SIGKILL')
+    expect((await ended)[0]).toBe(status)
+    // keytar gives up by itself after 25 s, and the other library never does.
+    expect(systemClock.now() - begun).toBeLessThan(6000)
+    await vi.waitFor(() => expect(workersOf(session)).toEqual([]), { timeout: 2000 })
+  })
+})
+
+test('the process of a keychain is told none of our secrets, and ends when nobody asks it', async () => {
+  const session = await secretService()
+  const clock = new TestClock()
+  const environment = { ...session.environment, WB_API_KEY: 'wb_live_canary' }
+  const { entries } = entriesProcess('keyring', clock, environment)
+  await entries.setPassword('workbase', 'one', 'kept')
+  const [pid, ...others] = workersOf(session)
+  expect(others).toEqual([])
+  expect(readFileSync(`/proc/${pid}/environ`, 'utf8')).not.toContain('canary')
+  clock.advance(9_000)
+  expect(await entries.getPassword('workbase', 'one')).toBe('kept')
+  clock.advance(9_000)
+  expect(workersOf(session)).toEqual([pid])
+  clock.advance(1_000)
+  await vi.waitFor(() => expect(workersOf(session)).toEqual([]))
+  expect(await entries.getPassword('workbase', 'one')).toBe('kept')
+})
+
+/** Processes of the keychain that belong to a session. */
+function workersOf({ folder }: Session): string[] {
+  return readdirSync('/proc')
+    .filter(name => /^\d+$/.test(name))
+    .filter(pid => {
+      try {
+        const [line, variables] = ['cmdline', 'environ'].map(file =>
+          readFileSync(`/proc/${pid}/${file}`, 'utf8'),
+        )
+        return line!.includes('keychain/worker.js') && variables!.includes(`HOME=${folder}`)
+      } catch {
+        // It has ended meanwhile.
+        return false
+      }
+    })
+}
