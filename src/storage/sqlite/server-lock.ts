@@ -1,8 +1,9 @@
-import { lstatSync, mkdirSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs'
+import { lstatSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
 import { writePrivately } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
+import { holdExclusively } from './exclusive.ts'
 import { unwritable } from './faults.ts'
 
 /** Where the `wb serve` of a data directory answers. */
@@ -31,13 +32,9 @@ const patienceMs = 250
 /**
  * Become the one server of a data directory.
  *
- * The lock is an exclusive transaction on a SQLite file in rollback-journal mode: the operating system gives it up
- * when the process dies, however it dies. Never open the lock file by other means in this process: closing any
- * descriptor of a file gives up all POSIX locks on it.
- *
  * @returns the lock, or who holds it (undefined while that server is still starting)
  * @throws control_plane_unavailable  the data directory cannot be written; so does `announce`
- * @see design/security 5, https://www.sqlite.org/lockingv3.html
+ * @see design/security 5
  */
 export function takeServerLock(dataDir: string): Taken {
   const path = join(dataDir, announcementName)
@@ -69,17 +66,13 @@ export function takeServerLock(dataDir: string): Taken {
  * @throws control_plane_unavailable  the data directory cannot be written
  */
 function lockedIn(dataDir: string): Database.Database | undefined {
-  let database: Database.Database | undefined
+  let lock: Database.Database | undefined
   try {
-    mkdirSync(dataDir, { recursive: true, mode: 0o700 })
-    database = new Database(join(dataDir, lockName), { timeout: patienceMs })
-    database.pragma('journal_mode = DELETE')
-    database.exec('BEGIN EXCLUSIVE')
-    rmSync(join(dataDir, announcementName), { force: true })
-    return database
+    lock = holdExclusively(join(dataDir, lockName), patienceMs)
+    if (lock) rmSync(join(dataDir, announcementName), { force: true })
+    return lock
   } catch (error) {
-    database?.close()
-    if (isBusy(error)) return undefined
+    lock?.close()
     throw unwritable(error)
   }
 }

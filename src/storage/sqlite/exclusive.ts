@@ -1,0 +1,49 @@
+import { mkdirSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { setTimeout as wait } from 'node:timers/promises'
+import Database from 'better-sqlite3'
+import { isBusy } from './connection.ts'
+
+/**
+ * Hold a file of one's own against all other processes: an exclusive transaction on a SQLite file in rollback-journal
+ * mode. The operating system gives it up when the process dies, however it dies. Never open such a file by other means
+ * in this process: closing any descriptor of a file gives up all POSIX locks on it.
+ *
+ * @param patienceMs  how long to wait for another, with this thread blocked
+ * @returns the lock, which its `close` lets go; undefined while another process holds it
+ * @throws SqliteError  the file cannot be made or written
+ * @see https://www.sqlite.org/lockingv3.html
+ */
+export function holdExclusively(path: string, patienceMs: number): Database.Database | undefined {
+  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  const database = new Database(path, { timeout: patienceMs })
+  try {
+    database.pragma('journal_mode = DELETE')
+    database.exec('BEGIN EXCLUSIVE')
+    return database
+  } catch (error) {
+    database.close()
+    if (isBusy(error)) return undefined
+    throw error
+  }
+}
+
+const askAgainMs = 25
+
+/**
+ * Do some work alone among all processes that use the same file.
+ *
+ * @param signal  ends the wait
+ */
+export async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  for (;;) {
+    const lock = holdExclusively(path, 0)
+    if (lock)
+      try {
+        return await work()
+      } finally {
+        lock.close()
+      }
+    await wait(askAgainMs, undefined, { signal })
+  }
+}
