@@ -43,3 +43,10 @@ export async function agree(question: string, signal: AbortSignal): Promise<bool
   const { confirm } = await prompts()
   return answered(confirm({ message: question, default: true }, { output: process.stderr, signal }))
 }
+
+/** A line that is not shown while it is typed. */
+export async function askSecret(question: string, signal: AbortSignal): Promise<string> {
+  const { password } = await prompts()
+  const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
+  return answered(password(config, { output: process.stderr, signal }))
+}

@@ -2,6 +2,7 @@ import { Command } from '@oclif/core/command'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../base/clock.ts'
 import type { Client } from '../client/client.ts'
+import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import * as person from './ask.ts'
@@ -12,7 +13,7 @@ import { Interrupted, UsageError } from './faults.ts'
 import { interruption } from './interrupt.ts'
 import { counted, Output } from './output.ts'
 import { flagsMeant, missingArguments } from './parse-fault.ts'
-import { isCi, type Profile, readProfile } from './profile.ts'
+import { hideCredential, isCi, type Profile, readProfile } from './profile.ts'
 import { type Progress, silent, terminalProgress } from './progress.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
 import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
@@ -28,6 +29,7 @@ function everywhere(helpValue?: string) {
 
 const globalFlags = {
   workspace: Flags.string({ char: 'w', summary: 'workspace, by name or id', ...everywhere('NAME') }),
+  profile: Flags.string({ summary: 'profile, by name', ...everywhere('NAME') }),
   url: Flags.string({ summary: 'address of a runtime', ...everywhere() }),
   'data-dir': Flags.string({
     summary: 'data directory of the runtime on this machine',
@@ -42,6 +44,11 @@ const globalFlags = {
   debug: Flags.boolean({ summary: 'print the details of an error', helpGroup: 'GLOBAL' }),
   'no-color': Flags.boolean({ summary: 'print without colours', helpGroup: 'GLOBAL' }),
   'no-wait': Flags.boolean({ summary: 'leave work that is due to the next process', helpGroup: 'GLOBAL' }),
+  credential: Flags.option({
+    options: ['key', 'login'] as const,
+    summary: 'send this one where there are both',
+    helpGroup: 'GLOBAL',
+  })(),
   'insecure-http': Flags.boolean({
     summary: 'send a key over http:// to another machine',
     helpGroup: 'GLOBAL',
@@ -77,6 +84,8 @@ export abstract class WbCommand extends Command {
   #progress: Progress = silent
   /** What was chosen so far, by question: nobody is asked the same twice. */
   readonly #chosen = new Map<string, string>()
+  /** A profile that is named and is not there is made by this command. */
+  protected readonly makesProfile: boolean = false
   #wait = true
   #debug = false
   #stopListening = () => {}
@@ -90,23 +99,33 @@ export abstract class WbCommand extends Command {
     this.#wait = !flags['no-wait']
     this.#debug = flags.debug
     this.profile = readProfile({
+      profile: flags.profile,
       url: flags.url,
+      credential: flags.credential,
       workspace: flags.workspace,
       dataDir: flags['data-dir'],
       config: flags.config,
       insecureHttp: flags['insecure-http'],
       asOperator: flags['as-operator'],
+      mayBeNew: this.makesProfile,
     })
+    hideCredential()
     this.output = this.#outputFor(flags, this.profile.colour && !flags['no-color'])
     if (process.stderr.isTTY && !isCi() && !flags.quiet)
       this.#progress = terminalProgress(process.stderr, systemClock)
-    this.session = new Session(this.profile, this.output, flags.debug, this.signal)
-    this.client = this.session.client
+    this.talkTo(this.profile)
     for (const argument of missing) {
       const asking = { resolving: this.resolving, flags: flags as NarrowingFlags, signal: this.signal }
       const value = await missingValue(argument, asking)
       this.argv.push(...(this.argv.includes('--') ? [value] : ['--', value]))
     }
+  }
+
+  /** Be connected to the runtime of a profile from now on. */
+  protected talkTo(profile: Profile): void {
+    this.profile = profile
+    this.session = new Session(profile, this.output, this.#debug, this.signal)
+    this.client = this.session.client
   }
 
   /** The flags, and the arguments that are missing, where somebody is there to give them. */
@@ -139,6 +158,11 @@ export abstract class WbCommand extends Command {
   /** What is going on, while something is. */
   protected get progress(): Progress {
     return this.#progress
+  }
+
+  /** A secret from the person, which is not shown. */
+  protected askSecret(question: string): Promise<string> {
+    return person.askSecret(question, this.signal)
   }
 
   /** True when somebody is there to answer a question. */
@@ -304,8 +328,8 @@ export abstract class WbCommand extends Command {
     const met = await this.session?.met()
     if (report.code === 'internal_error' && met?.kind === 'process')
       report.next = ['This is a defect of wb; run it again with --debug for the details.']
-    if (report.code === 'unauthorized' && met)
-      report.next = signingIn(this.profile, {
+    if (isRefused(error) && met)
+      report.next = signingIn(this.profile, this.session.credential.used, {
         ...met,
         ways: await this.session.ways(),
         message: report.message,
@@ -329,6 +353,11 @@ export abstract class WbCommand extends Command {
       this.#stopListening()
     }
   }
+}
+
+/** True where the runtime does not know who is calling; what this side says of a login names its own way out. */
+function isRefused(error: Error): boolean {
+  return error instanceof WbError && error.code === 'unauthorized' && error.facts.wireStatus === 401
 }
 
 function details(error: Error): string {

@@ -1,5 +1,6 @@
 import { Unreachable } from '../client/unreachable.ts'
 import { WbError } from '../contract/errors.ts'
+import { KeychainUnavailable } from '../keychain/keychain.ts'
 import { Interrupted, UsageError } from './faults.ts'
 
 /** Exit statuses. @see docs/cli.md */
@@ -32,8 +33,14 @@ export function exitStatus(error: unknown): number {
   if (error instanceof Interrupted) return exit.interrupted
   if (error instanceof UsageError || isParseError(error)) return exit.usage
   if (error instanceof Unreachable) return exit.unavailable
+  if (error instanceof KeychainUnavailable || isSignInOver(error)) return exit.notAllowed
   if (error instanceof WbError) return byStatus[wireStatus(error)] ?? exit.failed
   return exit.failed
+}
+
+/** The provider did not let the person in: they are not signed in, whatever the status of the answer. */
+function isSignInOver(error: unknown): boolean {
+  return error instanceof WbError && (error.code === 'access_denied' || error.code === 'expired_token')
 }
 
 function wireStatus(error: WbError): number {

@@ -21,6 +21,9 @@ const dayOne = [
 const order = [
   'quickstart',
   'serve',
+  'login',
+  'logout',
+  'whoami',
   'workspaces',
   'kb',
   'documents',
@@ -30,6 +33,8 @@ const order = [
   'conversations',
   'mcp',
   'jobs',
+  'auth',
+  'profiles',
   'keys',
   'access',
   'audit',
@@ -44,6 +49,8 @@ const order = [
 const verbs = [
   'principals',
   'policy',
+  'status',
+  'token',
   'list',
   'create',
   'add',

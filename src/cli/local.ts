@@ -113,6 +113,12 @@ export async function findLocalServer(dataDir: string): Promise<Announcement | u
   return findServer(dataDir)
 }
 
+/** Do some work alone among all processes that use the same lock file. */
+export async function alone<T>(lockPath: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
+  const exclusive = await import('../storage/sqlite/exclusive.ts')
+  return exclusive.alone(lockPath, signal, work)
+}
+
 /** Become the server of a data directory. */
 export async function lockDataDir(dataDir: string): Promise<Taken> {
   const { takeServerLock } = await import('../storage/sqlite/server-lock.ts')

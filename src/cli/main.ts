@@ -14,13 +14,13 @@ const singular: Record<string, string> = {
   key: 'keys',
   bases: 'kb',
   base: 'kb',
+  profile: 'profiles',
 }
 
 /** Commands that a later version brings, with what there is today. */
 const later: Record<string, string> = {
   ask: 'wb kb search "…"    finds passages to cite',
   'agents chat': 'wb kb search "…"    finds passages to cite',
-  login: 'WB_API_KEY=KEY wb kb list    signs in with a key',
 }
 
 const helpFlags = ['--help', '-h']

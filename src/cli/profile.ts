@@ -1,28 +1,43 @@
-import { accessSync, constants, readFileSync } from 'node:fs'
+import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
 import { isInTheClear } from '../base/loopback.ts'
-import { writePrivately } from '../base/private-file.ts'
+import type { KeychainDriver } from '../keychain/keychain.ts'
 import { UsageError } from './faults.ts'
+import { changeProfiles, readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
+/** Credentials that a person may choose between. */
+export type CredentialChoice = 'key' | 'login'
+
 /** What the global flags say; each wins over the environment. */
 export interface ProfileFlags {
+  profile?: string
   url?: string
   workspace?: string
   dataDir?: string
   config?: string
+  credential?: CredentialChoice
   insecureHttp?: boolean
   asOperator?: boolean
 }
 
 /** Where this person's runtime is, and who they are there. */
 export interface Profile {
-  /** Origin of a runtime that was named; undefined means the one of the data directory. */
+  readonly name: string
+  /** Who chose the profile. */
+  readonly nameFrom: '--profile' | 'WB_PROFILE' | 'wb profiles use'
+  /** Address of a runtime that was named; undefined means the one of the data directory. */
   readonly url: string | undefined
-  /** Sent as a bearer token, unless it was meant for another runtime than the one in use. */
+  /** Who named it. */
+  readonly urlFrom: '--url' | 'WB_URL' | 'profile' | undefined
+  /** `WB_API_KEY`: sent as a bearer token, unless it was meant for another runtime than the one in use. */
   readonly apiKey: string | undefined
+  /** What `--credential` says. */
+  readonly credential: CredentialChoice | undefined
+  /** The person takes the risk of an unencrypted way. */
+  readonly insecureHttp: boolean
   /** The person acts as who owns the data directory: in this process, whatever serves it. */
   readonly asOperator: boolean
   /** Id or name of a workspace, from `--workspace` or `WB_WORKSPACE`. */
@@ -32,33 +47,64 @@ export interface Profile {
   readonly config: { readonly flag?: string; readonly variable?: string }
   /** Folder of this person's settings. */
   readonly settingsDir: string
+  /** Where a login is kept that is made now. */
+  readonly keychain: KeychainDriver | undefined
   readonly colour: boolean
 }
 
 const directoryName = 'workbase'
 
 /**
- * The profile in force, from flags, then the environment, then the platform's folders. Nothing else of the command
- * line reads the environment.
+ * The profile in force, from flags, then the environment, then what is stored, then the platform's folders. Nothing
+ * else of the command line reads the environment.
  *
- * @throws UsageError when an address is not one, a key is none or would travel in the clear, or an operator is elsewhere
+ * @throws UsageError when an address is not one, a key is none or would travel in the clear, an operator is elsewhere,
+ *                    or no such profile is stored
  */
-export function readProfile(flags: ProfileFlags, environment: Environment = process.env): Profile {
+export function readProfile(
+  flags: ProfileFlags & { mayBeNew?: boolean },
+  environment: Environment = process.env,
+): Profile {
   const set = nonEmpty(environment)
-  const url = namedUrl(flags, set)
-  if (flags.asOperator && url) throw operatorElsewhere(flags.url ? '--url' : 'WB_URL', url)
+  const settingsDir = settingsFolder(set)
+  const { name, nameFrom, stored } = namedProfile(flags, set, settingsDir)
+  const { url, urlFrom } = namedUrl(flags, set, stored.url)
+  if (flags.asOperator && url) throw operatorElsewhere(urlFrom, url)
   const apiKey = keyFor(url, flags, set)
-  if (apiKey && url && !flags.insecureHttp) refuseClearText('WB_API_KEY', url)
+  const insecureHttp = flags.insecureHttp ?? false
+  if (apiKey && url && !insecureHttp) refuseClearText('WB_API_KEY', url)
   return {
+    name,
+    nameFrom,
     url,
+    urlFrom,
     apiKey,
+    credential: flags.credential,
+    insecureHttp,
     asOperator: flags.asOperator ?? false,
     workspace: flags.workspace ?? set.WB_WORKSPACE,
     dataDir: resolve(flags.dataDir ?? set.WB_DATA_DIR ?? dataFolder(set)),
     config: { flag: flags.config, variable: set.WB_CONFIG },
-    settingsDir: settingsFolder(set),
+    settingsDir,
+    keychain: keychainNamed(set.WB_KEYCHAIN) ?? stored.keychain,
     colour: set.NO_COLOR === undefined && set.TERM !== 'dumb',
   }
+}
+
+/** @throws UsageError  there is no such profile */
+function namedProfile(flags: ProfileFlags & { mayBeNew?: boolean }, set: Environment, settingsDir: string) {
+  const all = readProfiles(settingsDir)
+  const nameFrom = flags.profile ? '--profile' : set.WB_PROFILE ? 'WB_PROFILE' : 'wb profiles use'
+  const name = flags.profile ?? set.WB_PROFILE ?? all.current
+  requireProfileName(name)
+  const stored = flags.mayBeNew ? (all.profiles[name] ?? { workspaces: {} }) : requireProfile(all, name)
+  return { name, nameFrom, stored } as const
+}
+
+/** @throws UsageError  no such keychain */
+function keychainNamed(name: string | undefined): KeychainDriver | undefined {
+  if (name === undefined || name === 'keyring' || name === 'keytar' || name === 'file') return name
+  throw new UsageError(`WB_KEYCHAIN is "${name}"; it may be keyring, keytar or file`)
 }
 
 /** True where nobody is there to answer. */
@@ -86,6 +132,27 @@ export function clipboardCommand(environment: Environment = process.env): readon
   )?.command
 }
 
+/** True where a browser could be opened in front of this person. */
+export function hasBrowser(environment: Environment = process.env): boolean {
+  const set = nonEmpty(environment)
+  if (isCi(environment) || set.SSH_CONNECTION || set.SSH_TTY) return false
+  return process.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
+}
+
+/** By what a library finds the keychain of this person's session. */
+const sessionVariable =
+  /^(?:HOME|USER|LOGNAME|PATH|LANG|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|USERPROFILE|APPDATA|LOCALAPPDATA|SystemRoot|TEMP|TMP)$/
+
+/** The variables of this person's session, and no other: no credential is among them. */
+export function sessionVariables(environment: Environment = process.env): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => sessionVariable.test(name)))
+}
+
+/** Programs that are started from here get no key of the person's. */
+export function hideCredential(): void {
+  delete process.env.WB_API_KEY
+}
+
 function isExecutable(path: string): boolean {
   try {
     accessSync(path, constants.X_OK)
@@ -100,17 +167,38 @@ function nonEmpty(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
 }
 
-/** `--url`, else `WB_URL` unless `--data-dir` names a runtime more closely. */
-function namedUrl(flags: ProfileFlags, set: Environment): string | undefined {
-  if (flags.url) return origin(flags.url, '--url')
-  return set.WB_URL && !flags.dataDir ? origin(set.WB_URL, 'WB_URL') : undefined
+/** `--url`, else `WB_URL`, else the profile's, unless a data directory is named more closely. */
+function namedUrl(
+  flags: ProfileFlags,
+  set: Environment,
+  stored: string | undefined,
+): Pick<Profile, 'url' | 'urlFrom'> {
+  if (flags.url) return { url: origin(flags.url, '--url'), urlFrom: '--url' }
+  if (flags.dataDir) return { url: undefined, urlFrom: undefined }
+  if (set.WB_URL) return { url: origin(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
+  return stored && !set.WB_DATA_DIR
+    ? { url: stored, urlFrom: 'profile' }
+    : { url: undefined, urlFrom: undefined }
 }
 
-function origin(address: string, name: string): string {
+/** An address where it is given. */
+function asTyped(name: string, address: string): string {
+  if (name === 'URL') return `wb login ${address}`
+  return name === '--url' ? `--url ${address}` : `${name}=${address}`
+}
+
+/**
+ * @param name  what gives the address: a flag, a variable, or the argument of `wb login`
+ * @throws UsageError  no address of a runtime, or one that holds a credential
+ */
+export function origin(address: string, name: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(`${name} is "${address}", which is not an http(s) address`, [
-      `${name === '--url' ? '--url ' : 'WB_URL='}http://127.0.0.1:8787`,
+      asTyped(
+        name,
+        /^[\w-]+(?:\.[\w-]+)+(?::\d+)?$/.test(address) ? `https://${address}` : 'http://127.0.0.1:8787',
+      ),
     ])
   if (url.username || url.password)
     throw new UsageError(`${name} holds a user name or password; a key goes into WB_API_KEY`)
@@ -133,19 +221,20 @@ function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment):
  *
  * @throws UsageError  it holds blanks, line breaks or other characters that no token has
  */
-function headerToken(key: string): string {
+export function headerToken(key: string, from = 'WB_API_KEY'): string {
   const token = key.trim()
   if (/^[\x21-\x7e]+$/.test(token)) return token
-  throw new UsageError('WB_API_KEY holds a character that no key has', [
+  throw new UsageError(`${from} holds ${token === '' ? 'nothing' : 'a character that no key has'}`, [
     'keys are letters, digits and _: wb_live_…',
   ])
 }
 
 /** @see design/security 8 */
-function operatorElsewhere(name: string, url: string): UsageError {
+function operatorElsewhere(from: Profile['urlFrom'], url: string): UsageError {
+  const name = from === 'profile' ? 'the profile' : from
   return new UsageError(`--as-operator works on a data directory in this process, and ${name} names ${url}`, [
-    'nobody is the operator over HTTP; there, WB_API_KEY says who you are',
-    name === 'WB_URL' ? '--data-dir DIR    names a data directory instead' : `leave --url out`,
+    'nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are',
+    from === '--url' ? `leave --url out` : '--data-dir DIR    names a data directory instead',
   ])
 }
 
@@ -176,39 +265,22 @@ function settingsFolder(set: Environment): string {
   return join(set.XDG_CONFIG_HOME ?? join(homedir(), '.config'), directoryName)
 }
 
-/** What is stored of each profile; there is one, named `default`. */
-interface Stored {
-  profiles: { default: { workspaces: Record<string, string> } }
-}
-
-function storedPath(profile: Profile): string {
-  return join(profile.settingsDir, 'profiles.json')
-}
-
-function stored(profile: Profile): Stored {
-  try {
-    const { profiles } = JSON.parse(readFileSync(storedPath(profile), 'utf8')) as Partial<Stored>
-    return { profiles: { default: { workspaces: { ...profiles?.default?.workspaces } } } }
-  } catch {
-    return { profiles: { default: { workspaces: {} } } }
-  }
-}
-
 /** What is remembered belongs to one runtime: its address, or its data directory. */
-export function runtimeKey(profile: Profile): string {
-  return profile.url ?? profile.dataDir
+export function runtimeKey({ url, dataDir }: Pick<Profile, 'url' | 'dataDir'>): string {
+  return url ?? dataDir
 }
 
 /** Id of the workspace that `wb workspaces use` chose for the runtime of this profile. */
 export function defaultWorkspace(profile: Profile): string | undefined {
-  return stored(profile).profiles.default.workspaces[runtimeKey(profile)]
+  return readProfiles(profile.settingsDir).profiles[profile.name]?.workspaces[runtimeKey(profile)]
 }
 
 /** Remember a workspace for the runtime of this profile; `undefined` forgets it. */
 export function useWorkspace(profile: Profile, workspaceId: string | undefined): void {
-  const content = stored(profile)
-  const { workspaces } = content.profiles.default
-  if (workspaceId === undefined) delete workspaces[runtimeKey(profile)]
-  else workspaces[runtimeKey(profile)] = workspaceId
-  writePrivately(storedPath(profile), `${JSON.stringify(content, null, 2)}\n`)
+  changeProfiles(profile.settingsDir, ({ profiles }) => {
+    const stored = profiles[profile.name] ?? { workspaces: {} }
+    profiles[profile.name] = stored
+    if (workspaceId === undefined) delete stored.workspaces[runtimeKey(profile)]
+    else stored.workspaces[runtimeKey(profile)] = workspaceId
+  })
 }

@@ -1,5 +1,6 @@
 import { Unreachable } from '../client/unreachable.ts'
 import { WbError } from '../contract/errors.ts'
+import { KeychainUnavailable } from '../keychain/keychain.ts'
 import { isParseError } from './exit.ts'
 import { Interrupted, PartlyFailed, UsageError } from './faults.ts'
 import { parseMessage } from './parse-fault.ts'
@@ -9,7 +10,7 @@ import { plain, plainJson, plainLine } from './terminal-text.ts'
 /** What a person is told of an error: the fact, its code and request, and what to do next. */
 export interface Report {
   /** What a program is told where no runtime gave a code. */
-  kind: 'refused' | 'unreachable' | 'usage' | 'interrupted' | 'failed' | 'defect'
+  kind: 'refused' | 'unreachable' | 'keychain' | 'usage' | 'interrupted' | 'failed' | 'defect'
   message: string
   code?: string
   requestId?: string
@@ -20,6 +21,8 @@ export interface Report {
 export function reportOf(error: unknown): Report {
   if (error instanceof WbError) return refusal(error)
   if (error instanceof Unreachable) return { kind: 'unreachable', message: error.message, next: [error.hint] }
+  if (error instanceof KeychainUnavailable)
+    return { kind: 'keychain', message: error.message, next: [error.hint, ...aroundKeychain] }
   if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
   if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
@@ -28,6 +31,12 @@ export function reportOf(error: unknown): Report {
   const next = ['This is a defect of wb; run it again with --debug for the details.']
   return { kind: 'defect', message: `unexpected: ${message}`, next }
 }
+
+/** Ways that need none. */
+const aroundKeychain = [
+  'WB_API_KEY=… in the environment says who you are, too',
+  'wb login --insecure-storage    keeps the login in a file that you alone can read',
+]
 
 /** What to type where the hint of the API names no command. */
 const commands: Readonly<Record<string, readonly string[]>> = {

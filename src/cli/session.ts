@@ -1,32 +1,65 @@
+import { join } from 'node:path'
+import { systemClock } from '../base/clock.ts'
 import { type Client, connect } from '../client/client.ts'
+import type { Fetch, Incoming, Outgoing } from '../client/transport.ts'
+import { auth } from '../contract/auth.ts'
+import { alone } from './local.ts'
 import type { Output } from './output.ts'
-import type { Profile } from './profile.ts'
+import { type Profile, refuseClearText } from './profile.ts'
 import type { Progress } from './progress.ts'
 import { type ResolvedRuntime, resolveRuntime } from './resolve-runtime.ts'
+import { type Chosen, chooseCredential, loginLine } from './sign-in/credential.ts'
+import { KeptTokens } from './sign-in/kept-tokens.ts'
+import { keychainOf } from './sign-in/keychains.ts'
+import { findLogin, type StoredLogin } from './sign-in/logins.ts'
 import { plainLine } from './terminal-text.ts'
 import { type WaysIn, waysIn } from './ways-in.ts'
 
 /** One command's connection to its runtime, made at the first call. */
 export class Session {
   readonly client: Client
+  /** The same runtime, to which no credential is sent. */
+  readonly stranger: Client
   #runtime: Promise<ResolvedRuntime> | undefined
+  #credential: Chosen | undefined
+  #kept: KeptTokens | undefined
 
   constructor(
     readonly profile: Profile,
     private readonly output: Output,
     private readonly debug: boolean,
-    signal: AbortSignal,
+    private readonly signal: AbortSignal,
   ) {
-    this.client = connect({
-      baseUrl: '',
-      signal,
-      headers: profile.apiKey && !profile.asOperator ? { authorization: `Bearer ${profile.apiKey}` } : {},
-      fetch: async (path, request) => {
-        const { baseUrl, fetch } = await this.runtime()
-        return fetch(baseUrl + path, request)
-      },
-      onIgnored: names => output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`),
-    })
+    this.client = this.#connect((path, request) => this.#send(path, request))
+    this.stranger = this.#connect((path, request) => this.#deliver(path, request))
+  }
+
+  /** The same runtime, to which this token is sent. */
+  bearing(token: string): Client {
+    return this.#connect((path, request) => this.#deliver(path, withBearer(request, token)))
+  }
+
+  /**
+   * What this command sends to say who is calling.
+   *
+   * @throws UsageError  `--credential` names what is not there
+   */
+  get credential(): Chosen {
+    this.#credential ??= chooseCredential(this.profile, findLogin(this.profile))
+    return this.#credential
+  }
+
+  /** The tokens of the login that is sent; undefined where none is. */
+  get keptTokens(): KeptTokens | undefined {
+    const { used } = this.credential
+    if (used?.from === 'wb login') this.#kept ??= this.#open(used.login)
+    return this.#kept
+  }
+
+  /** @throws KeychainUnavailable, UsageError, WbError unauthorized */
+  async token(): Promise<string | undefined> {
+    const { used } = this.credential
+    return used?.from === 'WB_API_KEY' ? used.token : this.keptTokens?.token()
   }
 
   runtime(): Promise<ResolvedRuntime> {
@@ -63,4 +96,50 @@ export class Session {
       await runtime.close()
     }
   }
+
+  #connect(fetch: Fetch): Client {
+    return connect({
+      baseUrl: '',
+      signal: this.signal,
+      onIgnored: names => this.output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`),
+      fetch,
+    })
+  }
+
+  /** With the credential. A login that the runtime does not accept any more is renewed once, and the request repeated. */
+  async #send(path: string, request: Outgoing): Promise<Incoming> {
+    const [token] = await Promise.all([this.token(), this.runtime()])
+    if (token === undefined) return this.#deliver(path, request)
+    const answer = await this.#deliver(path, withBearer(request, token))
+    if (answer.status !== 401 || !this.#kept || !isRepeatable(request)) return answer
+    const other = await this.#kept.token(token)
+    return other === token ? answer : this.#deliver(path, withBearer(request, other))
+  }
+
+  #deliver: Fetch = async (path, request) => {
+    const { baseUrl, fetch } = await this.runtime()
+    return fetch(baseUrl + path, request)
+  }
+
+  #open({ driver, account }: StoredLogin): KeptTokens {
+    const { url, insecureHttp, settingsDir } = this.profile
+    if (url !== undefined && !insecureHttp) refuseClearText('the login', url)
+    return new KeptTokens({
+      keychain: keychainOf(this.profile, driver),
+      account,
+      loginLine: loginLine(this.profile),
+      clock: systemClock,
+      alone: work => alone(join(settingsDir, 'refresh.lock'), this.signal, work),
+      renew: refreshToken =>
+        this.stranger.call(auth.deviceRefresh, { body: { refresh_token: refreshToken } }),
+    })
+  }
+}
+
+function withBearer(request: Outgoing, token: string): Outgoing {
+  return { ...request, headers: { ...request.headers, authorization: `Bearer ${token}` } }
+}
+
+function isRepeatable({ body }: Outgoing): boolean {
+  return body === undefined || typeof body === 'string'
 }

@@ -1,5 +1,6 @@
 import type { Profile } from './profile.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
+import { type Candidate, loginLine } from './sign-in/credential.ts'
 import type { WaysIn } from './ways-in.ts'
 
 /** A runtime that did not know who is calling, and what it said. */
@@ -19,21 +20,30 @@ const keyShape = /^wb_live_(?:([a-z0-9]{12})_)?/
  *
  * @see design/security 8
  */
-export function signingIn({ apiKey }: Profile, stranger: Stranger): string[] {
-  const key = apiKey === undefined ? null : keyShape.exec(apiKey)
-  const refused = apiKey === undefined ? [] : [refusedCredential(key, stranger)]
-  return [...refused, ...cures(key?.[1], stranger), ...asOwner(stranger.kind)]
+export function signingIn(profile: Profile, used: Candidate | undefined, stranger: Stranger): string[] {
+  const prefix = used?.from === 'WB_API_KEY' ? keyShape.exec(used.token)?.[1] : undefined
+  const refused = used ? [refusedCredential(used, prefix, stranger)] : []
+  return [...refused, ...asOwner(stranger.kind), ...cures(profile, prefix, stranger)]
 }
 
-function refusedCredential(key: RegExpExecArray | null, { kind, baseUrl, ways }: Stranger): string {
-  if (key && looksAtTokensOnly(ways)) return 'API keys are not looked at here (auth.mode oidc)'
+function refusedCredential(
+  used: Candidate,
+  prefix: string | undefined,
+  { kind, baseUrl, ways }: Stranger,
+): string {
+  if (used.kind === 'key' && looksAtTokensOnly(ways))
+    return 'API keys are not looked at here (auth.mode oidc)'
   const runtime = kind === 'process' ? 'this runtime' : `the runtime at ${baseUrl}`
-  const credential = key?.[1] ? `the key ${key[1]}` : key ? 'the key' : 'the token'
-  return `${runtime} does not accept ${credential} in WB_API_KEY`
+  const credential = prefix ? `the key ${prefix}` : used.kind === 'key' ? 'the key' : 'the token'
+  const place = used.from === 'WB_API_KEY' ? 'in WB_API_KEY' : 'that wb login stored'
+  return `${runtime} does not accept ${credential} ${place}`
 }
 
-function cures(prefix: string | undefined, { kind, baseUrl, ways, message }: Stranger): string[] {
+/** The last of them, typed, mends it where anything does that is typed. */
+function cures(profile: Profile, prefix: string | undefined, stranger: Stranger): string[] {
+  const { kind, baseUrl, ways, message } = stranger
   if (ways && !ways.modes.oidc && !ways.modes.apiKey) return []
+  if (ways?.modes.device) return [loginLine(profile)]
   if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways.loginPath)]
   if (prefix && message.includes('expired'))
     return [`wb keys rotate ${prefix}    makes its successor, by who manages keys`]
@@ -41,8 +51,9 @@ function cures(prefix: string | undefined, { kind, baseUrl, ways, message }: Str
     return [`wb keys create NAME    makes another than ${prefix}, by who manages keys`]
   if (kind === 'named')
     return [
-      'WB_API_KEY=… in the environment says who you are',
       'wb keys create NAME    makes a key, for who may',
+      'WB_API_KEY=… in the environment says who you are, and so does',
+      loginLine(profile),
     ]
   return ['wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY']
 }

@@ -1,5 +1,3 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import {
   accessSync,
   closeSync,
@@ -16,8 +14,8 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { nameHex } from '../base/id.ts'
+import { clipboard } from './clipboard.ts'
 import { UsageError } from './faults.ts'
-import { clipboardCommand } from './profile.ts'
 import { shellWord } from './shell-word.ts'
 
 /** Where a token goes that is known once. It is checked before there is a token, so that none is lost. */
@@ -132,24 +130,13 @@ function moveToFree(draft: string, path: string): void {
 }
 
 function clipboardTarget(): TokenTarget {
-  const [program, ...args] = clipboardCommand() ?? []
-  if (program === undefined)
+  const put = clipboard()
+  if (!put)
     throw new UsageError(
       'there is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)',
       ['--write FILE    writes the token to a file that you alone can read'],
     )
-  return {
-    kind: 'clipboard',
-    place: 'in the clipboard',
-    async put(text) {
-      const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'ignore'] })
-      // One that ends before it has read says so by its status.
-      child.stdin.on('error', () => {})
-      child.stdin.end(text)
-      const [status] = (await once(child, 'exit')) as [number | null]
-      if (status !== 0) throw new Error(`${program} ended with status ${status}`)
-    },
-  }
+  return { kind: 'clipboard', place: 'in the clipboard', put }
 }
 
 /** Why something could not be done, for a person: the code of the system, else the message. */

@@ -7,7 +7,7 @@ import type { ResolvedRuntime } from './resolve-runtime.ts'
 
 /** How callers prove who they are to a runtime, as it says itself. */
 export interface WaysIn {
-  readonly modes: { readonly apiKey: boolean; readonly oidc: boolean }
+  readonly modes: { readonly apiKey: boolean; readonly oidc: boolean; readonly device: boolean }
   /** Where a browser signs in; null where none does. */
   readonly loginPath: string | null
   /** It is a server that said so, and not the configuration of this command. */

@@ -15,6 +15,8 @@ const AuthConfig = z.object({
   deviceRefreshPath: path,
 })
 
+export type AuthConfig = z.output<typeof AuthConfig>
+
 const Me = z.object({
   id: z.string(),
   label: z.string().nullable(),
@@ -25,6 +27,7 @@ const Me = z.object({
   expiresAt: z.int().nullable().meta({ description: 'seconds since 1970' }),
   canRefresh: z.boolean(),
 })
+export type Me = z.output<typeof Me>
 
 /** RFC 8628 section 3.2, as the provider sends it. */
 const DeviceAuthorization = z.looseObject({

@@ -404,7 +404,7 @@ describe('wb keys', () => {
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
       new RegExp(
-        `The key was revoked [^]*    this runtime does not accept the key ${prefixOf(secret)} in WB_API_KEY\\n    wb keys create NAME    makes another than ${prefixOf(secret)}, by who manages keys\\n`,
+        `The key was revoked [^]*    this runtime does not accept the key ${prefixOf(secret)} in WB_API_KEY\\n[^]*    wb keys create NAME    makes another than ${prefixOf(secret)}, by who manages keys\\n`,
       ),
     )
     expect((await here.wb(['keys', 'list', '--as-operator'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)

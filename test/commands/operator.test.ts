@@ -11,13 +11,14 @@ import { type Place, place } from './wb.ts'
 const unknown = `wb_live_abcdefghijkl_${'z'.repeat(32)}`
 const request = 'request [0-9A-Z]{26}'
 const ownNext = [
-  '    wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY',
   '    add --as-operator to act as the owner of the data directory',
+  '    wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY',
   '',
 ].join('\n')
 const namedNext = [
-  '    WB_API_KEY=… in the environment says who you are',
   '    wb keys create NAME    makes a key, for who may',
+  '    WB_API_KEY=… in the environment says who you are, and so does',
+  '    wb login http://127.0.0.1:\\d+',
   '',
 ].join('\n')
 
@@ -74,14 +75,14 @@ describe('security 8: the operator', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ --as-operator works on a data directory in this process, and --url names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, WB_API_KEY says who you are\n    leave --url out\n',
+        '  ✗ --as-operator works on a data directory in this process, and --url names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are\n    leave --url out\n',
     })
     const env = { WB_URL: 'http://127.0.0.1:1' }
     expect(await wb(['kb', 'list', '--as-operator'], { env })).toEqual({
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ --as-operator works on a data directory in this process, and WB_URL names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, WB_API_KEY says who you are\n    --data-dir DIR    names a data directory instead\n',
+        '  ✗ --as-operator works on a data directory in this process, and WB_URL names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are\n    --data-dir DIR    names a data directory instead\n',
     })
     const closer = await wb(['workspaces', 'list', '--as-operator', '--data-dir', dataDir], { env })
     expect(closer.status).toBe(0)
@@ -118,7 +119,7 @@ describe('security 8: who is sent to the identity provider', () => {
     const here = await signedIn()
     const own = await here.wb(['workspaces', 'list'])
     expect(own.stderr).toMatch(
-      refused(`${takes(here.url)}    add --as-operator to act as the owner of the data directory\n`),
+      refused(`    add --as-operator to act as the owner of the data directory\n${takes(here.url)}`),
     )
     const named = await here.wb(['workspaces', 'list', '--url', here.url])
     expect(named.stderr).toMatch(refused(takes(here.url)))
@@ -134,7 +135,7 @@ describe('security 8: who is sent to the identity provider', () => {
     const here = closed()
     writeFileSync(here.config, oidcConfig('http://127.0.0.1:1'))
     expect((await here.wb(['workspaces', 'list'])).stderr).toContain(
-      '    WB_API_KEY takes an access token of the identity provider\n    add --as-operator',
+      'the owner of the data directory\n    WB_API_KEY takes an access token of the identity provider\n',
     )
   })
 })

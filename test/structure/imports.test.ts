@@ -19,7 +19,7 @@ const allowed: Record<string, readonly string[]> = {
   operation: ['contract', 'base', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
   client: ['contract'],
-  cli: ['contract', 'base', 'client'],
+  cli: ['contract', 'base', 'client', 'keychain'],
   commands: ['contract', 'base', 'client', 'cli'],
 }
 

@@ -1,0 +1,44 @@
+import { systemClock } from '../../src/base/clock.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { exit } from '../../src/cli/exit.ts'
+import { runtimeKey } from '../../src/cli/profile.ts'
+import { loginLine } from '../../src/cli/sign-in/credential.ts'
+import { reachOf, whoIsCalling } from '../../src/cli/sign-in/identity.ts'
+import { statusFields, statusJson } from '../../src/cli/sign-in/status-shown.ts'
+import type { Me } from '../../src/contract/auth.ts'
+import { WbError } from '../../src/contract/errors.ts'
+
+export default class AuthStatus extends WbCommand {
+  static override summary = 'say which credential is sent, where it came from, why, and what it may do'
+  static override examples = ['wb auth status', 'wb auth status --json']
+
+  async run() {
+    await this.parse(AuthStatus)
+    const { profile, output, session } = this
+    const me = await this.known()
+    const status = {
+      profile,
+      chosen: session.credential,
+      me: me ?? null,
+      reach: me ? await reachOf(this.client, me) : undefined,
+      tokens: await session.keptTokens?.tokens(),
+    }
+    output.fields(statusJson(status), statusFields(status, systemClock.now()))
+    if (me === null) output.note(`  ${runtimeKey(profile)} asks nobody who they are`)
+    if (me !== undefined) return
+    process.exitCode = exit.notAllowed
+    if (output.json) return
+    output.note(`  ${runtimeKey(profile)} does not know you`)
+    output.note(`  ${loginLine(profile)}`)
+  }
+
+  /** Undefined for who is nobody there, null where nobody is asked. */
+  private async known(): Promise<Me | null | undefined> {
+    try {
+      return await whoIsCalling(this.session)
+    } catch (error) {
+      if (error instanceof WbError && error.code === 'unauthorized') return undefined
+      throw error
+    }
+  }
+}

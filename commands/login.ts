@@ -1,0 +1,68 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { systemClock } from '../src/base/clock.ts'
+import { WbCommand } from '../src/cli/command.ts'
+import { isCi, origin, refuseClearText, runtimeKey } from '../src/cli/profile.ts'
+import { keepLogin } from '../src/cli/sign-in/keep.ts'
+import { elsewhereNote, openNotes, signedInNotes } from '../src/cli/sign-in/notes.ts'
+import { keychainFor, useRuntime } from '../src/cli/sign-in/place.ts'
+import { signIn } from '../src/cli/sign-in/sign-in.ts'
+import { auth } from '../src/contract/auth.ts'
+
+export default class Login extends WbCommand {
+  static override summary = 'sign in to a runtime'
+  static override description =
+    'Asks the runtime how people sign in: in a browser, with a code to type there, or with an API key. The login is kept in the keychain of this system.'
+  static override examples = [
+    'wb login https://wb.example.com',
+    'wb login https://wb.example.com --profile work',
+    'wb login --with-token < ci.key',
+  ]
+  static override args = {
+    url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the one in use]' }),
+  }
+  static override flags = {
+    'with-token': Flags.boolean({ summary: 'read an API key or an access token from stdin' }),
+    'insecure-storage': Flags.boolean({
+      summary: 'keep the login in a file that you alone can read, not in the keychain',
+    }),
+  }
+  protected override readonly makesProfile = true
+
+  async run() {
+    const { args, flags } = await this.parse(Login)
+    if (args.url !== undefined)
+      this.talkTo({ ...this.profile, url: origin(args.url, 'URL'), urlFrom: '--url' })
+    const { profile, session, output, progress, signal } = this
+    if (profile.url !== undefined && !profile.insecureHttp) refuseClearText('a login', profile.url)
+    const ways = await this.waitFor('asking how to sign in', session.stranger.call(auth.config, {}))
+    if (!ways.modes.apiKey && !ways.modes.oidc) {
+      useRuntime(profile, undefined)
+      for (const line of openNotes(profile)) output.note(line)
+      return
+    }
+    const agree = this.canAsk ? (question: string) => this.agree(question) : undefined
+    const driver = flags['insecure-storage'] ? 'file' : await keychainFor(profile, output, agree)
+    const signedIn = await signIn(session, ways, {
+      stdin: flags['with-token'] ? process.stdin : undefined,
+      askKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
+      isCi: isCi(),
+      screen: { output, progress, clock: systemClock, canAsk: this.canAsk, signal },
+    })
+    const { kind, tokens, me } = signedIn
+    await keepLogin(profile, driver, { kind, who: me.label ?? me.id, tokens, clock: systemClock })
+    useRuntime(profile, driver)
+    if (output.json)
+      return output.value({
+        ...me,
+        profile: profile.name,
+        runtime: runtimeKey(profile),
+        kind,
+        keychain: driver,
+      })
+    for (const line of await signedInNotes(session, { ...signedIn, driver }, systemClock.now()))
+      output.note(line)
+    const elsewhere = elsewhereNote(profile)
+    if (elsewhere) output.warn(elsewhere)
+  }
+}

@@ -1,0 +1,41 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../src/cli/command.ts'
+import { origin, runtimeKey } from '../src/cli/profile.ts'
+import { dropLogin } from '../src/cli/sign-in/keep.ts'
+import { allLogins, findLogin } from '../src/cli/sign-in/logins.ts'
+import { plainLine } from '../src/cli/terminal-text.ts'
+
+export default class Logout extends WbCommand {
+  static override summary = 'forget the login of a runtime'
+  static override description =
+    'The session at the identity provider goes on, and a key stays what it is: wb keys revoke ends a key.'
+  static override examples = ['wb logout', 'wb logout https://wb.example.com', 'wb logout --all']
+  static override args = {
+    url: Args.string({ ignoreStdin: true, description: 'address of the runtime [the one in use]' }),
+  }
+  static override flags = {
+    all: Flags.boolean({ summary: 'every login of every profile' }),
+    forget: Flags.boolean({ summary: 'also where the keychain does not answer, which then keeps an entry' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Logout)
+    if (args.url !== undefined)
+      this.talkTo({ ...this.profile, url: origin(args.url, 'URL'), urlFrom: '--url' })
+    const found = flags.all ? allLogins(this.profile.settingsDir) : [findLogin(this.profile)]
+    const logins = found.filter(login => login !== undefined)
+    for (const login of logins) {
+      const left = await dropLogin(this.profile, login, { isForced: flags.forget })
+      if (left) this.output.warn(`  ! ${left}`)
+    }
+    if (this.output.json)
+      return this.output.value(logins.map(({ profile, runtime }) => ({ profile, runtime })))
+    for (const { runtime, who } of logins)
+      this.output.note(`  ✓ signed out of ${plainLine(runtime)}, where you were ${plainLine(who)}`)
+    if (logins.length === 0)
+      this.output.note(
+        flags.all ? '  nobody is signed in' : `  nobody is signed in to ${runtimeKey(this.profile)}`,
+      )
+  }
+}

@@ -1,0 +1,38 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { origin } from '../../src/cli/profile.ts'
+import { changeProfiles, requireProfileName } from '../../src/cli/profiles.ts'
+
+export default class ProfilesAdd extends WbCommand {
+  static override summary = 'make a profile: a runtime under a name'
+  static override examples = ['wb profiles add work --url https://wb.example.com', 'wb profiles add here']
+  static override args = { name: Args.string({ required: true, description: 'its name' }) }
+  static override flags = {
+    keychain: Flags.option({
+      options: ['keyring', 'keytar', 'file'] as const,
+      summary: 'where its logins are kept; file: one that you alone can read',
+    })(),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(ProfilesAdd)
+    requireProfileName(args.name)
+    const url = flags.url === undefined ? undefined : origin(flags.url, '--url')
+    changeProfiles(this.profile.settingsDir, ({ profiles }) => {
+      if (profiles[args.name])
+        throw new UsageError(`there is a profile named ${args.name} already`, [
+          `wb profiles use ${args.name}`,
+        ])
+      profiles[args.name] = {
+        workspaces: {},
+        ...(url && { url }),
+        ...(flags.keychain && { keychain: flags.keychain }),
+      }
+    })
+    if (this.output.json) return this.output.value({ name: args.name, url: url ?? null })
+    this.output.note(`  ✓ made profile ${args.name}${url ? ` for ${url}` : ', for this machine'}`)
+    this.output.note(`  wb profiles use ${args.name}`)
+  }
+}

@@ -1,0 +1,30 @@
+import { WbCommand } from '../../src/cli/command.ts'
+import { readProfiles } from '../../src/cli/profiles.ts'
+import { allLogins } from '../../src/cli/sign-in/logins.ts'
+
+export default class ProfilesList extends WbCommand {
+  static override summary = 'list profiles, and who one is in them'
+  static override examples = ['wb profiles list', 'wb profiles list --json']
+
+  async run() {
+    await this.parse(ProfilesList)
+    const { settingsDir, dataDir, name: inUse } = this.profile
+    const logins = allLogins(settingsDir)
+    const rows = Object.entries(readProfiles(settingsDir).profiles).map(([name, { url, keychain }]) => ({
+      name,
+      inUse: name === inUse,
+      url: url ?? null,
+      keychain: keychain ?? 'keyring',
+      who: logins.find(login => login.profile === name && login.runtime === (url ?? dataDir))?.who ?? null,
+    }))
+    this.output.list(rows, {
+      columns: {
+        '': { of: row => (row.inUse ? '*' : ''), least: 1 },
+        name: { of: row => row.name },
+        runtime: { of: row => row.url ?? 'this machine', as: 'free' },
+        who: { of: row => row.who ?? '', as: 'free' },
+      },
+      empty: [],
+    })
+  }
+}

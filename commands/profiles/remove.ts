@@ -1,0 +1,31 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { counted } from '../../src/cli/output.ts'
+import { changeProfiles, readProfiles, requireProfile } from '../../src/cli/profiles.ts'
+import { dropLogin } from '../../src/cli/sign-in/keep.ts'
+import { allLogins } from '../../src/cli/sign-in/logins.ts'
+
+export default class ProfilesRemove extends WbCommand {
+  static override summary = 'remove a profile and forget its logins'
+  static override examples = ['wb profiles remove work', 'wb profiles remove work --yes']
+  static override args = { name: Args.string({ required: true, description: 'its name' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(ProfilesRemove)
+    const { settingsDir } = this.profile
+    const stored = readProfiles(settingsDir)
+    requireProfile(stored, args.name)
+    if (stored.current === args.name)
+      throw new UsageError(`${args.name} is the profile in use`, ['wb profiles use OTHER    uses another'])
+    const logins = allLogins(settingsDir).filter(({ profile }) => profile === args.name)
+    const what = `profile ${args.name} and ${counted(logins.length, 'login')}`
+    await this.confirmDeletion(what, args.name, flags.yes)
+    for (const login of logins) await dropLogin(this.profile, login)
+    changeProfiles(settingsDir, ({ profiles }) => {
+      delete profiles[args.name]
+    })
+    this.output.deleted(args.name, `removed ${what}`)
+  }
+}

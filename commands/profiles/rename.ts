@@ -1,0 +1,31 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { changeProfiles, requireProfile, requireProfileName } from '../../src/cli/profiles.ts'
+import { renameLogins } from '../../src/cli/sign-in/logins.ts'
+
+export default class ProfilesRename extends WbCommand {
+  static override summary = 'give a profile another name; who is signed in stays so'
+  static override examples = ['wb profiles rename default home', 'wb profiles rename work client']
+  static override args = {
+    name: Args.string({ required: true, description: 'its name' }),
+    to: Args.string({ required: true, description: 'its new name' }),
+  }
+
+  async run() {
+    const { args } = await this.parse(ProfilesRename)
+    requireProfileName(args.to)
+    const { settingsDir } = this.profile
+    changeProfiles(settingsDir, stored => {
+      const profile = requireProfile(stored, args.name)
+      if (stored.profiles[args.to])
+        throw new UsageError(`there is a profile named ${args.to} already`, ['wb profiles list'])
+      delete stored.profiles[args.name]
+      stored.profiles[args.to] = profile
+      if (stored.current === args.name) stored.current = args.to
+    })
+    renameLogins(settingsDir, args.name, args.to)
+    if (this.output.json) return this.output.value({ name: args.to })
+    this.output.note(`  ✓ ${args.name} is named ${args.to}`)
+  }
+}

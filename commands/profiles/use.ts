@@ -1,0 +1,19 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../src/cli/command.ts'
+import { changeProfiles, requireProfile } from '../../src/cli/profiles.ts'
+
+export default class ProfilesUse extends WbCommand {
+  static override summary = 'work with the runtime of a profile from now on'
+  static override examples = ['wb profiles use default', 'wb profiles use work']
+  static override args = { name: Args.string({ required: true, description: 'its name' }) }
+
+  async run() {
+    const { args } = await this.parse(ProfilesUse)
+    changeProfiles(this.profile.settingsDir, stored => {
+      requireProfile(stored, args.name)
+      stored.current = args.name
+    })
+    if (this.output.json) return this.output.value({ name: args.name })
+    this.output.note(`  ✓ ${args.name} is used from now on`)
+  }
+}

@@ -1,0 +1,67 @@
+import { UsageError } from '../faults.ts'
+import { type CredentialChoice, type Profile, runtimeKey } from '../profile.ts'
+import { shellWord } from '../shell-word.ts'
+import type { StoredLogin } from './logins.ts'
+
+/** A credential that could be sent: a key, or a bearer token of the identity provider. */
+export type Candidate =
+  | { readonly kind: CredentialChoice; readonly from: 'WB_API_KEY'; readonly token: string }
+  | { readonly kind: CredentialChoice; readonly from: 'wb login'; readonly login: StoredLogin }
+
+/** What is sent, and what is not. */
+export interface Chosen {
+  readonly used: Candidate | undefined
+  readonly others: readonly Candidate[]
+  /** Why that one, in words; undefined where there was nothing to choose. */
+  readonly why: string | undefined
+}
+
+/**
+ * The credential that is sent: what `--credential` says, else a bearer token before a key, else the environment before
+ * what is stored. Who acts as the operator sends none.
+ *
+ * @throws UsageError  there is none of the kind that was asked for
+ * @see specification 5.8
+ */
+export function chooseCredential(profile: Profile, login: StoredLogin | undefined): Chosen {
+  const found = candidates(profile, login)
+  if (profile.asOperator) return { used: undefined, others: found, why: '--as-operator sends none' }
+  if (profile.credential !== undefined) return named(profile, profile.credential, found)
+  const bearer = found.find(({ kind }) => kind === 'login')
+  const used = bearer ?? found[0]
+  const others = found.filter(candidate => candidate !== used)
+  return { used, others, why: others[0] && used && reason(used, others[0]) }
+}
+
+function candidates({ apiKey }: Profile, login: StoredLogin | undefined): Candidate[] {
+  const found: Candidate[] = []
+  if (apiKey !== undefined) found.push({ kind: kindOf(apiKey), from: 'WB_API_KEY', token: apiKey })
+  if (login) found.push({ kind: login.kind, from: 'wb login', login })
+  return found
+}
+
+/** Whatever is no key is taken for a token of the identity provider. */
+export function kindOf(token: string): CredentialChoice {
+  return token.startsWith('wb_live_') ? 'key' : 'login'
+}
+
+function named(profile: Profile, wanted: CredentialChoice, found: readonly Candidate[]): Chosen {
+  const used = found.find(({ kind }) => kind === wanted)
+  if (!used)
+    throw new UsageError(`--credential ${wanted}: there is no ${wanted} for ${runtimeKey(profile)}`, [
+      loginLine(profile, wanted === 'key' ? ' --with-token < KEY_FILE' : ''),
+    ])
+  return { used, others: found.filter(candidate => candidate !== used), why: '--credential says so' }
+}
+
+function reason(used: Candidate, other: Candidate): string {
+  return used.kind !== other.kind
+    ? 'a token of the identity provider goes before a key'
+    : 'the environment goes before what is stored'
+}
+
+/** The line that signs in where a profile is. */
+export function loginLine({ url, name, nameFrom }: Profile, more = ''): string {
+  const target = url === undefined ? '' : ` ${shellWord(url)}`
+  return `wb login${target}${nameFrom === 'wb profiles use' ? '' : ` --profile ${name}`}${more}`
+}

@@ -1,0 +1,103 @@
+import type { Clock } from '../../base/clock.ts'
+import { clipboard } from '../clipboard.ts'
+import type { Output } from '../output.ts'
+import { hasBrowser } from '../profile.ts'
+import type { Progress } from '../progress.ts'
+import { plainLine } from '../terminal-text.ts'
+import type { Started } from './device-login.ts'
+import { onEnter } from './enter-key.ts'
+
+export interface DeviceScreenParts {
+  readonly output: Output
+  readonly progress: Progress
+  readonly clock: Clock
+  /** Somebody can press Enter. */
+  readonly canAsk: boolean
+}
+
+const everyMs = 1_000
+
+/** What a person sees while a sign-in waits for them: where to go, what to type there, and how much time is left. */
+export class DeviceScreen {
+  #trouble: string | undefined
+  #stops: (() => void)[] = []
+
+  constructor(
+    private readonly started: Started,
+    private readonly parts: DeviceScreenParts,
+  ) {}
+
+  show(): void {
+    const { output, canAsk } = this.parts
+    const { userCode, verificationUri } = this.started
+    const { strong } = output.errorStyle
+    output.warn('')
+    output.warn(`    open   ${strong(plainLine(verificationUri))}`)
+    output.warn(`    enter  ${strong(plainLine(userCode))}`)
+    output.warn('')
+    if (canAsk) this.#offer()
+    this.#count()
+  }
+
+  /** Said in the moving line until it is over. */
+  trouble(reason: string | undefined): void {
+    this.#trouble = reason
+  }
+
+  end(): void {
+    for (const stop of this.#stops.splice(0)) stop()
+    this.parts.progress.end()
+  }
+
+  /** Enter does what can be done here. */
+  #offer(): void {
+    const { output } = this.parts
+    const [copy, url] = [clipboard(), hasBrowser() ? this.#link() : undefined]
+    const offered = [copy && 'copies the code', url && 'opens the browser'].filter(Boolean)
+    if (offered.length === 0) return
+    output.warn(`  Enter ${offered.join(' and ')}`)
+    this.#stops.push(onEnter(process.stdin, () => void this.#act(copy, url)))
+  }
+
+  async #act(copy: ReturnType<typeof clipboard>, url: string | undefined): Promise<void> {
+    const { output, progress } = this.parts
+    const tell = (line: string) => progress.above(() => output.warn(line))
+    try {
+      await copy?.(this.started.userCode)
+      if (copy) tell('  ✓ the code is in the clipboard')
+    } catch (error) {
+      tell(`  ! the code was not copied: ${(error as Error).message}`)
+    }
+    if (url !== undefined) await (await import('open')).default(url)
+  }
+
+  /** The page, with the code in it where the provider gives such a link; nothing that a browser does not open. */
+  #link(): string | undefined {
+    const { verificationUriComplete, verificationUri } = this.started
+    return [verificationUriComplete, verificationUri].find(
+      link => link !== undefined && /^https?:\/\//i.test(link) && URL.canParse(link),
+    )
+  }
+
+  #count(): void {
+    const { progress, clock } = this.parts
+    let cancel = () => {}
+    const draw = () => {
+      const left = timeLeft(this.started.expiresAt - clock.now())
+      progress.spin(
+        this.#trouble === undefined
+          ? `waiting for you there, ${left} left`
+          : `${plainLine(this.#trouble)}; asking again, ${left} left`,
+      )
+      cancel = clock.after(everyMs, draw)
+    }
+    draw()
+    this.#stops.push(() => cancel())
+  }
+}
+
+/** Minutes and seconds. */
+function timeLeft(ms: number): string {
+  const seconds = Math.max(0, Math.ceil(ms / 1_000))
+  return `${Math.floor(seconds / 60)}:${String(seconds % 60).padStart(2, '0')}`
+}

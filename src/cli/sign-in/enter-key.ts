@@ -1,0 +1,26 @@
+import type { ReadStream } from 'node:tty'
+
+const enter = /[\r\n]/
+const controlC = '\x03'
+
+/**
+ * Listen for Enter in a terminal, with nothing that is typed shown.
+ *
+ * @returns a function that stops, and leaves the terminal as it was
+ */
+export function onEnter(input: ReadStream, act: () => void): () => void {
+  const onData = (typed: Buffer | string) => {
+    const text = String(typed)
+    // A terminal in raw mode sends no signal for it.
+    if (text.includes(controlC)) process.kill(process.pid, 'SIGINT')
+    else if (enter.test(text)) act()
+  }
+  input.setRawMode(true)
+  input.on('data', onData)
+  input.resume()
+  return () => {
+    input.off('data', onData)
+    input.setRawMode(false)
+    input.pause()
+  }
+}

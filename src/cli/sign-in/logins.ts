@@ -1,0 +1,84 @@
+import { readFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { writePrivately } from '../../base/private-file.ts'
+import type { KeychainDriver } from '../../keychain/keychain.ts'
+import { type CredentialChoice, type Profile, runtimeKey } from '../profile.ts'
+
+/** What is known of a stored credential without its keychain. It holds no secret. */
+export interface Login {
+  readonly kind: CredentialChoice
+  /** Who wrote the entry: another driver would not find it. */
+  readonly driver: KeychainDriver
+  /** The entry's name in the keychain. */
+  readonly account: string
+  /** Who it is, as the runtime said when it was stored. */
+  readonly who: string
+  /** ISO-8601. */
+  readonly storedAt: string
+}
+
+/** A login and what it is for. */
+export interface StoredLogin extends Login {
+  readonly profile: string
+  /** Address of a runtime, or a data directory. */
+  readonly runtime: string
+}
+
+/** By profile, then by runtime. */
+type Index = Record<string, Record<string, Login>>
+
+function indexPath(settingsDir: string): string {
+  return join(settingsDir, 'logins.json')
+}
+
+/** A file that cannot be read means that nobody is signed in: to sign in again writes it anew. */
+function readIndex(settingsDir: string): Index {
+  try {
+    const content: unknown = JSON.parse(readFileSync(indexPath(settingsDir), 'utf8'))
+    return typeof content === 'object' && content !== null ? (content as Index) : {}
+  } catch {
+    return {}
+  }
+}
+
+function changeIndex(settingsDir: string, change: (index: Index) => void): void {
+  const index = readIndex(settingsDir)
+  change(index)
+  const kept = Object.entries(index).filter(([, logins]) => Object.keys(logins).length > 0)
+  writePrivately(indexPath(settingsDir), `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
+}
+
+/** The login that is stored for the runtime of a profile. */
+export function findLogin(profile: Profile): StoredLogin | undefined {
+  const runtime = runtimeKey(profile)
+  const login = readIndex(profile.settingsDir)[profile.name]?.[runtime]
+  return login && { ...login, profile: profile.name, runtime }
+}
+
+/** All that are stored. */
+export function allLogins(settingsDir: string): StoredLogin[] {
+  return Object.entries(readIndex(settingsDir)).flatMap(([profile, logins]) =>
+    Object.entries(logins).map(([runtime, login]) => ({ ...login, profile, runtime })),
+  )
+}
+
+export function rememberLogin(profile: Profile, login: Login): void {
+  changeIndex(profile.settingsDir, index => {
+    index[profile.name] = { ...index[profile.name], [runtimeKey(profile)]: login }
+  })
+}
+
+export function forgetLogin(settingsDir: string, { profile, runtime }: StoredLogin): void {
+  changeIndex(settingsDir, index => {
+    delete index[profile]?.[runtime]
+  })
+}
+
+/** Logins of a profile that has another name now. */
+export function renameLogins(settingsDir: string, from: string, to: string): void {
+  changeIndex(settingsDir, index => {
+    const { [from]: logins } = index
+    delete index[from]
+    if (logins) index[to] = logins
+  })
+}

@@ -1,0 +1,43 @@
+import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
+import type { Output } from '../output.ts'
+import type { Profile } from '../profile.ts'
+import { changeProfiles } from '../profiles.ts'
+import { tryKeychain } from './keep.ts'
+
+/**
+ * Where a login will lie. Where there is no keychain the person is told, and asked.
+ *
+ * @param agree  undefined where nobody is there to answer
+ * @throws KeychainUnavailable  there is none, and nobody wants a file
+ */
+export async function keychainFor(
+  profile: Profile,
+  output: Output,
+  agree: ((question: string) => Promise<boolean>) | undefined,
+): Promise<KeychainDriver> {
+  const driver = profile.keychain ?? 'keyring'
+  if (driver === 'file') return driver
+  try {
+    await tryKeychain(profile, driver)
+    return driver
+  } catch (error) {
+    if (!(error instanceof KeychainUnavailable) || !agree) throw error
+    output.warn(`  ! ${error.message}`)
+    if (await agree('Keep the login in a file that you alone can read?')) return 'file'
+    throw error
+  }
+}
+
+/** The runtime of a login is the one of its profile from now on. Who keeps a login in a file is not asked again. */
+export function useRuntime(
+  { name, url, urlFrom, settingsDir }: Profile,
+  driver: KeychainDriver | undefined,
+): void {
+  changeProfiles(settingsDir, ({ profiles }) => {
+    profiles[name] = {
+      ...(profiles[name] ?? { workspaces: {} }),
+      ...(urlFrom === '--url' && { url }),
+      ...(driver === 'file' && { keychain: driver }),
+    }
+  })
+}

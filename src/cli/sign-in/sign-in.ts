@@ -1,0 +1,119 @@
+import { type AuthConfig, auth, type Me } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import { UsageError } from '../faults.ts'
+import { headerToken, runtimeKey } from '../profile.ts'
+import type { Session } from '../session.ts'
+import { signInLine } from '../signing-in.ts'
+import { kindOf, loginLine } from './credential.ts'
+import { pollForTokens, startDeviceLogin } from './device-login.ts'
+import { DeviceScreen, type DeviceScreenParts } from './device-screen.ts'
+import { type Tokens, tokensOf } from './kept-tokens.ts'
+
+/** Tokens that the runtime has accepted, and whose they are. */
+export interface SignedIn {
+  readonly kind: ReturnType<typeof kindOf>
+  readonly tokens: Tokens
+  readonly me: Me
+}
+
+/** How a person can be asked, and what they gave already. */
+export interface SignInWays {
+  /** Gives the token, where it is piped in. */
+  readonly stdin: AsyncIterable<Buffer | string> | undefined
+  /** Undefined where nobody is there to answer. */
+  readonly askKey: (() => Promise<string>) | undefined
+  readonly isCi: boolean
+  readonly screen: DeviceScreenParts & { signal: AbortSignal }
+}
+
+/**
+ * Sign in as the runtime wants it and the place allows it.
+ *
+ * @throws UsageError  nobody is there who could
+ */
+export async function signIn(
+  session: Session,
+  { modes, loginPath }: Pick<AuthConfig, 'modes' | 'loginPath'>,
+  { stdin, askKey, isCi, screen }: SignInWays,
+): Promise<SignedIn> {
+  const { profile } = session
+  const given = `${loginLine(profile)} --with-token < KEY_FILE`
+  if (stdin) return byToken(session, await tokenFrom(stdin), 'stdin')
+  if (isCi) throw new UsageError('nobody is here to sign in (CI is set)', [given])
+  if (modes.device) {
+    screen.output.warn(`  Signing in to ${runtimeKey(profile)}`)
+    return byDevice(session, screen)
+  }
+  if (!modes.apiKey)
+    throw new UsageError('this runtime signs in browsers, and no command line', [
+      signInLine(profile.url, loginPath),
+      given,
+    ])
+  if (!askKey) throw new UsageError('nobody is here to type a key', [given])
+  return byToken(session, await askKey(), 'the key')
+}
+
+/** Through a browser on any device. */
+async function byDevice(
+  session: Session,
+  screen: DeviceScreenParts & { signal: AbortSignal },
+): Promise<SignedIn> {
+  const { clock, signal } = screen
+  const started = await startDeviceLogin(session.stranger, clock)
+  const shown = new DeviceScreen(started, screen)
+  shown.show()
+  try {
+    const polling = {
+      client: session.stranger,
+      clock,
+      signal,
+      onTrouble: (why?: string) => shown.trouble(why),
+    }
+    const tokens = tokensOf(await pollForTokens(started, polling), clock.now())
+    return { kind: 'login', tokens, me: await whoIs(session, tokens.token) }
+  } catch (error) {
+    throw isOver(error) ? asEnded(error, loginLine(session.profile)) : error
+  } finally {
+    shown.end()
+  }
+}
+
+function isOver(error: unknown): error is WbError {
+  return error instanceof WbError && ['access_denied', 'expired_token', 'invalid_grant'].includes(error.code)
+}
+
+/** The same, with the line that starts it again. */
+function asEnded({ code, message, facts }: WbError, next: string): WbError {
+  return new WbError(code, message, { ...facts, next: [next] })
+}
+
+/**
+ * With a token that somebody has.
+ *
+ * @throws UsageError  no token at all
+ * @throws WbError unauthorized  the runtime does not accept it
+ */
+async function byToken(session: Session, text: string, from: string): Promise<SignedIn> {
+  const token = headerToken(text, from)
+  const me = await whoIs(session, token)
+  const expiresAt = me.expiresAt === null ? undefined : me.expiresAt * 1_000
+  return { kind: kindOf(token), tokens: { token, ...(expiresAt !== undefined && { expiresAt }) }, me }
+}
+
+/** What is typed or piped in, once and whole. */
+async function tokenFrom(stream: AsyncIterable<Buffer | string>): Promise<string> {
+  const parts: string[] = []
+  let chars = 0
+  for await (const part of stream) {
+    chars += part.length
+    if (chars > tokenCharsMax) throw new UsageError('what comes from stdin is too long for a token')
+    parts.push(String(part))
+  }
+  return parts.join('')
+}
+
+const tokenCharsMax = 64_000
+
+async function whoIs(session: Session, token: string): Promise<Me> {
+  return session.bearing(token).call(auth.me, {})
+}
