@@ -29,6 +29,8 @@ export interface ProviderOptions {
   device?: boolean
   /** 600 when left out. */
   deviceCodeSeconds?: number
+  /** How often a device may ask; it says nothing of it when left out, which means 5. */
+  deviceIntervalSeconds?: number
   /** Issues refresh tokens, each good once; true when left out. */
   refresh?: boolean
   /** Lists the scope `offline_access`; true when left out. */
@@ -118,6 +120,13 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
   const issuer = `http://127.0.0.1:${port}`
   const make = () => {
     provider = new library.Provider(issuer, { ...configuration(options, algorithm, keys), adapter })
+    const { deviceIntervalSeconds } = options
+    if (deviceIntervalSeconds !== undefined)
+      provider.use(async (context, next) => {
+        await next()
+        if (context.path === '/device/auth')
+          Object.assign(context.body as object, { interval: deviceIntervalSeconds })
+      })
   }
   make()
 

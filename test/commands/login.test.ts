@@ -1,0 +1,273 @@
+import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test } from 'vitest'
+import { secrets, signIn, signInStage, visit } from './sign-in.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Ended, type Place, place } from './wb.ts'
+
+/** The last line that a command says; what a person would type next. */
+function lastLine({ stderr }: Pick<Ended, 'stderr'>): string {
+  return stderr.trimEnd().split('\n').at(-1)!.trim()
+}
+
+/** Types each answer once, when its question is there. */
+function answering(answers: Record<string, string>): (written: string) => string | undefined {
+  let screen = ''
+  return written => {
+    screen += written
+    const question = Object.keys(answers).find(words => screen.includes(words))
+    if (question === undefined) return undefined
+    const { [question]: answer } = answers
+    delete answers[question]
+    return answer
+  }
+}
+
+function settings({ env }: Place): string[] {
+  const folder = join(env.XDG_CONFIG_HOME!, 'workbase')
+  return existsSync(folder) ? readdirSync(folder, { recursive: true, encoding: 'utf8' }).sort() : []
+}
+
+describe('wb login by a code', () => {
+  test('S5.8-01: approved, the runtime is used from then on, and nobody asks for a key', async () => {
+    const stage = await signInStage()
+    const { here, server, provider } = stage
+    const { status, text } = await signIn(stage.here, stage.server.url)
+    expect(status, text).toBe(0)
+    expect(text).toContain(`✓ signed in to ${server.url} as alice@example.test`)
+    expect(text).toMatch(/may +do everything, in every workspace\n/)
+    expect(text).toMatch(/\n {2}wb kb search "…"\n$/)
+    expect(provider.count('/device/auth')).toBe(1)
+    const made = await here.wb(['workspaces', 'create', 'demo', '--json'])
+    expect(made.status, made.stderr).toBe(0)
+    expect((await here.wb(['whoami'])).stdout).toMatch(/^alice@example\.test\tidentity provider\t/)
+    const status2 = await here.wb(['auth', 'status'])
+    expect(status2.stdout).toContain(
+      'credential\ta token of the identity provider that wb login stored for alice',
+    )
+    const out = await here.wb(['logout'])
+    expect(out.stderr).toBe(`  ✓ signed out of ${server.url}, where you were alice@example.test\n`)
+    const stranger = await here.wb(['whoami'])
+    expect([stranger.status, lastLine(stranger)]).toEqual([3, `wb login ${server.url}`])
+    expect(settings(here).filter(name => name.startsWith('credentials/'))).toEqual([])
+  })
+
+  test('S5.8-03: the login goes before WB_API_KEY, unless --credential says otherwise', async () => {
+    const stage = await signInStage()
+    const { here, server } = stage
+    await signIn(stage.here, stage.server.url)
+    await here.wb(['workspaces', 'create', 'demo'])
+    const { stdout: key } = await here.wb(['keys', 'create', 'ci', '--role', 'viewer'])
+    const env = { WB_API_KEY: key.trim() }
+    expect((await here.wb(['whoami'], { env })).stdout).toMatch(/^alice@/)
+    expect((await here.wb(['whoami', '--credential', 'key'], { env })).stdout).toMatch(
+      /^ci\tAPI key\tviewer\t/,
+    )
+    const why = JSON.parse((await here.wb(['auth', 'status', '--json'], { env })).stdout)
+    expect(why).toMatchObject({
+      runtime: server.url,
+      runtimeFrom: 'profile',
+      credential: { kind: 'login', from: 'wb login', keychain: 'file' },
+      why: 'a token of the identity provider goes before a key',
+      others: [{ kind: 'key', from: 'WB_API_KEY' }],
+    })
+    const none = await here.wb(['whoami', '--credential', 'key'])
+    expect([none.status, lastLine(none)]).toEqual([2, `wb login ${server.url} --with-token < KEY_FILE`])
+    const token = await here.wb(['auth', 'token'])
+    expect(token.stdout).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+\n$/)
+    const shown = await inTerminal(here, ['auth', 'token'])
+    expect([shown.status, shown.text]).toEqual([2, expect.not.stringContaining(token.stdout.trim())])
+  })
+
+  test('refused at the provider, and a code that ends: nothing is left, and the last line starts again', async () => {
+    const stage = await signInStage({ deviceCodeSeconds: 3 })
+    const again = `    wb login ${stage.server.url}`
+    const refused = await signIn(stage.here, stage.server.url, {
+      onCode: shown => visit(shown, { deny: true }),
+    })
+    expect([refused.status, refused.text.trimEnd().split('\n').at(-1)], refused.text).toEqual([3, again])
+    const ended = await signIn(stage.here, stage.server.url, { onCode: () => undefined })
+    expect([ended.status, ended.text.trimEnd().split('\n').at(-1)], ended.text).toEqual([3, again])
+    expect(ended.text).toContain('(expired_token')
+    expect(settings(stage.here)).toEqual([])
+  })
+
+  test('Ctrl-C while the code waits leaves nothing behind', async () => {
+    const stage = await signInStage()
+    const { status, text } = await signIn(stage.here, stage.server.url, { onCode: () => '\x03' })
+    expect([status, text], text).toEqual([130, expect.stringContaining('✗ interrupted')])
+    expect(settings(stage.here)).toEqual([])
+  })
+
+  test('goes on while the provider does not answer and while the runtime restarts', async () => {
+    const stage = await signInStage()
+    const { provider, server } = stage
+    let isSlow = true
+    provider.front = ({ path }) => (isSlow && path === '/token' ? { status: 503 } : undefined)
+    let isGone = false
+    const { status, text } = await signIn(stage.here, server.url, {
+      onText(screen) {
+        if (isGone || !screen.includes('asking again')) return
+        isGone = true
+        isSlow = false
+        server.process.kill('SIGKILL')
+        void server.ended.then(() => stage.restart())
+      },
+    })
+    expect(status, text).toBe(0)
+    expect(text).toContain('asking again')
+    expect(text).toContain('✓ signed in')
+  })
+})
+
+describe('wb login with a key', () => {
+  /** A runtime that looks at keys alone, with one key. */
+  async function keyed(): Promise<{ here: Place; url: string; key: string; dataDir: string }> {
+    const here = place()
+    const dataDir = here.env.WB_DATA_DIR!
+    const config = join(here.home, 'access.yaml')
+    writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+    const server = await here.serve(['--config', config])
+    const made = await here.wb(['keys', 'create', 'laptop', '--role', 'editor', '--as-operator'], {
+      env: { WB_CONFIG: config },
+    })
+    delete here.env.WB_DATA_DIR
+    here.env.WB_KEYCHAIN = 'file'
+    return { here, url: server.url, key: made.stdout.trim(), dataDir }
+  }
+
+  test('is asked for and not shown; what it may do and for how long is said', async () => {
+    const { here, url, key } = await keyed()
+    const { status, text } = await inTerminal(here, ['login', url], {
+      answer: answering({ '(not shown)': `${key}\r` }),
+    })
+    const words = withoutSequences(text)
+    expect(status, words).toBe(0)
+    expect(words).not.toContain(key)
+    expect(words).toMatch(
+      /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in workspace default\n/,
+    )
+    expect((await here.wb(['whoami'])).stdout).toBe(`laptop\tAPI key\teditor\t${url}\n`)
+    const [entry] = settings(here).filter(name => name.startsWith('credentials/'))
+    const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
+    expect(statSync(join(folder, entry!)).mode & 0o777).toBe(0o600)
+    for (const name of ['profiles.json', 'logins.json'])
+      expect(readFileSync(join(folder, name), 'utf8')).not.toContain(key.slice(22))
+  })
+
+  test('comes from a pipe, is checked before it is kept, and in CI nobody is asked', async () => {
+    const { here, url, key } = await keyed()
+    const wrong = await here.wb(['login', url, '--with-token'], { input: `${key}x\n` })
+    expect([wrong.status, settings(here)]).toEqual([3, []])
+    const ci = await here.wb(['login', url], { env: { CI: 'true' } })
+    expect([ci.status, lastLine(ci)]).toEqual([2, `wb login ${url} --with-token < KEY_FILE`])
+    const piped = await here.wb(['login', url])
+    expect([piped.status, lastLine(piped)]).toEqual([2, `wb login ${url} --with-token < KEY_FILE`])
+    const good = await here.wb(['login', url, '--with-token', '--json'], { input: key })
+    expect(JSON.parse(good.stdout)).toMatchObject({
+      label: 'laptop',
+      profile: 'default',
+      runtime: url,
+      kind: 'key',
+    })
+    expect(good.stdout + good.stderr).not.toContain(key.slice(22))
+    expect((await here.wb(['kb', 'list'])).status).toBe(0)
+  })
+
+  test('without a keychain the person is told, and asked; a pipe is told what to type', async () => {
+    const { here, url, key } = await keyed()
+    const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
+    const piped = await here.wb(['login', url, '--with-token'], { input: key, env })
+    expect([piped.status, lastLine(piped)]).toEqual([
+      3,
+      'wb login --insecure-storage    keeps the login in a file that you alone can read',
+    ])
+    Object.assign(here.env, env)
+    const { status, text } = await inTerminal(here, ['login', url], {
+      answer: answering({ 'that you alone can read?': 'y\r', '(not shown)': `${key}\r` }),
+    })
+    expect(status, text).toBe(0)
+    delete here.env.WB_KEYCHAIN
+    expect((await here.wb(['whoami'])).stdout).toMatch(/^laptop\t/)
+    expect((await here.wb(['login', url, '--with-token'], { input: key })).status).toBe(0)
+  })
+
+  test('security 15: goes nowhere unencrypted but on this machine; a wrong address is told', async () => {
+    const here = place()
+    const far = await here.wb(['login', 'http://wb.example', '--with-token'], { input: 'wb_live_x' })
+    expect([far.status, far.stderr]).toEqual([2, expect.stringContaining('would travel unencrypted')])
+    const nobody = await here.wb(['login', 'http://127.0.0.1:1'])
+    expect([nobody.status, nobody.stderr]).toEqual([6, expect.stringContaining('nothing listens there')])
+    const name = await here.wb(['login', 'wb.example'])
+    expect([name.status, lastLine(name)]).toEqual([2, 'wb login https://wb.example'])
+    expect(settings(here)).toEqual([])
+  })
+})
+
+test('S5.8-02: issuer and client secret reach no command line, not with --debug either', async () => {
+  const stage = await signInStage()
+  const { here, provider } = stage
+  await signIn(stage.here, stage.server.url)
+  const said = await Promise.all(
+    [
+      ['auth', 'status', '--debug'],
+      ['kb', 'list', '--debug'],
+      ['api', 'GET', '/auth/config', '--debug'],
+    ].map(args => here.wb(args)),
+  )
+  const kept = settings(here)
+    .filter(name => name.includes('.'))
+    .map(name => readFileSync(join(here.env.XDG_CONFIG_HOME!, 'workbase', name), 'utf8'))
+  for (const text of [...said.flatMap(({ stdout, stderr }) => [stdout, stderr]), ...kept]) {
+    expect(text).not.toContain(secrets.CLIENT)
+    expect(text).not.toContain(provider.issuer)
+  }
+})
+
+test('no credential is in the arguments or the environment of a program that is started, in --debug, or in a settings file', async () => {
+  const stage = await signInStage()
+  const { here, server } = stage
+  const tools = join(here.home, 'tools')
+  const spied = join(here.home, 'spied')
+  mkdirSync(tools)
+  const spy = `#!/bin/sh\n{ echo "$0 $*"; env; } >>${spied}\n[ "$(basename "$0")" = wl-copy ] && cat >${here.home}/copied\nexit 0\n`
+  for (const name of ['wl-copy', 'browser']) {
+    writeFileSync(join(tools, name), spy)
+    chmodSync(join(tools, name), 0o755)
+  }
+  const canary = `wb_live_canarycanary_${'c'.repeat(32)}`
+  Object.assign(here.env, {
+    PATH: `${tools}:${here.env.PATH}`,
+    WAYLAND_DISPLAY: 'wayland-0',
+    BROWSER: join(tools, 'browser'),
+    WB_API_KEY: canary,
+  })
+  let code = ''
+  const { status, text } = await signIn(here, server.url, {
+    onCode(shown) {
+      code = shown.code
+      setTimeout(() => void visit(shown), 1_500)
+      return '\r'
+    },
+  })
+  expect(status, text).toBe(0)
+  expect(text).toContain('Enter copies the code and opens the browser')
+  expect(readFileSync(join(here.home, 'copied'), 'utf8')).toBe(code)
+  const tokens = (await here.wb(['auth', 'token'])).stdout.trim()
+  const said = await Promise.all(
+    [
+      ['kb', 'list', '--debug'],
+      ['whoami', '--debug'],
+      ['kb', 'show', 'x', '--debug'],
+    ].map(args => here.wb(args)),
+  )
+  const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
+  const plain = settings(here).filter(name => name.endsWith('.json') && !name.startsWith('credentials/'))
+  const seen = [
+    readFileSync(spied, 'utf8'),
+    ...said.flatMap(({ stdout, stderr }) => [stdout, stderr]),
+    ...plain.map(name => readFileSync(join(folder, name), 'utf8')),
+  ]
+  expect(seen[0]).toMatch(/wl-copy[\s\S]*browser http/)
+  for (const text of seen) for (const secret of [canary, tokens]) expect(text).not.toContain(secret)
+})

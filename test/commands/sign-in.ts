@@ -1,0 +1,94 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import {
+  audience,
+  clients,
+  drive,
+  type ProviderOptions,
+  type RunningProvider,
+  startProvider,
+} from '../harness/identity-provider.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Place, place, type Served } from './wb.ts'
+
+export const secrets = {
+  CLIENT: clients.confidential.secret,
+  SESSION: 'session-secret-of-a-test-of-32-bytes-and-more',
+}
+
+/** A runtime that signs people in by a real provider, and somebody with a keychain of their own. */
+export interface SignInStage {
+  readonly here: Place
+  readonly provider: RunningProvider
+  readonly server: Served
+  /** The same runtime again, on the same port. */
+  restart(): Promise<Served>
+}
+
+export async function signInStage(
+  options: ProviderOptions & { mode?: 'any' | 'oidc' } = {},
+): Promise<SignInStage> {
+  const { mode = 'any', ...providing } = options
+  const provider = await startProvider({ deviceIntervalSeconds: 1, ...providing })
+  const here = place()
+  const { WB_DATA_DIR } = here.env
+  delete here.env.WB_DATA_DIR
+  here.env.WB_KEYCHAIN = 'file'
+  const config = join(here.home, 'workbase.yaml')
+  const client = {
+    clientId: clients.confidential.id,
+    clientSecretRef: 'env:CLIENT',
+    sessionSecretRef: 'env:SESSION',
+  }
+  const auth = { mode, anonymousPolicy: 'reject', oidc: { issuer: provider.issuer, audience, client } }
+  const runtime = { rateLimit: { authCapacity: 10_000 } }
+  writeFileSync(config, JSON.stringify({ version: 1, auth, runtime }))
+  const start = (port: string) =>
+    here.serve(['--config', config, '--port', port], { env: { ...secrets, WB_DATA_DIR: WB_DATA_DIR! } })
+  const server = await start('0')
+  return { here, provider, server, restart: () => start(new URL(server.url).port) }
+}
+
+/** Where a person is sent, and the code that they type there. */
+function shownCode(screen: string): { url: string; code: string } | undefined {
+  const found = /open\s+(\S+)\s+enter\s+(\S+)/.exec(screen)
+  return found ? { url: found[1]!, code: found[2]! } : undefined
+}
+
+/** Do at the provider what a person does. */
+export async function visit(
+  { url, code }: { url: string; code: string },
+  who: { login?: string; deny?: boolean } = {},
+): Promise<void> {
+  await drive(`${url}?user_code=${code}`, who)
+}
+
+/** Sign in at a terminal; what was shown, and the exit status. */
+export async function signIn(
+  here: Place,
+  url: string,
+  {
+    onCode = visit,
+    onText,
+  }: {
+    /** What the person does with the code; what it returns is typed. */
+    onCode?: (shown: { url: string; code: string }) => unknown
+    /** Called with the whole screen whenever it changes. */
+    onText?: (screen: string) => void
+  } = {},
+): Promise<{ status: number; text: string }> {
+  let screen = ''
+  let isSeen = false
+  const { status, text } = await inTerminal(here, ['login', url], {
+    answer(written) {
+      screen += written
+      onText?.(withoutSequences(screen))
+      const shown = shownCode(withoutSequences(screen))
+      if (!shown || isSeen) return undefined
+      isSeen = true
+      const typed = onCode(shown)
+      return typeof typed === 'string' ? typed : undefined
+    },
+  })
+  return { status, text: withoutSequences(text) }
+}
