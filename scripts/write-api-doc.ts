@@ -21,6 +21,8 @@ wb api GET /api/v1/workspaces
 a field, and lists and maps are replaced whole. Where a route is not strict about them, unknown fields are ignored and
 named in \`X-Workbase-Ignored\`.
 
+**Versions**: every answer names that of the runtime in \`X-Workbase-Version\`.
+
 **Lists** take \`limit\` (1 to 200, 50 unless given) and \`cursor\`, and answer \`{"items": […], "nextCursor": …}\`.
 \`nextCursor\` is null on the last page. What is added or deleted between two pages moves nothing else.
 

@@ -2,7 +2,7 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const found: { root?: string } = {}
+const found: { root?: string; version?: string } = {}
 
 /**
  * Absolute path of the folder that holds this package's `package.json`, from source and from a bundle alike.
@@ -27,8 +27,11 @@ function rootAbove(folder: string): string {
 
 /** Version of this package. */
 export function packageVersion(): string {
-  const { version } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
-    version: string
-  }
-  return version
+  found.version ??= readVersion()
+  return found.version
+}
+
+function readVersion(): string {
+  const manifest = readFileSync(join(packageRoot(), 'package.json'), 'utf8')
+  return (JSON.parse(manifest) as { version: string }).version
 }

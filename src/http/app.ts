@@ -8,7 +8,7 @@ import type { WbError } from '../contract/errors.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type AnyHandler, bind, bindUnknown } from './bind.ts'
 import type { Shared, Watch } from './exchange.ts'
-import { securityHeaders } from './headers.ts'
+import { commonHeaders } from './headers.ts'
 import type { Incoming, Within } from './incoming.ts'
 import { OpenStreams } from './open-streams.ts'
 import { type OriginRules, originAt, originOf, originRule } from './origin.ts'
@@ -100,7 +100,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
     openStreams: new OpenStreams('streams'),
     openUploads: new OpenStreams('uploads'),
-    headers: securityHeaders(settings.production),
+    headers: commonHeaders(settings.production),
     requestIdHeader: settings.requestIdHeader.toLowerCase(),
     uploadDir: settings.uploadDir,
     strictErrors: settings.strictErrors,

@@ -1,3 +1,5 @@
+import { packageVersion } from '../base/package.ts'
+
 /** Header names and values in the order in which they leave; names in lower case. */
 export type HeaderPairs = [name: string, value: string][]
 
@@ -5,8 +7,13 @@ export type HeaderPairs = [name: string, value: string][]
 const contentSecurityPolicy =
   "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Headers of every response. @see contract 1.7 */
-export function securityHeaders(production: boolean): HeaderPairs {
+/** Headers of every response: those of the contract, and the version, by which a client sees that it is another. */
+export function commonHeaders(production: boolean): HeaderPairs {
+  return [...securityHeaders(production), ['x-workbase-version', packageVersion()]]
+}
+
+/** @see contract 1.7 */
+function securityHeaders(production: boolean): HeaderPairs {
   const always: HeaderPairs = [
     ['content-security-policy', contentSecurityPolicy],
     ['cross-origin-opener-policy', 'same-origin'],

@@ -3,7 +3,7 @@ import type { Duplex } from 'node:stream'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import { failureOf } from './envelope.ts'
-import { type HeaderPairs, securityHeaders, withHeaders } from './headers.ts'
+import { commonHeaders, type HeaderPairs, withHeaders } from './headers.ts'
 import { traceOf } from './trace.ts'
 
 /** What a response below the application looks like. */
@@ -67,7 +67,7 @@ function responseText(error: WbError, settings: WireSettings): string {
   const { status, headers, envelope } = failureOf(error, trace.requestId)
   const body = JSON.stringify(envelope)
   const pairs: HeaderPairs = [
-    ...securityHeaders(settings.production),
+    ...commonHeaders(settings.production),
     [settings.requestIdHeader.toLowerCase(), trace.requestId],
     ['traceparent', trace.traceparent],
     ['content-type', 'application/json'],
