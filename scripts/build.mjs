@@ -24,6 +24,20 @@ const external = [
   'keytar',
 ]
 
+/**
+ * The command line speaks HTTP/1.1 through a few parts of undici, which are bundled: the package as a whole takes longer
+ * to load than most commands run. Its HTTP/2 is left out, as it is never negotiated and loads `node:http2`.
+ */
+const undiciParts = {
+  name: 'undici-parts',
+  setup(build) {
+    build.onResolve({ filter: /^undici\/lib\// }, ({ path }) => ({ path: join(root, 'node_modules', path) }))
+    build.onLoad({ filter: /[\\/]undici[\\/]lib[\\/]dispatcher[\\/]client-h2\.js$/ }, () => ({
+      contents: '',
+    }))
+  },
+}
+
 /** Bundled CommonJS packages call these. */
 const commonJs = `import{createRequire as $require}from'node:module';import{fileURLToPath as $path}from'node:url';\
 const require=$require(import.meta.url),__filename=$path(import.meta.url),__dirname=$path(new URL('.',import.meta.url));`
@@ -97,7 +111,7 @@ async function build({ clean }) {
     chunkNames: 'chunks/[hash]',
     external,
     banner: { js: commonJs },
-    plugins: [wireContract(root)],
+    plugins: [wireContract(root), undiciParts],
     logLevel: 'warning',
     write: false,
   })

@@ -5,7 +5,7 @@ import type { Announcement, Check, Examined } from './local.ts'
 /** Why the server of a data directory serves no requests; undefined where it does. */
 export async function faultOf(server: Announcement): Promise<string | undefined> {
   try {
-    const answer = await network(server)(`${server.url}/readyz`, { method: 'GET', headers: {} })
+    const answer = await network(server).fetch(`${server.url}/readyz`, { method: 'GET', headers: {} })
     const text = await answer.text()
     if (answer.status === 200) return undefined
     return (await failure({ ...answer, text: async () => text })).message

@@ -113,6 +113,36 @@ export function isCi(environment: Environment = process.env): boolean {
   return CI !== undefined && CI !== 'false'
 }
 
+/** What the environment says of connections to other machines. */
+export interface ConnectionSettings {
+  readonly proxies: { readonly http?: string; readonly https?: string; readonly except?: string }
+  /** Files of authorities to trust, by the variable that names each. */
+  readonly authorities: { readonly SSL_CERT_FILE?: string; readonly NODE_EXTRA_CA_CERTS?: string }
+}
+
+/**
+ * Proxies and trust. Of a variable in lower and in upper case the lower one counts, as elsewhere.
+ *
+ * @throws UsageError  the address of a proxy is none; it is not shown, as it may hold a password
+ */
+export function connectionSettings(environment: Environment = process.env): ConnectionSettings {
+  const set = nonEmpty(environment)
+  const { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } = set
+  const proxies = {
+    http: proxyAddress(set.http_proxy ?? set.HTTP_PROXY, 'HTTP_PROXY'),
+    https: proxyAddress(set.https_proxy ?? set.HTTPS_PROXY, 'HTTPS_PROXY'),
+    except: set.no_proxy ?? set.NO_PROXY,
+  }
+  return { proxies, authorities: { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } }
+}
+
+function proxyAddress(value: string | undefined, name: string): string | undefined {
+  if (value === undefined) return undefined
+  const address = value.includes('://') ? value : `http://${value}`
+  if (URL.canParse(address) && /^(?:https?|socks5?):$/.test(new URL(address).protocol)) return address
+  throw new UsageError(`${name} is not the address of a proxy`, [`${name}=http://proxy.example:3128`])
+}
+
 /** Programs that put their input into the clipboard, and the variable without which they reach none. */
 const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
   { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },

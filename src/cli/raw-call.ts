@@ -12,6 +12,9 @@ export interface TypedCall {
   body?: string
 }
 
+/** What the transport says itself of how a request travels. */
+const ofTheTransport = new Set(['content-length', 'expect', 'keep-alive', 'transfer-encoding', 'upgrade'])
+
 /**
  * Headers from `Name: value` texts.
  *
@@ -24,6 +27,8 @@ export function namedHeaders(headers: readonly string[]): Record<string, string>
     const [name, value] = [header.slice(0, at).trim(), header.slice(at + 1).trim()]
     if (!/^[\w!#$%&'*+.^`|~-]+$/.test(name) || !/^[\t\x20-\x7e\x80-\xff]*$/.test(value))
       throw new UsageError(`the header ${name.split(/\s/)[0]} holds a character that no header may`)
+    if (ofTheTransport.has(name.toLowerCase()))
+      throw new UsageError(`the header ${name} is the transport's own`)
     return [name.toLowerCase(), value] as const
   })
   return Object.fromEntries(pairs)

@@ -1,5 +1,6 @@
-import { type Fetch, network } from '../client/transport.ts'
+import type { Fetch } from '../client/transport.ts'
 import { type Found, findLocalServer, openLocal, readConfig, type Voice } from './local.ts'
+import { type Overheard, overNetwork } from './over-network.ts'
 import type { Profile } from './profile.ts'
 import type { Progress } from './progress.ts'
 
@@ -18,10 +19,10 @@ export interface ResolvedRuntime {
 /** Requests inside this process carry a host that every runtime takes for its own. */
 const inProcessUrl = 'http://localhost'
 
-const nothingDue = { settle: async () => {}, pending: async () => 0, close: async () => {} }
+const nothingDue = { settle: async () => {}, pending: async () => 0 }
 
-/** What a runtime in this process tells a person. */
-export interface Telling {
+/** What a runtime and the way to it tell a person. */
+export interface Telling extends Overheard {
   note(text: string): void
   voice: Voice
 }
@@ -33,9 +34,15 @@ export interface Telling {
  * @see design/security 5, 6, 8
  */
 export async function resolveRuntime(profile: Profile, telling: Telling): Promise<ResolvedRuntime> {
-  if (profile.url) return { kind: 'named', baseUrl: profile.url, fetch: network(), ...nothingDue }
+  if (profile.url)
+    return {
+      kind: 'named',
+      baseUrl: profile.url,
+      ...nothingDue,
+      ...overNetwork({ url: profile.url }, telling),
+    }
   const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
-  if (server) return { kind: 'server', baseUrl: server.url, fetch: network(server), ...nothingDue }
+  if (server) return { kind: 'server', baseUrl: server.url, ...nothingDue, ...overNetwork(server, telling) }
   return inProcess(profile, telling)
 }
 

@@ -5,7 +5,7 @@ import type { Fetch, Incoming, Outgoing } from '../client/transport.ts'
 import { auth } from '../contract/auth.ts'
 import { alone } from './local.ts'
 import type { Output } from './output.ts'
-import { type Profile, refuseClearText } from './profile.ts'
+import { isCi, type Profile, refuseClearText } from './profile.ts'
 import type { Progress } from './progress.ts'
 import { type ResolvedRuntime, resolveRuntime } from './resolve-runtime.ts'
 import { type Chosen, chooseCredential, loginLine } from './sign-in/credential.ts'
@@ -66,6 +66,8 @@ export class Session {
     this.#runtime ??= resolveRuntime(this.profile, {
       note: line => this.output.note(line),
       voice: { level: this.debug ? 'debug' : 'silent', stream: process.stderr },
+      wire: this.debug ? block => this.output.trace(block) : undefined,
+      otherVersion: this.output.json || isCi() ? undefined : line => this.output.note(line),
     })
     return this.#runtime
   }

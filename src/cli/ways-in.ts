@@ -25,7 +25,7 @@ export async function waysIn(
   { kind, baseUrl, fetch }: ResolvedRuntime,
 ): Promise<WaysIn | undefined> {
   const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
-  const asked = server ? { baseUrl: server.url, fetch: network(server) } : { baseUrl, fetch }
+  const asked = server ? { baseUrl: server.url, fetch: network(server).fetch } : { baseUrl, fetch }
   try {
     const { modes, loginPath } = await connect(asked).call(auth.config, {})
     return { modes, loginPath, isServer: server !== undefined || kind !== 'process' }

@@ -21,6 +21,8 @@ export interface Connection {
 
 export interface CallOptions {
   signal?: AbortSignal
+  /** Told how many bytes of a body that comes in pieces have left. */
+  onSent?: (bytes: number) => void
 }
 
 export interface EventOptions extends CallOptions {

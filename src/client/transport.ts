@@ -1,7 +1,7 @@
-import http from 'node:http'
-import type https from 'node:https'
 import { Readable } from 'node:stream'
+import type { NetworkOptions, Proxies } from './network-options.ts'
 import { notOurs, Unreachable } from './unreachable.ts'
+import type { Answer, Wire } from './wire.ts'
 
 /** What a client sends: the part of `RequestInit` that it uses. */
 export interface Outgoing {
@@ -9,6 +9,8 @@ export interface Outgoing {
   headers: Record<string, string>
   body?: string | AsyncIterable<Uint8Array>
   signal?: AbortSignal
+  /** Told how many bytes of a body that comes in pieces have left. */
+  onSent?(bytes: number): void
 }
 
 /** What a client reads: the part of `Response` that it uses. */
@@ -16,7 +18,7 @@ export interface Incoming {
   /** Where it came from; empty inside the process. */
   readonly url: string
   readonly status: number
-  readonly headers: { get(name: string): string | null }
+  readonly headers: { get(name: string): string | null } & Iterable<[name: string, value: string]>
   readonly body: AsyncIterable<Uint8Array> | null
   text(): Promise<string>
 }
@@ -24,92 +26,117 @@ export interface Incoming {
 /** How requests leave: over the network, or into a runtime in this process. Follows no redirect. */
 export type Fetch = (url: string, request: Outgoing) => Promise<Incoming>
 
-/** A connection that says nothing for this long is given up; a synchronous ingest may take minutes. */
-const idleTimeoutMs = 300_000
+export interface Network {
+  readonly fetch: Fetch
+  /** Let go of the connections; what is under way fails. */
+  close(): Promise<void>
+}
+
 /** More than any route answers: a thousand hits with vectors of 16,384 numbers are 200 MB. */
 const answerBytesMax = 256_000_000
-const pool = { keepAlive: true, maxSockets: 16 }
 
 /**
- * Requests over the network, on connections that are kept open.
+ * Requests over the network, on connections that are kept open. What was broken or put off is sent again where that is
+ * safe; a stream is not.
  *
- * Node's own `http`: it loads in 14 ms where the global `fetch` takes 100 ms and the undici package 170 ms (medians
- * of 15), and a command mostly makes three requests.
+ * A request throws Unreachable when there is no connection, or it breaks.
  *
- * @param options.certificate  certificate (PEM) of a server on this machine, to trust under whatever name it has
- * @throws Unreachable when there is no connection, or it breaks
+ * @see docs/decisions/transport.md
  */
-export function network(options: { certificate?: string } = {}): Fetch {
-  const plain = { request: http.request, agent: new http.Agent(pool) }
-  let secure: Promise<Protocol> | undefined
-  return async (address, outgoing) => {
-    const url = new URL(address)
-    if (url.protocol !== 'https:') return send(plain, url, outgoing)
-    secure ??= secureProtocol(options.certificate)
-    return send(await secure, url, outgoing)
+export function network(options: NetworkOptions = {}): Network {
+  const wires = new Map<string, Promise<Wire>>()
+  const wireFor = (protocol: string) => {
+    const wire =
+      wires.get(protocol) ?? import('./wire.ts').then(({ openWire }) => openWire(protocol, options))
+    wires.set(protocol, wire)
+    return wire
+  }
+  return {
+    async fetch(address, outgoing) {
+      const url = new URL(address)
+      return send(await wireFor(url.protocol), url, outgoing, options)
+    },
+    async close() {
+      for (const wire of wires.values()) await (await wire).close()
+    },
   }
 }
 
-interface Protocol {
-  request: typeof http.request | typeof https.request
-  agent: http.Agent
-}
-
-/** TLS is loaded when it is needed. */
-async function secureProtocol(certificate: string | undefined): Promise<Protocol> {
-  const [{ Agent, request }, { rootCertificates }] = await Promise.all([
-    import('node:https'),
-    import('node:tls'),
-  ])
-  const trust = certificate && {
-    ca: [...rootCertificates, certificate],
-    checkServerIdentity: () => undefined,
-  }
-  return { request, agent: new Agent({ ...pool, ...trust }) }
-}
-
-function send({ request, agent }: Protocol, url: URL, outgoing: Outgoing): Promise<Incoming> {
-  const { method, headers, signal, body } = outgoing
+function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions): Promise<Incoming> {
+  const { method, signal } = outgoing
+  const headers = { ...(options.userAgent && { 'user-agent': options.userAgent }), ...outgoing.headers }
+  const asked = { origin: url.origin, path: url.pathname + url.search, method, headers, signal }
+  const proxy = proxyFor(url, options.proxies)
+  const fail = (error: Error) => (signal?.aborted ? signal.reason : unreachable(url, error, proxy))
   return new Promise((resolve, reject) => {
-    const sent = request(url, { method, headers, signal, agent, timeout: idleTimeoutMs }, message =>
-      resolve(incoming(url, message, signal)),
+    let answered = false
+    const again = { method, signal, hasAnswered: () => answered, onRetry: options.onRetry }
+    wire.send(
+      { ...asked, body: bodyOf(outgoing) },
+      isStream(outgoing) ? undefined : again,
+      (error, answer) => {
+        answered = true
+        if (error) reject(fail(error))
+        else resolve(incoming(url, answer, fail))
+      },
     )
-    sent.on('timeout', () => sent.destroy(new Error(`silent for ${idleTimeoutMs / 1000} s`)))
-    sent.on('error', error => reject(signal?.aborted ? signal.reason : unreachable(url, error)))
-    if (body === undefined || typeof body === 'string') sent.end(body)
-    else
-      Readable.from(body, { objectMode: false })
-        .on('error', error => sent.destroy(error))
-        .pipe(sent)
   })
 }
 
-function incoming(url: URL, message: http.IncomingMessage, signal: AbortSignal | undefined): Incoming {
+/** What goes or comes piece by piece is for who reads it to take up again. */
+function isStream({ headers, body }: Outgoing): boolean {
+  return (
+    (body !== undefined && typeof body !== 'string') || Boolean(headers.accept?.includes('text/event-stream'))
+  )
+}
+
+function bodyOf({ body, onSent }: Outgoing): string | Readable | undefined {
+  if (body === undefined || typeof body === 'string') return body
+  return Readable.from(onSent ? counted(body, onSent) : body, { objectMode: false })
+}
+
+async function* counted(body: AsyncIterable<Uint8Array>, onSent: (bytes: number) => void) {
+  let bytes = 0
+  for await (const part of body) {
+    yield part
+    bytes += part.byteLength
+    onSent(bytes)
+  }
+}
+
+function incoming(url: URL, { statusCode, headers, body }: Answer, fail: (error: Error) => Error): Incoming {
+  // Whoever leaves an answer unread is not told that it broke.
+  body.on('error', () => {})
   return {
     url: url.href,
-    status: message.statusCode ?? 0,
-    headers: { get: name => header(message.headers[name.toLowerCase()]) },
-    body: message,
-    text: () =>
-      wholeText(url, message).catch(error => Promise.reject(signal?.aborted ? signal.reason : error)),
+    status: statusCode,
+    headers: {
+      get: name => header(headers[name.toLowerCase()]),
+      *[Symbol.iterator]() {
+        for (const [name, value] of Object.entries(headers)) yield [name, header(value) ?? '']
+      },
+    },
+    body,
+    text: () => wholeText(url, body, fail),
   }
 }
 
 /** @throws Unreachable  the answer breaks off, or never ends */
-async function wholeText(url: URL, message: http.IncomingMessage): Promise<string> {
+async function wholeText(url: URL, body: Answer['body'], fail: (error: Error) => Error): Promise<string> {
   const parts: Buffer[] = []
   let size = 0
-  const rest = message.on('error', () => {}).iterator()
   try {
-    for await (const part of rest) {
+    for await (const part of body) {
       size += (part as Buffer).length
       if (size > answerBytesMax) break
       parts.push(part as Buffer)
     }
   } catch (error) {
-    throw unreachable(url, error as Error)
+    throw fail(error as Error)
   }
   if (size > answerBytesMax) throw notOurs(`${url.origin} sent more than ${answerBytesMax} bytes`)
+  // undici uses a connection again a turn of the event loop later; a request that comes sooner opens another.
+  await new Promise(resolve => setImmediate(resolve))
   return Buffer.concat(parts).toString('utf8')
 }
 
@@ -122,18 +149,44 @@ const reasons: Record<string, string> = {
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name cannot be looked up now',
   ECONNRESET: 'the connection broke',
+  EPIPE: 'the connection broke',
+  UND_ERR_SOCKET: 'the connection broke',
   ETIMEDOUT: 'no answer in time',
+  UND_ERR_CONNECT_TIMEOUT: 'no answer in time',
+  UND_ERR_HEADERS_TIMEOUT: 'silent for 300 s',
+  UND_ERR_BODY_TIMEOUT: 'silent for 300 s',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
   CERT_HAS_EXPIRED: 'its certificate has expired',
+  ERR_TLS_CERT_ALTNAME_INVALID: 'its certificate names another host',
+  UND_ERR_PRX_TLS: 'the certificate of the proxy is not trusted',
 }
 
-function unreachable(url: URL, error: Error & { code?: string }): Unreachable {
-  const reason = (error.code && reasons[error.code]) ?? error.code ?? error.message
+/** The proxy of a protocol, without the name and password in its address; hosts may be reached without it. */
+function proxyFor({ protocol }: URL, { http, https }: Proxies = {}): string | undefined {
+  const proxy = protocol === 'https:' ? (https ?? http) : http
+  return proxy && `${new URL(proxy).protocol}//${new URL(proxy).host}`
+}
+
+function unreachable(
+  { origin }: URL,
+  error: Error & { code?: string },
+  proxy: string | undefined,
+): Unreachable {
   return new Unreachable(
-    `no runtime answers at ${url.origin}: ${reason}`,
-    'Check the address (--url, WB_URL), or start a runtime there with `wb serve`.',
+    `no runtime answers at ${origin}: ${reasonOf(error, proxy)}`,
+    proxy
+      ? `Check the address (--url, WB_URL) and the proxy ${proxy} (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).`
+      : 'Check the address (--url, WB_URL), or start a runtime there with `wb serve`.',
     { cause: error },
   )
+}
+
+/** What undici says where a proxy answers with a refusal; there is no code for it. */
+const refusals = ['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']
+
+function reasonOf({ code, message }: Error & { code?: string }, proxy: string | undefined): string {
+  if (proxy && code && refusals.includes(code)) return `the proxy refuses: ${message}`
+  return (code && reasons[code]) ?? code ?? message
 }

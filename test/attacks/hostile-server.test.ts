@@ -57,7 +57,7 @@ const saying = (type: string, body: string) => (_path: string, response: ServerR
 describe('a client of a server that means harm', () => {
   const listOf = async (url: string) => {
     const names: string[] = []
-    const client = connect({ baseUrl: url, fetch: network() })
+    const client = connect({ baseUrl: url, fetch: network().fetch })
     for await (const { name } of client.items(workspaces.list, { query: {} })) names.push(name)
     return names
   }

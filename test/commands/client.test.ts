@@ -19,7 +19,7 @@ async function against(answer: Answer, more: Partial<Parameters<typeof connect>[
     server.close()
   })
   const baseUrl = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
-  return connect({ baseUrl, fetch: network(), ...more })
+  return connect({ baseUrl, fetch: network().fetch, ...more })
 }
 
 function json(status: number, body: unknown, headers: Record<string, string> = {}): Answer {
@@ -100,7 +100,7 @@ describe('the typed client', () => {
   })
 
   test('says where nothing listens', async () => {
-    const client = connect({ baseUrl: 'http://127.0.0.1:1', fetch: network() })
+    const client = connect({ baseUrl: 'http://127.0.0.1:1', fetch: network().fetch })
     await expect(client.call(operational.version, {})).rejects.toThrow(
       'no runtime answers at http://127.0.0.1:1: nothing listens there',
     )

@@ -38,7 +38,7 @@ const owners: Record<string, readonly string[]> = {
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
   'lru-cache': ['src/auth/', 'src/http/', 'src/agents/tools/'],
-  undici: ['src/models/'],
+  undici: ['src/models/', 'src/client/'],
   'ipaddr.js': ['src/models/'],
   '@modelcontextprotocol/client': ['src/models/'],
   'prom-client': ['src/operation/'],

@@ -1,0 +1,66 @@
+import type { ConnectionOptions } from 'node:tls'
+import { setFlagsFromString } from 'node:v8'
+import type { Dispatcher } from 'undici'
+import request from 'undici/lib/api/api-request.js'
+import Agent from 'undici/lib/dispatcher/agent.js'
+import retry from 'undici/lib/interceptor/retry.js'
+import type { NetworkOptions, Proxies } from './network-options.ts'
+import { retries, type Sending } from './retries.ts'
+
+/** A connection that says nothing for this long is given up; a synchronous ingest may take minutes. */
+const idleTimeoutMs = 300_000
+const connectTimeoutMs = 10_000
+const connectionsMax = 16
+
+/**
+ * What V8 lets WebAssembly run before it optimises it, in bytes executed. undici's parser is one large function, which
+ * a few answers make due; a process does not end before that is done, 200 ms later.
+ */
+const wasmBudget = 1_000_000_000
+
+export type Answer = Dispatcher.ResponseData
+type Asked = Omit<Dispatcher.RequestOptions, 'method'> & { method: string }
+
+/** Connections of one protocol. */
+export interface Wire {
+  /** @param sending  says when to send again; without it, it is sent once */
+  send(asked: Asked, sending: Sending | undefined, done: (error: Error | null, answer: Answer) => void): void
+  close(): Promise<void>
+}
+
+/** Load undici, and what the options ask for beside it; nothing is connected yet. */
+export async function openWire(protocol: string, options: NetworkOptions): Promise<Wire> {
+  setFlagsFromString(`--wasm-tiering-budget=${wasmBudget}`)
+  const tls = protocol === 'https:' ? await trusting(options) : {}
+  const dispatcher = await dispatcherFor({ timeout: connectTimeoutMs, ...tls }, options.proxies)
+  return {
+    send(asked, sending, done) {
+      const by = sending ? dispatcher.compose(retry(retries(sending))) : dispatcher
+      request.call(by, asked as Dispatcher.RequestOptions, done)
+    },
+    close: () => dispatcher.destroy(),
+  }
+}
+
+type Connecting = ConnectionOptions & { timeout: number }
+
+async function dispatcherFor(connect: Connecting, proxies: Proxies | undefined): Promise<Dispatcher> {
+  const options = {
+    connections: connectionsMax,
+    headersTimeout: idleTimeoutMs,
+    bodyTimeout: idleTimeoutMs,
+    connect,
+  }
+  if (!proxies?.http && !proxies?.https) return new Agent(options)
+  const { byProxy } = await import('./proxied.ts')
+  return byProxy(options, proxies)
+}
+
+/** Trust beside the roots of Node, prepared once for all connections. */
+async function trusting({ certificate, authorities = [] }: NetworkOptions): Promise<ConnectionOptions> {
+  if (certificate === undefined && authorities.length === 0) return {}
+  const { createSecureContext, rootCertificates } = await import('node:tls')
+  const ca = [...rootCertificates, ...authorities, ...(certificate ? [certificate] : [])]
+  const secureContext = createSecureContext({ ca })
+  return certificate ? { secureContext, checkServerIdentity: () => undefined } : { secureContext }
+}

@@ -1,0 +1,233 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { type AddressInfo, connect as dial } from 'node:net'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import type { NetworkOptions } from '../../src/client/network-options.ts'
+import { network, type Outgoing } from '../../src/client/transport.ts'
+import { Unreachable } from '../../src/client/unreachable.ts'
+
+const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`, 'utf8')
+const authorities = [pem('authority')]
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** A server that answers each request by the next of these, the last one for ever. */
+async function answering(...answers: RequestListener[]) {
+  const asked: IncomingMessage[] = []
+  const server = createServer((request, response) => {
+    asked.push(request)
+    answers[Math.min(asked.length, answers.length) - 1]!(request, response)
+  })
+  let connections = 0
+  server.on('connection', () => connections++)
+  const url = `http://127.0.0.1:${await listening(server)}/x?y=z`
+  return { url, asked, connections: () => connections }
+}
+
+const status =
+  (code: number, headers: Record<string, string> = {}): RequestListener =>
+  (request, response) =>
+    void request.resume().on('end', () => response.writeHead(code, headers).end(String(code)))
+const breaking: RequestListener = request => void request.socket.destroy()
+const ok = status(200)
+
+function opened(options: NetworkOptions = {}) {
+  const { fetch, close } = network(options)
+  onTestFinished(close)
+  return fetch
+}
+
+const get: Outgoing = { method: 'GET', headers: {} }
+const post: Outgoing = { method: 'POST', headers: {}, body: '{}' }
+
+async function* pieces() {
+  yield Buffer.from('one')
+  yield Buffer.from('three')
+}
+
+describe('connections', () => {
+  test('are kept between requests, and say who asks', async () => {
+    const { url, asked, connections } = await answering(ok)
+    const fetch = opened({ userAgent: 'workbase-cli/1' })
+    for (const request of [get, post, get]) expect(await (await fetch(url, request)).text()).toBe('200')
+    expect(connections()).toBe(1)
+    expect(asked.map(({ url, headers }) => `${url} ${headers['user-agent']}`)).toEqual(
+      Array.from({ length: 3 }, () => '/x?y=z workbase-cli/1'),
+    )
+  })
+
+  test('tell what left of a body that comes in pieces', async () => {
+    const { url } = await answering(ok)
+    const sent: number[] = []
+    const body = pieces()
+    await (await opened()(url, { ...post, body, onSent: bytes => sent.push(bytes) })).text()
+    expect(sent).toEqual([3, 8])
+  })
+
+  test('a redirect is an answer', async () => {
+    const { url, asked } = await answering(status(302, { location: 'http://127.0.0.1:1/' }))
+    expect((await opened()(url, get)).status).toBe(302)
+    expect(asked).toHaveLength(1)
+  })
+})
+
+describe('what is sent again', () => {
+  test.each([
+    ['a GET that was put off', get, status(429, { 'retry-after': '1' }), '429', 1_000],
+    ['a POST that was put off', post, status(503, { 'retry-after': '0' }), '503', 250],
+    ['a GET until a date', get, until(1_000), '429', 1_000],
+    ['a GET that a gateway did not get through', get, status(502), '502', 250],
+    ['a GET whose connection broke', get, breaking, 'UND_ERR_SOCKET', 250],
+    ['a DELETE whose connection broke', { ...get, method: 'DELETE' }, breaking, 'UND_ERR_SOCKET', 250],
+  ])('%s', async (_what, request, first, why, waitMs) => {
+    const { url, asked } = await answering(first, ok)
+    const told: object[] = []
+    const answer = await opened({ onRetry: retry => told.push(retry) })(url, request)
+    expect([answer.status, await answer.text()]).toEqual([200, '200'])
+    expect(asked).toHaveLength(2)
+    expect(told).toEqual([{ why, waitMs }])
+  })
+
+  test.each([
+    ['a POST that was put off without a time', post, status(429), 429],
+    ['a runtime in rescue mode', get, status(503), 503],
+    ['a wait that is too long', get, status(429, { 'retry-after': '21' }), 429],
+    ['a defect', get, status(500), 500],
+    ['a body that is gone', { ...post, body: pieces() }, status(429, { 'retry-after': '0' }), 429],
+    ['a stream of events', sse(), status(503, { 'retry-after': '0' }), 503],
+  ])('%s is not', async (_what, request, answer, code) => {
+    const { url, asked } = await answering(answer)
+    expect((await opened()(url, request)).status).toBe(code)
+    expect(asked).toHaveLength(1)
+  })
+
+  test.each([
+    ['a POST whose connection broke', post, breaking],
+    ['a stream of events that broke', sse(), breaking],
+    ['an answer that broke off', get, halfway],
+  ])('%s is not, as it may have been done', async (_what, request, answer) => {
+    const { url, asked } = await answering(answer, ok)
+    const read = async () => (await opened()(url, request)).text()
+    await expect(read()).rejects.toThrow(/^no runtime answers at .*: the connection broke$/)
+    expect(asked).toHaveLength(1)
+  })
+
+  test('three times, then the last answer stands', async () => {
+    const { url, asked } = await answering(status(504))
+    const answer = await opened()(url, get)
+    expect([answer.status, await answer.text(), asked.length]).toEqual([504, '504', 4])
+  })
+
+  test.each([
+    ['answer', status(429, { 'retry-after': '15' })],
+    ['broken connection', breaking],
+  ])('giving up ends the wait after a %s at once', async (_what, answer) => {
+    const { url, asked } = await answering(answer)
+    const controller = new AbortController()
+    const reason = new Error('enough')
+    const onRetry = () => void setTimeout(() => controller.abort(reason), 20)
+    const startedMs = performance.now()
+    const { signal } = controller
+    await expect(opened({ onRetry })(url, { ...get, signal })).rejects.toBe(reason)
+    expect(performance.now() - startedMs).toBeLessThan(240)
+    expect(asked).toHaveLength(1)
+  })
+
+  test('where nothing listens it is said at once', async () => {
+    const told: object[] = []
+    const fetch = opened({ onRetry: retry => told.push(retry) })
+    await expect(fetch('http://127.0.0.1:1', get)).rejects.toThrow(/nothing listens there/)
+    expect(told).toEqual([])
+  })
+})
+
+describe('by way of a proxy', () => {
+  /** A proxy that passes everything on to one port of this machine. */
+  async function proxy(port: number, refuses?: number) {
+    const asked: (string | undefined)[][] = []
+    const server = createServer((request, response) => {
+      asked.push([request.method, request.url, request.headers['proxy-authorization']])
+      response.writeHead(refuses ?? 200).end('by proxy')
+    })
+    server.on('connect', (request: IncomingMessage, socket) => {
+      asked.push([request.method, request.url, request.headers['proxy-authorization']])
+      if (refuses) return void socket.end(`HTTP/1.1 ${refuses} No\r\n\r\n`)
+      socket.write('HTTP/1.1 200 OK\r\n\r\n')
+      const onward = dial(port, '127.0.0.1')
+      socket.on('error', () => onward.destroy()).pipe(onward)
+      onward.on('error', () => socket.destroy()).pipe(socket)
+    })
+    return { asked, port: await listening(server) }
+  }
+
+  async function secure() {
+    return listening(createSecureServer({ key: pem('server-key'), cert: pem('server') }, ok))
+  }
+
+  test('http is handed over, with the name that its address holds', async () => {
+    const { asked, port } = await proxy(0)
+    const fetch = opened({ proxies: { http: `http://me:s3cret@127.0.0.1:${port}` } })
+    expect(await (await fetch('http://wb.test/x?y', get)).text()).toBe('by proxy')
+    expect(asked).toEqual([
+      ['GET', 'http://wb.test/x?y', `Basic ${Buffer.from('me:s3cret').toString('base64')}`],
+    ])
+  })
+
+  test('https goes through a tunnel, and the runtime is known by its certificate', async () => {
+    const { asked, port } = await proxy(await secure())
+    const proxies = { https: `http://127.0.0.1:${port}` }
+    expect(await (await opened({ proxies, authorities })('https://wb.test/x', get)).text()).toBe('200')
+    expect(asked).toEqual([['CONNECT', 'wb.test:443', undefined]])
+    await expect(opened({ proxies })('https://wb.test/x', get)).rejects.toThrow(/certificate is not trusted/)
+    await expect(opened({ proxies, authorities })('https://other.test/x', get)).rejects.toThrow(
+      /certificate names another host/,
+    )
+  })
+
+  test.each(['http', 'https'])('one that lets nobody through over %s is named', async protocol => {
+    const { port } = await proxy(0, 407)
+    const address = `http://me:s3cret@127.0.0.1:${port}`
+    const caught = await opened({ proxies: { http: address } })(`${protocol}://wb.test/`, get).catch(
+      (error: unknown) => error,
+    )
+    expect(caught).toBeInstanceOf(Unreachable)
+    const { message, hint } = caught as Unreachable
+    expect(message).toMatch(/the proxy refuses: /)
+    expect(hint).toContain(`the proxy http://127.0.0.1:${port} (`)
+    expect(message + hint).not.toContain('s3cret')
+  })
+
+  test('hosts that are excepted are reached without it', async () => {
+    const { asked, port } = await proxy(0)
+    const { url } = await answering(ok)
+    const proxies = { http: `http://127.0.0.1:${port}`, except: 'example.com, 127.0.0.1' }
+    expect(await (await opened({ proxies })(url, get)).text()).toBe('200')
+    expect(asked).toEqual([])
+  })
+})
+
+function sse(): Outgoing {
+  return { ...get, headers: { accept: 'text/event-stream' } }
+}
+
+function halfway(_request: IncomingMessage, response: Parameters<RequestListener>[1]): void {
+  response.writeHead(200, { 'content-length': '10', etag: '"1"' })
+  response.write('half', () => setImmediate(() => response.destroy()))
+}
+
+function until(ms: number): RequestListener {
+  const date = Date.parse('2026-01-01T00:00:00Z')
+  const headers = {
+    date: new Date(date).toUTCString(),
+    'retry-after': new Date(date + ms).toUTCString(),
+  }
+  return status(429, headers)
+}

@@ -1,0 +1,126 @@
+import { readFileSync } from 'node:fs'
+import { createServer, type IncomingMessage, type RequestListener, type Server } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
+import { resolve } from 'node:path'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { UsageError } from '../../src/cli/faults.ts'
+import { connectionSettings } from '../../src/cli/profile.ts'
+import { place } from './wb.ts'
+
+const file = (name: string) => resolve(`test/fixtures/tls/${name}.pem`)
+const canary = 'c4n4ry-of-the-key'
+const list = ['workspaces', 'list']
+
+async function listening(server: Server): Promise<number> {
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return (server.address() as AddressInfo).port
+}
+
+/** Address of what answers as an empty runtime does. */
+async function runtime(headers: Record<string, string | string[]> = {}) {
+  const asked: IncomingMessage[] = []
+  const answer: RequestListener = (request, response) => {
+    asked.push(request)
+    response.writeHead(200, { 'content-type': 'application/json', ...headers })
+    response.end('{"items":[],"nextCursor":null}')
+  }
+  return { asked, answer, url: `http://127.0.0.1:${await listening(createServer(answer))}` }
+}
+
+describe('--debug', () => {
+  test('tells each request and its answer, and nothing that is secret', async () => {
+    const { url } = await runtime({
+      'x-request-id': 'R-1',
+      'set-cookie': [`a=${canary}`, `b=${canary}`],
+      'x-echo': `Bearer ${canary}`,
+    })
+    const line = ['api', 'POST', `/auth/x?token=${canary}`, '-H', `X-Api-Key: ${canary}`]
+    const body = ['--data', `{"refresh_token":"${canary}"}`]
+    const env = { WB_API_KEY: canary }
+    const { status, stderr } = await place().wb([...line, ...body, '--url', url, '--debug'], { env })
+    expect(status, stderr).toBe(0)
+    expect(stderr).toContain(`> POST ${url}/auth/x?token=[redacted] (37 bytes)\n`)
+    expect(stderr).toMatch(/\n> {3}authorization: \[redacted\]\n/)
+    expect(stderr).toMatch(/\n< 200 in \d+ ms\n/)
+    expect(stderr).toContain('<   x-request-id: R-1\n')
+    expect(stderr).not.toContain(canary)
+  })
+
+  test('tells why nothing answers', async () => {
+    const { status, stderr } = await place().wb([...list, '--url', 'http://127.0.0.1:1', '--debug'])
+    expect(status).toBe(6)
+    expect(stderr).toContain('< no runtime answers at http://127.0.0.1:1: nothing listens there in ')
+  })
+})
+
+describe('a runtime of another version', () => {
+  test.each([
+    ['is told in one line', '0.999.0', {}, [], true],
+    ['is not told where only the patch is another', sameMinor(), {}, [], false],
+    ['is not told where it is none', '0.999.0\u00e9', {}, [], false],
+    ['is not told with --json', '0.999.0', {}, ['--json'], false],
+    ['is not told with --quiet', '0.999.0', {}, ['--quiet'], false],
+    ['is not told in CI', '0.999.0', { CI: 'true' }, [], false],
+  ])('%s', async (_what, version, env, more, told) => {
+    const { url } = await runtime({ 'x-workbase-version': version })
+    const { status, stderr } = await place().wb([...list, '--url', url, ...more], { env })
+    expect(status).toBe(0)
+    expect(stderr.split('this wb is').length - 1).toBe(told ? 1 : 0)
+    if (told) expect(stderr).toMatch(/^ {2}this wb is \d+\.\d+\.\d+, the runtime 0\.999\.0\n/)
+  })
+})
+
+describe('the environment', () => {
+  test('names proxies, which this machine is reached without', async () => {
+    const { url, asked } = await runtime()
+    const env = { http_proxy: url.replace('http://', ''), HTTP_PROXY: 'http://127.0.0.1:1' }
+    const { wb } = place()
+    expect((await wb([...list, '--url', 'http://wb.test'], { env })).status).toBe(0)
+    expect((await wb([...list, '--url', url], { env: { HTTP_PROXY: 'http://127.0.0.1:1' } })).status).toBe(0)
+    expect(asked.map(({ url }) => url).filter(path => path?.includes('workspaces'))).toEqual([
+      'http://wb.test/api/v1/workspaces?limit=200',
+      '/api/v1/workspaces?limit=200',
+    ])
+    expect(asked[0]!.headers['user-agent']).toMatch(/^workbase-cli\/\d+\.\d+\.\d+ \(\w+; node v\d+/)
+  })
+
+  test.each([['ftp://me:s3cret@proxy'], ['http://me:s3cret@'], ['me:s3cret@proxy:70000']])(
+    'a proxy that is none is a usage error without a letter of it: %s',
+    HTTPS_PROXY => {
+      expect(() => connectionSettings({ HTTPS_PROXY })).toThrow(UsageError)
+      expect(() => connectionSettings({ HTTPS_PROXY })).toThrow(/^HTTPS_PROXY is not the address of a proxy$/)
+    },
+  )
+
+  test('names authorities to trust', async () => {
+    const { answer } = await runtime()
+    const identity = { key: readFileSync(file('server-key')), cert: readFileSync(file('server')) }
+    const port = await listening(createSecureServer(identity, answer))
+    const { wb } = place()
+    const trusting = async (env: Record<string, string>) => {
+      const { status, stderr } = await wb([...list, '--url', `https://localhost:${port}`], { env })
+      return [status, stderr]
+    }
+    const trusted = [0, expect.any(String)]
+    expect(await trusting({})).toEqual([6, expect.stringContaining('its certificate is not trusted')])
+    expect(await trusting({ SSL_CERT_FILE: file('authority') })).toEqual(trusted)
+    expect(await trusting({ NODE_EXTRA_CA_CERTS: file('authority') })).toEqual(trusted)
+    const both = { SSL_CERT_FILE: file('server-key'), NODE_EXTRA_CA_CERTS: file('authority') }
+    expect(await trusting(both)).toEqual(trusted)
+    expect(await trusting({ SSL_CERT_FILE: '/nowhere.pem' })).toEqual([
+      2,
+      expect.stringContaining('SSL_CERT_FILE names /nowhere.pem, which cannot be read (ENOENT)'),
+    ])
+  })
+})
+
+/** A version that differs from ours in nothing but its patch. */
+function sameMinor(): string {
+  const { version } = JSON.parse(readFileSync('package.json', 'utf8')) as { version: string }
+  return version.replace(/\d+$/, '999')
+}
