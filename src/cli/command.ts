@@ -41,7 +41,7 @@ const globalFlags = {
   }),
   json: Flags.boolean({ summary: "print the API's own object", helpGroup: 'GLOBAL' }),
   quiet: Flags.boolean({ char: 'q', summary: 'print the result alone', helpGroup: 'GLOBAL' }),
-  debug: Flags.boolean({ summary: 'print the details of an error', helpGroup: 'GLOBAL' }),
+  debug: Flags.boolean({ summary: 'print each request, and the details of an error', helpGroup: 'GLOBAL' }),
   'no-color': Flags.boolean({ summary: 'print without colours', helpGroup: 'GLOBAL' }),
   'no-wait': Flags.boolean({ summary: 'leave work that is due to the next process', helpGroup: 'GLOBAL' }),
   credential: Flags.option({
