@@ -101,7 +101,8 @@ export abstract class WbCommand extends Command {
     this.profile = readProfile({
       profile: flags.profile,
       url: flags.url,
-      credential: flags.credential,
+      // Some commands have a flag of this name for the credential of what they make.
+      credential: Object.keys({ ...this.ctor.flags }).includes('credential') ? undefined : flags.credential,
       workspace: flags.workspace,
       dataDir: flags['data-dir'],
       config: flags.config,

@@ -9,7 +9,7 @@ const page = readFileSync('docs/ci.md', 'utf8')
 
 /** The block below a comment of this name. */
 function block(name: string): string {
-  return new RegExp(`<!-- ci: ${name} -->\\n\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!
+  return new RegExp(`<!-- ci: ${name} -->\\n(?:<!--.*-->\\n)?\`\`\`\\w+\\n([\\s\\S]*?)\`\`\``).exec(page)![1]!
 }
 
 interface Workflow {
