@@ -6,14 +6,15 @@ import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import * as person from './ask.ts'
+import { asciiSink } from './charset.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import { isTaken, missingValue } from './existing.ts'
 import { exitStatus } from './exit.ts'
 import { Interrupted, UsageError } from './faults.ts'
 import { interruption } from './interrupt.ts'
-import { counted, Output } from './output.ts'
+import { counted, Output, type Sink } from './output.ts'
 import { flagsMeant, missingArguments } from './parse-fault.ts'
-import { hideCredential, isCi, type Profile, readProfile } from './profile.ts'
+import { hideCredential, isCi, type Profile, readProfile, takesUtf8 } from './profile.ts'
 import { type Progress, silent, terminalProgress } from './progress.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
 import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
@@ -113,7 +114,7 @@ export abstract class WbCommand extends Command {
     hideCredential()
     this.output = this.#outputFor(flags, this.profile.colour && !flags['no-color'])
     if (process.stderr.isTTY && !isCi() && !flags.quiet)
-      this.#progress = terminalProgress(process.stderr, systemClock)
+      this.#progress = terminalProgress(sinkFor(process.stderr), systemClock)
     this.talkTo(this.profile)
     for (const argument of missing) {
       const asking = { resolving: this.resolving, flags: flags as NarrowingFlags, signal: this.signal }
@@ -147,8 +148,8 @@ export abstract class WbCommand extends Command {
 
   #outputFor(flags: { json: boolean; quiet?: boolean }, colour: boolean): Output {
     return new Output({
-      stdout: process.stdout,
-      stderr: process.stderr,
+      stdout: sinkFor(process.stdout),
+      stderr: sinkFor(process.stderr),
       json: flags.json,
       quiet: flags.quiet ?? false,
       colour,
@@ -354,6 +355,11 @@ export abstract class WbCommand extends Command {
       this.#stopListening()
     }
   }
+}
+
+/** A stream in the signs that its terminal takes. */
+function sinkFor(stream: NodeJS.WriteStream): Sink {
+  return stream.isTTY && !takesUtf8() ? asciiSink(stream) : stream
 }
 
 /** True where the runtime does not know who is calling; what this side says of a login names its own way out. */

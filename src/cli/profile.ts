@@ -143,6 +143,13 @@ function proxyAddress(value: string | undefined, name: string): string | undefin
   throw new UsageError(`${name} is not the address of a proxy`, [`${name}=http://proxy.example:3128`])
 }
 
+/** False where a terminal was said to take no UTF-8; one of which nothing is said takes it. @see POSIX 8.2 */
+export function takesUtf8(environment: Environment = process.env): boolean {
+  const { LC_ALL, LC_CTYPE, LANG } = nonEmpty(environment)
+  const locale = LC_ALL ?? LC_CTYPE ?? LANG
+  return locale === undefined || /utf-?8/i.test(locale)
+}
+
 /** Programs that put their input into the clipboard, and the variable without which they reach none. */
 const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
   { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },

@@ -12,6 +12,8 @@ export interface Screen {
 
 export interface Typing {
   cols?: number
+  /** True when left out. */
+  colour?: boolean
   cwd?: string
   /** Called with everything that was written since the last answer; what it returns is typed. */
   answer?(text: string): string | undefined
@@ -28,14 +30,14 @@ const end = /ended with (\d+)\r\n$/
 export function inTerminal(
   { env, home }: Place,
   args: string[],
-  { cols = 80, cwd = home, answer }: Typing = {},
+  { cols = 80, colour = true, cwd = home, answer }: Typing = {},
 ): Promise<Screen> {
   const { NO_COLOR: _, ...colourful } = env
   const terminal = spawn('/bin/sh', ['-c', script, 'sh', process.execPath, bin, ...args], {
     cols,
     rows: 50,
     cwd,
-    env: { ...colourful, TERM: 'xterm-256color' },
+    env: { ...(colour ? colourful : env), TERM: 'xterm-256color' },
   })
   let text = ''
   let answered = 0

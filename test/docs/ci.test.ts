@@ -50,13 +50,13 @@ test('from keys create to a green job it takes the three commands of docs/ci.md'
   expect(given.status, given.stderr).toBe(0)
 
   const { env: wanted, steps } = (parse(block('workflow')) as Workflow).jobs.answers
-  const valueOf = (text: string) =>
+  const filledIn = (text: string) =>
     text.replace(/\$\{\{ (var|secret)s\.(\w+) \}\}/, (_, kind: string, name: string) =>
       readFileSync(join(home, `${kind === 'var' ? 'variable' : 'secret'}-${name}`), 'utf8').trim(),
     )
   const job = {
     CI: 'true',
-    ...Object.fromEntries(Object.entries(wanted).map(([name, text]) => [name, valueOf(text)])),
+    ...Object.fromEntries(Object.entries(wanted).map(([name, text]) => [name, filledIn(text)])),
   }
   const lines = steps.flatMap(({ run: line }) => line ?? [])
   expect(lines.length).toBe(3)
