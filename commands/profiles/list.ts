@@ -10,13 +10,16 @@ export default class ProfilesList extends WbCommand {
     await this.parse(ProfilesList)
     const { settingsDir, dataDir, name: inUse } = this.profile
     const logins = allLogins(settingsDir)
-    const rows = Object.entries(readProfiles(settingsDir).profiles).map(([name, { url, keychain }]) => ({
-      name,
-      inUse: name === inUse,
-      url: url ?? null,
-      keychain: keychain ?? 'keyring',
-      who: logins.find(login => login.profile === name && login.runtime === (url ?? dataDir))?.who ?? null,
-    }))
+    const stored = Object.entries(readProfiles(settingsDir).profiles)
+    const rows = stored
+      .sort(([a], [b]) => a.localeCompare(b))
+      .map(([name, { url, keychain }]) => ({
+        name,
+        inUse: name === inUse,
+        url: url ?? null,
+        keychain: keychain ?? 'keyring',
+        who: logins.find(login => login.profile === name && login.runtime === (url ?? dataDir))?.who ?? null,
+      }))
     this.output.list(rows, {
       columns: {
         '': { of: row => (row.inUse ? '*' : ''), least: 1 },

@@ -1,0 +1,84 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Place, place } from './wb.ts'
+
+/** Two runtimes that know somebody by a key, each with a profile of its own. */
+async function two(): Promise<{ here: Place; urls: [string, string]; keys: [string, string] }> {
+  const here = place()
+  const config = join(here.home, 'access.yaml')
+  writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  const made = await Promise.all(
+    ['home', 'work'].map(async name => {
+      const env = { WB_DATA_DIR: join(here.home, name), WB_CONFIG: config }
+      const { url } = await here.serve([], { env })
+      const line = ['keys', 'create', `${name}-key`, '--role', 'viewer', '--as-operator']
+      return { url, key: (await here.wb(line, { env })).stdout.trim() }
+    }),
+  )
+  delete here.env.WB_DATA_DIR
+  here.env.WB_KEYCHAIN = 'file'
+  const [one, other] = made as [(typeof made)[0], (typeof made)[0]]
+  return { here, urls: [one.url, other.url], keys: [one.key, other.key] }
+}
+
+test('a profile is a runtime with its login, by name; who is signed in stays so when it is renamed', async () => {
+  const { here, urls, keys } = await two()
+  const who = async (...flags: string[]) => (await here.wb(['whoami', ...flags])).stdout.split('\t')[0]
+  expect((await here.wb(['login', urls[0], '--with-token'], { input: keys[0] })).status).toBe(0)
+  const work = await here.wb(['login', urls[1], '--profile', 'work', '--with-token'], { input: keys[1] })
+  expect([work.status, work.stderr]).toEqual([0, expect.stringContaining('as profile work')])
+  expect([await who(), await who('--profile', 'work')]).toEqual(['home-key', 'work-key'])
+  expect((await here.wb(['whoami'], { env: { WB_PROFILE: 'work' } })).stdout).toMatch(/^work-key\t/)
+  await here.wb(['profiles', 'use', 'work'])
+  await here.wb(['profiles', 'rename', 'work', 'office'])
+  expect([await who(), await who('--profile', 'default')]).toEqual(['work-key', 'home-key'])
+  const rows = JSON.parse((await here.wb(['profiles', 'list', '--json'])).stdout) as object[]
+  expect(rows).toEqual([
+    { name: 'default', inUse: false, url: urls[0], keychain: 'file', who: 'home-key' },
+    { name: 'office', inUse: true, url: urls[1], keychain: 'file', who: 'work-key' },
+  ])
+  const used = await here.wb(['profiles', 'remove', 'office', '--yes'])
+  expect([used.status, used.stderr]).toEqual([2, expect.stringContaining('office is the profile in use')])
+  await here.wb(['profiles', 'use', 'default'])
+  expect((await here.wb(['profiles', 'remove', 'office', '--yes'])).status).toBe(0)
+  const gone = await here.wb(['whoami', '--profile', 'office'])
+  expect([gone.status, gone.stderr]).toEqual([
+    2,
+    expect.stringContaining('There is no profile named "office"'),
+  ])
+  expect((await here.wb(['logout', '--all', '--json'])).stdout).toBe(
+    `[{"profile":"default","runtime":"${urls[0]}"}]\n`,
+  )
+})
+
+test('security 6: a login is sent to no other runtime than its own, also not to one that is found', async () => {
+  const { here, urls, keys } = await two()
+  await here.wb(['login', urls[0], '--with-token'], { input: keys[0] })
+  const other = await here.wb(['whoami', '--url', urls[1]])
+  expect([other.status, other.stderr]).toEqual([
+    3,
+    expect.stringContaining('refuses requests without credentials'),
+  ])
+  const found = await here.wb(['whoami', '--data-dir', join(here.home, 'work')])
+  expect([found.status, found.stderr]).toEqual([
+    3,
+    expect.stringContaining('refuses requests without credentials'),
+  ])
+})
+
+test('names that could be taken for something else, twins and files that are none are refused, and nothing is lost', async () => {
+  const here = place()
+  for (const name of ['../x', '-x', 'a b', 'x'.repeat(65)])
+    expect((await here.wb(['profiles', 'add', '--', name])).status, name).toBe(2)
+  expect((await here.wb(['profiles', 'add', 'work', '--url', 'https://wb.example'])).status).toBe(0)
+  expect((await here.wb(['profiles', 'add', 'work'])).stderr).toContain(
+    'There is a profile named work already',
+  )
+  const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
+  mkdirSync(folder, { recursive: true })
+  writeFileSync(join(folder, 'profiles.json'), '{"profiles": ')
+  const broken = await here.wb(['profiles', 'add', 'other'])
+  expect([broken.status, broken.stderr]).toEqual([2, expect.stringContaining('is no file of profiles')])
+  expect(readFileSync(join(folder, 'profiles.json'), 'utf8')).toBe('{"profiles": ')
+})
