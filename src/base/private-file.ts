@@ -1,4 +1,13 @@
-import { chmodSync, closeSync, fsyncSync, mkdirSync, openSync, renameSync, writeFileSync } from 'node:fs'
+import {
+  chmodSync,
+  closeSync,
+  fsyncSync,
+  mkdirSync,
+  openSync,
+  renameSync,
+  type Stats,
+  writeFileSync,
+} from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
@@ -18,4 +27,10 @@ export function writePrivately(path: string, text: string): void {
     closeSync(file)
   }
   renameSync(draft, path)
+}
+
+/** Belongs to this user, and nobody else may write it. Windows gives the user's own folders to the user alone. */
+export function isOurs({ uid, mode }: Stats): boolean {
+  if (process.platform === 'win32') return true
+  return uid === process.getuid?.() && (mode & 0o022) === 0
 }

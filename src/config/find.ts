@@ -9,8 +9,8 @@ const systemFolder = '/etc/workbase'
 export interface Found {
   /** Absolute; null when every key has its default. */
   readonly path: string | null
-  readonly origin: 'flag' | 'environment' | 'data directory' | 'system' | 'defaults'
-  /** A file in the working directory that nobody named: it is not read. A server refuses to start beside it. */
+  readonly origin: 'flag' | 'environment' | 'working directory' | 'data directory' | 'system' | 'defaults'
+  /** A file in the working directory that nobody named or trusts: it is not read. A server refuses to start beside it. */
   readonly untrusted?: string
 }
 
@@ -19,21 +19,24 @@ export interface Places {
   flag?: string | undefined
   /** What `WB_CONFIG` names. */
   env?: string | undefined
+  /** The file of the working directory, where that is trusted. */
+  trusted?: string | undefined
   cwd: string
   dataDir: string
   systemDir?: string
 }
 
 /**
- * The first of: `--config`, `WB_CONFIG`, the data directory, `/etc/workbase`. A named file is not looked for, only
+ * The first of: `--config`, `WB_CONFIG`, a working directory that is trusted, the data directory, `/etc/workbase`. A named file is not looked for, only
  * taken; whether it is there shows when it is read.
  *
  * @throws validation_error  a place that may not be looked into
  * @see docs/configuration.md
  */
-export function findConfig({ flag, env, cwd, dataDir, systemDir = systemFolder }: Places): Found {
+export function findConfig({ flag, env, trusted, cwd, dataDir, systemDir = systemFolder }: Places): Found {
   if (flag) return { path: resolve(cwd, flag), origin: 'flag' }
   if (env) return { path: resolve(cwd, env), origin: 'environment' }
+  if (trusted) return { path: trusted, origin: 'working directory' }
   const inForce = foundIn(dataDir, 'data directory') ??
     foundIn(systemDir, 'system') ?? { path: null, origin: 'defaults' }
   const here = resolve(cwd, configFileName)

@@ -2,18 +2,19 @@ import { closeSync, openSync, readSync } from 'node:fs'
 import { LineCounter, parseDocument } from 'yaml'
 import { WbError } from '../contract/errors.ts'
 
-const sizeBytesMax = 262_144
+const configSizeMax = 262_144
 const aliasesMax = 100
 
 /**
- * The tree of a YAML 1.2 file: core schema, no tags of its own, at most 256 KB and 100 alias expansions.
+ * The tree of a YAML 1.2 file: core schema, no tags of its own, at most 100 alias expansions.
  *
+ * @param sizeBytesMax  256 KB unless given
  * @throws validation_error  names file, line and column; never quotes the file, which could hold a secret
  */
-export function readYaml(path: string): unknown {
+export function readYaml(path: string, sizeBytesMax = configSizeMax): unknown {
   const lines = new LineCounter()
   const document = guarded(path, () =>
-    parseDocument(readText(path), {
+    parseDocument(readText(path, sizeBytesMax), {
       schema: 'core',
       prettyErrors: false,
       lineCounter: lines,
@@ -48,9 +49,9 @@ function guarded<T>(path: string, run: () => T): T {
   }
 }
 
-function readText(path: string): string {
-  const bytes = readBytes(path)
-  if (bytes.length > sizeBytesMax) throw unreadable(path, 'larger than 256 KB')
+function readText(path: string, sizeBytesMax: number): string {
+  const bytes = readBytes(path, sizeBytesMax)
+  if (bytes.length > sizeBytesMax) throw unreadable(path, `larger than ${sizeBytesMax / 1_024} KB`)
   try {
     return new TextDecoder('utf-8', { fatal: true }).decode(bytes)
   } catch {
@@ -59,7 +60,7 @@ function readText(path: string): string {
 }
 
 /** One byte more than allowed at most, also of a pipe, which has no size. */
-function readBytes(path: string): Buffer {
+function readBytes(path: string, sizeBytesMax: number): Buffer {
   const buffer = Buffer.alloc(sizeBytesMax + 1)
   let length = 0
   try {

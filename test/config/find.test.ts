@@ -52,6 +52,13 @@ test('a file in the working directory is not taken unless it is named', () => {
   expect(findConfig({ ...places, flag: untrusted })).toEqual({ path: untrusted, origin: 'flag' })
 })
 
+test('security 6: a file of a folder that is trusted comes after one that is named, and before all others', () => {
+  for (const folder of [places.cwd, places.dataDir, places.systemDir]) put(folder)
+  const trusted = join(places.cwd, 'workbase.yaml')
+  expect(findConfig({ ...places, trusted })).toEqual({ path: trusted, origin: 'working directory' })
+  expect(findConfig({ ...places, trusted, env: '/b.yaml' })).toMatchObject({ origin: 'environment' })
+})
+
 test('in the data directory itself, its own file is no stranger', () => {
   put(places.dataDir)
   expect(findConfig({ ...places, cwd: places.dataDir })).not.toHaveProperty('untrusted')

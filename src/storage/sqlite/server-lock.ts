@@ -1,7 +1,7 @@
-import { lstatSync, readFileSync, rmSync, type Stats, statSync } from 'node:fs'
+import { lstatSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { writePrivately } from '../../base/private-file.ts'
+import { isOurs, writePrivately } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
 import { holdExclusively } from './exclusive.ts'
 import { unwritable } from './faults.ts'
@@ -124,10 +124,4 @@ function readAnnouncement(dataDir: string): Announcement | undefined {
   } catch {
     return undefined
   }
-}
-
-/** Belongs to this user, and nobody else may write it. Windows gives the user's own folders to the user alone. */
-function isOurs({ uid, mode }: Stats): boolean {
-  if (process.platform === 'win32') return true
-  return uid === process.getuid?.() && (mode & 0o022) === 0
 }

@@ -1,0 +1,134 @@
+import { execFileSync } from 'node:child_process'
+import {
+  chmodSync,
+  copyFileSync,
+  mkdirSync,
+  mkdtempSync,
+  renameSync,
+  rmSync,
+  symlinkSync,
+  writeFileSync,
+} from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { afterEach, beforeEach, describe, expect, test } from 'vitest'
+import { readProjectFile, surveyFolder } from '../../src/config/folder.ts'
+import { knownKeys } from '../../src/config/known-keys.ts'
+import { harmlessKeys, riskyValues } from '../../src/config/risky.ts'
+import { configSchema } from '../../src/config/schema.ts'
+
+let folder: string
+beforeEach(() => {
+  folder = mkdtempSync(join(tmpdir(), 'wb-folder-'))
+})
+afterEach(() => rmSync(folder, { recursive: true }))
+
+const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
+const files = () => surveyFolder(folder).files
+
+describe('security 6: keys that can send or run something', () => {
+  test('are all but some that are known to do neither', () => {
+    const known = knownKeys(configSchema)
+    expect(harmlessKeys.filter(key => !known.includes(key))).toEqual([])
+    const sending =
+      /auth\b|url|ref|origin|allowed|allow\b|host|endpoint|proxy|stdioServers|controlPlane|secret|private|provider|csrf/i
+    expect(harmlessKeys.filter(key => sending.test(key))).toEqual([])
+  })
+
+  test('are kept as they are written, and a placeholder makes any key one of them', () => {
+    const placeholder = `\${SECRET}`
+    const tree = {
+      version: 1,
+      runtime: { port: 1, logLevel: placeholder, allowedHosts: ['a'] },
+      auth: { mode: 'disabled' },
+      mcp: { stdioServers: [{ id: 'x', command: 'sh' }] },
+      unknown: {},
+    }
+    expect(riskyValues(tree)).toEqual({
+      'runtime.logLevel': `"${placeholder}"`,
+      'runtime.allowedHosts[0]': '"a"',
+      'auth.mode': '"disabled"',
+      'mcp.stdioServers[0].id': '"x"',
+      'mcp.stdioServers[0].command': '"sh"',
+      unknown: '{}',
+    })
+  })
+})
+
+describe('what the files of a folder say', () => {
+  test('is nothing where there are none, and no more than names where .wb.yaml names no profile', () => {
+    put('.wb.yaml', 'workspace: docs\nknowledgeBase: handbook\n')
+    expect(surveyFolder(folder)).toEqual({ files: {} })
+    expect(readProjectFile(join(folder, '.wb.yaml'))).toEqual({
+      workspace: 'docs',
+      knowledgeBase: 'handbook',
+    })
+    expect(readProjectFile(join(folder, 'none'))).toEqual({})
+  })
+
+  test('does not change with comments, order of blanks, or harmless keys', () => {
+    put('workbase.yaml', 'version: 1\nchat: { baseUrl: "https://a.example" }\n')
+    const before = files()
+    put('workbase.yaml', '# mine\nversion: 1\nchat:\n  baseUrl: https://a.example\n  retrievalK: 3\n')
+    expect(files()).toEqual(before)
+    put('workbase.yaml', 'version: 1\nchat: { baseUrl: "https://b.example" }\n')
+    expect(files()).not.toEqual(before)
+  })
+
+  test('holds variables of the data directory, and no value that could be secret', () => {
+    mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
+    put('.workbase/.env', 'OPENAI_API_KEY="k"\nTOKEN="hunter2"\nOLLAMA_BASE_URL="http://box:1"\n')
+    expect(files()).toEqual({
+      '.workbase/': { store: 'none' },
+      '.workbase/.env': {
+        TOKEN: expect.stringMatching(/^set, [0-9a-f]{16}$/),
+        OLLAMA_BASE_URL: '"http://box:1"',
+      },
+    })
+  })
+
+  test('changes where another store takes the place of the one that was there', () => {
+    mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
+    put('.workbase/workbase.db', 'a')
+    const before = files()
+    put('.workbase/workbase.db', 'grown by its own process')
+    expect(files()).toEqual(before)
+    copyFileSync(join(folder, '.workbase/workbase.db'), join(folder, 'planted'))
+    renameSync(join(folder, 'planted'), join(folder, '.workbase/workbase.db'))
+    expect(files()).not.toEqual(before)
+  })
+
+  test.each<[string, () => void, RegExp]>([
+    [
+      'a link out of the folder',
+      () => symlinkSync('/etc/passwd', join(folder, 'workbase.yaml')),
+      /no plain file/,
+    ],
+    ['a linked data directory', () => symlinkSync('/tmp', join(folder, '.workbase')), /is no folder/],
+    ['a pipe', () => void execFileSync('mkfifo', [join(folder, '.wb.yaml')]), /no plain file/],
+    ['no YAML', () => put('workbase.yaml', 'a: [hunter2'), /line 1, column \d+: [a-z ]+$/],
+    ['another key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is no key/],
+    ['a file without end', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],
+    [
+      'a data directory that others may write',
+      () => {
+        mkdirSync(join(folder, '.workbase'))
+        chmodSync(join(folder, '.workbase'), 0o777)
+      },
+      /others may write/,
+    ],
+  ])('%s cannot be trusted', (_name, make, fault) => {
+    make()
+    expect(surveyFolder(folder).fault).toMatch(fault)
+  })
+
+  test.each(['- a', 'workspace: [a]', 'workspace: ""', 'profile: 1', 'workspace: "a\\nb"', 'stray'])(
+    '.wb.yaml may not hold %j',
+    text => {
+      put('.wb.yaml', text)
+      expect(() => readProjectFile(join(folder, '.wb.yaml'))).toThrow(
+        expect.objectContaining({ code: 'validation_error' }),
+      )
+    },
+  )
+})
