@@ -9,6 +9,7 @@ export default class Explain extends WbCommand {
   static override summary = 'explain an error code, or list them all'
   static override examples = ['wb explain kb_name_taken', 'wb explain']
   static override args = { code: Args.string({ description: 'code that stands in an error, in brackets' }) }
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args } = await this.parse(Explain)

@@ -28,6 +28,8 @@ export default class Login extends WbCommand {
     }),
   }
   protected override readonly makesProfile = true
+  /** Mostly an address is named, and then no file of the folder matters. */
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args, flags } = await this.parse(Login)

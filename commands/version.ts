@@ -6,6 +6,7 @@ import { WbCommand } from '../src/cli/command.ts'
 export default class Version extends WbCommand {
   static override summary = 'show the version and build of wb'
   static override examples = ['wb version', 'wb version --json']
+  protected override readonly mindsFolder = false
 
   async run() {
     await this.parse(Version)

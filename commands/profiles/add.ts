@@ -15,6 +15,7 @@ export default class ProfilesAdd extends WbCommand {
       summary: 'where its logins are kept; file: one that you alone can read',
     })(),
   }
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args, flags } = await this.parse(ProfilesAdd)

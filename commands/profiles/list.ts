@@ -5,6 +5,7 @@ import { allLogins } from '../../src/cli/sign-in/logins.ts'
 export default class ProfilesList extends WbCommand {
   static override summary = 'list profiles, and who one is in them'
   static override examples = ['wb profiles list', 'wb profiles list --json']
+  protected override readonly mindsFolder = false
 
   async run() {
     await this.parse(ProfilesList)

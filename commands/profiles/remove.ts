@@ -11,6 +11,7 @@ export default class ProfilesRemove extends WbCommand {
   static override examples = ['wb profiles remove work', 'wb profiles remove work --yes']
   static override args = { name: Args.string({ required: true, description: 'its name' }) }
   static override flags = { yes: yesFlag }
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args, flags } = await this.parse(ProfilesRemove)

@@ -11,6 +11,7 @@ export default class ProfilesRename extends WbCommand {
     name: Args.string({ required: true, description: 'its name' }),
     to: Args.string({ required: true, description: 'its new name' }),
   }
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args } = await this.parse(ProfilesRename)

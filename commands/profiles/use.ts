@@ -6,6 +6,7 @@ export default class ProfilesUse extends WbCommand {
   static override summary = 'work with the runtime of a profile from now on'
   static override examples = ['wb profiles use default', 'wb profiles use work']
   static override args = { name: Args.string({ required: true, description: 'its name' }) }
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args } = await this.parse(ProfilesUse)

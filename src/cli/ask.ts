@@ -39,9 +39,10 @@ export async function askToConfirm(question: string, signal: AbortSignal): Promi
   return answered(input(config, { output: process.stderr, signal }))
 }
 
-export async function agree(question: string, signal: AbortSignal): Promise<boolean> {
+/** @param standard  what Enter alone says */
+export async function agree(question: string, signal: AbortSignal, standard = true): Promise<boolean> {
   const { confirm } = await prompts()
-  return answered(confirm({ message: question, default: true }, { output: process.stderr, signal }))
+  return answered(confirm({ message: question, default: standard }, { output: process.stderr, signal }))
 }
 
 /** A line that is not shown while it is typed. */

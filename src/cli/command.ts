@@ -11,6 +11,7 @@ import type { Choices, NarrowingFlags } from './choices.ts'
 import { isTaken, missingValue } from './existing.ts'
 import { exitStatus } from './exit.ts'
 import { Interrupted, UsageError } from './faults.ts'
+import { filesHere } from './folder/here.ts'
 import { interruption } from './interrupt.ts'
 import { counted, Output, type Sink } from './output.ts'
 import { flagsMeant, missingArguments } from './parse-fault.ts'
@@ -87,6 +88,8 @@ export abstract class WbCommand extends Command {
   readonly #chosen = new Map<string, string>()
   /** A profile that is named and is not there is made by this command. */
   protected readonly makesProfile: boolean = false
+  /** Files of the working directory matter: what is not trusted is asked about, or told. */
+  protected readonly mindsFolder: boolean = true
   #wait = true
   #debug = false
   #stopListening = () => {}
@@ -99,7 +102,7 @@ export abstract class WbCommand extends Command {
     const { flags, missing } = await this.#parsed()
     this.#wait = !flags['no-wait']
     this.#debug = flags.debug
-    this.profile = readProfile({
+    const named = {
       profile: flags.profile,
       url: flags.url,
       // Some commands have a flag of this name for the credential of what they make.
@@ -110,9 +113,11 @@ export abstract class WbCommand extends Command {
       insecureHttp: flags['insecure-http'],
       asOperator: flags['as-operator'],
       mayBeNew: this.makesProfile,
-    })
-    hideCredential()
+    }
+    this.profile = readProfile(named)
     this.output = this.#outputFor(flags, this.profile.colour && !flags['no-color'])
+    this.profile = await this.#profileHere(named)
+    hideCredential()
     if (process.stderr.isTTY && !isCi() && !flags.quiet)
       this.#progress = terminalProgress(sinkFor(process.stderr), systemClock)
     this.talkTo(this.profile)
@@ -121,6 +126,29 @@ export abstract class WbCommand extends Command {
       const value = await missingValue(argument, asking)
       this.argv.push(...(this.argv.includes('--') ? [value] : ['--', value]))
     }
+  }
+
+  /** The profile that the files of the working directory leave, which says where it is another than the one in use. */
+  async #profileHere(flags: Parameters<typeof readProfile>[0]): Promise<Profile> {
+    const files = filesHere()
+    if (!files) return this.profile
+    const { folderSays } = await import('./folder/decide.ts')
+    const { profile, output } = this
+    const says = await folderSays(files, {
+      profile,
+      clock: systemClock,
+      isCi: isCi(),
+      isQuiet: !this.mindsFolder,
+      note: line => output.note(line),
+      warn: line => output.warn(line),
+      agree: this.canAsk ? question => person.agree(question, this.signal, false) : undefined,
+    })
+    // A command that looks at no runtime may be the one that makes the profile.
+    const mayBeNew = flags.mayBeNew || !this.mindsFolder
+    const meant = readProfile({ ...flags, mayBeNew }, undefined, says)
+    if (meant.nameFrom === '.wb.yaml' && this.mindsFolder)
+      output.warn(`  profile ${meant.name}, which .wb.yaml names`)
+    return meant
   }
 
   /** Be connected to the runtime of a profile from now on. */
@@ -192,7 +220,7 @@ export abstract class WbCommand extends Command {
     return workspaceOrDefault(this.resolving, ({ name }) => this.output.note(`  ✓ made workspace ${name}`))
   }
 
-  /** A knowledge base by name or id; the only one when nothing is named. */
+  /** A knowledge base by name or id; the one of `.wb.yaml`, or the only one, when nothing is named. */
   protected knowledgeBase(nameOrId?: string): Promise<KnowledgeBase> {
     return resolveKnowledgeBase(this.resolving, nameOrId)
   }

@@ -40,6 +40,7 @@ const order = [
   'audit',
   'api',
   'config',
+  'trust',
   'doctor',
   'explain',
   'version',

@@ -3,6 +3,7 @@ import type { LogLevel } from '../base/log.ts'
 import type { Described } from '../config/describe.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Found } from '../config/find.ts'
+import type { FolderFiles, ProjectFile, Survey } from '../config/folder.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Listening, ListenOptions } from '../http/listen.ts'
@@ -17,7 +18,7 @@ import type { Profile } from './profile.ts'
  * command that needs no runtime of its own loads neither h3 nor SQLite.
  */
 
-export type { Announcement, Check, Found, Listening, Runtime, Served }
+export type { Announcement, Check, FolderFiles, Found, Listening, ProjectFile, Runtime, Served, Survey }
 
 /** The configuration of a data directory, as it is in force. */
 export interface LocalConfig {
@@ -33,8 +34,24 @@ export interface LocalConfig {
 /** Which configuration file is in force for a profile. */
 export async function locateConfig(profile: Profile): Promise<Found> {
   const { findConfig } = await import('../config/find.ts')
-  const { flag, variable } = profile.config
-  return findConfig({ flag, env: variable, cwd: process.cwd(), dataDir: profile.dataDir })
+  const { flag, variable, trusted } = profile.config
+  return findConfig({ flag, env: variable, trusted, cwd: process.cwd(), dataDir: profile.dataDir })
+}
+
+/** What the files of a folder say that could send or run something. */
+export async function surveyFolder(folder: string): Promise<Survey> {
+  const room = await import('../config/folder.ts')
+  return room.surveyFolder(folder)
+}
+
+/**
+ * What a `.wb.yaml` says.
+ *
+ * @throws validation_error  see `readProjectFile`
+ */
+export async function readProjectFile(path: string): Promise<ProjectFile> {
+  const room = await import('../config/folder.ts')
+  return room.readProjectFile(path)
 }
 
 /**

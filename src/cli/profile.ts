@@ -23,11 +23,21 @@ export interface ProfileFlags {
   asOperator?: boolean
 }
 
+/** What the files of the working directory say, where they count; flags and the environment stand over it. */
+export interface FolderSays {
+  readonly workspace?: string
+  readonly knowledgeBase?: string
+  readonly profile?: string
+  /** Absolute, as the others. */
+  readonly dataDir?: string
+  readonly config?: string
+}
+
 /** Where this person's runtime is, and who they are there. */
 export interface Profile {
   readonly name: string
   /** Who chose the profile. */
-  readonly nameFrom: '--profile' | 'WB_PROFILE' | 'wb profiles use'
+  readonly nameFrom: '--profile' | 'WB_PROFILE' | '.wb.yaml' | 'wb profiles use'
   /** Address of a runtime that was named; undefined means the one of the data directory. */
   readonly url: string | undefined
   /** Who named it. */
@@ -40,11 +50,17 @@ export interface Profile {
   readonly insecureHttp: boolean
   /** The person acts as who owns the data directory: in this process, whatever serves it. */
   readonly asOperator: boolean
-  /** Id or name of a workspace, from `--workspace` or `WB_WORKSPACE`. */
+  /** Id or name of a workspace, from `--workspace`, `WB_WORKSPACE` or a file of the working directory. */
   readonly workspace: string | undefined
+  /** Set where nobody typed it. */
+  readonly workspaceFrom: 'WB_WORKSPACE' | '.wb.yaml' | undefined
+  /** Id or name of the knowledge base that is meant where none is named. */
+  readonly knowledgeBase: string | undefined
   readonly dataDir: string
-  /** Configuration file that was named, and how; none leaves the search to the runtime. */
-  readonly config: { readonly flag?: string; readonly variable?: string }
+  /** Who named it. */
+  readonly dataDirFrom: '--data-dir' | 'WB_DATA_DIR' | 'working directory' | 'platform'
+  /** Configuration file that was named, or trusted with its folder; none leaves the search to the runtime. */
+  readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
   /** Folder of this person's settings. */
   readonly settingsDir: string
   /** Where a login is kept that is made now. */
@@ -55,8 +71,8 @@ export interface Profile {
 const directoryName = 'workbase'
 
 /**
- * The profile in force, from flags, then the environment, then what is stored, then the platform's folders. Nothing
- * else of the command line reads the environment.
+ * The profile in force, from flags, then the environment, then the files of the working directory, then what is stored,
+ * then the platform's folders. Nothing else of the command line reads the environment.
  *
  * @throws UsageError when an address is not one, a key is none or would travel in the clear, an operator is elsewhere,
  *                    or no such profile is stored
@@ -64,10 +80,11 @@ const directoryName = 'workbase'
 export function readProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
   environment: Environment = process.env,
+  folder: FolderSays = {},
 ): Profile {
   const set = nonEmpty(environment)
   const settingsDir = settingsFolder(set)
-  const { name, nameFrom, stored } = namedProfile(flags, set, settingsDir)
+  const { name, nameFrom, stored } = namedProfile(flags, set, settingsDir, folder)
   const { url, urlFrom } = namedUrl(flags, set, stored.url)
   if (flags.asOperator && url) throw operatorElsewhere(urlFrom, url)
   const apiKey = keyFor(url, flags, set)
@@ -82,9 +99,9 @@ export function readProfile(
     credential: flags.credential,
     insecureHttp,
     asOperator: flags.asOperator ?? false,
-    workspace: flags.workspace ?? set.WB_WORKSPACE,
-    dataDir: resolve(flags.dataDir ?? set.WB_DATA_DIR ?? dataFolder(set)),
-    config: { flag: flags.config, variable: set.WB_CONFIG },
+    ...namedPlace(flags, set, folder),
+    ...namedDataDir(flags, set, folder),
+    config: { flag: flags.config, variable: set.WB_CONFIG, trusted: folder.config },
     settingsDir,
     keychain: keychainNamed(set.WB_KEYCHAIN) ?? stored.keychain,
     colour: set.NO_COLOR === undefined && set.TERM !== 'dumb',
@@ -92,13 +109,49 @@ export function readProfile(
 }
 
 /** @throws UsageError  there is no such profile */
-function namedProfile(flags: ProfileFlags & { mayBeNew?: boolean }, set: Environment, settingsDir: string) {
+function namedProfile(
+  flags: ProfileFlags & { mayBeNew?: boolean },
+  set: Environment,
+  settingsDir: string,
+  folder: FolderSays,
+) {
   const all = readProfiles(settingsDir)
-  const nameFrom = flags.profile ? '--profile' : set.WB_PROFILE ? 'WB_PROFILE' : 'wb profiles use'
-  const name = flags.profile ?? set.WB_PROFILE ?? all.current
+  const [nameFrom, name]: [Profile['nameFrom'], string] = flags.profile
+    ? ['--profile', flags.profile]
+    : set.WB_PROFILE
+      ? ['WB_PROFILE', set.WB_PROFILE]
+      : folder.profile
+        ? ['.wb.yaml', folder.profile]
+        : ['wb profiles use', all.current]
   requireProfileName(name)
   const stored = flags.mayBeNew ? (all.profiles[name] ?? { workspaces: {} }) : requireProfile(all, name)
   return { name, nameFrom, stored } as const
+}
+
+/** The knowledge base of a file is one of the workspace of that file, and of no other that is named. */
+function namedPlace(
+  flags: ProfileFlags,
+  set: Environment,
+  folder: FolderSays,
+): Pick<Profile, 'workspace' | 'workspaceFrom' | 'knowledgeBase'> {
+  const { knowledgeBase } = folder
+  if (flags.workspace)
+    return { workspace: flags.workspace, workspaceFrom: undefined, knowledgeBase: undefined }
+  if (set.WB_WORKSPACE)
+    return { workspace: set.WB_WORKSPACE, workspaceFrom: 'WB_WORKSPACE', knowledgeBase: undefined }
+  const workspaceFrom = folder.workspace === undefined ? undefined : '.wb.yaml'
+  return { workspace: folder.workspace, workspaceFrom, knowledgeBase }
+}
+
+function namedDataDir(
+  flags: ProfileFlags,
+  set: Environment,
+  folder: FolderSays,
+): Pick<Profile, 'dataDir' | 'dataDirFrom'> {
+  if (flags.dataDir) return { dataDir: resolve(flags.dataDir), dataDirFrom: '--data-dir' }
+  if (set.WB_DATA_DIR) return { dataDir: resolve(set.WB_DATA_DIR), dataDirFrom: 'WB_DATA_DIR' }
+  if (folder.dataDir) return { dataDir: folder.dataDir, dataDirFrom: 'working directory' }
+  return { dataDir: resolve(dataFolder(set)), dataDirFrom: 'platform' }
 }
 
 /** @throws UsageError  no such keychain */

@@ -1,4 +1,5 @@
 import type { Fetch } from '../client/transport.ts'
+import { watchMaking } from './folder/made.ts'
 import { type Found, findLocalServer, openLocal, readConfig, type Voice } from './local.ts'
 import { type Overheard, overNetwork } from './over-network.ts'
 import type { Profile } from './profile.ts'
@@ -49,7 +50,9 @@ export async function resolveRuntime(profile: Profile, telling: Telling): Promis
 async function inProcess(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {
   const config = await readConfig(profile)
   for (const line of strangers(config.found)) note(line)
+  const made = watchMaking(profile)
   const runtime = await openLocal(profile, config, voice)
+  await made()
   return {
     kind: 'process',
     baseUrl: inProcessUrl,
@@ -68,5 +71,10 @@ async function inProcess(profile: Profile, { note, voice }: Telling): Promise<Re
 
 /** What to say of a configuration file that lies here and is not read. @see design/security 6 */
 export function strangers({ untrusted }: Found): string[] {
-  return untrusted ? [`  ${untrusted} is not read unless it is named:`, `    --config ${untrusted}`] : []
+  return untrusted
+    ? [
+        `  ${untrusted} is not read unless it is named, or its folder trusted (wb trust):`,
+        `    --config ${untrusted}`,
+      ]
+    : []
 }

@@ -33,6 +33,8 @@ export interface Kind {
   create: readonly string[]
   /** The line to type that names one of several. */
   naming?: (name: string) => string
+  /** Who named it, where nobody typed it. */
+  namedBy?: string | undefined
 }
 
 const workspaceKind: Kind = {
@@ -69,6 +71,7 @@ export interface Resolving {
 export async function resolveWorkspace(resolving: Resolving, named?: string): Promise<Workspace> {
   const { client, profile } = resolving
   const said = named ?? profile.workspace
+  const namedBy = named === undefined ? profile.workspaceFrom : undefined
   const wanted = said ?? defaultWorkspace(profile)
   if (wanted && isId(wanted)) return showWorkspace(resolving, wanted, said === undefined)
   const all = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
@@ -78,7 +81,7 @@ export async function resolveWorkspace(resolving: Resolving, named?: string): Pr
     return await pick(
       all.map(row => ({ row, id: row.workspaceId, name: row.name })),
       implied,
-      { ...workspaceKind, naming: resolving.withWorkspace },
+      { ...workspaceKind, naming: resolving.withWorkspace, namedBy },
       resolving.choose,
     )
   } catch (error) {
@@ -138,24 +141,27 @@ async function showWorkspace(
 }
 
 /**
- * The knowledge base that is meant: by id or name, else the only one of the workspace.
+ * The knowledge base that is meant: by id or name, else the one of `.wb.yaml`, else the only one of the workspace.
  *
  * @throws WbError knowledge_base_not_found  with what was probably meant
  * @throws UsageError                        several could be meant
  */
-export async function resolveKnowledgeBase(resolving: Resolving, wanted?: string): Promise<KnowledgeBase> {
-  const { client } = resolving
+export async function resolveKnowledgeBase(resolving: Resolving, named?: string): Promise<KnowledgeBase> {
+  const { client, profile } = resolving
+  const wanted = named ?? profile.knowledgeBase
+  const namedBy = named === undefined && wanted !== undefined ? '.wb.yaml' : undefined
   const { workspaceId, name } = await resolveWorkspace(resolving)
   if (wanted && isId(wanted))
     return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: wanted } })
   const all = await everything(
     client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }),
   )
-  const named = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
+  const rows = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
+  const one = `knowledge base in workspace ${name}`
   return pick(
-    named,
+    rows,
     wanted,
-    { ...knowledgeBaseKind, one: `knowledge base in workspace ${name}`, naming: resolving.withBase },
+    { ...knowledgeBaseKind, one, naming: resolving.withBase, namedBy },
     resolving.choose,
   )
 }
@@ -189,7 +195,8 @@ export async function pick<T>(
     all.map(({ name }) => name),
   )
   const next = close ? [`did you mean ${close}?`, kind.list] : all.length > 0 ? [kind.list] : kind.create
-  throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"`, { next, didYouMean: close })
+  const by = kind.namedBy === undefined ? '' : `, which ${kind.namedBy} names`
+  throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"${by}`, { next, didYouMean: close })
 }
 
 async function only<T>(

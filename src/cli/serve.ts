@@ -4,6 +4,8 @@ import { systemClock, timestamp } from '../base/clock.ts'
 import { isLoopback } from '../base/loopback.ts'
 import { WbError } from '../contract/errors.ts'
 import { UsageError } from './faults.ts'
+import { requireStillTrusted } from './folder/decide.ts'
+import { watchMaking } from './folder/made.ts'
 import {
   anonymousPass,
   type LocalConfig,
@@ -43,6 +45,7 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
   const { host, port } = { ...config.config.runtime, ...given(flags) }
   await refuseOpenBind(host, config, flags.allowOpenAccess)
   const certificate = flags.https && readCertificate(flags.https)
+  const made = watchMaking(profile)
   const taken = await lockDataDir(profile.dataDir)
   if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
   const { lock } = taken
@@ -59,6 +62,7 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
       })
     const runtime = await open(config, false)
     undo.unshift(() => runtime.close())
+    await made()
     const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
       refuseAddress(error, host, port),
     )
@@ -93,6 +97,7 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
  * @throws UsageError, validation_error  what would stop a start with it
  */
 async function readAgain(profile: Profile, flags: ServeFlags, host: string): Promise<LocalConfig> {
+  await requireStillTrusted(profile)
   const config = await readConfig(profile, flags)
   refuseStranger(config)
   await refuseOpenBind(host, config, flags.allowOpenAccess)
@@ -109,8 +114,11 @@ function given({ host, port }: ServeFlags): { host?: string; port?: number } {
 function refuseStranger({ found }: LocalConfig): void {
   if (found.untrusted)
     throw new UsageError(
-      `${found.untrusted} lies here, and a file of a folder is not read unless it is named`,
-      [`wb serve --config ${found.untrusted}`],
+      `${found.untrusted} lies here, and a file of a folder is not read unless it is named or trusted`,
+      [
+        'wb trust    lets the files of this folder count, here and in every command',
+        `wb serve --config ${found.untrusted}`,
+      ],
     )
 }
 

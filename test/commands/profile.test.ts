@@ -72,6 +72,29 @@ describe('the profile', () => {
       expect(readProfile({}, { ...far, WB_URL: near }).apiKey).toBe('k')
   })
 
+  test('takes what files of the folder say last, and their knowledge base in no other workspace', () => {
+    const folder = {
+      workspace: 'docs',
+      knowledgeBase: 'handbook',
+      dataDir: '/repo/.workbase',
+      config: '/repo/workbase.yaml',
+    }
+    expect(readProfile({}, {}, folder)).toMatchObject({
+      workspace: 'docs',
+      workspaceFrom: '.wb.yaml',
+      knowledgeBase: 'handbook',
+      dataDir: '/repo/.workbase',
+      dataDirFrom: 'working directory',
+      config: { trusted: '/repo/workbase.yaml' },
+    })
+    const named = { workspace: 'other', knowledgeBase: undefined }
+    expect(readProfile({ workspace: 'other', dataDir }, {}, folder)).toMatchObject({ ...named, dataDir })
+    expect(readProfile({}, { WB_WORKSPACE: 'other', WB_DATA_DIR: '/e' }, folder)).toMatchObject({
+      ...named,
+      dataDir: '/e',
+    })
+  })
+
   test.each(['wb.example', 'ftp://wb.example', 'http://', 'https://me:secret@wb.example'])(
     '%s is not an address of a runtime',
     url => {

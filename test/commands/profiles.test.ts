@@ -39,7 +39,7 @@ test('a profile is a runtime with its login, by name; who is signed in stays so 
     { name: 'office', inUse: true, url: urls[1], keychain: 'file', who: 'work-key' },
   ])
   const used = await here.wb(['profiles', 'remove', 'office', '--yes'])
-  expect([used.status, used.stderr]).toEqual([2, expect.stringContaining('office is the profile in use')])
+  expect([used.status, used.stderr]).toEqual([2, expect.stringContaining('Office is the profile in use')])
   await here.wb(['profiles', 'use', 'default'])
   expect((await here.wb(['profiles', 'remove', 'office', '--yes'])).status).toBe(0)
   const gone = await here.wb(['whoami', '--profile', 'office'])

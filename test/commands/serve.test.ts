@@ -131,18 +131,18 @@ describe('wb serve', () => {
     expect((await fetch(`${allowed.url}/healthz`)).status).toBe(200)
   })
 
-  test('a configuration file of the folder is not read unless it is named', async () => {
+  test('a configuration file of the folder is not read unless it is named or trusted', async () => {
     const here = place()
     const config = join(here.home, 'workbase.yaml')
     writeFileSync(config, 'version: 1\nruntime: { logLevel: error }\n')
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ ${config} lies here, and a file of a folder is not read unless it is named\n    wb serve --config ${config}\n`,
+      stderr: `  ✗ ${config} lies here, and a file of a folder is not read unless it is named or trusted\n    wb trust    lets the files of this folder count, here and in every command\n    wb serve --config ${config}\n`,
     })
     const hinted = await here.wb(['workspaces', 'list'])
     expect(hinted.stderr).toBe(
-      `  ${config} is not read unless it is named:\n    --config ${config}\n  no workspaces yet; make the first one:\n    wb workspaces create demo\n`,
+      `  ${config} is not read unless it is named, or its folder trusted (wb trust):\n    --config ${config}\n  no workspaces yet; make the first one:\n    wb workspaces create demo\n`,
     )
     await here.serve(['--config', config])
   })
