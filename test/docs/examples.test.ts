@@ -45,6 +45,7 @@ const before: Record<string, string> = {
   'mcp servers show': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
   'mcp servers update': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
   'mcp servers remove': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
+  trust: 'echo version: 1 > workbase.yaml; wb trust',
   'keys show': 'wb keys show ci || wb keys create ci',
   'keys rotate': 'wb keys show ci || wb keys create ci; wb keys show deploy || wb keys create deploy',
   'keys revoke': 'wb keys show ci || wb keys create ci',
