@@ -42,6 +42,7 @@ const order = [
   'config',
   'trust',
   'doctor',
+  'status',
   'explain',
   'version',
 ]

@@ -1,3 +1,4 @@
+import { setMaxListeners } from 'node:events'
 import { exit } from './exit.ts'
 import { Interrupted } from './faults.ts'
 
@@ -8,6 +9,8 @@ import { Interrupted } from './faults.ts'
  */
 export function interruption(): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()
+  // All that goes on at once listens to it.
+  setMaxListeners(0, controller.signal)
   const onSignal = () => {
     if (controller.signal.aborted) process.exit(exit.interrupted)
     controller.abort(new Interrupted())

@@ -1,4 +1,5 @@
 import { join } from 'node:path'
+import { systemClock } from '../base/clock.ts'
 import type { LogLevel } from '../base/log.ts'
 import type { Described } from '../config/describe.ts'
 import type { Environment } from '../config/environment.ts'
@@ -6,7 +7,9 @@ import type { Found } from '../config/find.ts'
 import type { FolderFiles, ProjectFile, Survey } from '../config/folder.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
+import type { Probe } from '../contract/operational.ts'
 import type { Listening, ListenOptions } from '../http/listen.ts'
+import type { Outbound } from '../models/outbound.ts'
 import type { Served } from '../rescue.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Check } from '../storage/sqlite/check.ts'
@@ -18,7 +21,7 @@ import type { Profile } from './profile.ts'
  * command that needs no runtime of its own loads neither h3 nor SQLite.
  */
 
-export type { Announcement, Check, FolderFiles, Found, Listening, ProjectFile, Runtime, Served, Survey }
+export type { Announcement, FolderFiles, Found, Listening, ProjectFile, Runtime, Served, Survey }
 
 /** The configuration of a data directory, as it is in force. */
 export interface LocalConfig {
@@ -171,7 +174,7 @@ export interface Examined {
   /** Of the store; undefined where it is held in memory, or no runtime of this version opens it. */
   readonly path?: string
   readonly schema?: { readonly found: number; readonly known: number }
-  readonly checks: readonly Check[]
+  readonly checks: readonly (Check & { readonly mend?: string })[]
 }
 
 /**
@@ -186,10 +189,11 @@ export async function examine({ dataDir }: Profile, { config }: LocalConfig): Pr
     import('../base/scratch.ts'),
   ])
   const left = scratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
-  const uploads: Check = {
+  const uploads = {
     check: 'uploads that a killed process left',
     count: left.length,
     examples: left.slice(0, 3),
+    mend: 'wb serve',
   }
   const path = storePath(config, dataDir)
   if (path === ':memory:') return { checks: [uploads] }
@@ -197,4 +201,64 @@ export async function examine({ dataDir }: Profile, { config }: LocalConfig): Pr
   if (!report) return { path, checks: [uploads] }
   const { schema: found, known, checks } = report
   return { path, schema: { found, known }, checks: [...checks, uploads] }
+}
+
+/** Ask from this process, past the guard that the runtime's own calls pass. */
+async function outward<T>(
+  { config, environment }: LocalConfig,
+  ask: (outbound: Outbound) => Promise<T>,
+): Promise<T> {
+  const [{ openNetwork }, { openGuard }] = await Promise.all([
+    import('../models/outbound.ts'),
+    import('../models/guard.ts'),
+  ])
+  const network = openNetwork({ guard: openGuard(config, environment) })
+  try {
+    return await ask(network.send)
+  } finally {
+    await network.close()
+  }
+}
+
+/** How the chat provider of a configuration answers; undefined where none could be called. */
+export async function chatProviderProbed(local: LocalConfig): Promise<Probe | undefined> {
+  const [{ hasChatProvider }, { chatFound, probe }] = await Promise.all([
+    import('../operation/chat-provider.ts'),
+    import('../operation/probes.ts'),
+  ])
+  const { config, environment } = local
+  if (!hasChatProvider(config, environment)) return undefined
+  return outward(local, outbound =>
+    probe(systemClock, signal => chatFound({ chat: config.chat, environment, outbound }, signal)),
+  )
+}
+
+/** Who signs people in, by a configuration. */
+export interface IdentityProvider {
+  readonly issuer: string
+  /** Where it describes itself. */
+  readonly url: URL
+  /** The `Date` of its answer. @throws whatever keeps it from answering */
+  date(signal: AbortSignal): Promise<string | null>
+}
+
+/** @returns undefined where nobody does */
+export async function identityProvider(local: LocalConfig): Promise<IdentityProvider | undefined> {
+  const [{ usesOidc }, { wellKnown }] = await Promise.all([
+    import('../config/checks.ts'),
+    import('../auth/oidc/transport.ts'),
+  ])
+  const { auth } = local.config
+  if (!usesOidc(auth) || !auth.oidc) return undefined
+  const { issuer } = auth.oidc
+  const url = wellKnown(issuer)
+  const headers = { accept: 'application/json' }
+  return {
+    issuer,
+    url,
+    date: signal =>
+      outward(local, async ask =>
+        (await ask(url, { method: 'GET', headers, body: null, signal })).headers.get('date'),
+      ),
+  }
 }

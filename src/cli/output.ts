@@ -191,23 +191,20 @@ export class Output {
   /** One thing: its fields below each other in a terminal and in a pipe, the object with `--json`. */
   fields(value: unknown, fields: Record<string, Field>): void {
     if (this.json) this.value(value)
-    else this.#fields(fields)
+    else for (const line of this.fieldLines(fields)) this.result(line)
   }
 
-  #fields(fields: Record<string, Field>): void {
+  /** The same as lines, for a place that is written over. */
+  fieldLines(fields: Record<string, Field>): string[] {
     const shown = Object.entries(fields).filter(
       ([, cell]) => cell !== undefined && cell !== null && cell !== '',
     )
     const width = Math.max(...shown.map(([name]) => displayWidth(name)))
-    for (const [name, cell] of shown) {
+    return shown.flatMap(([name, cell]) => {
       const moment = momentOf(cell)
-      if (!this.interactive) this.result(`${name}\t${plainLine(String(moment ? (moment.iso ?? '') : cell))}`)
-      else this.#field(pad(name, width), moment ? this.#moment(moment.as, moment.iso) : plain(String(cell)))
-    }
-  }
-
-  #field(name: string, text: string): void {
-    for (const line of this.#named(name, text)) this.result(line)
+      if (!this.interactive) return [`${name}\t${plainLine(String(moment ? (moment.iso ?? '') : cell))}`]
+      return this.#named(pad(name, width), moment ? this.#moment(moment.as, moment.iso) : plain(String(cell)))
+    })
   }
 
   #named(name: string, text: string): string[] {

@@ -35,16 +35,18 @@ export interface Telling extends Overheard {
  * @see design/security 5, 6, 8
  */
 export async function resolveRuntime(profile: Profile, telling: Telling): Promise<ResolvedRuntime> {
-  if (profile.url)
-    return {
-      kind: 'named',
-      baseUrl: profile.url,
-      ...nothingDue,
-      ...overNetwork({ url: profile.url }, telling),
-    }
+  return (await runtimeElsewhere(profile, telling)) ?? inProcess(profile, telling)
+}
+
+/** The same where it is another process; undefined where it would be this one. */
+export async function runtimeElsewhere(
+  profile: Profile,
+  overheard: Overheard = {},
+): Promise<ResolvedRuntime | undefined> {
+  const { url } = profile
+  if (url) return { kind: 'named', baseUrl: url, ...nothingDue, ...overNetwork({ url }, overheard) }
   const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
-  if (server) return { kind: 'server', baseUrl: server.url, ...nothingDue, ...overNetwork(server, telling) }
-  return inProcess(profile, telling)
+  return server && { kind: 'server', baseUrl: server.url, ...nothingDue, ...overNetwork(server, overheard) }
 }
 
 async function inProcess(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {

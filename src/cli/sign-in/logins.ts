@@ -27,14 +27,15 @@ export interface StoredLogin extends Login {
 /** By profile, then by runtime. */
 type Index = Record<string, Record<string, Login>>
 
-function indexPath(settingsDir: string): string {
+/** The file that says which logins there are. */
+export function loginsPath(settingsDir: string): string {
   return join(settingsDir, 'logins.json')
 }
 
 /** A file that cannot be read means that nobody is signed in: to sign in again writes it anew. */
 function readIndex(settingsDir: string): Index {
   try {
-    const content: unknown = JSON.parse(readFileSync(indexPath(settingsDir), 'utf8'))
+    const content: unknown = JSON.parse(readFileSync(loginsPath(settingsDir), 'utf8'))
     return typeof content === 'object' && content !== null ? (content as Index) : {}
   } catch {
     return {}
@@ -45,7 +46,7 @@ function changeIndex(settingsDir: string, change: (index: Index) => void): void 
   const index = readIndex(settingsDir)
   change(index)
   const kept = Object.entries(index).filter(([, logins]) => Object.keys(logins).length > 0)
-  writePrivately(indexPath(settingsDir), `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
+  writePrivately(loginsPath(settingsDir), `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
 }
 
 /** The login that is stored for the runtime of a profile. */

@@ -2,6 +2,8 @@ import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { due } from '../output.ts'
 import { type Profile, readProfile, runtimeKey } from '../profile.ts'
 import type { Session } from '../session.ts'
+import { plainLine } from '../terminal-text.ts'
+import type { Candidate } from './credential.ts'
 import { mayOf, nameOf, reachOf } from './identity.ts'
 import type { Tokens } from './kept-tokens.ts'
 import { credentialsFolder } from './keychains.ts'
@@ -40,6 +42,14 @@ export function elsewhereNote({ name, url }: Profile): string | undefined {
 export function until({ expiresAt, refreshToken }: Tokens, nowMs: number): string {
   if (refreshToken !== undefined) return 'you log out, or the identity provider ends it'
   return expiresAt === undefined ? 'the key is revoked' : due(expiresAt, nowMs)
+}
+
+/** A credential without what is secret of it. */
+export function credentialWords(candidate: Candidate): string {
+  const what = candidate.kind === 'key' ? 'an API key' : 'a token of the identity provider'
+  return candidate.from === 'WB_API_KEY'
+    ? `${what} in WB_API_KEY`
+    : `${what} that wb login stored for ${plainLine(candidate.login.who)}`
 }
 
 /** Where a driver keeps secrets, in words. */

@@ -1,12 +1,10 @@
 import type { Me } from '../../contract/auth.ts'
-import type { Field } from '../output.ts'
 import { type Profile, runtimeKey } from '../profile.ts'
 import type { Fields } from '../shown.ts'
-import { plainLine } from '../terminal-text.ts'
-import type { Candidate, Chosen } from './credential.ts'
+import type { Chosen } from './credential.ts'
 import { mayOf, nameOf } from './identity.ts'
 import type { Tokens } from './kept-tokens.ts'
-import { placeOf, until } from './notes.ts'
+import { credentialWords, dueOf, placeOf, until } from './notes.ts'
 
 /** Who somebody is to a runtime, and by what. */
 export interface Status {
@@ -43,8 +41,8 @@ export function statusFields({ profile, chosen, me, reach, tokens }: Status, now
   return {
     profile: `${profile.name}, by ${profile.nameFrom}`,
     runtime: `${runtimeKey(profile)}, by ${profile.urlFrom === 'profile' ? 'the profile' : (profile.urlFrom ?? 'its data directory')}`,
-    credential: used ? `${spoken(used)}${why ? `: ${why}` : ''}` : (why ?? 'none is sent'),
-    'not sent': others.map(spoken).join(', '),
+    credential: used ? `${credentialWords(used)}${why ? `: ${why}` : ''}` : (why ?? 'none is sent'),
+    'not sent': others.map(credentialWords).join(', '),
     kept: used?.from === 'wb login' ? placeOf(used.login.driver, profile) : undefined,
     who: me && nameOf(me),
     may: me && `${mayOf(me).join('; ')}, in ${reach}`,
@@ -52,18 +50,7 @@ export function statusFields({ profile, chosen, me, reach, tokens }: Status, now
   }
 }
 
-function spoken(candidate: Candidate): string {
-  const what = candidate.kind === 'key' ? 'an API key' : 'a token of the identity provider'
-  return candidate.from === 'WB_API_KEY'
-    ? `${what} in WB_API_KEY`
-    : `${what} that wb login stored for ${plainLine(candidate.login.who)}`
-}
-
 function endOf(me: Me | null, tokens: Tokens | undefined): string | null {
   const ms = tokens?.expiresAt ?? (me?.expiresAt ? me.expiresAt * 1_000 : undefined)
   return ms === undefined ? null : new Date(ms).toISOString()
-}
-
-function dueOf(me: Me | null): Field {
-  return me?.expiresAt ? { due: new Date(me.expiresAt * 1_000).toISOString() } : undefined
 }

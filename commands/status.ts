@@ -1,0 +1,60 @@
+import { setTimeout as wait } from 'node:timers/promises'
+import * as Flags from '@oclif/core/flags'
+import { systemClock } from '../src/base/clock.ts'
+import { WbCommand } from '../src/cli/command.ts'
+import { UsageError } from '../src/cli/faults.ts'
+import { Redrawn } from '../src/cli/redrawn.ts'
+import { reportLines, reportOf } from '../src/cli/report.ts'
+import { statusFields } from '../src/cli/status/shown.ts'
+import { lookAtStatus, type Seen } from '../src/cli/status/status.ts'
+import { wrapLine } from '../src/cli/wrap.ts'
+import { Unreachable } from '../src/client/unreachable.ts'
+import { WbError } from '../src/contract/errors.ts'
+
+const everyMs = 2_000
+
+export default class Status extends WbCommand {
+  static override summary = 'show the runtime, the workspace, what is in it, its jobs, and who you are'
+  static override examples = ['wb status', 'wb status --json']
+  static override flags = {
+    watch: Flags.boolean({ summary: 'show it anew every 2 seconds, until Ctrl-C' }),
+  }
+
+  async run() {
+    const { flags } = await this.parse(Status)
+    if (flags.watch && !this.output.interactive)
+      throw new UsageError('--watch draws on a terminal, and standard output is none', ['wb status'])
+    const seen = await this.waitFor('looking', this.look())
+    if (flags.watch) return this.watch(seen)
+    this.output.fields(seen.status, statusFields(seen, systemClock.now()))
+    for (const line of seen.noWorkspace?.next ?? []) this.output.note(`  ${line}`)
+  }
+
+  private look(): Promise<Seen> {
+    return lookAtStatus(this.session, this.resolving)
+  }
+
+  /** What fails on the way is shown in the place of the screen: a runtime that is away may come back. */
+  private async watch(first: Seen): Promise<void> {
+    const { output, signal } = this
+    const screen = new Redrawn(process.stdout)
+    screen.show(output.fieldLines(statusFields(first, systemClock.now())))
+    while (await this.goesOn()) {
+      try {
+        const seen = await this.look()
+        screen.show(output.fieldLines(statusFields(seen, systemClock.now())))
+      } catch (error) {
+        if (signal.aborted) return
+        if (!(error instanceof Unreachable || error instanceof WbError)) throw error
+        const lines = reportLines(reportOf(error), output.style)
+        screen.show(lines.flatMap(line => wrapLine(line, output.width, 4)))
+      }
+    }
+  }
+
+  /** Resolves after the pause; false once it is interrupted. */
+  private async goesOn(): Promise<boolean> {
+    await wait(everyMs, undefined, { signal: this.signal }).catch(() => {})
+    return !this.signal.aborted
+  }
+}

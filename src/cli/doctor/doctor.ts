@@ -1,0 +1,124 @@
+import type { Clock } from '../../base/clock.ts'
+import { type CheckedConfig, checkConfig } from '../config-problems.ts'
+import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
+import { overNetwork } from '../over-network.ts'
+import type { Profile } from '../profile.ts'
+import { runtimeElsewhere } from '../resolve-runtime.ts'
+import type { Session } from '../session.ts'
+import { type Check, check, type Look, skipped } from './check.ts'
+import { skewFound, skewTo } from './clock.ts'
+import { dataDirFound, secretsFound } from './files.ts'
+import { configFound, lockFound, nodeFound, portFound } from './here.ts'
+import { identityFound } from './identity.ts'
+import { keychainFound } from './keychain.ts'
+import { chatFound, chatFoundFromHere, embeddingFound } from './providers.ts'
+import { type Answering, authFound, dateOf, runtimeFound, versionFound } from './runtime.ts'
+
+export interface DoctorParts {
+  readonly profile: Profile
+  readonly session: Session
+  readonly clock: Clock
+  readonly signal: AbortSignal
+}
+
+/** What a look at everything but the store has found. */
+export interface Looked {
+  /** In the order in which they are told. */
+  readonly checks: readonly Check[]
+  readonly server: Announcement | undefined
+  /** The server serves requests. */
+  readonly isReady: boolean
+  readonly configPath: string | null
+  readonly config: CheckedConfig
+}
+
+type Named = (name: string, look: Look['look']) => Promise<Check[]>
+
+/** What is known before anything is asked. */
+interface Scene extends DoctorParts {
+  readonly named: Named
+  readonly config: CheckedConfig
+  readonly server: Announcement | undefined
+}
+
+/** Look at all that a command needs: everything at once; at what only a runtime can tell, once it has answered. */
+export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
+  const { profile, clock, signal } = parts
+  const [server, { path }, config, runtime] = await Promise.all([
+    findLocalServer(profile.dataDir),
+    locateConfig(profile),
+    checkConfig(profile),
+    runtimeElsewhere(profile),
+  ])
+  const named: Named = (name, look) => check({ name, clock, signal, look })
+  const scene: Scene = { ...parts, named, config, server }
+  const [here, there, keychain, isReady] = await Promise.all([
+    hereFound(scene, path),
+    runtime ? elsewhereFound(scene, runtime) : inProcessFound(scene),
+    named('keychain', () => keychainFound(profile)),
+    server ? isServing(named, server) : false,
+  ])
+  return { checks: [...here, ...there, ...keychain], server, isReady, configPath: path, config }
+}
+
+/** What lies on this machine. */
+async function hereFound({ profile, named, config, server, clock }: Scene, path: string | null) {
+  const found = await Promise.all([
+    named('node', async () => nodeFound()),
+    named('data', async () => dataDirFound(profile)),
+    named('secrets', async () => secretsFound(profile)),
+    named('config', async () => configFound(config, path)),
+    named('lock', async () => lockFound(server)),
+    named('port', signal => portFound(profile, config, server, signal)),
+    named('identity', signal => identityFound(profile, config, clock, signal)),
+  ])
+  return found.flat()
+}
+
+/** What a runtime in another process tells. */
+async function elsewhereFound(scene: Scene, runtime: Answering): Promise<Check[]> {
+  const { named, session, server, clock } = scene
+  const answer = await named('runtime', signal => runtimeFound(runtime, signal))
+  if (answer.some(({ state }) => state === 'failed'))
+    return [...answer, ...skippedChecks('no runtime to ask')]
+  const found = await Promise.all([
+    named('version', signal => versionFound(runtime, server, signal)),
+    named('auth', signal => authFound(session, runtime, signal)),
+    named('clock', async signal =>
+      skewFound(await skewTo(clock, () => dateOf(runtime, signal)), 'the runtime'),
+    ),
+    named('chat', signal => chatFound(session.client, signal)),
+    named('embedding', signal => embeddingFound(session.client, signal)),
+  ])
+  return [...answer, ...found.flat()]
+}
+
+function skippedChecks(why: string): Check[] {
+  return ['version', 'auth', 'clock', 'chat', 'embedding'].map(name => ({ name, ...skipped(why) }))
+}
+
+/** The same where each command has the runtime in itself. It is not opened here, as that would make or change things. */
+async function inProcessFound({ profile, session, named, config: { local } }: Scene): Promise<Check[]> {
+  const inItself = skipped(
+    profile.asOperator ? 'the operator has it in each command' : 'each command has it in itself',
+    'wb serve',
+  )
+  const unread = skipped('the configuration cannot be read')
+  const found = await Promise.all([
+    named('runtime', async () => inItself),
+    named('auth', signal => authFound(session, undefined, signal)),
+    named('chat', async () => (local ? chatFoundFromHere(local) : unread)),
+  ])
+  return found.flat()
+}
+
+async function isServing(named: Named, server: Announcement): Promise<boolean> {
+  const { fetch, close } = overNetwork(server, {})
+  try {
+    const runtime = { kind: 'server', baseUrl: server.url, fetch } as const
+    const answer = await named('server', signal => runtimeFound(runtime, signal))
+    return answer.every(({ state }) => state === 'ok')
+  } finally {
+    await close()
+  }
+}

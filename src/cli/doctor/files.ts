@@ -1,0 +1,133 @@
+import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import type { Profile } from '../profile.ts'
+import { profilesPath } from '../profiles.ts'
+import { shellWord } from '../shell-word.ts'
+import { credentialsFolder } from '../sign-in/keychains.ts'
+import { loginsPath } from '../sign-in/logins.ts'
+import { type Finding, failed, ok, skipped, warning } from './check.ts'
+
+const roomBytesMin = 100_000_000
+const roomBytesWanted = 1_000_000_000
+/** Rights of everyone but the owner. @see chmod(1) */
+const others = { any: 0o077, write: 0o022 }
+
+/** Whether the data directory can be written, by its owner alone, and has room. */
+export function dataDirFound({ dataDir }: Pick<Profile, 'dataDir'>): Finding[] {
+  const stats = statsOf(dataDir)
+  if (!stats) return [notMade(dataDir)]
+  if (!stats.isDirectory())
+    return [
+      failed(
+        `${dataDir} is a file, and no directory`,
+        `mv ${shellWord(dataDir)} ${shellWord(`${dataDir}.old`)}`,
+      ),
+    ]
+  const wrong = [unwritable(dataDir), exposed(dataDir, stats), full(dataDir)].filter(
+    finding => finding !== undefined,
+  )
+  return wrong.length > 0 ? wrong : [ok(`${dataDir}, ${roomOf(dataDir)} free`)]
+}
+
+/** The first command makes it, where it may. */
+function notMade(dataDir: string): Finding {
+  let above = dirname(dataDir)
+  while (!statsOf(above) && dirname(above) !== above) above = dirname(above)
+  if (statsOf(above)?.isDirectory() && isWritable(above)) return ok(`${dataDir}, not made yet`)
+  return failed(`${dataDir} cannot be made in ${above}`, 'wb doctor --data-dir DIR')
+}
+
+function unwritable(folder: string): Finding | undefined {
+  if (isWritable(folder)) return undefined
+  return failed(`${folder} cannot be written`, `sudo chown -R "$USER" ${shellWord(folder)}`)
+}
+
+/** The server of a folder that others write is not believed; what others read is no secret. */
+function exposed(folder: string, { mode }: Stats): Finding | undefined {
+  if (!isOpenTo(mode, others.any)) return undefined
+  const mend = `chmod 700 ${shellWord(folder)}`
+  return isOpenTo(mode, others.write)
+    ? failed(`${folder} can be written by others (${modeOf(mode)})`, mend)
+    : warning(`${folder} can be read by others (${modeOf(mode)})`, mend)
+}
+
+function full(folder: string): Finding | undefined {
+  const bytes = roomBytes(folder)
+  if (bytes >= roomBytesWanted) return undefined
+  const mend = `du -sh ${shellWord(folder)}/*`
+  return (bytes < roomBytesMin ? failed : warning)(`${folder} has ${roomOf(folder)} left`, mend)
+}
+
+/** Whether others can open what is secret: provider keys, secrets of workspaces, logins, and what says where they go. */
+export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
+  if (process.platform === 'win32') return [skipped('Windows keeps them by other means')]
+  const places = [
+    join(dataDir, '.env'),
+    join(dataDir, 'secrets'),
+    profilesPath(settingsDir),
+    loginsPath(settingsDir),
+    credentialsFolder({ settingsDir }),
+  ]
+  const there = places.filter(place => statsOf(place))
+  const wrong = there.flatMap(place => exposedIn(place))
+  if (wrong.length > 0) return wrong
+  return [ok(there.length === 0 ? 'none in files' : 'files with secrets are open to you alone')]
+}
+
+/** A line for what is exposed in a place: one path, or a whole folder. */
+function exposedIn(place: string): Finding[] {
+  const open = within(place).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, others.any))
+  const [first] = open
+  if (first === undefined) return []
+  if (open.length > 1)
+    return [
+      failed(
+        `${first} and ${open.length - 1} more below ${place} are open to others`,
+        `chmod -R go= ${shellWord(place)}`,
+      ),
+    ]
+  const mode = statsOf(first)?.isDirectory() ? '700' : '600'
+  return [failed(`${first} is open to others`, `chmod ${mode} ${shellWord(first)}`)]
+}
+
+/** A path and all below it. */
+function within(place: string): string[] {
+  if (!statsOf(place)?.isDirectory()) return [place]
+  return [place, ...readdirSync(place, { recursive: true, encoding: 'utf8' }).map(name => join(place, name))]
+}
+
+/** Undefined where nothing is. */
+function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
+    throw error
+  }
+}
+
+function isOpenTo(mode: number, rights: number): boolean {
+  return process.platform !== 'win32' && (mode & rights) !== 0
+}
+
+function isWritable(folder: string): boolean {
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+function modeOf(mode: number): string {
+  return (mode & 0o777).toString(8)
+}
+
+function roomBytes(folder: string): number {
+  const { bavail, bsize } = statfsSync(folder)
+  return bavail * bsize
+}
+
+function roomOf(folder: string): string {
+  return `${(roomBytes(folder) / 1e9).toFixed(1)} GB`
+}

@@ -1,0 +1,82 @@
+import { readFileSync } from 'node:fs'
+import { connect } from 'node:net'
+import { join } from 'node:path'
+import { packageRoot, packageVersion } from '../../base/package.ts'
+import type { CheckedConfig } from '../config-problems.ts'
+import type { Announcement } from '../local.ts'
+import { portHolder } from '../port-holder.ts'
+import type { Profile } from '../profile.ts'
+import { shellWord } from '../shell-word.ts'
+import { type Finding, failed, ok, skipped, warning } from './check.ts'
+
+/** Node.js and wb. */
+export function nodeFound(version = process.versions.node): Finding {
+  const { engines } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
+    engines: { node: string }
+  }
+  const least = engines.node.replace(/^>=/, '')
+  const about = `${version}, with wb ${packageVersion()}`
+  return isAtLeast(version, least)
+    ? ok(about)
+    : failed(`${about}, which needs Node.js ${least} or later`, 'nvm install --lts')
+}
+
+/** Compares dotted numbers; what is left out is 0. */
+function isAtLeast(version: string, least: string): boolean {
+  const [own, wanted] = [version, least].map(text => text.split('.').map(Number))
+  for (const [at, number] of wanted!.entries()) if (own![at] !== number) return (own![at] ?? 0) > number
+  return true
+}
+
+/** Which `wb serve` has the data directory. */
+export function lockFound(server: Announcement | undefined): Finding {
+  return ok(
+    server
+      ? `held by wb serve at ${server.url}, process ${server.pid}, since ${server.startedAt}`
+      : 'no wb serve runs here',
+  )
+}
+
+/** All that is wrong with the configuration, a line for each. */
+export function configFound({ problems, warnings }: CheckedConfig, path: string | null): Finding[] {
+  const file = path ?? 'the defaults'
+  const wrong = problems.map(({ key, message }) =>
+    failed(key ? `${key}: ${message}` : message, 'wb config validate'),
+  )
+  const doubtful = warnings.map(text => warning(text, 'wb config show'))
+  return wrong.length > 0 ? [...wrong, ...doubtful] : [ok(file), ...doubtful]
+}
+
+/** Whether `wb serve` finds its port free. Somebody is connected to for a moment, and sent nothing. */
+export async function portFound(
+  profile: Profile,
+  { local }: CheckedConfig,
+  server: Announcement | undefined,
+  signal: AbortSignal,
+): Promise<Finding> {
+  if (profile.url !== undefined) return skipped('the runtime of this profile is elsewhere')
+  if (!local) return skipped('the configuration cannot be read')
+  const { host, port } = local.config.runtime
+  if (server) {
+    const its = new URL(server.url).port
+    return ok(its === String(port) ? `${port}, where wb serve answers` : `wb serve answers on ${its}`)
+  }
+  if (!(await isTaken(host, port, signal))) return ok(`${port} is free`)
+  const holder = portHolder(port)
+  return warning(
+    `${port} is taken by ${holder ?? 'another program'}`,
+    `wb serve --port 0${profile.config.flag === undefined ? '' : ` --config ${shellWord(profile.config.flag)}`}`,
+  )
+}
+
+function isTaken(host: string, port: number, signal: AbortSignal): Promise<boolean> {
+  const here = host === '0.0.0.0' || host === '::' ? '127.0.0.1' : host
+  return new Promise(resolve => {
+    const socket = connect({ host: here, port, signal })
+    const end = (taken: boolean) => () => {
+      socket.destroy()
+      resolve(taken)
+    }
+    socket.on('connect', end(true)).on('error', end(false))
+  })
+}

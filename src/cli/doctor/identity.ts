@@ -1,0 +1,28 @@
+import type { Clock } from '../../base/clock.ts'
+import type { CheckedConfig } from '../config-problems.ts'
+import { identityProvider } from '../local.ts'
+import type { Profile } from '../profile.ts'
+import { shellWord } from '../shell-word.ts'
+import { type Finding, failed, skipped } from './check.ts'
+import { type Skew, skewFound, skewTo } from './clock.ts'
+
+/** Whether the identity provider of the configuration on this machine answers, and what time it has. */
+export async function identityFound(
+  profile: Profile,
+  { local }: CheckedConfig,
+  clock: Clock,
+  signal: AbortSignal,
+): Promise<Finding> {
+  // @see specification 5.8
+  if (profile.url !== undefined) return skipped('a runtime elsewhere does not tell who its provider is')
+  if (!local) return skipped('the configuration cannot be read')
+  const provider = await identityProvider(local)
+  if (!provider) return skipped('none is configured')
+  let skew: Skew | undefined
+  try {
+    skew = await skewTo(clock, () => provider.date(signal))
+  } catch {
+    return failed(`${provider.issuer} does not answer`, `curl -v ${shellWord(provider.url.href)}`)
+  }
+  return skewFound(skew, `${provider.issuer}, which answers`)
+}

@@ -1,0 +1,27 @@
+import type { Output } from '../output.ts'
+import { plainLine } from '../terminal-text.ts'
+import { wrapLine } from '../wrap.ts'
+import type { Check } from './check.ts'
+
+const marks: Record<Check['state'], string> = { ok: '✓', warning: '!', failed: '✗', skipped: '–' }
+const nameWidth = 10
+
+/** A line for each check, and below it the one to type; in a pipe name, state, detail and that line, by tabs. */
+export function showChecks(output: Output, checks: readonly Check[]): void {
+  for (const check of checks)
+    for (const line of output.interactive ? lines(output, check) : [piped(check)]) output.result(line)
+}
+
+function piped({ name, state, detail, mend = '' }: Check): string {
+  return [name, state, detail, mend].map(plainLine).join('\t')
+}
+
+function lines({ style, width }: Output, { name, state, detail, mend }: Check): string[] {
+  const isQuiet = state === 'skipped'
+  const mark = isQuiet ? marks.skipped : style[state === 'ok' ? 'good' : 'bad'](marks[state])
+  const hang = nameWidth + 6
+  const first = `  ${mark} ${name.padEnd(nameWidth)}  ${plainLine(detail)}`
+  const told = wrapLine(first, width, hang).map(line => (isQuiet ? style.dim(line) : line))
+  // It stays on one line, as it is copied.
+  return mend === undefined || isQuiet ? told : [...told, `${' '.repeat(hang)}${plainLine(mend)}`]
+}

@@ -1,0 +1,27 @@
+import type { Announcement, Examined } from '../local.ts'
+import { counted } from '../output.ts'
+import { shellWord } from '../shell-word.ts'
+import { type Finding, failed, ok } from './check.ts'
+
+/** What a look through the store found, a line for each thing that is wrong. */
+export function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
+  const wrong = examined.checks.filter(({ count }) => count > 0)
+  if (wrong.length === 0) return [ok(storeState(examined))]
+  return wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>
+    failed(`${count} ${check}: ${examples.join(', ')}`, mend),
+  )
+}
+
+/** Where a store lies, of which version it is, and how much was looked for. */
+function storeState({ path, schema, checks }: Examined): string {
+  if (path === undefined) return 'in memory'
+  if (!schema) return `${path}, not made yet`
+  const isOld = schema.found !== schema.known ? `; ${schema.known} once it is opened` : ''
+  return `${path}, schema ${schema.found}${isOld}; ${counted(checks.length, 'check')}`
+}
+
+/** @see docs/storage.md */
+function backToCopy(dataDir: string, server: Announcement | undefined): string {
+  const [place, aside] = [shellWord(dataDir), shellWord(`${dataDir}.old`)]
+  return `${server ? `kill ${server.pid}; ` : ''}mv ${place} ${aside} && cp -a BACKUP ${place}`
+}

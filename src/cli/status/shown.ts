@@ -1,0 +1,41 @@
+import { count, counted, type Field } from '../output.ts'
+import { nameOf } from '../sign-in/identity.ts'
+import { until } from '../sign-in/notes.ts'
+import { plainLine } from '../terminal-text.ts'
+import type { Counts, Seen, Status } from './status.ts'
+
+/** What a person reads of a status. */
+export function statusFields({ status, noWorkspace, tokens }: Seen, nowMs: number): Record<string, Field> {
+  const { runtime, workspace, counts, jobs, you } = status
+  return {
+    runtime: `${runtime.url ?? 'in each command'}, wb ${plainLine(runtime.version)}, ${counted(runtime.workspaces, 'workspace')}`,
+    data: runtime.dataDir,
+    workspace: workspace
+      ? `${plainLine(workspace.name)} (${workspace.kind})`
+      : noWorkspace && plainLine(noWorkspace.message),
+    knowledge: counts && knowledge(counts),
+    agents: counts && count(counts.agents),
+    jobs: jobs && jobsLine(jobs),
+    you: you ? `${nameOf(you)}, ${you.role ?? 'every right'}` : 'nobody; no credential is sent',
+    until: tokens ? until(tokens, nowMs) : you && endOf(you),
+  }
+}
+
+function endOf({ expiresAt }: NonNullable<Status['you']>): Field {
+  return expiresAt === null ? undefined : { due: new Date(expiresAt * 1_000).toISOString() }
+}
+
+function knowledge({ knowledgeBases, documents, chunks, complete }: Counts): string {
+  const held = `${counted(documents, 'document')}, ${counted(chunks, 'chunk')}`
+  return `${counted(knowledgeBases, 'knowledge base')}, ${complete ? '' : 'at least '}${held}`
+}
+
+/** What has ended well is no news. */
+function jobsLine({ running, pending, failed }: NonNullable<Status['jobs']>): string {
+  const told = [
+    running > 0 && `${count(running)} running`,
+    pending > 0 && `${count(pending)} waiting`,
+    failed > 0 && `${count(failed)} failed`,
+  ].filter(Boolean)
+  return told.length === 0 ? 'none at work' : told.join(', ')
+}

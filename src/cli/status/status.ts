@@ -1,0 +1,160 @@
+import type { Client } from '../../client/client.ts'
+import { agents } from '../../contract/agents.ts'
+import { auth, type Me } from '../../contract/auth.ts'
+import { documents } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type Job, jobs } from '../../contract/jobs.ts'
+import { kb } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import { operational } from '../../contract/operational.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+import { UsageError } from '../faults.ts'
+import { type Resolving, resolveWorkspace } from '../resolve.ts'
+import type { ResolvedRuntime } from '../resolve-runtime.ts'
+import type { Session } from '../session.ts'
+import type { Tokens } from '../sign-in/kept-tokens.ts'
+import { countItems } from '../take.ts'
+
+/** Documents and jobs that are read to count them; it is done every two seconds. */
+const countedMax = 2_000
+/** Knowledge bases whose documents are counted. */
+const basesMax = 20
+
+const page = { limit: limits.pageMax }
+
+/** How a runtime is, and what the caller has there. */
+export interface Status {
+  readonly runtime: {
+    readonly kind: ResolvedRuntime['kind']
+    /** Null where each command has it in itself. */
+    readonly url: string | null
+    readonly dataDir: string | null
+    readonly version: string
+    readonly workspaces: number
+  }
+  readonly workspace: Pick<Workspace, 'workspaceId' | 'name' | 'kind'> | null
+  /** Null where no workspace is meant. */
+  readonly counts: Counts | null
+  readonly jobs: Readonly<Record<Job['status'], number>> | null
+  /** Null for who is nobody there. */
+  readonly you: Me | null
+}
+
+export interface Counts {
+  readonly knowledgeBases: number
+  readonly documents: number
+  readonly chunks: number
+  /** Documents and chunks are all that there are; else at least as many. */
+  readonly complete: boolean
+  readonly agents: number
+}
+
+/** A status, and what only a person is told of it. */
+export interface Seen {
+  readonly status: Status
+  /** Why no workspace is meant, and lines to type. */
+  readonly noWorkspace: Pick<UsageError, 'message' | 'next'> | undefined
+  readonly tokens: Tokens | undefined
+}
+
+/**
+ * @throws WbError  the runtime refuses
+ * @throws Unreachable
+ */
+export async function lookAtStatus(session: Session, resolving: Resolving): Promise<Seen> {
+  const { client, profile } = session
+  const [{ kind, baseUrl }, ready, { version }, you] = await Promise.all([
+    session.runtime(),
+    client.call(operational.ready, {}),
+    client.call(operational.version, {}),
+    whoIs(session),
+  ])
+  const meant = await workspaceOf(resolving)
+  const workspace = 'name' in meant ? meant : undefined
+  const [counts, work] = workspace
+    ? await Promise.all([countsOf(client, workspace), jobsOf(client, workspace)])
+    : [null, null]
+  const isHere = kind === 'process'
+  return {
+    status: {
+      runtime: {
+        kind,
+        url: isHere ? null : baseUrl,
+        dataDir: kind === 'named' ? null : profile.dataDir,
+        version,
+        workspaces: ready.workspaces,
+      },
+      workspace: workspace
+        ? { workspaceId: workspace.workspaceId, name: workspace.name, kind: workspace.kind }
+        : null,
+      counts,
+      jobs: work,
+      you,
+    },
+    noWorkspace: 'message' in meant ? meant : undefined,
+    tokens: await session.keptTokens?.tokens(),
+  }
+}
+
+/** Who sends no credential is nobody; whether it may go on, shows at the next call. */
+async function whoIs({ client, credential }: Session): Promise<Me | null> {
+  try {
+    return await client.call(auth.me, {})
+  } catch (error) {
+    const isStranger = error instanceof WbError && error.facts.wireStatus === 401
+    if (isStranger && !credential.used) return null
+    throw error
+  }
+}
+
+/** The workspace that is meant. Nobody is asked; where several or none could be meant, why. */
+async function workspaceOf(resolving: Resolving): Promise<Workspace | Pick<UsageError, 'message' | 'next'>> {
+  try {
+    return await resolveWorkspace({ ...resolving, choose: undefined })
+  } catch (error) {
+    if (resolving.profile.workspace !== undefined) throw error
+    if (error instanceof UsageError) return error
+    if (!(error instanceof WbError) || error.code !== 'workspace_not_found') throw error
+    const { next } = error.facts
+    return { message: error.message, next: Array.isArray(next) ? next.map(String) : [] }
+  }
+}
+
+async function countsOf(client: Client, { workspaceId }: Workspace): Promise<Counts> {
+  const params = { workspaceId }
+  const bases: string[] = []
+  const listed = client.items(kb.list, { params, query: page })
+  for await (const { knowledgeBaseId } of listed) bases.push(knowledgeBaseId)
+  const [held, ofAgents] = await Promise.all([
+    documentsOf(client, workspaceId, bases),
+    countItems(client.items(agents.list, { params, query: page })),
+  ])
+  return { knowledgeBases: bases.length, ...held, agents: ofAgents }
+}
+
+async function documentsOf(
+  client: Client,
+  workspaceId: string,
+  bases: readonly string[],
+): Promise<Pick<Counts, 'documents' | 'chunks' | 'complete'>> {
+  const held = { documents: 0, chunks: 0 }
+  for (const knowledgeBaseId of bases.slice(0, basesMax)) {
+    const params = { workspaceId, knowledgeBaseId }
+    for await (const { chunkTotal } of client.items(documents.list, { params, query: page })) {
+      if (held.documents === countedMax) return { ...held, complete: false }
+      held.documents++
+      held.chunks += chunkTotal ?? 0
+    }
+  }
+  return { ...held, complete: bases.length <= basesMax }
+}
+
+async function jobsOf(client: Client, { workspaceId }: Workspace): Promise<Record<Job['status'], number>> {
+  const counted = { pending: 0, running: 0, succeeded: 0, failed: 0 }
+  let seen = 0
+  for await (const { status } of client.items(jobs.list, { params: { workspaceId }, query: page })) {
+    if (seen++ === countedMax) break
+    counted[status]++
+  }
+  return counted
+}
