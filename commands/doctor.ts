@@ -1,13 +1,13 @@
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command.ts'
-import { type Check, faultFound } from '../src/cli/doctor/check.ts'
+import type { Check } from '../src/cli/doctor/check.ts'
 import { lookAtAll } from '../src/cli/doctor/doctor.ts'
-import { showChecks } from '../src/cli/doctor/shown.ts'
-import { storeFound } from '../src/cli/doctor/store.ts'
+import { showChecks, toldOf } from '../src/cli/doctor/shown.ts'
+import { lookThroughStore } from '../src/cli/doctor/store.ts'
 import { exit } from '../src/cli/exit.ts'
 import { PartlyFailed } from '../src/cli/faults.ts'
-import { type Announcement, type Examined, examine, type LocalConfig } from '../src/cli/local.ts'
+import { examine } from '../src/cli/local.ts'
 import { counted } from '../src/cli/output.ts'
 
 export default class Doctor extends WbCommand {
@@ -23,52 +23,33 @@ export default class Doctor extends WbCommand {
     const { flags } = await this.parse(Doctor)
     const { profile, session, signal, output } = this
     const looking = lookAtAll({ profile, session, clock: systemClock, signal })
-    const { checks: first, server, isReady, configPath, config } = await this.waitFor('looking', looking)
-    const { local, problems, warnings } = config
+    const looked = await this.waitFor('looking', looking)
+    const { local } = looked.config
     // Afterwards, as it keeps this process from hearing answers in time.
-    const store = flags.deep && local ? await this.store(local, server) : undefined
-    const checks = [...first, ...(store?.checks ?? [])]
-    const failures = checks.filter(({ state }) => state === 'failed').length
-    if (output.json)
-      output.value({
-        ok: failures === 0,
-        node: process.version,
-        dataDir: profile.dataDir,
-        server: server ? toldOf(server, isReady) : null,
-        config: { path: configPath, problems, warnings },
-        ...(store?.examined && { store: store.examined }),
-        checks,
-      })
+    const store =
+      flags.deep && local
+        ? await this.waitFor(
+            'looking through the store',
+            lookThroughStore(profile, looked.server, examine(profile, local)),
+          )
+        : { checks: [] }
+    const checks = [...looked.checks, ...store.checks]
+    if (output.json) output.value(toldOf(profile, looked, { ...store, checks }))
     else showChecks(output, checks)
-    if (failures === 0) return this.sound(checks, flags.deep)
-    // The object says all that is wrong.
-    if (output.json) process.exitCode = exit.failed
-    else throw new PartlyFailed(`${counted(failures, 'problem')} found`)
+    this.end(checks, flags.deep)
   }
 
-  /** What is found in the store; a store that cannot be read is a finding. */
-  private async store(
-    local: LocalConfig,
-    server?: Announcement,
-  ): Promise<{ examined?: Examined; checks: Check[] }> {
-    const name = 'store'
-    try {
-      const examined = await this.waitFor('looking through the store', examine(this.profile, local))
-      const found = storeFound(examined, this.profile.dataDir, server)
-      return { examined, checks: found.map(finding => ({ name, ...finding })) }
-    } catch (error) {
-      return { checks: [{ name, ...faultFound(error) }] }
+  private end(checks: readonly Check[], isDeep: boolean): void {
+    const { output } = this
+    const found = (state: Check['state']) => checks.filter(check => check.state === state).length
+    const [failures, doubts] = [found('failed'), found('warning')]
+    if (output.json) {
+      // The object says all that is wrong.
+      if (failures > 0) process.exitCode = exit.failed
+      return
     }
+    if (failures > 0) throw new PartlyFailed(`${counted(failures, 'problem')} found`)
+    output.note(doubts === 0 ? '  ✓ nothing wrong' : `  ✓ nothing failed, ${counted(doubts, 'warning')}`)
+    if (!isDeep) output.note('  wb doctor --deep    looks through the store, too')
   }
-
-  private sound(checks: readonly Check[], isDeep: boolean): void {
-    if (this.output.json) return
-    const doubts = checks.filter(({ state }) => state === 'warning').length
-    this.output.note(doubts === 0 ? '  ✓ nothing wrong' : `  ✓ nothing failed, ${counted(doubts, 'warning')}`)
-    if (!isDeep) this.output.note('  wb doctor --deep    looks through the store, too')
-  }
-}
-
-function toldOf({ url, pid, startedAt }: Announcement, ready: boolean) {
-  return { url, pid, startedAt, ready }
 }

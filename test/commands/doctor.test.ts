@@ -1,54 +1,161 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { execFileSync } from 'node:child_process'
+import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { createServer, type RequestListener } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
-import { expect, test, vi } from 'vitest'
-import { place } from './wb.ts'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { type Skew, skewFound } from '../../src/cli/doctor/clock.ts'
+import { nodeFound } from '../../src/cli/doctor/here.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
+import { type Ended, type Place, place } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
+interface Line {
+  name: string
+  state: string
+  detail: string
+  mend: string
+}
+
+/** The lines of a pipe. */
+function lines({ stdout }: Ended): Line[] {
+  return stdout
+    .replace(/\n$/, '')
+    .split('\n')
+    .map(text => text.split('\t'))
+    .map(([name, state, detail, mend]) => ({ name: name!, state: state!, detail: detail!, mend: mend! }))
+}
+
+function line(ended: Ended, name: string): Line | undefined {
+  return lines(ended).find(one => one.name === name)
+}
+
+/** States of all lines that are not `ok` or `skipped`, by name. */
+function wrong(ended: Ended): Record<string, string> {
+  const found = lines(ended).filter(({ state }) => state === 'warning' || state === 'failed')
+  return Object.fromEntries(found.map(({ name, state }) => [name, state]))
+}
+
+/** A machine whose port is its own, with a keychain that works. */
+function machine(config: object = {}): Place {
+  const here = place()
+  here.env.WB_KEYCHAIN = 'file'
+  here.env.WB_CONFIG = join(here.home, 'workbase.yaml')
+  writeFileSync(
+    here.env.WB_CONFIG,
+    JSON.stringify({ version: 1, runtime: { port: 20_000 + (process.pid % 10_000) }, ...config }),
+  )
+  return here
+}
+
+/** Something that answers HTTP, gone with the test. */
+async function answering(handler: RequestListener): Promise<{ url: string; port: number }> {
+  const server = createServer(handler)
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  const { port } = server.address() as AddressInfo
+  return { url: `http://127.0.0.1:${port}`, port }
+}
+
+/** A runtime of another version, whose clock is wrong. */
+function strange({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: string }) {
+  const bodies: Record<string, object> = {
+    '/readyz': { status: 'ready', workspaces: 1 },
+    '/version': { version, commit: 'c', buildTime: '2026-01-01T00:00:00.000Z', node: '20' },
+    '/healthz': { status: 'ok' },
+    '/setup-status': { hasChatProvider: false },
+    '/auth/me': { id: 'k', label: 'ci', type: 'apiKey', role: 'viewer', expiresAt: null },
+    '/api/v1/workspaces': { items: [], nextCursor: null },
+  }
+  return answering((request, response) => {
+    const date = new Date(Date.now() + aheadMs).toUTCString()
+    response.writeHead(200, { date, 'content-type': 'application/json' })
+    response.end(JSON.stringify(bodies[new URL(request.url!, 'http://x').pathname] ?? {}))
+  })
+}
+
 test('where nothing is yet, nothing is wrong, and nothing is made', async () => {
-  const { wb, dataDir } = place()
-  const { status, stdout, stderr } = await wb(['doctor', '--deep'])
-  expect(stderr).toBe('  ✓ nothing wrong, 1 check\n')
-  expect(status).toBe(0)
-  expect(stdout.split('\n')).toEqual([
-    `node\t${process.version}`,
-    `data\t${dataDir}`,
-    'server\tnone runs here',
-    'config\tthe defaults',
-    `store\t${join(dataDir, 'workbase.db')}, not made yet`,
-    '',
+  const here = machine()
+  const { wb, dataDir, env } = here
+  const [ended, told] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--json'])])
+  expect(ended.stderr).toBe('  ✓ nothing wrong\n')
+  expect(ended.status).toBe(0)
+  expect(lines(ended).map(({ name, state }) => `${name} ${state}`)).toEqual([
+    'node ok',
+    'data ok',
+    'secrets ok',
+    'config ok',
+    'lock ok',
+    'port ok',
+    'identity skipped',
+    'runtime skipped',
+    'auth skipped',
+    'chat skipped',
+    'keychain ok',
+    'store ok',
   ])
-  expect(JSON.parse((await wb(['doctor', '--json'])).stdout)).toEqual({
+  expect(line(ended, 'data')?.detail).toBe(`${dataDir}, not made yet`)
+  expect(JSON.parse(told.stdout)).toEqual({
     ok: true,
     node: process.version,
     dataDir,
     server: null,
-    config: { path: null, problems: [], warnings: expect.any(Array) },
+    config: { path: env.WB_CONFIG, problems: [], warnings: [] },
+    checks: expect.arrayContaining([
+      { name: 'lock', state: 'ok', detail: 'no wb serve runs here' },
+      {
+        name: 'auth',
+        state: 'skipped',
+        detail: 'no credential; no server runs that could be asked',
+        mend: 'wb whoami',
+      },
+    ]),
   })
+  expect(existsSync(dataDir)).toBe(false)
+  expect(existsSync(join(env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
 })
 
 test('what is wrong with the configuration is a failure', async () => {
-  const { wb, home } = place()
+  const { wb, home } = machine()
   const path = join(home, 'broken.yaml')
   writeFileSync(path, 'version: 1\nruntime:\n  prot: 1\n')
-  const { status, stdout } = await wb(['doctor', '--deep', '--config', path])
-  expect(status).toBe(1)
-  expect(stdout).toMatch(/runtime\.prot\t/)
-  const told = await wb(['doctor', '--config', path, '--json'])
+  const [ended, told] = await Promise.all([
+    wb(['doctor', '--deep', '--config', path]),
+    wb(['doctor', '--config', path, '--json']),
+  ])
+  expect(ended.status).toBe(1)
+  expect(wrong(ended)).toEqual({ config: 'failed' })
+  expect(line(ended, 'config')).toMatchObject({
+    detail: expect.stringMatching(/^runtime\.prot: /),
+    mend: 'wb config validate',
+  })
   expect(told.status).toBe(1)
   expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, config: { path, problems: [{}] } })
 })
 
 test('the store is looked through beside a running server, and each finding has a line', async () => {
-  const { wb, serve, dataDir } = place()
+  const { wb, serve, dataDir } = machine()
   const { url, pid } = await serve()
   await wb(['workspaces', 'create', 'demo'])
-  const sound = await wb(['doctor', '--deep'])
-  expect(sound.stderr).toMatch(/✓ nothing wrong, \d\d checks/)
-  expect(sound.stdout).toContain(`server\t${url}, process ${pid}`)
-  expect(sound.stdout).toMatch(/workbase\.db, schema \d+\n/)
-  expect(sound.status).toBe(0)
+  const [sound, keyed] = await Promise.all([
+    wb(['doctor', '--deep']),
+    wb(['doctor'], { env: { WB_API_KEY: 'wb_live_x' } }),
+  ])
+  expect(wrong(sound)).toEqual({})
+  expect(sound.stderr).toBe('  ✓ nothing wrong\n')
+  expect(line(sound, 'lock')?.detail).toMatch(`held by wb serve at ${url}, process ${pid}, since 20`)
+  expect(line(sound, 'runtime')).toMatchObject({ state: 'ok', detail: `${url} serves 1 workspace` })
+  expect(line(sound, 'auth')?.detail).toBe('no credential, and none is needed')
+  expect(line(keyed, 'auth')).toMatchObject({ state: 'failed', mend: 'unset WB_API_KEY' })
+  expect(line(sound, 'store')?.detail).toMatch(/workbase\.db, schema \d+; \d\d checks$/)
+  expect(lines(sound).map(({ name }) => name)).toEqual(
+    expect.arrayContaining(['version', 'clock', 'chat', 'embedding']),
+  )
 
   const database = new Database(join(dataDir, 'workbase.db'))
   database.exec(`INSERT INTO documents (version, body) VALUES
@@ -56,15 +163,30 @@ test('the store is looked through beside a running server, and each finding has 
   database.close()
   mkdirSync(join(dataDir, 'uploads'), { recursive: true })
   writeFileSync(join(dataDir, 'uploads', '999999999-ab'), 'left')
-  const found = await wb(['doctor', '--deep'])
+  const [found, told] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--deep', '--json'])])
   expect(found.status).toBe(1)
-  expect(found.stdout.split('\n').slice(5, -1)).toEqual([
-    '1\tdocuments whose workspaceId is gone\tgone/b/d',
-    '1\tdocuments whose knowledgeBaseId is gone\tgone/b/d',
-    `1\tuploads that a killed process left\t${join(dataDir, 'uploads', '999999999-ab')}`,
+  const goBack = `kill ${pid}; mv ${dataDir} ${dataDir}.old && cp -a BACKUP ${dataDir}`
+  expect(lines(found).filter(({ name }) => name === 'store')).toEqual([
+    {
+      name: 'store',
+      state: 'failed',
+      detail: '1 documents whose workspaceId is gone: gone/b/d',
+      mend: goBack,
+    },
+    {
+      name: 'store',
+      state: 'failed',
+      detail: '1 documents whose knowledgeBaseId is gone: gone/b/d',
+      mend: goBack,
+    },
+    {
+      name: 'store',
+      state: 'failed',
+      detail: `1 uploads that a killed process left: ${join(dataDir, 'uploads', '999999999-ab')}`,
+      mend: 'wb serve',
+    },
   ])
   expect(found.stderr).toContain('3 problems found')
-  const told = await wb(['doctor', '--deep', '--json'])
   expect(told.status).toBe(1)
   const { ok, store } = JSON.parse(told.stdout) as { ok: boolean; store: { checks: { count: number }[] } }
   expect(ok).toBe(false)
@@ -72,18 +194,211 @@ test('the store is looked through beside a running server, and each finding has 
 })
 
 test('a server in rescue mode is a failure, and so it is for who asks it whether it is ready', async () => {
-  const { wb, serve, dataDir } = place()
+  const { wb, serve, dataDir } = machine()
   mkdirSync(dataDir, { mode: 0o700 })
   writeFileSync(join(dataDir, 'workbase.db'), 'no database '.repeat(1_000))
   await serve()
-  const { status, stdout, stderr } = await wb(['doctor'])
-  expect({ status, stderr }).toEqual({ status: 1, stderr: '  ✗ 1 problem found\n' })
-  expect(stdout).toMatch(/^server\tthis runtime is in rescue mode$/m)
-  expect(JSON.parse((await wb(['doctor', '--json'])).stdout)).toMatchObject({
-    ok: false,
-    server: { ready: false },
+  const [ended, told, probe] = await Promise.all([
+    wb(['doctor']),
+    wb(['doctor', '--json']),
+    wb(['api', 'GET', '/readyz']),
+  ])
+  expect(ended).toMatchObject({ status: 1, stderr: '  ✗ 1 problem found\n' })
+  expect(line(ended, 'runtime')).toMatchObject({
+    state: 'failed',
+    detail: expect.stringMatching(/rescue mode \(control_plane_\w+\); mend the cause first$/),
+    mend: 'wb api POST /setup/restart',
   })
-  const probe = await wb(['api', 'GET', '/readyz'])
+  expect(line(ended, 'auth')?.state).toBe('skipped')
+  expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, server: { ready: false } })
   expect(probe).toMatchObject({ status: 6, stderr: expect.stringContaining('rescue mode (control_plane_') })
   expect(probe.stderr).toContain('POST /setup/restart')
 })
+
+describe('files', () => {
+  test('what others can open, or nobody can write, is told, and the lines that are told shut it', async () => {
+    const { wb, dataDir, env, home } = machine()
+    const credentials = join(env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
+    mkdirSync(join(dataDir, 'secrets'), { recursive: true })
+    mkdirSync(credentials, { recursive: true, mode: 0o700 })
+    for (const path of [join(dataDir, '.env'), join(dataDir, 'secrets', 'a'), join(credentials, 'a.json')]) {
+      writeFileSync(path, '')
+      chmodSync(path, 0o644)
+    }
+    chmodSync(dataDir, 0o755)
+    const file = join(home, 'a file')
+    const shared = join(home, 'shared')
+    writeFileSync(file, '')
+    mkdirSync(shared)
+    chmodSync(shared, 0o722)
+    const [open, written, none, nowhere] = await Promise.all([
+      wb(['doctor']),
+      ...[shared, file, join(file, 'below')].map(folder => wb(['doctor', '--data-dir', folder])),
+    ])
+    expect(lines(open).filter(({ name }) => name === 'secrets' || name === 'data')).toEqual([
+      {
+        name: 'data',
+        state: 'warning',
+        detail: `${dataDir} can be read by others (755)`,
+        mend: `chmod 700 ${dataDir}`,
+      },
+      {
+        name: 'secrets',
+        state: 'failed',
+        detail: `${join(dataDir, '.env')} is open to others`,
+        mend: `chmod 600 ${join(dataDir, '.env')}`,
+      },
+      expect.objectContaining({ mend: `chmod -R go= ${join(dataDir, 'secrets')}` }),
+      expect.objectContaining({ mend: `chmod 600 ${join(credentials, 'a.json')}` }),
+    ])
+    expect(line(written!, 'data')).toMatchObject({ state: 'failed', mend: `chmod 700 ${shared}` })
+    expect(line(none!, 'data')).toMatchObject({ state: 'failed', mend: `mv "${file}" "${file}.old"` })
+    expect(line(nowhere!, 'data')).toMatchObject({ state: 'failed', mend: 'wb doctor --data-dir DIR' })
+    for (const { mend } of lines(open).filter(one => one.mend.startsWith('chmod')))
+      execFileSync('sh', ['-c', mend])
+    const mended = await wb(['doctor'])
+    expect(mended).toMatchObject({ status: 0, stderr: expect.stringContaining('nothing wrong') })
+  })
+})
+
+test('on this machine: a taken port, a chosen keychain, and providers that do not answer', async () => {
+  const { port } = await answering(() => {})
+  const provider = await strange({ aheadMs: 300_000 })
+  const configured = (issuer: string) => ({
+    runtime: { port },
+    auth: { mode: 'oidc', oidc: { issuer, audience: 'wb' } },
+    chat: { provider: 'ollama', baseUrl: 'http://127.0.0.1:9' },
+  })
+  const [chosen, usual] = await Promise.all([
+    machine(configured('http://127.0.0.1:9')).wb(['doctor'], { env: { WB_KEYCHAIN: 'keytar' } }),
+    machine(configured(provider.url)).wb(['doctor'], { env: { WB_KEYCHAIN: '' } }),
+  ])
+  expect(chosen.status).toBe(1)
+  expect(wrong(chosen)).toMatchObject({
+    port: 'warning',
+    identity: 'failed',
+    chat: 'failed',
+    keychain: 'failed',
+  })
+  expect(wrong(usual)).toMatchObject({ identity: 'failed', keychain: 'warning' })
+  expect(line(chosen, 'port')).toMatchObject({
+    detail: expect.stringMatching(new RegExp(`^${port} is taken by .+ \\(pid ${process.pid}\\)$`)),
+    mend: 'wb serve --port 0',
+  })
+  expect(line(chosen, 'keychain')).toMatchObject({
+    detail: expect.stringMatching(/^keytar: /),
+    mend: 'wb login --insecure-storage',
+  })
+  expect(line(chosen, 'chat')).toMatchObject({
+    detail: 'the chat provider does not answer',
+    mend: 'wb config show',
+  })
+  expect(line(chosen, 'identity')).toMatchObject({
+    detail: 'http://127.0.0.1:9 does not answer',
+    mend: 'curl -v http://127.0.0.1:9/.well-known/openid-configuration',
+  })
+  expect(line(usual, 'identity')?.detail).toMatch(/^this machine is (299|300|301) s behind/)
+})
+
+describe('another clock', () => {
+  test('a runtime two minutes off is a failure, and one of another version a warning', async () => {
+    const { wb } = machine()
+    const { url } = await strange({ aheadMs: 300_000 })
+    const ended = await wb(['doctor', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
+    expect(wrong(ended)).toEqual({ clock: 'failed', version: 'warning' })
+    expect(line(ended, 'clock')?.detail).toMatch(/^this machine is (299|300|301) s behind the runtime;/)
+    expect(line(ended, 'version')?.mend).toBe('npm install --global workbase@9.9.9')
+    expect(line(ended, 'auth')?.detail).toBe('an API key in WB_API_KEY; you are ci')
+    expect(ended.status).toBe(1)
+  })
+
+  test('what a runtime calls its version is not typed into a shell', async () => {
+    const { wb } = machine()
+    const { url } = await strange({ aheadMs: -60_000, version: '1.0.0; rm -rf ~' })
+    const ended = await wb(['doctor', '--url', url])
+    expect(wrong(ended)).toEqual({ clock: 'warning', version: 'warning' })
+    expect(line(ended, 'clock')?.detail).toMatch(/ahead of the runtime/)
+    expect(line(ended, 'version')?.mend).toBe('')
+    expect(ended.status).toBe(0)
+  })
+
+  const skew = (ms: number, uncertainMs = 500): Skew => ({ ms, uncertainMs })
+  test.each([
+    [skew(30_500), 'ok'],
+    [skew(-30_501), 'warning'],
+    [skew(120_500), 'warning'],
+    [skew(120_501), 'failed'],
+    [skew(100_000, 70_000), 'ok'],
+    [undefined, 'skipped'],
+  ])('%j is %s', (found, state) => expect(skewFound(found, 'it').state).toBe(state))
+})
+
+describe('who you are', () => {
+  test('a key that the runtime does not know, none at all, and the right one', async () => {
+    const { wb, serve } = machine({
+      auth: { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BOOTSTRAP' },
+      chat: { provider: 'ollama', baseUrl: 'http://127.0.0.1:9' },
+    })
+    const BOOTSTRAP = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
+    await serve([], { env: { BOOTSTRAP } })
+    const [stranger, nobody, known] = await Promise.all(
+      ['wb_live_aaaaaaaaaaaa_bbbb', '', BOOTSTRAP].map(WB_API_KEY =>
+        wb(['doctor'], { env: { WB_API_KEY, BOOTSTRAP } }),
+      ),
+    )
+    const maker = 'wb keys create NAME --role admin --as-operator'
+    expect(line(stranger!, 'auth')).toMatchObject({
+      state: 'failed',
+      detail: expect.stringContaining('does not accept the key aaaaaaaaaaaa in WB_API_KEY'),
+      mend: maker,
+    })
+    expect(line(nobody!, 'auth')).toMatchObject({
+      state: 'failed',
+      detail: 'no credential; the runtime asks for one',
+      mend: maker,
+    })
+    expect(line(nobody!, 'chat')).toMatchObject({
+      state: 'skipped',
+      detail: 'the runtime tells its operator alone',
+    })
+    expect(line(known!, 'auth')?.state).toBe('ok')
+    expect(wrong(known!)).toEqual({ chat: 'failed' })
+  })
+})
+
+describe('no runtime', () => {
+  test('nothing listens, or nothing is said: only that fails, in bounded time', async () => {
+    const silent = await answering(() => {})
+    const { wb } = machine()
+    const [gone, late] = await Promise.all([
+      wb(['doctor', '--url', 'http://127.0.0.1:9']),
+      wb(['doctor', '--url', silent.url]),
+    ])
+    expect(wrong(gone)).toEqual({ runtime: 'failed' })
+    expect(line(gone, 'runtime')?.mend).toBe('wb serve --port 9')
+    expect(line(gone, 'auth')?.state).toBe('skipped')
+    expect(wrong(late)).toEqual({ runtime: 'failed' })
+    expect(line(late, 'runtime')).toMatchObject({
+      detail: `${silent.url} does not answer in time`,
+      mend: `wb serve --port ${silent.port}`,
+    })
+  })
+
+  test('in a terminal the line to type stands below', async () => {
+    const here = machine()
+    const { status, text } = await inTerminal(here, ['doctor', '--url', 'http://127.0.0.1:9'], { cols: 60 })
+    const shown = withoutSequences(text)
+    expect(status).toBe(1)
+    expect(shown).toContain('  ✓ secrets     none in files\n')
+    expect(shown).toMatch(/ {2}✗ runtime .*\n {16}nothing listens there\n {16}wb serve --port 9\n/)
+    expect(shown).toContain('  – auth        no runtime to ask\n')
+    expect(shown).toMatch(/ {2}✗ 1 problem found\n$/)
+  })
+})
+
+test.each([
+  ['18.20.8', 'failed'],
+  ['20.18.3', 'failed'],
+  ['20.19.0', 'ok'],
+  ['22.1.0', 'ok'],
+])('Node.js %s is %s', (version, state) => expect(nodeFound(version).state).toBe(state))

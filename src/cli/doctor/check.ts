@@ -42,13 +42,15 @@ export interface Look {
   readonly signal: AbortSignal
   /** What it throws is a finding, too. */
   look(signal: AbortSignal): Promise<Finding | Finding[]>
+  /** What it means that it takes too long. */
+  readonly late?: Finding
 }
 
 /** Look, for so long and no longer. */
-export async function check({ name, clock, signal, look }: Look): Promise<Check[]> {
+export async function check({ name, clock, signal, look, late }: Look): Promise<Check[]> {
   const found = await within(clock, timeoutMs, look, signal).catch(error => {
     signal.throwIfAborted()
-    return faultFound(error)
+    return error instanceof TimedOut && late ? late : faultFound(error)
   })
   return [found].flat().map(finding => ({ name, ...finding }))
 }

@@ -5,14 +5,14 @@ import { overNetwork } from '../over-network.ts'
 import type { Profile } from '../profile.ts'
 import { runtimeElsewhere } from '../resolve-runtime.ts'
 import type { Session } from '../session.ts'
-import { type Check, check, type Look, skipped } from './check.ts'
+import { type Check, check, type Finding, type Look, skipped } from './check.ts'
 import { skewFound, skewTo } from './clock.ts'
 import { dataDirFound, secretsFound } from './files.ts'
 import { configFound, lockFound, nodeFound, portFound } from './here.ts'
 import { identityFound } from './identity.ts'
 import { keychainFound } from './keychain.ts'
 import { chatFound, chatFoundFromHere, embeddingFound } from './providers.ts'
-import { type Answering, authFound, dateOf, runtimeFound, versionFound } from './runtime.ts'
+import { type Answering, authFound, dateOf, runtimeFound, runtimeLate, versionFound } from './remote.ts'
 
 export interface DoctorParts {
   readonly profile: Profile
@@ -32,7 +32,7 @@ export interface Looked {
   readonly config: CheckedConfig
 }
 
-type Named = (name: string, look: Look['look']) => Promise<Check[]>
+type Named = (name: string, look: Look['look'], late?: Finding) => Promise<Check[]>
 
 /** What is known before anything is asked. */
 interface Scene extends DoctorParts {
@@ -50,7 +50,7 @@ export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
     checkConfig(profile),
     runtimeElsewhere(profile),
   ])
-  const named: Named = (name, look) => check({ name, clock, signal, look })
+  const named: Named = (name, look, late) => check({ name, clock, signal, look, late })
   const scene: Scene = { ...parts, named, config, server }
   const [here, there, keychain, isReady] = await Promise.all([
     hereFound(scene, path),
@@ -78,7 +78,8 @@ async function hereFound({ profile, named, config, server, clock }: Scene, path:
 /** What a runtime in another process tells. */
 async function elsewhereFound(scene: Scene, runtime: Answering): Promise<Check[]> {
   const { named, session, server, clock } = scene
-  const answer = await named('runtime', signal => runtimeFound(runtime, signal))
+  const late = runtimeLate(runtime)
+  const answer = await named('runtime', signal => runtimeFound(runtime, signal), late)
   if (answer.some(({ state }) => state === 'failed'))
     return [...answer, ...skippedChecks('no runtime to ask')]
   const found = await Promise.all([

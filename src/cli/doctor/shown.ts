@@ -1,10 +1,30 @@
+import type { Examined } from '../local.ts'
 import type { Output } from '../output.ts'
+import type { Profile } from '../profile.ts'
 import { plainLine } from '../terminal-text.ts'
 import { wrapLine } from '../wrap.ts'
 import type { Check } from './check.ts'
+import type { Looked } from './doctor.ts'
 
 const marks: Record<Check['state'], string> = { ok: '✓', warning: '!', failed: '✗', skipped: '–' }
 const nameWidth = 10
+
+/** All that was looked at, for programs. */
+export function toldOf(
+  { dataDir }: Pick<Profile, 'dataDir'>,
+  { server, isReady, configPath, config: { problems, warnings } }: Looked,
+  { checks, examined }: { checks: readonly Check[]; examined?: Examined },
+): object {
+  return {
+    ok: checks.every(({ state }) => state !== 'failed'),
+    node: process.version,
+    dataDir,
+    server: server ? { url: server.url, pid: server.pid, startedAt: server.startedAt, ready: isReady } : null,
+    config: { path: configPath, problems, warnings },
+    ...(examined && { store: examined }),
+    checks,
+  }
+}
 
 /** A line for each check, and below it the one to type; in a pipe name, state, detail and that line, by tabs. */
 export function showChecks(output: Output, checks: readonly Check[]): void {

@@ -1,10 +1,26 @@
 import type { Announcement, Examined } from '../local.ts'
 import { counted } from '../output.ts'
+import type { Profile } from '../profile.ts'
 import { shellWord } from '../shell-word.ts'
-import { type Finding, failed, ok } from './check.ts'
+import { type Check, type Finding, failed, faultFound, ok } from './check.ts'
 
-/** What a look through the store found, a line for each thing that is wrong. */
-export function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
+/** A look through the store; one that cannot be read is a finding. */
+export async function lookThroughStore(
+  { dataDir }: Pick<Profile, 'dataDir'>,
+  server: Announcement | undefined,
+  examining: Promise<Examined>,
+): Promise<{ examined?: Examined; checks: Check[] }> {
+  const named = (finding: Finding): Check => ({ name: 'store', ...finding })
+  try {
+    const examined = await examining
+    return { examined, checks: storeFound(examined, dataDir, server).map(named) }
+  } catch (error) {
+    return { checks: [named(faultFound(error))] }
+  }
+}
+
+/** What was found, a line for each thing that is wrong. */
+function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
   const wrong = examined.checks.filter(({ count }) => count > 0)
   if (wrong.length === 0) return [ok(storeState(examined))]
   return wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>

@@ -1,5 +1,6 @@
+import type { Me } from '../../contract/auth.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
-import { due } from '../output.ts'
+import { due, type Field } from '../output.ts'
 import { type Profile, readProfile, runtimeKey } from '../profile.ts'
 import type { Session } from '../session.ts'
 import { plainLine } from '../terminal-text.ts'
@@ -42,6 +43,11 @@ export function elsewhereNote({ name, url }: Profile): string | undefined {
 export function until({ expiresAt, refreshToken }: Tokens, nowMs: number): string {
   if (refreshToken !== undefined) return 'you log out, or the identity provider ends it'
   return expiresAt === undefined ? 'the key is revoked' : due(expiresAt, nowMs)
+}
+
+/** The same, where nothing but the runtime says so. */
+export function dueOf(me: Me | null): Field {
+  return me?.expiresAt ? { due: new Date(me.expiresAt * 1_000).toISOString() } : undefined
 }
 
 /** A credential without what is secret of it. */

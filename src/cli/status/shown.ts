@@ -1,6 +1,6 @@
 import { count, counted, type Field } from '../output.ts'
 import { nameOf } from '../sign-in/identity.ts'
-import { until } from '../sign-in/notes.ts'
+import { dueOf, until } from '../sign-in/notes.ts'
 import { plainLine } from '../terminal-text.ts'
 import type { Counts, Seen, Status } from './status.ts'
 
@@ -8,7 +8,7 @@ import type { Counts, Seen, Status } from './status.ts'
 export function statusFields({ status, noWorkspace, tokens }: Seen, nowMs: number): Record<string, Field> {
   const { runtime, workspace, counts, jobs, you } = status
   return {
-    runtime: `${runtime.url ?? 'in each command'}, wb ${plainLine(runtime.version)}, ${counted(runtime.workspaces, 'workspace')}`,
+    runtime: `${runtime.url ?? 'in this process'}, version ${plainLine(runtime.version)}, ${counted(runtime.workspaces, 'workspace')}`,
     data: runtime.dataDir,
     workspace: workspace
       ? `${plainLine(workspace.name)} (${workspace.kind})`
@@ -17,12 +17,8 @@ export function statusFields({ status, noWorkspace, tokens }: Seen, nowMs: numbe
     agents: counts && count(counts.agents),
     jobs: jobs && jobsLine(jobs),
     you: you ? `${nameOf(you)}, ${you.role ?? 'every right'}` : 'nobody; no credential is sent',
-    until: tokens ? until(tokens, nowMs) : you && endOf(you),
+    until: tokens ? until(tokens, nowMs) : dueOf(you),
   }
-}
-
-function endOf({ expiresAt }: NonNullable<Status['you']>): Field {
-  return expiresAt === null ? undefined : { due: new Date(expiresAt * 1_000).toISOString() }
 }
 
 function knowledge({ knowledgeBases, documents, chunks, complete }: Counts): string {

@@ -27,12 +27,16 @@ export async function runtimeFound(runtime: Answering, signal: AbortSignal): Pro
     const ready = await connect(runtime).call(operational.ready, {}, { signal })
     return ok(`${baseUrl} serves ${counted(ready.workspaces, 'workspace')}`)
   } catch (error) {
-    if (signal.aborted) return failed(`${baseUrl} does not answer in time`, startLine(runtime))
     if (error instanceof Unreachable) return failed(error.message, startLine(runtime))
     if (!(error instanceof WbError) || error.code === 'draining') return faultFound(error)
     const { code, message } = reportOf(error)
     return failed(`${message} (${code}); mend the cause first`, 'wb api POST /setup/restart')
   }
+}
+
+/** The same of one that says nothing. */
+export function runtimeLate(runtime: Answering): Finding {
+  return failed(`${runtime.baseUrl} does not answer in time`, startLine(runtime))
 }
 
 /** What to type where nothing answers. */
