@@ -21,7 +21,8 @@ import { reportJson, reportLines, reportOf } from './report.ts'
 import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
 import { Session } from './session.ts'
 import { shellWord } from './shell-word.ts'
-import { asOwner, signingIn } from './signing-in.ts'
+import { loginLine } from './sign-in/credential.ts'
+import { asOwner, signingIn, unreached } from './signing-in.ts'
 import { take } from './take.ts'
 import { plainLine } from './terminal-text.ts'
 
@@ -364,6 +365,8 @@ export abstract class WbCommand extends Command {
         ways: await this.session.ways(),
         message: report.message,
       })
+    if (report.kind === 'unreachable') report.next.push(...unreached(this.profile))
+    if (report.kind === 'keychain') report.next.push(loginLine(this.profile, ' --insecure-storage'))
     if (report.code === 'forbidden' && met) report.next.push(...asOwner(met.kind))
     if (report.kind === 'usage' && report.next.length === 0)
       report.next.push(...flagsMeant(error, Object.keys(this.#flags)), `${this.spoken} --help`)

@@ -1,7 +1,7 @@
 import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
 import { delimiter, join, resolve } from 'node:path'
-import { isInTheClear } from '../base/loopback.ts'
+import { isInTheClear, isLoopback } from '../base/loopback.ts'
 import type { KeychainDriver } from '../keychain/keychain.ts'
 import { UsageError } from './faults.ts'
 import { changeProfiles, readProfiles, requireProfile, requireProfileName } from './profiles.ts'
@@ -269,6 +269,13 @@ function namedUrl(
   return stored && !set.WB_DATA_DIR
     ? { url: stored, urlFrom: 'profile' }
     : { url: undefined, urlFrom: undefined }
+}
+
+/** What was probably meant by an address without a scheme. */
+function likely(address: string): string {
+  const [, host] = /^([\w-]+(?:\.[\w-]+)*)(?::\d+)?$/.exec(address) ?? []
+  if (host !== undefined && isLoopback(host)) return `http://${address}`
+  return host?.includes('.') ? `https://${address}` : 'http://127.0.0.1:8787'
 }
 
 /** An address where it is given. */

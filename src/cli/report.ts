@@ -22,7 +22,7 @@ export function reportOf(error: unknown): Report {
   if (error instanceof WbError) return refusal(error)
   if (error instanceof Unreachable) return { kind: 'unreachable', message: error.message, next: [error.hint] }
   if (error instanceof KeychainUnavailable)
-    return { kind: 'keychain', message: error.message, next: [error.hint, ...aroundKeychain] }
+    return { kind: 'keychain', message: error.message, next: [error.hint, withoutKeychain] }
   if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
   if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
@@ -32,11 +32,8 @@ export function reportOf(error: unknown): Report {
   return { kind: 'defect', message: `unexpected: ${message}`, next }
 }
 
-/** Ways that need none. */
-const aroundKeychain = [
-  'WB_API_KEY=… in the environment says who you are, too',
-  'wb login --insecure-storage    keeps the login in a file that you alone can read',
-]
+const withoutKeychain =
+  'WB_API_KEY=… in the environment needs none, nor does a login in a file that you alone can read'
 
 /** What to type where the hint of the API names no command. */
 const commands: Readonly<Record<string, readonly string[]>> = {

@@ -1,3 +1,4 @@
+import { isLoopback } from '../base/loopback.ts'
 import type { Profile } from './profile.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
 import { type Candidate, loginLine } from './sign-in/credential.ts'
@@ -77,4 +78,11 @@ export function signInLine(url: string | undefined, loginPath: string | null | u
 /** What who owns the data directory may type where others are refused. */
 export function asOwner(kind: ResolvedRuntime['kind']): string[] {
   return kind === 'named' ? [] : ['add --as-operator to act as the owner of the data directory']
+}
+
+/** What to type where no runtime answers: on this machine the one that would, else what looks for the reason. */
+export function unreached(profile: Profile | undefined): string[] {
+  const target = profile?.url === undefined ? undefined : new URL(profile.url)
+  if (!target || !isLoopback(target.hostname)) return ['wb doctor']
+  return [`wb serve --port ${target.port || (target.protocol === 'https:' ? 443 : 80)}`]
 }

@@ -178,7 +178,7 @@ function unreachable(
     `no runtime answers at ${origin}: ${reasonOf(error, proxy)}`,
     proxy
       ? `Check the address (--url, WB_URL) and the proxy ${proxy} (HTTPS_PROXY, HTTP_PROXY, NO_PROXY).`
-      : 'Check the address (--url, WB_URL), or start a runtime there with `wb serve`.',
+      : 'Check the address (--url, WB_URL), or start a runtime there.',
     { cause: error },
   )
 }

@@ -171,7 +171,7 @@ describe('the command line', () => {
     [
       ['kb', 'list', '--url', 'http://127.0.0.1:1'],
       6,
-      '  ✗ No runtime answers at http://127.0.0.1:1: nothing listens there\n    Check the address (--url, WB_URL), or start a runtime there with `wb serve`.\n',
+      '  ✗ No runtime answers at http://127.0.0.1:1: nothing listens there\n    Check the address (--url, WB_URL), or start a runtime there.\n    wb serve --port 1\n',
     ],
   ])('wb %j ends with %i', async (args, status, stderr) => {
     expect(await place().wb(args)).toEqual({ status, stdout: '', stderr })
