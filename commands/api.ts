@@ -5,7 +5,7 @@ import { UsageError } from '../src/cli/faults.ts'
 import { refuseClearText } from '../src/cli/profile.ts'
 import { allPages, jsonOf, namedHeaders } from '../src/cli/raw-call.ts'
 import { requestBody } from '../src/cli/request-body.ts'
-import { plain, plainJson } from '../src/cli/terminal-text.ts'
+import { plain } from '../src/cli/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
 import type { Incoming } from '../src/client/transport.ts'
 
@@ -14,7 +14,7 @@ const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
 export default class Api extends WbCommand {
   static override summary = 'call any route of the API'
   static override examples = [
-    'wb api GET /api/v1/workspaces --pages',
+    "wb api GET /api/v1/workspaces --pages --jq '.[].name'",
     'wb api POST /api/v1/workspaces -d \'{"name": "demo"}\'',
   ]
   static override args = {
@@ -53,12 +53,17 @@ export default class Api extends WbCommand {
 
   private async print(answer: Incoming) {
     const text = await answer.text()
-    const isJson = answer.headers.get('content-type')?.startsWith('application/json')
+    const isRefused = answer.status >= 300
+    // `--jq` is for what was asked for; a refusal is told as an error all the same.
+    if (text !== '' && !(isRefused && this.output.filters)) this.show(answer, text)
+    if (isRefused) throw await failure({ ...answer, headers: answer.headers, text: async () => text })
+  }
+
+  private show({ headers }: Incoming, text: string) {
+    const isJson = headers.get('content-type')?.startsWith('application/json')
     const value = isJson ? jsonOf(text) : undefined
-    const terminal = process.stdout.isTTY
-    if (value !== undefined) this.output.result(plainJson(value, terminal ? 2 : undefined))
-    else if (text !== '') this.output.result(terminal ? plain(text) : text)
-    if (answer.status >= 300)
-      throw await failure({ ...answer, headers: answer.headers, text: async () => text })
+    if (value !== undefined) this.output.value(value)
+    else if (this.output.filters) throw new UsageError('the answer is not JSON', ['leave --jq out'])
+    else this.output.result(process.stdout.isTTY ? plain(text) : text)
   }
 }

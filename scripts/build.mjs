@@ -22,6 +22,7 @@ const external = [
   'prom-client',
   '@napi-rs/keyring',
   'keytar',
+  'jq-wasm',
 ]
 
 /**

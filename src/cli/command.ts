@@ -13,6 +13,7 @@ import { exitStatus } from './exit.ts'
 import { Interrupted, UsageError } from './faults.ts'
 import { filesHere } from './folder/here.ts'
 import { interruption } from './interrupt.ts'
+import { type Filter, jqFilter } from './jq.ts'
 import { counted, Output, type Sink } from './output.ts'
 import { flagsMeant, missingArguments } from './parse-fault.ts'
 import { hideCredential, isCi, type Profile, readProfile, takesUtf8 } from './profile.ts'
@@ -43,6 +44,7 @@ const globalFlags = {
     ...everywhere('FILE'),
   }),
   json: Flags.boolean({ summary: "print the API's own object", helpGroup: 'GLOBAL' }),
+  jq: Flags.string({ summary: 'print what a jq expression makes of that object', ...everywhere('EXPR') }),
   quiet: Flags.boolean({ char: 'q', summary: 'print the result alone', helpGroup: 'GLOBAL' }),
   debug: Flags.boolean({ summary: 'print each request, and the details of an error', helpGroup: 'GLOBAL' }),
   'no-color': Flags.boolean({ summary: 'print without colours', helpGroup: 'GLOBAL' }),
@@ -93,14 +95,18 @@ export abstract class WbCommand extends Command {
   protected readonly mindsFolder: boolean = true
   #wait = true
   #debug = false
+  /** Errors are told as the API does; `--jq` alone is typed by who reads them. */
+  #jsonErrors = false
   #stopListening = () => {}
 
   override async init(): Promise<void> {
     const { signal, stop } = interruption()
     this.signal = signal
     this.#stopListening = stop
-    this.output = this.#outputFor({ json: this.argv.includes('--json') }, true)
+    this.#jsonErrors = this.argv.includes('--json')
+    this.output = this.#outputFor({ json: this.#jsonErrors }, true)
     const { flags, missing } = await this.#parsed()
+    const filter = flags.jq === undefined ? undefined : await jqFilter(flags.jq)
     this.#wait = !flags['no-wait']
     this.#debug = flags.debug
     const named = {
@@ -116,7 +122,7 @@ export abstract class WbCommand extends Command {
       mayBeNew: this.makesProfile,
     }
     this.profile = readProfile(named)
-    this.output = this.#outputFor(flags, this.profile.colour && !flags['no-color'])
+    this.output = this.#outputFor({ ...flags, filter }, this.profile.colour && !flags['no-color'])
     this.profile = await this.#profileHere(named)
     hideCredential()
     if (process.stderr.isTTY && !isCi() && !flags.quiet)
@@ -175,11 +181,12 @@ export abstract class WbCommand extends Command {
     }
   }
 
-  #outputFor(flags: { json: boolean; quiet?: boolean }, colour: boolean): Output {
+  #outputFor(flags: { json: boolean; filter?: Filter; quiet?: boolean }, colour: boolean): Output {
     return new Output({
       stdout: sinkFor(process.stdout),
       stderr: sinkFor(process.stderr),
       json: flags.json,
+      filter: flags.filter,
       quiet: flags.quiet ?? false,
       colour,
       now: systemClock.now,
@@ -370,7 +377,7 @@ export abstract class WbCommand extends Command {
     if (report.code === 'forbidden' && met) report.next.push(...asOwner(met.kind))
     if (report.kind === 'usage' && report.next.length === 0)
       report.next.push(...flagsMeant(error, Object.keys(this.#flags)), `${this.spoken} --help`)
-    if (this.output.json) this.output.trace(reportJson(report))
+    if (this.#jsonErrors) this.output.trace(reportJson(report))
     else for (const line of reportLines(report, this.output.errorStyle)) this.output.warn(line)
     if (this.#debug) this.output.trace(details(error))
   }

@@ -3,7 +3,7 @@ import { PartlyFailed } from './faults.ts'
 import { keyWords } from './key-words.ts'
 import type { Output } from './output.ts'
 import { shellWord } from './shell-word.ts'
-import { plainJson, plainLine } from './terminal-text.ts'
+import { plainLine } from './terminal-text.ts'
 import { codeOf, type TokenTarget } from './token-target.ts'
 import type { WaysIn } from './ways-in.ts'
 
@@ -22,7 +22,9 @@ export async function handOver(target: TokenTarget, output: Output, minted: Mint
   const { plaintext, ...rest } = minted
   const { keyId, label } = minted.key
   try {
-    await target.put(output.json && target.kind === 'stdout' ? plainJson(minted) : plainLine(plaintext))
+    await target.put(
+      output.json && target.kind === 'stdout' ? output.texts(minted).join('\n') : plainLine(plaintext),
+    )
   } catch (error) {
     throw new PartlyFailed(
       `key ${plainLine(label)} was made, and its token did not arrive ${target.place} (${codeOf(error)})`,

@@ -1,3 +1,4 @@
+import type { Filter } from './jq.ts'
 import type { Style } from './style.ts'
 import { styleFor } from './style.ts'
 import {
@@ -23,6 +24,8 @@ export interface OutputOptions {
   stdout: Sink
   stderr: Sink
   json: boolean
+  /** Of `--jq`: what it makes of an object is printed instead of it, and `json` counts as true. */
+  filter?: Filter
   quiet: boolean
   colour: boolean
   now: () => number
@@ -74,10 +77,15 @@ export class Output {
   readonly json: boolean
 
   constructor(private readonly options: OutputOptions) {
-    this.json = options.json
-    this.interactive = options.stdout.isTTY === true && !options.json
+    this.json = options.json || options.filter !== undefined
+    this.interactive = options.stdout.isTTY === true && !this.json
     this.style = styleFor(options.colour && options.stdout.isTTY === true)
     this.errorStyle = styleFor(options.colour && options.stderr.isTTY === true)
+  }
+
+  /** True when `--jq` makes something else of what is printed. */
+  get filters(): boolean {
+    return this.options.filter !== undefined
   }
 
   /** Columns of the terminal; a pipe has no end. */
@@ -95,7 +103,24 @@ export class Output {
 
   /** The API's own object. */
   value(value: unknown): void {
-    this.result(plainJson(value, this.options.stdout.isTTY ? 2 : undefined))
+    for (const text of this.texts(value, this.options.stdout.isTTY ? 2 : undefined)) this.result(text)
+  }
+
+  /** One object of several, on a line of its own. */
+  line(value: unknown): void {
+    for (const text of this.texts(value)) this.result(text)
+  }
+
+  /**
+   * An object as it is printed: its JSON, or what `--jq` makes of it, where a string stands for itself.
+   *
+   * @throws UsageError  the expression is not for such an object
+   */
+  texts(value: unknown, indent?: number): string[] {
+    const { filter, stdout } = this.options
+    if (!filter) return [plainJson(value, indent)]
+    const own = (text: string) => (stdout.isTTY ? plain(text) : text)
+    return filter(value).map(made => (typeof made === 'string' ? own(made) : plainJson(made, indent)))
   }
 
   /** What was made or changed: a line in a terminal, the id alone in a pipe, the object with `--json`. */
@@ -139,7 +164,7 @@ export class Output {
   /** One row of a list that goes on: aligned in a terminal, tab-separated in a pipe, a line of JSON with `--json`. */
   row<T>(row: T, columns: Record<string, Column<T>>): void {
     const all = Object.values(columns)
-    if (this.json) this.result(plainJson(row))
+    if (this.json) this.line(row)
     else if (!this.interactive) this.result(all.map(column => raw(column.of(row))).join('\t'))
     else {
       for (const line of this.#alone(row, all)) this.result(line)

@@ -5,8 +5,7 @@ import type { Output } from './output.ts'
 import { type Report, reportLines, reportOf } from './report.ts'
 import type { ServeVoice } from './serve.ts'
 import type { Serving } from './serving.ts'
-import { plainJson } from './terminal-text.ts'
-import { openWarning, readyLine, welcome } from './welcome.ts'
+import { openWarning, welcome } from './welcome.ts'
 
 /** What `wb serve` says: to a person, or with `--json` in lines of JSON on stdout. */
 export class ServeTold implements ServeVoice {
@@ -16,7 +15,20 @@ export class ServeTold implements ServeVoice {
     private readonly output: Output,
     private readonly about: { dataDir: string; version: string; verbose: boolean },
   ) {
-    this.#log = new HeldLog(output.json ? process.stdout : this.#forPeople())
+    this.#log = new HeldLog(output.json ? this.#forPrograms() : this.#forPeople())
+  }
+
+  #forPrograms(): { write(line: string): unknown } {
+    return this.output.filters ? { write: line => this.#tell(JSON.parse(line)) } : process.stdout
+  }
+
+  /** A line of JSON. An expression that is not for it is told, and ends no server. */
+  #tell(value: unknown): void {
+    try {
+      this.output.line(value)
+    } catch (error) {
+      this.#complain(reportOf(error))
+    }
   }
 
   /** In a terminal without `--verbose` a request that was refused is a line to read; the log has the rest. */
@@ -34,7 +46,8 @@ export class ServeTold implements ServeVoice {
   async begun(serving: Serving): Promise<void> {
     const { output } = this
     if (serving.runtime.fault !== undefined) this.#rescue(serving)
-    else output.result(output.json ? readyLine(this.#screen(serving)) : await this.#welcome(serving))
+    else if (output.json) this.#event('ready', serving)
+    else output.result(await this.#welcome(serving))
     this.release()
     const open = await openWarning(this.#screen(serving))
     if (open) output.warn(`  ${output.errorStyle.bad('!')} ${open}`)
@@ -60,7 +73,7 @@ export class ServeTold implements ServeVoice {
   notRestarted(error: unknown): void {
     const report = reportOf(error)
     const { kind, code = kind, message } = report
-    if (this.output.json) this.output.result(plainJson({ event: 'not restarted', error: { code, message } }))
+    if (this.output.json) this.#tell({ event: 'not restarted', error: { code, message } })
     else
       this.#complain({ ...report, message: `not restarted: ${message}` }, [
         '    the server goes on as it was',
@@ -78,12 +91,12 @@ export class ServeTold implements ServeVoice {
     ])
   }
 
-  #complain(report: Report, more: readonly string[]): void {
+  #complain(report: Report, more: readonly string[] = []): void {
     this.output.trace([...reportLines(report, this.output.errorStyle), ...more].join('\n'))
   }
 
   #event(event: string, { url }: Serving, more: object = {}): void {
-    this.output.result(plainJson({ event, url, pid: process.pid, dataDir: this.about.dataDir, ...more }))
+    this.#tell({ event, url, pid: process.pid, dataDir: this.about.dataDir, ...more })
   }
 
   #welcome(serving: Serving): Promise<string> {

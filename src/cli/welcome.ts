@@ -10,11 +10,6 @@ export interface Begun extends Pick<Serving, 'url' | 'loopback' | 'config' | 'ru
   version: string
 }
 
-/** The line that a program waits for. */
-export function readyLine({ url, dataDir }: Begun): string {
-  return JSON.stringify({ event: 'ready', url, pid: process.pid, dataDir })
-}
-
 /** The block that a person reads: where it answers, what lies where, who may call, and what to type next. */
 export async function welcome(begun: Begun, style: Style): Promise<string> {
   const { url, runtime, dataDir, version } = begun

@@ -49,6 +49,8 @@ const owners: Record<string, readonly string[]> = {
   zod: ['src/contract/', 'src/config/', 'src/http/', 'src/agents/tools/'],
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/ask.ts'],
+  'jq-wasm': ['src/cli/jq.ts'],
+  open: ['src/cli/browser.ts'],
 }
 
 /** What reads the world or makes a capability, and where it may stand. */
