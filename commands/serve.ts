@@ -1,5 +1,6 @@
 import { once } from 'node:events'
 import * as Flags from '@oclif/core/flags'
+import { openPage, pages } from '../src/cli/browser.ts'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { serve } from '../src/cli/serve.ts'
@@ -47,7 +48,7 @@ export default class Serve extends WbCommand {
       throw error
     })
     await told.begun(serving)
-    if (flags.open) (await import('open')).default(`${serving.url}/docs`)
+    if (flags.open) await openPage(serving.url + pages.docs, this.output)
     if (!this.signal.aborted) await once(this.signal, 'abort')
     this.output.note('  ending: finishing what is in flight')
     await serving.stop()

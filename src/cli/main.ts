@@ -7,15 +7,8 @@ import { reportLines, reportOf } from './report.ts'
 import { styleFor } from './style.ts'
 import { withoutTokens } from './terminal-text.ts'
 
-/** Topics in the singular, as many type them. */
-const singular: Record<string, string> = {
-  workspace: 'workspaces',
-  document: 'documents',
-  key: 'keys',
-  bases: 'kb',
-  base: 'kb',
-  profile: 'profiles',
-}
+/** Topics by another name that people type. */
+const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
 
 /** Commands that a later version brings, with what there is today. */
 const later: Record<string, string> = {
@@ -42,10 +35,11 @@ export async function main(typed: readonly string[]): Promise<void> {
 
 async function dispatch(config: Config, typed: readonly string[]): Promise<void> {
   const [first = '', ...rest] = typed
-  const words = [singular[first] ?? first, ...rest]
+  const words = asNamed(config, [otherwise[first] ?? first, ...rest])
   if (first === '--version' || first === '-v') return void process.stdout.write(`${config.userAgent}\n`)
-  if (first === '') return help(config, 'dayOne', [])
-  if (first === 'help') return help(config, 'all', rest)
+  if (first === '')
+    return (await firstRun()) ? config.runCommand('quickstart', ['.']) : help(config, 'dayOne', [])
+  if (first === 'help') return help(config, 'all', asNamed(config, rest))
   if (helpFlags.includes(first)) return help(config, 'all', [])
 
   if (first.startsWith('-'))
@@ -59,6 +53,17 @@ async function dispatch(config: Config, typed: readonly string[]): Promise<void>
   if (isTopic(config, words)) return help(config, 'all', words)
   const known = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
   throw unknown(config, words.slice(0, known + 1))
+}
+
+/** Topics as they are named, of which many type the singular: `wb key list`, `wb mcp server list`. */
+function asNamed(config: Config, words: readonly string[]): string[] {
+  const named = [...words]
+  for (const [at, word] of words.entries()) {
+    const before = named.slice(0, at)
+    if (isTopic(config, [...before, `${word}s`])) named[at] = `${word}s`
+    else if (!isTopic(config, [...before, word])) break
+  }
+  return named
 }
 
 /** The longest run of leading words that is a command. */
@@ -93,6 +98,12 @@ function byVerb(word: string, commands: readonly string[]): string | undefined {
   const verbOf = (command: string) => command.split(' ')[1] ?? ''
   const verb = nearest(word, [...new Set(commands.map(verbOf))])
   return verb && commands.find(command => verbOf(command) === verb)
+}
+
+/** Whether a person who has nothing here yet wants this folder searched. */
+async function firstRun(): Promise<boolean> {
+  const isTerminal = process.stdin.isTTY && process.stdout.isTTY && process.stderr.isTTY
+  return Boolean(isTerminal) && (await import('./first-run.ts')).wantsThisFolder()
 }
 
 async function help(config: Config, scope: 'dayOne' | 'all', words: readonly string[]): Promise<void> {

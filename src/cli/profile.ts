@@ -1,6 +1,6 @@
 import { accessSync, constants } from 'node:fs'
 import { homedir } from 'node:os'
-import { delimiter, join, resolve } from 'node:path'
+import { basename, delimiter, join, resolve } from 'node:path'
 import { isInTheClear, isLoopback } from '../base/loopback.ts'
 import type { KeychainDriver } from '../keychain/keychain.ts'
 import { UsageError } from './faults.ts'
@@ -203,6 +203,12 @@ export function takesUtf8(environment: Environment = process.env): boolean {
   return locale === undefined || /utf-?8/i.test(locale)
 }
 
+/** Name of the shell that this person works in: `zsh`; undefined where nothing says so. */
+export function loginShell(environment: Environment = process.env): string | undefined {
+  const { SHELL } = nonEmpty(environment)
+  return SHELL && basename(SHELL)
+}
+
 /** Programs that put their input into the clipboard, and the variable without which they reach none. */
 const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
   { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },
@@ -292,10 +298,7 @@ export function origin(address: string, name: string): string {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(`${name} is "${address}", which is not an http(s) address`, [
-      asTyped(
-        name,
-        /^[\w-]+(?:\.[\w-]+)+(?::\d+)?$/.test(address) ? `https://${address}` : 'http://127.0.0.1:8787',
-      ),
+      asTyped(name, likely(address)),
     ])
   if (url.username || url.password)
     throw new UsageError(`${name} holds a user name or password; a key goes into WB_API_KEY`)

@@ -131,10 +131,11 @@ describe('the command line', () => {
       2,
       '  ✗ There is no flag --limt\n    did you mean --limit?\n    wb kb list --help\n',
     ],
+    [['serch', 'x'], 2, '  ✗ There is no command "wb serch"\n    did you mean wb search?\n    wb --help\n'],
     [
-      ['serch', 'x'],
+      ['ingst', 'x'],
       2,
-      '  ✗ There is no command "wb serch"\n    did you mean wb kb search?\n    wb --help\n',
+      '  ✗ There is no command "wb ingst"\n    did you mean wb kb ingest?\n    wb --help\n',
     ],
     [['workspaces', 'use'], 2, '  ✗ NAME is missing: name or id\n    wb workspaces use --help\n'],
     [['kb', 'list', 'a', 'b'], 2, '  ✗ Unexpected arguments: a, b\n    wb kb list --help\n'],

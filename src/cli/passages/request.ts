@@ -8,22 +8,27 @@ export const modes = {
   vector: { hybrid: false },
 } as const
 
-/** @throws UsageError  words that are no question, or a saved filter that no knowledge base is named for */
+/**
+ * @param everywhere  how all knowledge bases are searched: what is typed before the question
+ * @throws UsageError  words that are no question, or a saved filter that no knowledge base is named for
+ */
 export function refuseUnclear(
   words: readonly string[],
-  { all, saved }: { all: boolean; saved?: string },
+  { all, saved, everywhere }: { all: boolean; saved?: string; everywhere: string },
 ): void {
+  const whole = `"${words.join(' ')}"`
   if (words.length > (all ? 1 : 2))
-    throw new UsageError('a question of several words stands in quotes', quoted(words, all))
+    throw new UsageError(
+      'a question of several words stands in quotes',
+      all ? [`${everywhere} ${whole}`] : [`wb kb search ${whole}`, butFirst(words)],
+    )
   if (all && saved !== undefined)
     throw new UsageError('--saved belongs to one knowledge base', [
       `wb kb search NAME QUESTION --saved ${shellWord(saved)}`,
     ])
 }
 
-/** What was probably meant: all of it, or all but the first word. */
-function quoted(words: readonly string[], all: boolean): string[] {
-  const [first, ...rest] = words
-  if (all) return [`wb kb search --all "${words.join(' ')}"`]
-  return [`wb kb search "${words.join(' ')}"`, `wb kb search ${first} "${rest.join(' ')}"`]
+/** The other thing that may be meant: the first word names the knowledge base. */
+function butFirst([first, ...rest]: readonly string[]): string {
+  return `wb kb search ${first} "${rest.join(' ')}"`
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { openLink } from '../browser.ts'
 import { clipboard } from '../clipboard.ts'
 import type { Output } from '../output.ts'
 import { hasBrowser } from '../profile.ts'
@@ -68,7 +69,7 @@ export class DeviceScreen {
     } catch (error) {
       tell(`  ! the code was not copied: ${(error as Error).message}`)
     }
-    if (url !== undefined) await (await import('open')).default(url)
+    if (url !== undefined) await openLink(url)
   }
 
   /** The page, with the code in it where the provider gives such a link; nothing that a browser does not open. */

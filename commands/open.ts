@@ -1,0 +1,26 @@
+import * as Args from '@oclif/core/args'
+import { browsedUrl, openPage, pages } from '../src/cli/browser.ts'
+import { WbCommand } from '../src/cli/command.ts'
+
+export default class Open extends WbCommand {
+  static override summary = 'open a page of the runtime in a browser'
+  static override description =
+    'Prints the address and opens it. Over SSH, without a display, in a pipe and in CI it is printed only.'
+  static override examples = ['wb open', 'wb open api --url https://workbase.example']
+  static override args = {
+    page: Args.string({
+      options: Object.keys(pages),
+      default: 'docs',
+      ignoreStdin: true,
+      description: 'docs, the reference of the API, or api, the same as OpenAPI',
+    }),
+  }
+
+  async run() {
+    const { args } = await this.parse(Open)
+    const url = (await browsedUrl(this.profile)) + pages[args.page as keyof typeof pages]
+    if (this.output.json) return this.output.value({ url })
+    this.output.result(url)
+    await openPage(url, this.output)
+  }
+}

@@ -1,0 +1,62 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { WbCommand } from '../command.ts'
+import { exit } from '../exit.ts'
+import { findOrCreate } from './base.ts'
+import { ingest } from './ingest.ts'
+import { stdinNamed } from './sources.ts'
+import { showSummary } from './summary.ts'
+
+/** The first path of everything that ingests; more may follow it. */
+export const pathArg = Args.string({
+  required: true,
+  ignoreStdin: true,
+  description: 'files, folders, globs, .jsonl in BEIR form, or - for stdin',
+})
+
+/** Flags of everything that ingests. */
+export const ingestFlags = {
+  create: Flags.boolean({ summary: 'make the knowledge base when it is missing' }),
+  async: Flags.boolean({ summary: 'leave the work to jobs of the runtime' }),
+  all: Flags.boolean({ summary: 'also what is hidden or in .gitignore' }),
+  name: Flags.string({ summary: 'file name of what comes from stdin', helpValue: 'FILE' }),
+}
+
+/** What these flags say. */
+interface IngestFlags {
+  readonly create: boolean
+  readonly async: boolean
+  readonly all: boolean
+  readonly name?: string
+}
+
+/** Where an ingest goes: how the knowledge base is found, and what one is called that has to be made. */
+interface Destination {
+  readonly name: string
+  find(name: string): Promise<KnowledgeBase>
+}
+
+/** A command that puts what was typed into a knowledge base. */
+export abstract class IngestCommand extends WbCommand {
+  protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {
+    const stdin = paths.includes('-') ? stdinNamed(flags.name) : undefined
+    const { client, signal, progress, output } = this
+    const { base, created } = await findOrCreate({
+      client,
+      signal,
+      ...destination,
+      workspace: () => this.workspaceOrDefault(),
+      agree: async question => flags.create || this.agree(question),
+    })
+    if (created) output.note(`  made knowledge base ${base.name}`)
+    const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
+    const { summary, broken } = await ingest(
+      { client, signal, progress, base, jobs },
+      { paths, stdin, all: flags.all },
+    )
+    showSummary(output, summary)
+    if (broken) throw broken.error
+    if (summary.tally.failed > 0) process.exitCode = exit.failed
+  }
+}

@@ -1,0 +1,47 @@
+import { existsSync } from 'node:fs'
+import { WbError } from '../../contract/errors.ts'
+import { aKnowledgeBase } from '../choices.ts'
+import { isTaken } from '../existing.ts'
+import { UsageError } from '../faults.ts'
+import { isId, type Resolving } from '../resolve.ts'
+
+/** What the words after `wb add` mean. */
+export interface Into {
+  /** The knowledge base that is named; undefined means the only one. */
+  readonly base: string | undefined
+  readonly paths: readonly string[]
+}
+
+/**
+ * Tell a knowledge base from a path: the first of several words is the knowledge base, unless there is a file or a
+ * folder of this name and no knowledge base.
+ *
+ * @throws UsageError  the only word is no path
+ */
+export async function into(words: readonly string[], resolving: Resolving): Promise<Into> {
+  const [first = '', ...rest] = words
+  if (rest.length === 0 && !isPath(first))
+    throw new UsageError(`there is no file or folder "${first}"`, [
+      'wb add ./my-folder',
+      `wb add ${first} ./my-folder    where ${first} is a knowledge base`,
+    ])
+  if (rest.length === 0 || (isPath(first) && !(await isBase(first, resolving))))
+    return { base: undefined, paths: words }
+  return { base: first, paths: rest }
+}
+
+/** True of what is there, of a glob, and of `-`. */
+function isPath(word: string): boolean {
+  return word === '-' || /[*?[\]{}]/.test(word) || existsSync(word)
+}
+
+async function isBase(word: string, resolving: Resolving): Promise<boolean> {
+  if (isId(word)) return true
+  try {
+    return await isTaken(aKnowledgeBase.among(resolving, {}), word)
+  } catch (error) {
+    // Where there is no workspace yet, there is no knowledge base either.
+    if (error instanceof WbError && error.code === 'workspace_not_found') return false
+    throw error
+  }
+}

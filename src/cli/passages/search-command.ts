@@ -1,0 +1,59 @@
+import * as Flags from '@oclif/core/flags'
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import { WbCommand } from '../command.ts'
+import { conditionFlags, conditionOf } from '../condition.ts'
+import { savedFilterId } from '../find-filter.ts'
+import { citationsOf, rememberSearch } from '../last-search.ts'
+import type { Everywhere } from './everywhere.ts'
+import { findPassages, search } from './hits.ts'
+import { nothingFound } from './nothing.ts'
+import { modes } from './request.ts'
+import { showPassages } from './show.ts'
+
+/** Flags of everything that searches. */
+export const searchFlags = {
+  limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'how many passages' }),
+  mode: Flags.option({ options: ['hybrid', 'lexical', 'vector'] as const })({
+    summary: 'how they are ranked',
+  }),
+  ...conditionFlags,
+  saved: Flags.string({ summary: 'a saved filter, by name or id', helpValue: 'NAME' }),
+  explain: Flags.boolean({ summary: 'show the scores as numbers' }),
+}
+
+/** What these flags say. */
+interface Narrowed {
+  readonly limit: number
+  readonly mode?: keyof typeof modes
+  readonly filter?: string
+  readonly where?: string[]
+  readonly saved?: string
+  readonly explain: boolean
+}
+
+/** A command that finds passages and shows them. */
+export abstract class SearchCommand extends WbCommand {
+  /** The question, from the person where the command line has none. */
+  protected async question(typed: string | undefined): Promise<string> {
+    const missing = 'QUESTION is missing: what to ask, in words or a sentence'
+    return typed ?? this.ask('What do you want to know?', missing)
+  }
+
+  protected async answer(question: string, base: KnowledgeBase | Everywhere, flags: Narrowed) {
+    const { client, signal, output, resolving } = this
+    const body = {
+      text: question,
+      filter: conditionOf(flags),
+      knowledgeFilterId: await savedFilterId(resolving, base, flags.saved),
+      ...(flags.mode && modes[flags.mode]),
+    }
+    const asked = { client, base, signal, body }
+    if (output.json) return output.value(await this.waitFor('searching', search(asked, flags.limit)))
+    const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
+    if (passages.length === 0) return output.note(await nothingFound({ client, base, flags }))
+    showPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
+    if (rememberSearch(this.profile, citationsOf(base, passages)) && output.interactive)
+      output.note('  wb documents show 1')
+  }
+}
