@@ -20,7 +20,10 @@ const dayOne = [
 /** The order in which a person needs the rest; what is not named follows by the alphabet. */
 const order = [
   'quickstart',
+  'search',
+  'add',
   'serve',
+  'open',
   'login',
   'logout',
   'whoami',
@@ -44,6 +47,7 @@ const order = [
   'doctor',
   'status',
   'explain',
+  'autocomplete',
   'version',
 ]
 

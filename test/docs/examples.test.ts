@@ -37,6 +37,8 @@ const before: Record<string, string> = {
   'filters delete':
     'wb filters show english -k handbook || wb filters create english -k handbook --where lang=en',
   api: 'wb workspaces delete demo --yes',
+  add: 'wb kb delete papers --yes',
+  open: 'wb serve',
   'access principals create': 'wb access principals delete alice --yes',
   'access principals show': 'wb access principals create alice',
   'access principals update': 'wb access principals create alice',
@@ -59,7 +61,8 @@ const asks = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
 const endless = /^wb audit follow/
 
 /** Commands that leave everything as it is, and so may follow each other. */
-const reads = /(?:list|show|chunks|search|path|validate|explain|version|templates|tools|preview|audit|test)$/
+const reads =
+  /(?:list|show|chunks|search|path|validate|explain|version|templates|tools|preview|audit|test|autocomplete)$/
 
 const all = Object.entries(commands)
 const groups: [name: string, ids: string[]][] = [

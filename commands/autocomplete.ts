@@ -1,0 +1,28 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../src/cli/command.ts'
+import { completionOf, installing, shellOf } from '../src/cli/completion/shells.ts'
+
+export default class Autocomplete extends WbCommand {
+  static override summary = 'print a script by which your shell completes wb'
+  static override description = [
+    'Commands and flags are completed without asking any runtime. To keep it:',
+    ...Object.values(installing).map(line => `  ${line}`),
+  ].join('\n')
+  static override examples = ['source <(wb autocomplete bash)', 'wb autocomplete fish >wb.fish']
+  static override args = {
+    shell: Args.string({
+      options: Object.keys(installing),
+      ignoreStdin: true,
+      description: 'whose script; left out, that of your shell',
+    }),
+  }
+
+  async run() {
+    const { args } = await this.parse(Autocomplete)
+    const shell = shellOf(args.shell)
+    const script = completionOf(shell, this.config)
+    if (this.output.json) return this.output.value({ shell, script })
+    this.output.result(script)
+    if (this.output.interactive) this.output.note(`\n  ${installing[shell]}`)
+  }
+}

@@ -1,0 +1,84 @@
+import { type Follows, type Offer, type OfferedFlag, quoted } from './offer.ts'
+
+/**
+ * A script that completes `wb` and `workbase` in bash.
+ *
+ * @see https://www.gnu.org/software/bash/manual/html_node/Programmable-Completion.html
+ */
+export function bashScript(offer: Offer): string {
+  const { topics, commands, everywhere } = offer
+  const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
+  const values = [
+    ...everywhere.flatMap(flag => valueCases('*', flag)),
+    ...commands.flatMap(({ path, flags }) => flags.flatMap(flag => valueCases(quoted(` ${path}`), flag))),
+  ]
+  const dashed = commands.map(
+    ({ path, flags }) => `${quoted(` ${path}`)}) words=${list(names(flags))}" $everywhere" ;;`,
+  )
+  const words = [
+    ...topics.map(topic => [topic.path, topic.words.map(({ word }) => word)] as const),
+    ...commands.map(({ path, operand }) => [path, operand] as const),
+  ].map(([path, follows]) => `${quoted(path ? ` ${path}` : '')}) ${follow(follows)} ;;`)
+  return `# Completes wb in bash: source <(wb autocomplete bash)
+_wb() {
+  local line=\${COMP_LINE:0:COMP_POINT} said='' words='' cur prev at
+  local everywhere=${list([...names(everywhere), '--help'])}
+  COMPREPLY=()
+  cur=\${line##*[[:blank:]]}
+  prev=\${line%"$cur"}
+  prev=\${prev%"\${prev##*[![:blank:]]}"}
+  prev=\${prev##*[[:blank:]]}
+  [[ $cur == --*=* ]] && prev=\${cur%%=*} cur=\${cur#*=}
+  for ((at = 1; at < COMP_CWORD; at++)); do
+    case "$said \${COMP_WORDS[at]}" in
+      ${paths.map(path => quoted(` ${path}`)).join(' | ')}) said+=" \${COMP_WORDS[at]}" ;;
+      *) break ;;
+    esac
+  done
+  case "$said $prev" in
+${indented(values)}
+    *) case $cur in
+      -*) case $said in
+${indented(dashed, 8)}
+        '') words='--help --version' ;;
+        *) words='--help' ;;
+      esac ;;
+      *) case $said in
+${indented(words, 8)}
+      esac ;;
+    esac ;;
+  esac
+  COMPREPLY=($(compgen -W "$words" -- "$cur"))
+  # bash has split the word at its colons, and replaces what follows the last one.
+  [[ $cur == *:* && $COMP_WORDBREAKS == *:* ]] && COMPREPLY=("\${COMPREPLY[@]#"\${cur%"\${cur##*:}"}"}")
+  return 0
+}
+complete -o default -F _wb wb workbase
+`
+}
+
+/** Nothing that is known: not even files. */
+const nothing = 'compopt +o default 2>/dev/null; return 0'
+
+function valueCases(path: string, { names, value }: OfferedFlag): string[] {
+  if (value === undefined) return []
+  return [`${names.map(name => `${path}${quoted(` ${name}`)}`).join(' | ')}) ${follow(value)} ;;`]
+}
+
+/** Files and folders are what bash completes by itself. */
+function follow(follows: Follows): string {
+  if (follows === 'text') return nothing
+  return typeof follows === 'string' ? 'return 0' : `words=${list(follows)}`
+}
+
+function names(flags: readonly OfferedFlag[]): string[] {
+  return flags.flatMap(flag => flag.names)
+}
+
+function list(words: readonly string[]): string {
+  return quoted(words.join(' '))
+}
+
+function indented(lines: readonly string[], by = 4): string {
+  return lines.map(line => ' '.repeat(by) + line).join('\n')
+}

@@ -1,0 +1,37 @@
+import type { Config } from '@oclif/core/config'
+import { UsageError } from '../faults.ts'
+import { loginShell } from '../profile.ts'
+import { bashScript } from './bash.ts'
+import { fishScript } from './fish.ts'
+import { offerOf } from './offer.ts'
+import { zshScript } from './zsh.ts'
+
+type Shell = keyof typeof scripts
+
+const scripts = { bash: bashScript, zsh: zshScript, fish: fishScript }
+
+/** The line by which each shell has the script from now on. */
+export const installing: Readonly<Record<Shell, string>> = {
+  bash: "echo 'source <(wb autocomplete bash)' >>~/.bashrc",
+  zsh: "echo 'source <(wb autocomplete zsh)' >>~/.zshrc",
+  fish: 'wb autocomplete fish >~/.config/fish/completions/wb.fish',
+}
+
+/** The script of a shell, from the commands that there are. */
+export function completionOf(shell: Shell, config: Pick<Config, 'commands' | 'topics'>): string {
+  return scripts[shell](offerOf(config))
+}
+
+/**
+ * The shell that is named, else the person's.
+ *
+ * @throws UsageError  nothing says which, or it is another one
+ */
+export function shellOf(named: string | undefined): Shell {
+  const shell = named ?? loginShell()
+  if (shell !== undefined && shell in scripts) return shell as Shell
+  throw new UsageError(
+    shell === undefined ? 'which shell is not said' : `there is no script for ${shell}`,
+    Object.keys(scripts).map(name => `wb autocomplete ${name}`),
+  )
+}

@@ -1,0 +1,68 @@
+import { type Follows, type Offer, type OfferedFlag, type OfferedTopic, quoted } from './offer.ts'
+
+/**
+ * A script that completes `wb` and `workbase` in zsh: read in, or as a file `_wb` of the function path.
+ *
+ * @see https://zsh.sourceforge.io/Doc/Release/Completion-System.html
+ */
+export function zshScript({ topics, commands, everywhere }: Offer): string {
+  const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
+  const operands = commands.map(({ path, flags, operand }) => {
+    const specs = [...flags.flatMap(flagSpecs), `*:${operand === 'text' ? ' ' : 'what'}:${action(operand)}`]
+    return `    ${quoted(` ${path}`)}) own=(${specs.map(quoted).join(' ')}) ;;`
+  })
+  return `#compdef wb workbase
+# Completes wb in zsh: source <(wb autocomplete zsh)
+_wb() {
+  local said='' at=2
+  local -a offered own everywhere
+  while (( at < CURRENT )); do
+    case "$said \${words[at]}" in
+      (${paths.map(path => quoted(` ${path}`)).join('|')}) said+=" \${words[at]}"; (( at++ )) ;;
+      (*) break ;;
+    esac
+  done
+  case $said in
+${topics.map(topicCase).join('\n')}
+${operands.join('\n')}
+  esac
+  if (( $#own )); then
+    everywhere=(${[...everywhere.flatMap(flagSpecs), '--help[show help]'].map(quoted).join(' ')})
+    words=(wb "\${(@)words[at,-1]}")
+    (( CURRENT -= at - 2 ))
+    _arguments -s -S : $own $everywhere
+  elif (( at == CURRENT )); then
+    _describe command offered
+  fi
+}
+if [[ \${funcstack[1]} == _wb ]]; then
+  _wb "$@"
+else
+  (( $+functions[compdef] )) || { autoload -Uz compinit && compinit }
+  compdef _wb wb workbase
+fi
+`
+}
+
+function topicCase({ path, words }: OfferedTopic): string {
+  const offered = words.map(({ word, summary }) => quoted(`${word}:${summary}`))
+  return `    ${quoted(path ? ` ${path}` : '')}) offered=(${offered.join(' ')}) ;;`
+}
+
+/** How `_arguments` is told of a flag; of two names either rules out the other. */
+function flagSpecs({ names, summary, value, isMultiple }: OfferedFlag): string[] {
+  const others = isMultiple ? '*' : names.length > 1 ? `(${names.join(' ')})` : ''
+  const about = `[${summary.replace(/[[\]\\]/g, '\\$&')}]`
+  if (value === undefined) return names.map(name => `${others}${name}${about}`)
+  return names.map(
+    name => `${others}${name}${name.startsWith('--') ? '=' : '+'}${about}:value:${action(value)}`,
+  )
+}
+
+function action(follows: Follows): string {
+  if (follows === 'text') return ''
+  if (follows === 'file') return '_files'
+  return follows === 'folder'
+    ? '_files -/'
+    : `(${follows.map(word => word.replaceAll(':', '\\:')).join(' ')})`
+}

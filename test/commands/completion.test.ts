@@ -1,0 +1,173 @@
+import { spawnSync } from 'node:child_process'
+import { readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { spawn } from '@lydell/node-pty'
+import { expect, test } from 'vitest'
+import { committedManifest } from '../../scripts/manifest.mjs'
+import { type Place, place } from './wb.ts'
+
+const { commands } = JSON.parse(committedManifest()) as {
+  commands: Record<string, { flags: Record<string, object> }>
+}
+const ids = Object.keys(commands)
+
+/** What is typed before the tab, and all the words that are offered then. */
+const offers: [typed: string, words: string[]][] = [
+  ['wb ', [...new Set(ids.map(id => id.split(':')[0]!))]],
+  ['wb kb ', ids.flatMap(id => (id.startsWith('kb:') ? [id.slice(3)] : []))],
+  ['wb kb se', ['search']],
+  ['workbase mcp servers ', ['add', 'list', 'remove', 'show', 'test', 'update']],
+  ['wb kb search --', [...Object.keys(commands['kb:search']!.flags).map(name => `--${name}`), '--help']],
+  ['wb kb search refunds --mode ', ['hybrid', 'lexical', 'vector']],
+  ['wb kb update --no-l', ['--no-lexical']],
+  ['wb open ', ['api', 'docs']],
+]
+/** Where words hold a colon, at which bash splits them. */
+const scopes: [typed: string, words: string[]] = [
+  'wb keys create ci --role viewer --scope write:',
+  ['agents', 'ingest', 'kb', 'services'].map(name => `write:${name}`),
+]
+
+async function scripted(shell: string): Promise<Place & { script: string }> {
+  const here = place()
+  const { stdout, stderr, status } = await here.wb(['autocomplete', shell])
+  expect({ stderr, status }).toEqual({ stderr: '', status: 0 })
+  const script = join(here.home, `wb.${shell}`)
+  writeFileSync(script, stdout)
+  writeFileSync(join(here.home, 'notes.md'), 'Notes.\n')
+  return { ...here, script }
+}
+
+const asked = `source "$1"
+shift
+for COMP_LINE; do
+  read -ra COMP_WORDS <<<"\${COMP_LINE//:/ : }"
+  [[ $COMP_LINE == *" " || $COMP_LINE == *: ]] && COMP_WORDS+=('')
+  COMP_POINT=\${#COMP_LINE} COMP_CWORD=$((\${#COMP_WORDS[@]} - 1))
+  _wb
+  echo "\${COMPREPLY[*]}"
+done
+complete -p wb workbase
+`
+
+test('bash', async () => {
+  const { script, env, home } = await scripted('bash')
+  const typed = [...offers, scopes].map(([line]) => line)
+  const { stdout, stderr } = spawnSync('bash', ['-c', asked, 'bash', script, ...typed], {
+    env,
+    cwd: home,
+    encoding: 'utf8',
+  })
+  const lines = stdout.split('\n')
+  const words = lines.slice(0, typed.length).map(line =>
+    line
+      .split(' ')
+      .filter(word => !/^-\w$/.test(word))
+      .sort(),
+  )
+  expect(stderr).toBe('')
+  expect(words).toEqual([
+    ...offers.map(([, all]) => [...all].sort()),
+    scopes[1].map(word => word.replace('write:', '')),
+  ])
+  expect(lines.slice(typed.length, -1)).toEqual(
+    ['wb', 'workbase'].map(name => `complete -o default -F _wb ${name}`),
+  )
+})
+
+test('fish', async () => {
+  const { script, env, home } = await scripted('fish')
+  const ask =
+    'source $argv[1]; for line in $argv[2..]; complete -C $line | string split -f1 \\t | string join " "; end'
+  const all = [...offers, scopes, ['wb add not', ['notes.md']] as const]
+  const { stdout, stderr } = spawnSync(
+    'fish',
+    ['--no-config', '-c', ask, script, ...all.map(([line]) => line)],
+    {
+      env,
+      cwd: home,
+      encoding: 'utf8',
+    },
+  )
+  expect(stderr).toBe('')
+  expect(
+    stdout
+      .trimEnd()
+      .split('\n')
+      .map(line => line.split(' ').sort()),
+  ).toEqual(all.map(([, words]) => [...words].sort()))
+})
+
+/** Completion of zsh runs in its line editor alone: what it is given to offer is written to a file. */
+const noted = `compadd() {
+  if [[ \${@[1,(i)(-|--)]} == *-(O|A|D)\\ * ]] { builtin compadd "$@"; return }
+  local -a given
+  builtin compadd -A given "$@"
+  print -l -- $given >>$HOME/given
+  builtin compadd "$@"
+}
+autoload -Uz compinit
+compinit -D -u
+PROMPT='ready> '
+`
+
+test('zsh', async () => {
+  const { script, env, home } = await scripted('zsh')
+  const given = join(home, 'given')
+  writeFileSync(join(home, '.zshrc'), `${noted}source ${script}\n`)
+  const all = [...offers, scopes, ['wb add not', ['notes.md']] as const]
+  const words: string[][] = []
+  writeFileSync(given, '')
+  await typing(
+    ['zsh', '-i'],
+    { env: { ...env, ZDOTDIR: home }, cwd: home },
+    all.map(([typed]) => `${typed}\t\x15`),
+    () => {
+      words.push([...new Set(readFileSync(given, 'utf8').split(/=?\n/).filter(Boolean))].sort())
+      writeFileSync(given, '')
+    },
+  )
+  expect(words).toEqual(all.map(([, expected]) => [...expected].sort()))
+})
+
+/** Type lines into a shell in a terminal, and wait after each until the shell has done it. */
+async function typing(
+  [program, ...args]: [string, ...string[]],
+  options: { env: Record<string, string>; cwd: string },
+  lines: readonly string[],
+  onDone: () => void,
+): Promise<void> {
+  const shell = spawn(program, args, { ...options, cols: 200, rows: 100 })
+  let text = ''
+  let onText = () => {}
+  shell.onData(data => {
+    text += data
+    onText()
+  })
+  // What is typed before the prompt is there, the terminal would edit in the place of the shell.
+  const prompted = (after: RegExp) =>
+    new Promise<void>(done => {
+      const from = text.length
+      onText = () => after.test(text.slice(from)) && done()
+    })
+  await prompted(/ready> /)
+  for (const line of lines) {
+    const done = prompted(/the end\r\n[\s\S]*ready> /)
+    shell.write(`${line}echo the' 'end\r`)
+    await done
+    onDone()
+  }
+  shell.kill()
+}
+
+test('the shell is that of the person, and another one is told which there are', async () => {
+  const { wb, env } = place()
+  env.SHELL = '/usr/bin/fish'
+  expect((await wb(['autocomplete'])).stdout).toContain('complete -c wb')
+  env.SHELL = '/bin/tcsh'
+  expect(await wb(['autocomplete'])).toMatchObject({
+    status: 2,
+    stderr:
+      '  ✗ There is no script for tcsh\n    wb autocomplete bash\n    wb autocomplete zsh\n    wb autocomplete fish\n',
+  })
+})
