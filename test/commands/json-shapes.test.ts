@@ -1,0 +1,89 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { type Place, place } from './wb.ts'
+
+/** What makes one of each; the answers are contracts as well. They follow each other. */
+const made = [
+  'quickstart work whales',
+  'workspaces create scratch --kind mock',
+  'kb create papers -w demo',
+  'kb ingest papers work -w demo',
+  'filters create english -k papers --where lang=en -w demo',
+  'services create mine --preset recursive-char-500 -w demo',
+  'agents create clerk --template bobby -w demo',
+  'mcp servers add tools http://127.0.0.1:9/mcp -w demo',
+  'keys create ci --role viewer --expires 90d -w demo',
+  'access principals create alice -w demo',
+  'kb ingest papers more --async -w demo',
+  'jobs watch -w demo',
+]
+/** What is read of it, in any order. */
+const read = [
+  'workspaces list',
+  'workspaces show demo',
+  'kb list -w demo',
+  'kb show papers -w demo',
+  'kb search papers whales -w demo',
+  'search whales -w demo',
+  'documents list papers -w demo',
+  'documents show whales.md -k papers -w demo',
+  'documents chunks whales.md -k papers -w demo',
+  'filters list papers -w demo',
+  'services list -w demo',
+  'agents list -w demo',
+  'agents templates -w demo',
+  'agents tools -w demo',
+  'mcp servers list -w demo',
+  'jobs list -w demo',
+  'keys list -w demo',
+  'access principals list -w demo',
+  'access policy preview team=$principal.team -w demo',
+  'audit list --limit 1 --action api_key.create -w demo',
+  'config show',
+  'config path',
+  'config validate',
+  'explain kb_name_taken',
+  'version',
+  'open',
+  'api GET /api/v1/workspaces?limit=1',
+]
+const refused = 'kb show nowhere -w demo'
+
+test('the objects of --json keep their keys, and what is under them its type', {
+  timeout: 120_000,
+}, async () => {
+  const here = place()
+  for (const folder of ['work', 'more']) mkdirSync(join(here.home, folder))
+  writeFileSync(join(here.home, 'work', 'whales.md'), '# Whales\n\nWhales sing.\n')
+  writeFileSync(join(here.home, 'more', 'seals.md'), '# Seals\n\nSeals clap.\n')
+  await here.serve()
+  const shapes = new Map<string, unknown>()
+  for (const line of made) shapes.set(line, await shapeFrom(here, line))
+  // Two at a time, as this machine may have no more cores.
+  const waiting = [...read]
+  const work = async () => {
+    for (let line = waiting.shift(); line; line = waiting.shift())
+      shapes.set(line, await shapeFrom(here, line))
+  }
+  await Promise.all([work(), work()])
+  const { stderr } = await here.wb([...refused.split(' '), '--json'])
+  const sorted = Object.fromEntries([...made, ...read].map(line => [line, shapes.get(line)]))
+  const all = { ...sorted, [refused]: shapeOf(JSON.parse(stderr)) }
+  await expect(`${JSON.stringify(all, null, 2)}\n`).toMatchFileSnapshot('./json-shapes.snap.json')
+})
+
+async function shapeFrom({ wb }: Place, line: string): Promise<unknown> {
+  const { stdout, stderr, status } = await wb([...line.split(' '), '--json'])
+  expect({ line, status, stderr: status === 0 ? '' : stderr }).toEqual({ line, status: 0, stderr: '' })
+  return shapeOf(JSON.parse(stdout))
+}
+
+/** Keys with their types; of an array the shapes of its items, each once and sorted, as ids decide their order. */
+function shapeOf(value: unknown): unknown {
+  if (value === null) return 'null'
+  if (Array.isArray(value))
+    return [...new Set(value.map(item => JSON.stringify(shapeOf(item))))].sort().map(text => JSON.parse(text))
+  if (typeof value !== 'object') return typeof value
+  return Object.fromEntries(Object.entries(value).map(([key, item]) => [key, shapeOf(item)]))
+}
