@@ -46,6 +46,11 @@ const read = [
   'explain kb_name_taken',
   'version',
   'open',
+  'auth status',
+  'status -w demo',
+  'profiles list',
+  'trust --list',
+  'logout --all',
   'api GET /api/v1/workspaces?limit=1',
 ]
 const refused = 'kb show nowhere -w demo'
