@@ -1,0 +1,98 @@
+import { spawnSync } from 'node:child_process'
+import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { signIn, signInStage } from './sign-in.ts'
+import { inTerminal } from './terminal.ts'
+import { type Place, place } from './wb.ts'
+
+/** A runtime that wants a key, the key in a file, and somebody who has only the file. */
+async function keyed(): Promise<{ here: Place; url: string; keyFile: string }> {
+  const here = place()
+  const config = join(here.home, 'access.yaml')
+  writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  const { url } = await here.serve(['--config', config])
+  const keyFile = join(here.home, 'ci.key')
+  await here.wb(['keys', 'create', 'ci', '--write', keyFile, '--as-operator'], { env: { WB_CONFIG: config } })
+  delete here.env.WB_DATA_DIR
+  here.env.WB_KEYCHAIN = 'file'
+  const tools = join(here.home, 'tools')
+  mkdirSync(tools)
+  writeFileSync(join(tools, 'wb'), `#!/bin/sh\nexec "${process.execPath}" "${resolve('bin/run.js')}" "$@"\n`)
+  chmodSync(join(tools, 'wb'), 0o755)
+  here.env.PATH = `${tools}:${here.env.PATH}`
+  return { here, url, keyFile }
+}
+
+/** The last line of what a command said. */
+function lastLine(said: string): string {
+  return said.replaceAll('\r\n', '\n').trimEnd().split('\n').at(-1)!.trim()
+}
+
+/** Type a line as it stands, the file of the key in its place. */
+function typed({ env, home }: Place, line: string, keyFile = ''): number | null {
+  const { status } = spawnSync('bash', ['-c', line.replace('KEY_FILE', keyFile)], {
+    cwd: home,
+    env,
+    encoding: 'utf8',
+  })
+  return status
+}
+
+/** Screens are short enough to be read. */
+function isOneScreen(said: string): boolean {
+  return said.trimEnd().split('\n').length <= 12
+}
+
+test('signed out, and a login in CI: the line that is named last signs in', async () => {
+  const { here, url, keyFile } = await keyed()
+  const stranger = await here.wb(['kb', 'list', '--url', url])
+  expect([stranger.status, isOneScreen(stranger.stderr)]).toEqual([3, true])
+  const line = lastLine(stranger.stderr)
+  expect(line).toBe(`wb login ${url}`)
+  const inCi = await here.wb(line.split(' ').slice(1), { env: { CI: 'true' } })
+  expect([inCi.status, isOneScreen(inCi.stderr)]).toEqual([2, true])
+  expect(typed(here, lastLine(inCi.stderr), keyFile)).toBe(0)
+  expect((await here.wb(['kb', 'list'])).status).toBe(0)
+})
+
+test('a wrong address, and no keychain: the line that is named last signs in', async () => {
+  const { here, url, keyFile } = await keyed()
+  const wrong = await here.wb(['login', new URL(url).host, '--with-token'])
+  expect([wrong.status, lastLine(wrong.stderr)]).toEqual([2, `wb login ${url}`])
+  const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
+  const none = await here.wb([...lastLine(wrong.stderr).split(' ').slice(1), '--with-token'], {
+    env,
+    input: 'x',
+  })
+  expect([none.status, isOneScreen(none.stderr)]).toEqual([3, true])
+  expect(typed(here, `${lastLine(none.stderr)} --with-token < KEY_FILE`, keyFile)).toBe(0)
+  expect((await here.wb(['kb', 'list'])).status).toBe(0)
+})
+
+test('nothing answers: the line that is named last starts what does', async () => {
+  const { here } = await keyed()
+  const free = await place().serve()
+  free.process.kill('SIGKILL')
+  await free.ended
+  const gone = await here.wb(['workspaces', 'list', '--url', free.url])
+  expect([gone.status, isOneScreen(gone.stderr)]).toEqual([6, true])
+  const [, verb, ...flags] = lastLine(gone.stderr).split(' ')
+  expect(verb).toBe('serve')
+  const server = await here.serve(flags)
+  onTestFinished(() => void server.process.kill('SIGKILL'))
+  expect((await here.wb(['workspaces', 'list', '--url', free.url])).status).toBe(0)
+  const far = await here.wb(['login', 'https://wb.invalid'])
+  expect([far.status, lastLine(far.stderr)]).toEqual([6, 'wb doctor'])
+})
+
+test('a code that has ended: the line that is named last starts again', async () => {
+  const { here, server } = await signInStage({ deviceCodeSeconds: 2 })
+  const ended = await signIn(here, server.url, { onCode: () => undefined })
+  const line = lastLine(ended.text)
+  expect(line).toBe(`wb login ${server.url}`)
+  const again = await inTerminal(here, line.split(' ').slice(1), {
+    answer: written => (written.includes('waiting for you there') ? '\x03' : undefined),
+  })
+  expect(again.text).toContain('enter')
+})
