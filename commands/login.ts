@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command.ts'
-import { isCi, origin, refuseClearText, runtimeKey } from '../src/cli/profile.ts'
+import { isCi, refuseClearText, runtimeKey } from '../src/cli/profile.ts'
 import { keepLogin } from '../src/cli/sign-in/keep.ts'
 import { elsewhereNote, openNotes, signedInNotes } from '../src/cli/sign-in/notes.ts'
 import { keychainFor, useRuntime } from '../src/cli/sign-in/place.ts'
@@ -33,8 +33,7 @@ export default class Login extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(Login)
-    if (args.url !== undefined)
-      this.talkTo({ ...this.profile, url: origin(args.url, 'URL'), urlFrom: '--url' })
+    if (args.url !== undefined) this.talkToUrl(args.url)
     const { profile, session, output, progress, signal } = this
     if (profile.url !== undefined && !profile.insecureHttp) refuseClearText('a login', profile.url)
     const ways = await this.waitFor('asking how to sign in', session.stranger.call(auth.config, {}))
@@ -52,7 +51,7 @@ export default class Login extends WbCommand {
       screen: { output, progress, clock: systemClock, canAsk: this.canAsk, signal },
     })
     const { kind, tokens, me } = signedIn
-    await keepLogin(profile, driver, { kind, who: me.label ?? me.id, tokens, clock: systemClock })
+    await keepLogin(profile, { kind, who: me.label ?? me.id, tokens, driver }, { clock: systemClock, signal })
     useRuntime(profile, driver)
     if (output.json)
       return output.value({

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
-import { origin, runtimeKey } from '../src/cli/profile.ts'
+import { runtimeKey } from '../src/cli/profile.ts'
 import { dropLogin } from '../src/cli/sign-in/keep.ts'
 import { allLogins, findLogin } from '../src/cli/sign-in/logins.ts'
 import { plainLine } from '../src/cli/terminal-text.ts'
@@ -21,12 +21,11 @@ export default class Logout extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(Logout)
-    if (args.url !== undefined)
-      this.talkTo({ ...this.profile, url: origin(args.url, 'URL'), urlFrom: '--url' })
+    if (args.url !== undefined) this.talkToUrl(args.url)
     const found = flags.all ? allLogins(this.profile.settingsDir) : [findLogin(this.profile)]
     const logins = found.filter(login => login !== undefined)
     for (const login of logins) {
-      const left = await dropLogin(this.profile, login, { isForced: flags.forget })
+      const left = await dropLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
       if (left) this.output.warn(`  ! ${left}`)
     }
     if (this.output.json)

@@ -1,6 +1,5 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { Redrawn } from '../src/cli/redrawn.ts'
@@ -26,7 +25,7 @@ export default class Status extends WbCommand {
       throw new UsageError('--watch draws on a terminal, and standard output is none', ['wb status'])
     const seen = await this.waitFor('looking', this.look())
     if (flags.watch) return this.watch(seen)
-    this.output.fields(seen.status, statusFields(seen, systemClock.now()))
+    this.output.fields(seen.status, statusFields(seen))
     for (const line of seen.noWorkspace?.next ?? []) this.output.note(`  ${line}`)
   }
 
@@ -38,11 +37,11 @@ export default class Status extends WbCommand {
   private async watch(first: Seen): Promise<void> {
     const { output, signal } = this
     const screen = new Redrawn(process.stdout)
-    screen.show(output.fieldLines(statusFields(first, systemClock.now())))
+    screen.show(output.fieldLines(statusFields(first)))
     while (await this.goesOn()) {
       try {
         const seen = await this.look()
-        screen.show(output.fieldLines(statusFields(seen, systemClock.now())))
+        screen.show(output.fieldLines(statusFields(seen)))
       } catch (error) {
         if (signal.aborted) return
         if (!(error instanceof Unreachable || error instanceof WbError)) throw error

@@ -2,7 +2,7 @@ import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command.ts'
 import { due } from '../src/cli/output.ts'
 import { runtimeKey } from '../src/cli/profile.ts'
-import { nameOf, whoIsCalling } from '../src/cli/sign-in/identity.ts'
+import { nameOf, standingOf, whoIsCalling } from '../src/cli/sign-in/identity.ts'
 import { plainLine } from '../src/cli/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
@@ -22,12 +22,18 @@ export default class Whoami extends WbCommand {
     const me = await whoIsCalling(this.session)
     if (this.output.json) return this.output.value(me)
     const runtime = plainLine(runtimeKey(this.profile))
-    if (me === null) return this.output.result(`nobody\t${runtime}\tasks nobody who they are`)
-    const end = me.expiresAt === null ? [] : [`until ${due(me.expiresAt * 1_000, systemClock.now())}`]
-    this.output.result(
-      [nameOf(me), types[me.type], me.role ?? 'every right', ...end, runtime].join(
-        this.output.interactive ? '  ' : '\t',
-      ),
-    )
+    const { interactive } = this.output
+    const words =
+      me === null
+        ? ['nobody', 'asks nobody who they are']
+        : [nameOf(me), types[me.type], standingOf(me), ...endOf(me, interactive)]
+    this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
   }
+}
+
+/** Nothing where nothing is said of it. */
+function endOf({ expiresAt }: Me, interactive: boolean): string[] {
+  if (expiresAt === null) return []
+  const ms = expiresAt * 1_000
+  return [interactive ? `ends ${due(ms, systemClock.now())}` : new Date(ms).toISOString()]
 }

@@ -1,4 +1,3 @@
-import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { exit } from '../../src/cli/exit.ts'
 import { runtimeKey } from '../../src/cli/profile.ts'
@@ -23,7 +22,7 @@ export default class AuthStatus extends WbCommand {
       reach: me ? await reachOf(this.client, me) : undefined,
       tokens: await session.keptTokens?.tokens(),
     }
-    output.fields(statusJson(status), statusFields(status, systemClock.now()))
+    output.fields(statusJson(status), statusFields(status))
     if (me === null) output.note(`  ${runtimeKey(profile)} asks nobody who they are`)
     if (me !== undefined) return
     process.exitCode = exit.notAllowed

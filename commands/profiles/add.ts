@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { origin } from '../../src/cli/profile.ts'
+import { runtimeAddress } from '../../src/cli/profile.ts'
 import { changeProfiles, requireProfileName } from '../../src/cli/profiles.ts'
 
 export default class ProfilesAdd extends WbCommand {
@@ -20,7 +20,7 @@ export default class ProfilesAdd extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(ProfilesAdd)
     requireProfileName(args.name)
-    const url = flags.url === undefined ? undefined : origin(flags.url, '--url')
+    const url = flags.url === undefined ? undefined : runtimeAddress(flags.url, '--url')
     changeProfiles(this.profile.settingsDir, ({ profiles }) => {
       if (profiles[args.name])
         throw new UsageError(`there is a profile named ${args.name} already`, [

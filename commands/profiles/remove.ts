@@ -23,7 +23,7 @@ export default class ProfilesRemove extends WbCommand {
     const logins = allLogins(settingsDir).filter(({ profile }) => profile === args.name)
     const what = `profile ${args.name} and ${counted(logins.length, 'login')}`
     await this.confirmDeletion(what, args.name, flags.yes)
-    for (const login of logins) await dropLogin(this.profile, login)
+    for (const login of logins) await dropLogin(this.profile, login, { signal: this.signal })
     changeProfiles(settingsDir, ({ profiles }) => {
       delete profiles[args.name]
     })

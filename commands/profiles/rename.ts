@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { changeProfiles, requireProfile, requireProfileName } from '../../src/cli/profiles.ts'
+import { aloneWithLogins } from '../../src/cli/sign-in/lock.ts'
 import { renameLogins } from '../../src/cli/sign-in/logins.ts'
 
 export default class ProfilesRename extends WbCommand {
@@ -25,7 +26,9 @@ export default class ProfilesRename extends WbCommand {
       stored.profiles[args.to] = profile
       if (stored.current === args.name) stored.current = args.to
     })
-    renameLogins(settingsDir, args.name, args.to)
+    await aloneWithLogins(this.profile, this.signal, async () =>
+      renameLogins(settingsDir, args.name, args.to),
+    )
     if (this.output.json) return this.output.value({ name: args.to })
     this.output.note(`  ✓ ${args.name} is named ${args.to}`)
   }

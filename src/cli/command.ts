@@ -16,7 +16,7 @@ import { interruption } from './interrupt.ts'
 import { type Filter, jqFilter } from './jq.ts'
 import { counted, Output, type Sink } from './output.ts'
 import { flagsMeant, missingArguments } from './parse-fault.ts'
-import { hideCredential, isCi, type Profile, readProfile, takesUtf8 } from './profile.ts'
+import { hideCredential, isCi, type Profile, readProfile, runtimeAddress, takesUtf8 } from './profile.ts'
 import { type Progress, silent, terminalProgress } from './progress.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
 import { type Resolving, resolveKnowledgeBase, resolveWorkspace, workspaceOrDefault } from './resolve.ts'
@@ -163,6 +163,12 @@ export abstract class WbCommand extends Command {
     this.profile = profile
     this.session = new Session(profile, this.output, this.#debug, this.signal)
     this.client = this.session.client
+  }
+
+  /** The same of the runtime at an address that was typed behind the command. */
+  protected talkToUrl(address: string): void {
+    const url = runtimeAddress(address, 'URL', likely => `${this.spoken} ${likely}`)
+    this.talkTo({ ...this.profile, url, urlFrom: '--url' })
   }
 
   /** The flags, and the arguments that are missing, where somebody is there to give them. */

@@ -269,9 +269,9 @@ function namedUrl(
   set: Environment,
   stored: string | undefined,
 ): Pick<Profile, 'url' | 'urlFrom'> {
-  if (flags.url) return { url: origin(flags.url, '--url'), urlFrom: '--url' }
+  if (flags.url) return { url: runtimeAddress(flags.url, '--url'), urlFrom: '--url' }
   if (flags.dataDir) return { url: undefined, urlFrom: undefined }
-  if (set.WB_URL) return { url: origin(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
+  if (set.WB_URL) return { url: runtimeAddress(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
   return stored && !set.WB_DATA_DIR
     ? { url: stored, urlFrom: 'profile' }
     : { url: undefined, urlFrom: undefined }
@@ -284,22 +284,21 @@ function likely(address: string): string {
   return host?.includes('.') ? `https://${address}` : 'http://127.0.0.1:8787'
 }
 
-/** An address where it is given. */
-function asTyped(name: string, address: string): string {
-  if (name === 'URL') return `wb login ${address}`
-  return name === '--url' ? `--url ${address}` : `${name}=${address}`
-}
-
 /**
- * @param name  what gives the address: a flag, a variable, or the argument of `wb login`
- * @throws UsageError  no address of a runtime, or one that holds a credential
+ * The address of a runtime, without slashes at its end.
+ *
+ * @param name   what gives it
+ * @param typed  how it is given
+ * @throws UsageError  it is none, or holds a credential
  */
-export function origin(address: string, name: string): string {
+export function runtimeAddress(
+  address: string,
+  name: string,
+  typed = (likely: string) => (name.startsWith('--') ? `${name} ${likely}` : `${name}=${likely}`),
+): string {
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
-    throw new UsageError(`${name} is "${address}", which is not an http(s) address`, [
-      asTyped(name, likely(address)),
-    ])
+    throw new UsageError(`${name} is "${address}", which is not an http(s) address`, [typed(likely(address))])
   if (url.username || url.password)
     throw new UsageError(`${name} holds a user name or password; a key goes into WB_API_KEY`)
   return url.href.replace(/\/+$/, '')
@@ -311,7 +310,7 @@ export function origin(address: string, name: string): string {
  * @see design/security 6
  */
 function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
-  const meant = set.WB_URL && origin(set.WB_URL, 'WB_URL')
+  const meant = set.WB_URL && runtimeAddress(set.WB_URL, 'WB_URL')
   const elsewhere = meant && meant !== url && (flags.url !== undefined || flags.dataDir !== undefined)
   return elsewhere || set.WB_API_KEY === undefined ? undefined : headerToken(set.WB_API_KEY)
 }

@@ -1,8 +1,8 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { writePrivately } from '../base/private-file.ts'
 import type { KeychainDriver } from '../keychain/keychain.ts'
 import { UsageError } from './faults.ts'
+import { bare, readSettings, writeSettings } from './settings-file.ts'
+import { shellWord } from './shell-word.ts'
 
 /** A runtime that a person works with, under a name. It holds no secret. */
 export interface StoredProfile {
@@ -37,18 +37,17 @@ export function profilesPath(settingsDir: string): string {
  */
 export function readProfiles(settingsDir: string): StoredProfiles {
   const { current = defaultProfile, profiles = {} } = fileOf(profilesPath(settingsDir))
-  const known = Object.entries(profiles).map(([name, stored]) => [
-    name,
-    { ...stored, workspaces: { ...stored.workspaces } },
-  ])
-  return { current, profiles: { [current]: { workspaces: {} }, ...Object.fromEntries(known) } }
+  const known: StoredProfiles['profiles'] = bare({ [current]: { workspaces: bare({}) } })
+  for (const [name, stored] of Object.entries(profiles))
+    known[name] = { ...stored, workspaces: bare({ ...stored.workspaces }) }
+  return { current, profiles: known }
 }
 
 /** Change what is stored of profiles, in one step. */
 export function changeProfiles(settingsDir: string, change: (stored: StoredProfiles) => void): void {
   const stored = readProfiles(settingsDir)
   change(stored)
-  writePrivately(profilesPath(settingsDir), `${JSON.stringify(stored, null, 2)}\n`)
+  writeSettings(profilesPath(settingsDir), stored)
 }
 
 /** @throws UsageError  a name that could be taken for something else where it is typed */
@@ -58,14 +57,11 @@ export function requireProfileName(name: string): void {
 }
 
 function fileOf(path: string): Partial<StoredProfiles> {
-  try {
-    const content: unknown = JSON.parse(readFileSync(path, 'utf8'))
-    if (typeof content === 'object' && content !== null && !Array.isArray(content)) return content
-  } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return {}
-    if (!(error instanceof SyntaxError)) throw error
-  }
-  throw new UsageError(`${path} is no file of profiles`, [`mend it, or move it away: mv ${path} ${path}.old`])
+  const content = readSettings(path)
+  if (content === 'none') return {}
+  if (content !== 'broken') return content
+  const line = `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
+  throw new UsageError(`${path} is no file of profiles`, ['mend it, or move it away:', line])
 }
 
 /** @throws UsageError  there is no such profile */

@@ -1,9 +1,7 @@
-import { join } from 'node:path'
 import { systemClock } from '../base/clock.ts'
 import { type Client, connect } from '../client/client.ts'
 import type { Fetch, Incoming, Outgoing } from '../client/transport.ts'
 import { auth } from '../contract/auth.ts'
-import { alone } from './local.ts'
 import type { Output } from './output.ts'
 import { isCi, type Profile, refuseClearText } from './profile.ts'
 import type { Progress } from './progress.ts'
@@ -11,6 +9,7 @@ import { type ResolvedRuntime, resolveRuntime } from './resolve-runtime.ts'
 import { type Chosen, chooseCredential, loginLine } from './sign-in/credential.ts'
 import { KeptTokens } from './sign-in/kept-tokens.ts'
 import { keychainOf } from './sign-in/keychains.ts'
+import { aloneWithLogins } from './sign-in/lock.ts'
 import { findLogin, type StoredLogin } from './sign-in/logins.ts'
 import { plainLine } from './terminal-text.ts'
 import { type WaysIn, waysIn } from './ways-in.ts'
@@ -124,14 +123,14 @@ export class Session {
   }
 
   #open({ driver, account }: StoredLogin): KeptTokens {
-    const { url, insecureHttp, settingsDir } = this.profile
+    const { url, insecureHttp } = this.profile
     if (url !== undefined && !insecureHttp) refuseClearText('the login', url)
     return new KeptTokens({
       keychain: keychainOf(this.profile, driver),
       account,
       loginLine: loginLine(this.profile),
       clock: systemClock,
-      alone: work => alone(join(settingsDir, 'refresh.lock'), this.signal, work),
+      alone: work => aloneWithLogins(this.profile, this.signal, work),
       renew: refreshToken =>
         this.stranger.call(auth.deviceRefresh, { body: { refresh_token: refreshToken } }),
     })

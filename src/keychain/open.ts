@@ -11,7 +11,7 @@ export interface KeychainOptions {
   /** Where the driver `file` keeps its entries: a folder of its own. */
   folder: string
   clock: Clock
-  /** The variables of this process, by which a library finds the person's session. */
+  /** By what a library finds the person's session; its process is given these, and no others. */
   environment: Variables
   /** For each call of the five functions, starting the library included; 3000 by default. */
   timeoutMs?: number

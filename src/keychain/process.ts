@@ -39,8 +39,7 @@ export interface EntriesProcess {
  * 25 s, `findCredentials` of `@napi-rs/keyring` for ever, and the latter's constructor blocks its thread for 2 s. A
  * process can be ended, and takes nobody with it when the library crashes.
  *
- * @param environment  for the library, which finds the person's session by it; `WB_` variables are left out, as some
- *                     are secrets
+ * @param environment  for the library, which finds the person's session by it
  */
 export function entriesProcess(library: Library, clock: Clock, environment: Variables): EntriesProcess {
   const waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
@@ -51,7 +50,7 @@ export function entriesProcess(library: Library, clock: Clock, environment: Vari
   function start(): ChildProcess {
     const entry = join(packageRoot(), 'dist', 'src', 'keychain', 'worker.js')
     const started = spawn(process.execPath, [entry, library], {
-      env: withoutOurs(environment),
+      env: environment,
       stdio: ['ignore', 'ignore', 'ignore', 'ipc'],
       windowsHide: true,
     })
@@ -117,8 +116,4 @@ export function entriesProcess(library: Library, clock: Clock, environment: Vari
     },
     stop,
   }
-}
-
-function withoutOurs(environment: Variables): Record<string, string | undefined> {
-  return Object.fromEntries(Object.entries(environment).filter(([name]) => !name.startsWith('WB_')))
 }

@@ -2,7 +2,7 @@ import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { UsageError } from '../../src/cli/faults.ts'
-import { readProfile } from '../../src/cli/profile.ts'
+import { readProfile, sessionVariables } from '../../src/cli/profile.ts'
 import { place } from './wb.ts'
 
 const dataDir = '/srv/data'
@@ -25,6 +25,17 @@ describe('the profile', () => {
     expect(readProfile({}, environment)).toMatchObject({ dataDir: '/e', workspace: 'env' })
     if (process.platform === 'linux')
       expect(readProfile({}, { XDG_DATA_HOME: '/x' }).dataDir).toBe('/x/workbase')
+  })
+
+  test('security 6: what a keychain is started with finds the session, and holds no credential', () => {
+    const session = { HOME: '/h', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/b', XDG_RUNTIME_DIR: '/r', LANG: 'C' }
+    const secrets = {
+      WB_API_KEY: 'canary',
+      OPENAI_API_KEY: 'canary',
+      BOOTSTRAP: 'canary',
+      NODE_OPTIONS: '-r x',
+    }
+    expect(sessionVariables({ ...session, ...secrets })).toEqual(session)
   })
 
   test('an empty variable counts as unset', () => {

@@ -12,7 +12,7 @@ async function two(): Promise<{ here: Place; urls: [string, string]; keys: [stri
     ['home', 'work'].map(async name => {
       const env = { WB_DATA_DIR: join(here.home, name), WB_CONFIG: config }
       const { url } = await here.serve([], { env })
-      const line = ['keys', 'create', `${name}-key`, '--role', 'viewer', '--as-operator']
+      const line = ['keys', 'create', `${name}-key`, '--scope', 'read:content', '--as-operator']
       return { url, key: (await here.wb(line, { env })).stdout.trim() }
     }),
   )
@@ -29,6 +29,7 @@ test('a profile is a runtime with its login, by name; who is signed in stays so 
   const work = await here.wb(['login', urls[1], '--profile', 'work', '--with-token'], { input: keys[1] })
   expect([work.status, work.stderr]).toEqual([0, expect.stringContaining('as profile work')])
   expect([await who(), await who('--profile', 'work')]).toEqual(['home-key', 'work-key'])
+  expect((await here.wb(['whoami'])).stdout).toBe(`home-key\tAPI key\tread:content\t${urls[0]}\n`)
   expect((await here.wb(['whoami'], { env: { WB_PROFILE: 'work' } })).stdout).toMatch(/^work-key\t/)
   await here.wb(['profiles', 'use', 'work'])
   await here.wb(['profiles', 'rename', 'work', 'office'])
@@ -72,6 +73,10 @@ test('names that could be taken for something else, twins and files that are non
   for (const name of ['../x', '-x', 'a b', 'x'.repeat(65)])
     expect((await here.wb(['profiles', 'add', '--', name])).status, name).toBe(2)
   expect((await here.wb(['profiles', 'add', 'work', '--url', 'https://wb.example'])).status).toBe(0)
+  const unknown = await here.wb(['whoami', '--profile', 'constructor'])
+  expect([unknown.status, unknown.stderr]).toEqual([2, expect.stringContaining('There is no profile')])
+  expect((await here.wb(['profiles', 'add', '__proto__'])).status).toBe(0)
+  expect((await here.wb(['profiles', 'list', '--json'])).stdout).toContain('"name":"__proto__"')
   expect((await here.wb(['profiles', 'add', 'work'])).stderr).toContain(
     'There is a profile named work already',
   )

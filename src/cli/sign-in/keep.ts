@@ -5,7 +5,13 @@ import { type Profile, runtimeKey } from '../profile.ts'
 import { plainLine } from '../terminal-text.ts'
 import { keychainService, type Tokens } from './kept-tokens.ts'
 import { keychainOf } from './keychains.ts'
+import { aloneWithLogins } from './lock.ts'
 import { findLogin, forgetLogin, type Login, rememberLogin, type StoredLogin } from './logins.ts'
+
+/** A login to keep. */
+export interface NewLogin extends Pick<Login, 'kind' | 'who' | 'driver'> {
+  readonly tokens: Tokens
+}
 
 /**
  * Keep tokens in a keychain, in the place of what was kept for the same runtime.
@@ -14,38 +20,41 @@ import { findLogin, forgetLogin, type Login, rememberLogin, type StoredLogin } f
  */
 export async function keepLogin(
   profile: Profile,
-  driver: KeychainDriver,
-  login: Pick<Login, 'kind' | 'who'> & { tokens: Tokens; clock: Clock },
+  { tokens, driver, ...login }: NewLogin,
+  { clock, signal }: { clock: Clock; signal: AbortSignal },
 ): Promise<void> {
-  const before = findLogin(profile)
-  const account = `${runtimeKey(profile)} ${nameHex(8)}`
-  await keychainOf(profile, driver).setPassword(keychainService, account, JSON.stringify(login.tokens))
-  const { kind, who, clock } = login
-  rememberLogin(profile, { kind, driver, account, who, storedAt: timestamp(clock) })
-  if (before) await removeEntry(profile, before).catch(() => {})
+  await aloneWithLogins(profile, signal, async () => {
+    const before = findLogin(profile)
+    const account = `${runtimeKey(profile)} ${nameHex(8)}`
+    await keychainOf(profile, driver).setPassword(keychainService, account, JSON.stringify(tokens))
+    rememberLogin(profile, { ...login, driver, account, storedAt: timestamp(clock) })
+    if (before) await removeEntry(profile, before).catch(() => {})
+  })
 }
 
 /**
  * Forget a login. Its keychain goes first: one that is half gone would be said to be gone.
  *
- * @param isForced  go on where the keychain does not answer
+ * @param options.isForced  go on where the keychain does not answer
  * @returns what stays, in words
  * @throws KeychainUnavailable
  */
 export async function dropLogin(
   profile: Profile,
   login: StoredLogin,
-  { isForced = false } = {},
+  { signal, isForced = false }: { signal: AbortSignal; isForced?: boolean },
 ): Promise<string | undefined> {
-  let left: string | undefined
-  try {
-    await removeEntry(profile, login)
-  } catch (error) {
-    if (!(error instanceof KeychainUnavailable) || !isForced) throw error
-    left = `${error.message}; its entry "${plainLine(login.account)}" stays`
-  }
-  forgetLogin(profile.settingsDir, login)
-  return left
+  return aloneWithLogins(profile, signal, async () => {
+    let left: string | undefined
+    try {
+      await removeEntry(profile, login)
+    } catch (error) {
+      if (!(error instanceof KeychainUnavailable) || !isForced) throw error
+      left = `${error.message}; its entry "${plainLine(login.account)}" stays`
+    }
+    forgetLogin(profile.settingsDir, login)
+    return left
+  })
 }
 
 async function removeEntry(profile: Profile, { driver, account }: StoredLogin): Promise<void> {

@@ -1,8 +1,7 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { writePrivately } from '../../base/private-file.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../profile.ts'
+import { bare, readSettings, writeSettings } from '../settings-file.ts'
 
 /** What is known of a stored credential without its keychain. It holds no secret. */
 export interface Login {
@@ -32,21 +31,18 @@ export function loginsPath(settingsDir: string): string {
   return join(settingsDir, 'logins.json')
 }
 
-/** A file that cannot be read means that nobody is signed in: to sign in again writes it anew. */
+/** A file that is broken means that nobody is signed in: to sign in again writes it anew. */
 function readIndex(settingsDir: string): Index {
-  try {
-    const content: unknown = JSON.parse(readFileSync(loginsPath(settingsDir), 'utf8'))
-    return typeof content === 'object' && content !== null ? (content as Index) : {}
-  } catch {
-    return {}
-  }
+  const content = readSettings(loginsPath(settingsDir))
+  return typeof content === 'string' ? bare({}) : (content as Index)
 }
 
+/** For who holds the lock of logins: another process may change the same file. */
 function changeIndex(settingsDir: string, change: (index: Index) => void): void {
   const index = readIndex(settingsDir)
   change(index)
   const kept = Object.entries(index).filter(([, logins]) => Object.keys(logins).length > 0)
-  writePrivately(loginsPath(settingsDir), `${JSON.stringify(Object.fromEntries(kept), null, 2)}\n`)
+  writeSettings(loginsPath(settingsDir), Object.fromEntries(kept))
 }
 
 /** The login that is stored for the runtime of a profile. */
@@ -75,7 +71,7 @@ export function forgetLogin(settingsDir: string, { profile, runtime }: StoredLog
   })
 }
 
-/** Logins of a profile that has another name now. */
+/** Logins of a profile that has another name now; for who holds their lock. */
 export function renameLogins(settingsDir: string, from: string, to: string): void {
   changeIndex(settingsDir, index => {
     const { [from]: logins } = index

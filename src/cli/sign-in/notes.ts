@@ -21,7 +21,7 @@ export async function signedInNotes(
   return [
     `  ✓ signed in to ${runtimeKey(profile)} as ${nameOf(me)}`,
     `    may    ${mayOf(me).join('; ')}, in ${reach}`,
-    `    until  ${until(tokens, nowMs)}`,
+    ...endLine(endOf(me, tokens), nowMs),
     `    kept   ${placeOf(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
     '  wb kb search "…"',
   ]
@@ -39,15 +39,17 @@ export function elsewhereNote({ name, url }: Profile): string | undefined {
   return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment names another runtime`
 }
 
-/** How long a login lasts. */
-export function until({ expiresAt, refreshToken }: Tokens, nowMs: number): string {
-  if (refreshToken !== undefined) return 'you log out, or the identity provider ends it'
-  return expiresAt === undefined ? 'the key is revoked' : due(expiresAt, nowMs)
+function endLine(end: Field, nowMs: number): string[] {
+  if (end === undefined || end === null) return []
+  const words = typeof end === 'object' && 'due' in end ? due(Date.parse(end.due ?? ''), nowMs) : end
+  return [`    ends   ${words}`]
 }
 
-/** The same, where nothing but the runtime says so. */
-export function dueOf(me: Me | null): Field {
-  return me?.expiresAt ? { due: new Date(me.expiresAt * 1_000).toISOString() } : undefined
+/** When a login ends: a moment, or words; undefined where nothing is said of it. */
+export function endOf(me: Pick<Me, 'expiresAt'> | null, tokens: Tokens | undefined): Field {
+  if (tokens?.refreshToken !== undefined) return 'when you log out, or the identity provider ends it'
+  const ms = tokens?.expiresAt ?? (me?.expiresAt != null ? me.expiresAt * 1_000 : undefined)
+  return ms === undefined ? undefined : { due: new Date(ms).toISOString() }
 }
 
 /** A credential without what is secret of it. */

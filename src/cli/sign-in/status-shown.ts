@@ -4,7 +4,7 @@ import type { Fields } from '../shown.ts'
 import type { Chosen } from './credential.ts'
 import { mayOf, nameOf } from './identity.ts'
 import type { Tokens } from './kept-tokens.ts'
-import { credentialWords, dueOf, placeOf, until } from './notes.ts'
+import { credentialWords, endOf, placeOf } from './notes.ts'
 
 /** Who somebody is to a runtime, and by what. */
 export interface Status {
@@ -30,13 +30,13 @@ export function statusJson({ profile, chosen, me, tokens }: Status): object {
       : null,
     why: why ?? null,
     others: others.map(({ kind, from }) => ({ kind, from })),
-    expiresAt: endOf(me, tokens),
+    expiresAt: tokens?.expiresAt === undefined ? null : new Date(tokens.expiresAt).toISOString(),
     me,
   }
 }
 
 /** For a person. */
-export function statusFields({ profile, chosen, me, reach, tokens }: Status, nowMs: number): Fields {
+export function statusFields({ profile, chosen, me, reach, tokens }: Status): Fields {
   const { used, others, why } = chosen
   return {
     profile: `${profile.name}, by ${profile.nameFrom}`,
@@ -46,11 +46,6 @@ export function statusFields({ profile, chosen, me, reach, tokens }: Status, now
     kept: used?.from === 'wb login' ? placeOf(used.login.driver, profile) : undefined,
     who: me && nameOf(me),
     may: me && `${mayOf(me).join('; ')}, in ${reach}`,
-    until: tokens ? until(tokens, nowMs) : dueOf(me),
+    ends: endOf(me, tokens),
   }
-}
-
-function endOf(me: Me | null, tokens: Tokens | undefined): string | null {
-  const ms = tokens?.expiresAt ?? (me?.expiresAt ? me.expiresAt * 1_000 : undefined)
-  return ms === undefined ? null : new Date(ms).toISOString()
 }

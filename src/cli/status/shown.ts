@@ -1,11 +1,11 @@
 import { count, counted, type Field } from '../output.ts'
 import { nameOf } from '../sign-in/identity.ts'
-import { dueOf, until } from '../sign-in/notes.ts'
+import { endOf } from '../sign-in/notes.ts'
 import { plainLine } from '../terminal-text.ts'
 import type { Counts, Seen, Status } from './status.ts'
 
 /** What a person reads of a status. */
-export function statusFields({ status, noWorkspace, tokens }: Seen, nowMs: number): Record<string, Field> {
+export function statusFields({ status, noWorkspace, tokens }: Seen): Record<string, Field> {
   const { runtime, workspace, counts, jobs, you } = status
   return {
     runtime: `${runtime.url ?? 'in this process'}, version ${plainLine(runtime.version)}, ${counted(runtime.workspaces, 'workspace')}`,
@@ -17,7 +17,7 @@ export function statusFields({ status, noWorkspace, tokens }: Seen, nowMs: numbe
     agents: counts && count(counts.agents),
     jobs: jobs && jobsLine(jobs),
     you: you ? `${nameOf(you)}, ${you.role ?? 'every right'}` : 'nobody; no credential is sent',
-    until: tokens ? until(tokens, nowMs) : dueOf(you),
+    ends: endOf(you, tokens),
   }
 }
 

@@ -2,6 +2,7 @@ import { mkdirSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
+import { TimedOut } from '../../base/deadline.ts'
 import { isBusy } from './connection.ts'
 
 /**
@@ -29,14 +30,17 @@ export function holdExclusively(path: string, patienceMs: number): Database.Data
 }
 
 const askAgainMs = 25
+/** Half a minute. */
+const asksMax = 1_200
 
 /**
  * Do some work alone among all processes that use the same file.
  *
  * @param signal  ends the wait
+ * @throws TimedOut  another process has held it for half a minute, as one does that is stopped
  */
 export async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  for (;;) {
+  for (let asked = 0; asked < asksMax; asked++) {
     const lock = holdExclusively(path, 0)
     if (lock)
       try {
@@ -46,4 +50,5 @@ export async function alone<T>(path: string, signal: AbortSignal, work: () => Pr
       }
     await wait(askAgainMs, undefined, { signal })
   }
+  throw new TimedOut(asksMax * askAgainMs)
 }
