@@ -109,9 +109,13 @@ describe('wb login by a code', () => {
       onText(screen) {
         if (isGone || !screen.includes('asking again')) return
         isGone = true
-        isSlow = false
         server.process.kill('SIGKILL')
-        void server.ended.then(() => stage.restart())
+        // Not before: what the provider has handed out to a runtime that is killed then is lost.
+        void server.ended
+          .then(() => stage.restart())
+          .then(() => {
+            isSlow = false
+          })
       },
     })
     expect(status, text).toBe(0)
