@@ -1,6 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { keyedRuntime } from './sign-in.ts'
 import { type Place, place } from './wb.ts'
 
 /** What makes one of each; the answers are contracts as well. They follow each other. */
@@ -46,12 +47,17 @@ const read = [
   'explain kb_name_taken',
   'version',
   'open',
-  'auth status',
   'status -w demo',
-  'profiles list',
-  'trust --list',
-  'logout --all',
   'api GET /api/v1/workspaces?limit=1',
+]
+/** What is said to who has a key, of a runtime that wants one. */
+const signedIn = [
+  'login --with-token',
+  'whoami',
+  'auth status',
+  'auth token',
+  'profiles list',
+  'logout --all',
 ]
 const refused = 'kb show nowhere -w demo'
 
@@ -72,16 +78,25 @@ test('the objects of --json keep their keys, and what is under them its type', {
       shapes.set(line, await shapeFrom(here, line))
   }
   await Promise.all([work(), work()])
+  const { here: person, url, key } = await keyedRuntime()
+  for (const line of signedIn) {
+    const [verb, ...flags] = line.split(' ')
+    const words = verb === 'login' ? [verb, url, ...flags] : [verb!, ...flags]
+    shapes.set(line, await shapeFrom(person, words.join(' '), key))
+  }
   const { stderr } = await here.wb([...refused.split(' '), '--json'])
-  const sorted = Object.fromEntries([...made, ...read].map(line => [line, shapes.get(line)]))
+  const sorted = Object.fromEntries([...made, ...read, ...signedIn].map(line => [line, shapes.get(line)]))
   const all = { ...sorted, [refused]: shapeOf(JSON.parse(stderr)) }
   await expect(`${JSON.stringify(all, null, 2)}\n`).toMatchFileSnapshot('./json-shapes.snap.json')
 })
 
-async function shapeFrom({ wb }: Place, line: string): Promise<unknown> {
-  const { stdout, stderr, status } = await wb([...line.split(' '), '--json'])
+async function shapeFrom({ wb }: Place, line: string, input?: string): Promise<unknown> {
+  const { stdout, stderr, status } = await wb([...line.split(' '), '--json'], { input })
   expect({ line, status, stderr: status === 0 ? '' : stderr }).toEqual({ line, status: 0, stderr: '' })
-  return shapeOf(JSON.parse(stdout))
+  const shape = shapeOf(JSON.parse(stdout))
+  // Of an empty list nothing is promised.
+  expect({ line, shape }).not.toEqual({ line, shape: [] })
+  return shape
 }
 
 /** Keys with their types; of an array the shapes of its items, each once and sorted, as ids decide their order. */

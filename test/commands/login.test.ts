@@ -1,7 +1,7 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { secrets, signIn, signInStage, visit } from './sign-in.ts'
+import { keyedRuntime, secrets, signIn, signInStage, visit } from './sign-in.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
 
@@ -125,23 +125,8 @@ describe('wb login by a code', () => {
 })
 
 describe('wb login with a key', () => {
-  /** A runtime that looks at keys alone, with one key. */
-  async function keyed(): Promise<{ here: Place; url: string; key: string; dataDir: string }> {
-    const here = place()
-    const dataDir = here.env.WB_DATA_DIR!
-    const config = join(here.home, 'access.yaml')
-    writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-    const server = await here.serve(['--config', config])
-    const made = await here.wb(['keys', 'create', 'laptop', '--role', 'editor', '--as-operator'], {
-      env: { WB_CONFIG: config },
-    })
-    delete here.env.WB_DATA_DIR
-    here.env.WB_KEYCHAIN = 'file'
-    return { here, url: server.url, key: made.stdout.trim(), dataDir }
-  }
-
   test('is asked for and not shown; what it may do and for how long is said', async () => {
-    const { here, url, key } = await keyed()
+    const { here, url, key } = await keyedRuntime()
     const { status, text } = await inTerminal(here, ['login', url], {
       answer: answering({ '(not shown)': `${key}\r` }),
     })
@@ -160,7 +145,7 @@ describe('wb login with a key', () => {
   })
 
   test('comes from a pipe, is checked before it is kept, and in CI nobody is asked', async () => {
-    const { here, url, key } = await keyed()
+    const { here, url, key } = await keyedRuntime()
     const wrong = await here.wb(['login', url, '--with-token'], { input: `${key}x\n` })
     expect([wrong.status, settings(here)]).toEqual([3, []])
     const ci = await here.wb(['login', url], { env: { CI: 'true' } })
@@ -179,7 +164,7 @@ describe('wb login with a key', () => {
   })
 
   test('without a keychain the person is told, and asked; a pipe is told what to type', async () => {
-    const { here, url, key } = await keyed()
+    const { here, url, key } = await keyedRuntime()
     const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
     const piped = await here.wb(['login', url, '--with-token'], { input: key, env })
     expect([piped.status, lastLine(piped)]).toEqual([3, `wb login ${url} --insecure-storage`])

@@ -2,19 +2,14 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { signIn, signInStage } from './sign-in.ts'
+import { keyedRuntime, signIn, signInStage } from './sign-in.ts'
 import { type Place, place } from './wb.ts'
 
 /** A runtime that wants a key, the key in a file, and somebody who has only the file. */
 async function keyed(): Promise<{ here: Place; url: string; keyFile: string }> {
-  const here = place()
-  const config = join(here.home, 'access.yaml')
-  writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-  const { url } = await here.serve(['--config', config])
+  const { here, url, key } = await keyedRuntime()
   const keyFile = join(here.home, 'ci.key')
-  await here.wb(['keys', 'create', 'ci', '--write', keyFile, '--as-operator'], { env: { WB_CONFIG: config } })
-  delete here.env.WB_DATA_DIR
-  here.env.WB_KEYCHAIN = 'file'
+  writeFileSync(keyFile, key)
   const tools = join(here.home, 'tools')
   mkdirSync(tools)
   writeFileSync(join(tools, 'wb'), `#!/bin/sh\nexec "${process.execPath}" "${resolve('bin/run.js')}" "$@"\n`)

@@ -92,3 +92,16 @@ export async function signIn(
   })
   return { status, text: withoutSequences(text) }
 }
+
+/** A runtime that looks at keys alone, with one key, and somebody who knows only its address. */
+export async function keyedRuntime(role = 'editor'): Promise<{ here: Place; url: string; key: string }> {
+  const here = place()
+  const config = join(here.home, 'access.yaml')
+  writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  const { url } = await here.serve(['--config', config])
+  const line = ['keys', 'create', 'laptop', '--role', role, '--as-operator']
+  const { stdout } = await here.wb(line, { env: { WB_CONFIG: config } })
+  delete here.env.WB_DATA_DIR
+  here.env.WB_KEYCHAIN = 'file'
+  return { here, url, key: stdout.trim() }
+}
