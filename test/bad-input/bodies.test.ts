@@ -209,6 +209,7 @@ test('__proto__ in metadata, payload, filter and lexical options changes nothing
     expect(reply.text).not.toContain('polluted')
   }
   const fresh = await refusals.wire.send(`POST ${kb}/documents`, { json: {} })
+  refusals.changed()
   expect(fresh.text).not.toContain('polluted')
   expect(fresh.body).toMatchObject({ metadata: {} })
 })
