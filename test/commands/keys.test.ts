@@ -20,7 +20,7 @@ import { clipboardCommand } from '../../src/cli/profile.ts'
 import type { ApiKey } from '../../src/contract/keys.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { type Place, place, placesLike } from './wb.ts'
 
 const anyway = 'read over HTTP what the workspace holds, as every key of it may'
 const trail = 'read the audit trail'
@@ -211,17 +211,29 @@ const token = /^wb_live_[a-z0-9]{12}_[a-z0-9]{32}$/
 const iso = String.raw`\d{4}-\d{2}-\d{2}T[\d:.]{12}Z`
 
 /** A data directory whose runtime asks for keys, with a workspace named demo. */
-async function asking(): Promise<Place> {
-  const here = place()
+const asking = placesLike(async here => {
   here.env.WB_CONFIG = join(here.home, 'closed.yaml')
   writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
   await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
-  return here
+})
+
+/** The same beside a server, which takes the bootstrap token in the environment; there is no key yet. */
+async function served(): Promise<Place & { url: string }> {
+  const here = await asking()
+  const token = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
+  writeFileSync(
+    here.env.WB_CONFIG!,
+    'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT" }\n',
+  )
+  Object.assign(here.env, { BOOT: token, WB_API_KEY: token })
+  const { url } = await here.serve()
+  return { ...here, url }
 }
 
-/** The token of a new key, made by the operator. */
-async function minted({ wb }: Place, ...args: string[]): Promise<string> {
-  const { status, stdout, stderr } = await wb(['keys', 'create', ...args, '--as-operator'])
+/** The token of a new key, made by who holds the bootstrap token, or else by the operator. */
+async function minted({ wb, env }: Place, ...args: string[]): Promise<string> {
+  const who = env.WB_API_KEY ? [] : ['--as-operator']
+  const { status, stdout, stderr } = await wb(['keys', 'create', ...args, ...who])
   expect({ status, stderr }).toMatchObject({ status: 0 })
   return stdout.trimEnd()
 }
@@ -331,9 +343,9 @@ describe('wb keys', () => {
   })
 
   test('S5.9-07: rotation prints the successor alone, and says when the old token ends', async () => {
-    const here = await asking()
+    const here = await served()
     const first = await minted(here, 'ci', '--role', 'viewer')
-    const rotated = await here.wb(['keys', 'rotate', 'ci', '--grace', '1h', '--as-operator'])
+    const rotated = await here.wb(['keys', 'rotate', 'ci', '--grace', '1h'])
     const second = rotated.stdout.trimEnd()
     expect(second).toMatch(token)
     expect(rotated.stderr).toMatch(
@@ -343,10 +355,10 @@ describe('wb keys', () => {
     )
     for (const key of [first, second])
       expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: key } })).status).toBe(0)
-    const { stdout } = await here.wb(['keys', 'list', '--as-operator'])
+    const { stdout } = await here.wb(['keys', 'list'])
     expect(stdout).toMatch(new RegExp(`\\t${prefixOf(first)}\\tci\\tviewer\\treplaced\\t`))
     expect(stdout).toMatch(new RegExp(`\\t${prefixOf(second)}\\tci\\tviewer\\tactive\\t`))
-    const third = await here.wb(['keys', 'rotate', 'ci', '--grace', '0', '--as-operator'])
+    const third = await here.wb(['keys', 'rotate', 'ci', '--grace', '0'])
     expect(third.stderr).toMatch(new RegExp(`before   ${prefixOf(second)} ended ${iso}\\n$`))
     expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: second } })).status).toBe(3)
   })
@@ -387,15 +399,15 @@ describe('wb keys', () => {
   })
 
   test('S3-01 S3-02 S3-03: revoking asks, or takes --yes; the next request is refused, and the key stays listed', async () => {
-    const here = await asking()
+    const here = await served()
     const secret = await minted(here, 'ci', '--role', 'viewer')
     const used = `key ci (${prefixOf(secret)}, never used) of workspace demo`
-    expect(await here.wb(['keys', 'revoke', 'ci', '--as-operator'])).toEqual({
+    expect(await here.wb(['keys', 'revoke', 'ci'])).toEqual({
       status: 2,
       stdout: '',
       stderr: `  ✗ This revokes ${used}\n    add --yes to go on without being asked\n`,
     })
-    expect(await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])).toEqual({
+    expect(await here.wb(['keys', 'revoke', 'ci', '--yes'])).toEqual({
       status: 0,
       stdout: '',
       stderr: `  ✓ revoked key ci (${prefixOf(secret)}) of workspace demo\n`,
@@ -404,15 +416,15 @@ describe('wb keys', () => {
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
       new RegExp(
-        `The key was revoked [^]*    this runtime does not accept the key ${prefixOf(secret)} in WB_API_KEY\\n[^]*    wb keys create NAME    makes another than ${prefixOf(secret)}, by who manages keys\\n`,
+        `The key was revoked [^]*    the runtime at ${here.url} does not accept the key ${prefixOf(secret)} in WB_API_KEY\\n[^]*    wb keys create NAME    makes another than ${prefixOf(secret)}, by who manages keys\\n`,
       ),
     )
-    expect((await here.wb(['keys', 'list', '--as-operator'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
+    expect((await here.wb(['keys', 'list'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
     for (const args of [
       ['revoke', 'ci', '--yes'],
       ['rotate', 'ci'],
     ])
-      expect(await here.wb(['keys', ...args, '--as-operator'])).toEqual({
+      expect(await here.wb(['keys', ...args])).toEqual({
         status: 4,
         stdout: '',
         stderr: expect.stringMatching(
@@ -422,23 +434,23 @@ describe('wb keys', () => {
   })
 
   test('a key goes by label, prefix or id; of one label the one that works is meant', async () => {
-    const here = await asking()
+    const here = await served()
     const old = await minted(here, 'ci')
-    await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])
+    await here.wb(['keys', 'revoke', 'ci', '--yes'])
     const current = await minted(here, 'ci')
-    const show = async (name: string) => here.wb(['key', 'show', name, '--json', '--as-operator'])
+    const show = async (name: string) => here.wb(['key', 'show', name, '--json'])
     const { keyId } = JSON.parse((await show('ci')).stdout) as { keyId: string }
     for (const name of ['ci', prefixOf(current), keyId])
       expect(JSON.parse((await show(name)).stdout)).toMatchObject({ keyId, prefix: prefixOf(current) })
     expect(JSON.parse((await show(prefixOf(old))).stdout)).toMatchObject({ revokedAt: expect.any(String) })
-    expect(await here.wb(['keys', 'show', 'cl', '--as-operator'])).toEqual({
+    expect(await here.wb(['keys', 'show', 'cl'])).toEqual({
       status: 4,
       stdout: '',
       stderr:
         '  ✗ No key in workspace demo is named "cl" (api_key_not_found)\n    did you mean ci?\n    wb keys list\n',
     })
     expect((await show('00000000-0000-4000-8000-000000000000')).status).toBe(4)
-    expect(await here.wb(['keys', 'show', current, '--as-operator'])).toEqual({
+    expect(await here.wb(['keys', 'show', current])).toEqual({
       status: 2,
       stdout: '',
       stderr: `  ✗ A token is a secret, and no name\n    wb keys show ${prefixOf(current)}    names the key of that token\n`,
@@ -577,19 +589,19 @@ describe('where a token goes', () => {
 
 describe('in a terminal', () => {
   test('a key is listed by what a person decides by, and revoked when its label is typed', async () => {
-    const here = await asking()
+    const here = await served()
     await minted(here, 'ci', '--role', 'viewer', '--expires', '2h')
-    const list = await inTerminal(here, ['keys', 'list', '--as-operator'])
+    const list = await inTerminal(here, ['keys', 'list'])
     expect(withoutSequences(list.text)).toMatch(
       /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
     )
-    const mistyped = await inTerminal(here, ['keys', 'revoke', 'ci', '--as-operator'], {
+    const mistyped = await inTerminal(here, ['keys', 'revoke', 'ci'], {
       answer: text => (text.includes('to go on') ? 'c\r' : undefined),
     })
     expect(mistyped.status).toBe(2)
     expect(withoutSequences(mistyped.text)).toContain('"c" is not "ci"; nothing was revoked')
     expect(withoutSequences(mistyped.text)).not.toMatch(/✔|--help/)
-    const typed = await inTerminal(here, ['keys', 'revoke', 'ci', '--as-operator'], {
+    const typed = await inTerminal(here, ['keys', 'revoke', 'ci'], {
       answer: text => (text.includes('to go on') ? 'ci\r' : undefined),
     })
     expect(typed.status).toBe(0)

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -67,6 +67,31 @@ export function place(): Place {
       const ready = await firstLine(child, ended)
       return { url: String(ready.url), pid: Number(ready.pid), ready, process: child, ended }
     },
+  }
+}
+
+/**
+ * Places that begin alike: what `fill` leaves in the first one, and returns, the next ones of this process have as a copy.
+ * Paths below the first one's home are their own in the environment of each, not within files.
+ */
+export function placesLike<T extends object | void>(
+  fill: (here: Place) => Promise<T>,
+): () => Promise<Place & T> {
+  let first: { home: string; copy: string; env: Record<string, string>; made: T } | undefined
+  return async () => {
+    const here = place()
+    if (!first) {
+      const made = await fill(here)
+      const copy = mkdtempSync(join(tmpdir(), 'wb-like-'))
+      process.once('exit', () => rmSync(copy, { recursive: true, force: true }))
+      cpSync(here.home, copy, { recursive: true })
+      first = { home: here.home, copy, env: { ...here.env }, made }
+      return { ...here, ...made }
+    }
+    const { home, copy, env, made } = first
+    cpSync(copy, here.home, { recursive: true })
+    for (const [name, value] of Object.entries(env)) here.env[name] = value.replaceAll(home, here.home)
+    return { ...here, ...made }
   }
 }
 
