@@ -3,19 +3,18 @@ import { describe, expect, test } from 'vitest'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { place, placesLike } from './wb.ts'
 
 const timeout = 60_000
 
-async function demo(): Promise<Place> {
-  const here = place()
-  expect((await here.wb(['workspaces', 'create', 'demo'])).status).toBe(0)
-  return here
-}
+const demo = placesLike(async ({ wb }) => {
+  expect((await wb(['workspaces', 'create', 'demo'])).status).toBe(0)
+})
 
 describe('wb access principals', () => {
   test('makes, lists, shows, changes and deletes', { timeout }, async () => {
-    const { wb } = await demo()
+    const { wb, serve } = await demo()
+    await serve()
     const principals = (...args: string[]) => wb(['access', 'principals', ...args])
     const none = await principals('list')
     expect(none).toMatchObject({ status: 0, stdout: '' })
@@ -85,7 +84,8 @@ test('a topic within a topic has a page of its own, and a mistyped command of it
 
 describe('wb access policy', () => {
   test('preview prints the filter, or says where the policy is wrong', { timeout }, async () => {
-    const { wb } = await demo()
+    const { wb, serve } = await demo()
+    await serve()
     const preview = (...args: string[]) => wb(['access', 'policy', 'preview', ...args])
     await wb(['access', 'principals', 'create', 'alice', '--attribute', 'team=blue'])
     const shown = await preview('team = $principal.team', '--as', 'alice')
@@ -102,7 +102,8 @@ describe('wb access policy', () => {
   })
 
   test('audit lists decisions, the newest first', { timeout }, async () => {
-    const { wb, dataDir } = await demo()
+    const { wb, serve, dataDir } = await demo()
+    await serve()
     expect(await wb(['access', 'policy', 'audit'])).toMatchObject({ status: 0, stdout: '' })
     const { workspaceId } = JSON.parse((await wb(['workspaces', 'show', '--json'])).stdout)
     const { rows, close } = await openEmbedded({ path: join(dataDir, 'workbase.db') })

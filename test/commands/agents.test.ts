@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, place } from './wb.ts'
+import { type Ended, type Place, placesLike } from './wb.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -12,17 +12,17 @@ async function said(run: Promise<Ended>): Promise<string> {
 }
 
 /** A place with a workspace named `demo`. */
-async function furnished(): Promise<Place & { workspaceId: string }> {
-  const here = place()
-  return { ...here, workspaceId: await said(here.wb(['workspaces', 'create', 'demo'])) }
-}
+const furnished = placesLike(async ({ wb }) => ({
+  workspaceId: await said(wb(['workspaces', 'create', 'demo'])),
+}))
 
 const shown = async (wb: Place['wb'], name: string) =>
   JSON.parse(await said(wb(['agents', 'show', name, '--json']))) as Record<string, unknown>
 
 describe('agents', () => {
   test('are listed, made, shown, changed and deleted by name', { timeout: 60_000 }, async () => {
-    const { wb } = await furnished()
+    const { wb, serve } = await furnished()
+    await serve()
     const listed = (await said(wb(['agents', 'list']))).split('\n').map(line => line.split('\t'))
     expect(listed.map(([, name, , bases]) => [name, bases])).toEqual([
       ['Bobby', 'all'],
@@ -71,7 +71,8 @@ describe('agents', () => {
   })
 
   test('are made from templates, under their own name or another', async () => {
-    const { wb } = await furnished()
+    const { wb, serve } = await furnished()
+    await serve()
     const templates = (await said(wb(['agents', 'templates']))).split('\n').map(line => line.split('\t')[0])
     expect(templates).toEqual(['bobby', 'maven', 'quill', 'sage'])
     await said(wb(['agents', 'create', '--template', 'sage']))
@@ -114,7 +115,8 @@ describe('agents', () => {
 
 describe('conversations', () => {
   test('are listed, read and deleted by title', { timeout: 60_000 }, async () => {
-    const { wb, dataDir, workspaceId } = await furnished()
+    const { wb, serve, dataDir, workspaceId } = await furnished()
+    await serve()
     expect(await wb(['conversations', 'list'])).toEqual({
       status: 0,
       stdout: '',

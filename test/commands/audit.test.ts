@@ -9,7 +9,7 @@ import { Unreachable } from '../../src/client/unreachable.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { type Place, placesLike } from './wb.ts'
 
 const success = 'success' as const
 
@@ -130,16 +130,15 @@ describe('following', () => {
 })
 
 /** A data directory whose runtime asks for keys, with a workspace named demo and an admin's key in the environment. */
-async function asking(): Promise<Place & { secret: string }> {
-  const here = place()
+const asking = placesLike(async here => {
   here.env.WB_CONFIG = join(here.home, 'closed.yaml')
   writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
   await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
   const { stdout } = await here.wb(['keys', 'create', 'admin', '--role', 'admin', '--as-operator'])
   const secret = stdout.trim()
   here.env.WB_API_KEY = secret
-  return { ...here, secret }
-}
+  return { secret }
+})
 
 function rows(stdout: string): string[][] {
   return stdout

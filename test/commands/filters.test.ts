@@ -1,12 +1,11 @@
 import { describe, expect, test } from 'vitest'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, place } from './wb.ts'
+import { type Ended, placesLike } from './wb.ts'
 
 type Json = Record<string, unknown>
 
 /** Two knowledge bases with a document each, in languages of their own. */
-async function furnished(): Promise<Place> {
-  const here = place()
+const furnished = placesLike(async here => {
   for (const [name, lang] of [
     ['handbook', 'en'],
     ['kitchen', 'de'],
@@ -21,8 +20,7 @@ async function furnished(): Promise<Place> {
     const sent = await here.wb(['api', 'post', path, '-d', JSON.stringify(body), '--no-wait'])
     expect(sent).toMatchObject({ status: 0 })
   }
-  return here
-}
+})
 
 function json(ended: Ended): Json {
   expect(ended).toMatchObject({ status: 0 })
@@ -31,7 +29,8 @@ function json(ended: Ended): Json {
 
 describe('wb filters', { timeout: 60_000 }, () => {
   test('S1-10: create, list, show, update and delete', async () => {
-    const { wb } = await furnished()
+    const { wb, serve } = await furnished()
+    await serve()
     const made = await wb(['filters', 'create', 'english', '--kb', 'handbook', '--where', 'lang=en'])
     expect(made).toMatchObject({ status: 0, stderr: '  wb kb search handbook "…" --saved english\n' })
     const id = made.stdout.trim()
@@ -71,7 +70,8 @@ describe('wb filters', { timeout: 60_000 }, () => {
   })
 
   test('what is missing or cannot be read is told before anything is made', async () => {
-    const { wb } = await furnished()
+    const { wb, serve } = await furnished()
+    await serve()
     const create = ['filters', 'create', 'f', '--kb', 'handbook']
     for (const [args, status, message] of [
       [create, 2, '--filter or --where is missing'],
@@ -112,6 +112,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
 describe('wb kb search', { timeout: 60_000 }, () => {
   test('S1-10: --all finds in every knowledge base and says where, and a citation leads to the document', async () => {
     const here = await furnished()
+    await here.serve()
     const { stdout } = await here.wb(['kb', 'search', '--all', 'refund', '--no-wait'])
     const rows = stdout.trimEnd().split('\n')
     expect(
@@ -132,7 +133,8 @@ describe('wb kb search', { timeout: 60_000 }, () => {
   })
 
   test('--saved and --where leave out, and nothing found says what to leave out', async () => {
-    const { wb } = await furnished()
+    const { wb, serve } = await furnished()
+    await serve()
     await wb(['filters', 'create', 'german', '--kb', 'handbook', '--where', 'lang=de'])
     const search = (...args: string[]) => wb(['kb', 'search', 'handbook', 'refund', ...args])
     expect((await search('--where', 'lang=en', '--where', 'year=1960')).stdout).toContain('handbook.md')

@@ -64,6 +64,7 @@ test('a job that waits can be cancelled; watching it then is status 1', { timeou
 
 test('what names no job is said so', { timeout }, async () => {
   const here = withDocs(1)
+  await here.serve()
   expect(await here.wb(['workspaces', 'create', 'demo'])).toMatchObject({ status: 0 })
   const none = await here.wb(['jobs', 'show'])
   expect(none).toMatchObject({ status: 4, stderr: expect.stringMatching(/no job yet \(job_not_found\)/i) })

@@ -17,7 +17,8 @@ const shown = async ({ wb }: Place, name: string) =>
 
 test('MCP servers are added, listed, shown, changed and removed by name', { timeout: 60_000 }, async () => {
   const here = place()
-  const { wb } = here
+  const { wb, serve } = here
+  await serve()
   await said(wb(['workspaces', 'create', 'demo']))
   const added = await wb(
     servers('add', 'tools', nowhere, '--tool', 'search', '--credential', 'env:TOOLS_KEY'),
@@ -64,7 +65,8 @@ test('a test lists the tools, or says what stands in the way and ends with 1', {
   timeout: 60_000,
 }, async () => {
   const tools = await startMcpServer({ tools: ['search', 'add'] })
-  const { wb } = place()
+  const { wb, serve } = place()
+  await serve()
   await said(wb(['workspaces', 'create', 'demo']))
   await said(wb(servers('add', 'tools', tools.url, '--tool', 'add')))
   expect(await said(wb(servers('test', 'tools')))).toBe('add\tyes\nsearch\tno')

@@ -1,7 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { place } from './wb.ts'
+import { place, placesLike } from './wb.ts'
 
 interface Listed {
   args: Record<string, { required?: boolean }>
@@ -109,9 +109,12 @@ describe('one more of a name', { timeout }, () => {
     ['mcp', 'servers', 'add', 'twin', 'http://127.0.0.1:9/mcp'],
   ]
 
+  const furnished = placesLike(async ({ wb }) => {
+    await wb(['kb', 'create', 'handbook'])
+  })
+
   test.each(twins.map(words => [words.slice(0, -1).join(' '), words]))('%s', async (_line, words) => {
-    const here = place()
-    await here.wb(['kb', 'create', 'handbook'])
+    const here = await furnished()
     const first = await here.wb(words)
     expect(first.stderr).not.toContain('another')
     const second = await here.wb(words)

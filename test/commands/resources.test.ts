@@ -81,7 +81,8 @@ describe.each(ways)('S1-10: the same commands, %s', way => {
 
 describe('workspaces', () => {
   test('are listed, chosen, renamed and deleted by name', async () => {
-    const { wb } = place()
+    const { wb, serve } = place()
+    await serve()
     const one = await said(wb(['workspaces', 'create', 'one']))
     const two = await said(wb(['workspaces', 'create', 'two', '--kind', 'mock']))
     expect(
@@ -125,7 +126,8 @@ describe('workspaces', () => {
   })
 
   test('what the runtime refuses is told with its code, request and status', async () => {
-    const { wb } = place()
+    const { wb, serve } = place()
+    await serve()
     await said(wb(['workspaces', 'create', 'demo']))
     const taken = await wb(['workspaces', 'create', 'demo'])
     expect(taken).toMatchObject({ status: 5, stdout: '' })

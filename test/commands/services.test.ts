@@ -1,4 +1,4 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startChatServer } from '../fakes/chat-server.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, place } from './wb.ts'
@@ -12,7 +12,8 @@ async function said(run: Promise<Ended>): Promise<string> {
 }
 
 test('a service of each type is made, shown, changed and deleted', { timeout: 60_000 }, async () => {
-  const { wb } = place()
+  const { wb, serve } = place()
+  await serve()
   await said(wb(['workspaces', 'create', 'demo']))
   const flags = {
     chunking: ['--engine', 'langchain_ts', '--strategy', 'line', '--max-size', '4', '--overlap', '0'],
@@ -66,7 +67,8 @@ test('a service of each type is made, shown, changed and deleted', { timeout: 60
 })
 
 test('presets are what the contract says, and give way to flags', { timeout: 60_000 }, async () => {
-  const { wb } = place()
+  const { wb, serve } = place()
+  await serve()
   await said(wb(['workspaces', 'create', 'demo', '--kind', 'mock']))
   const shown = async (name: string) => JSON.parse(await said(wb(['services', 'show', name, '--json'])))
   const made = async (...args: string[]) => shown(await said(wb(['services', 'create', ...args])))
@@ -101,6 +103,12 @@ test('presets are what the contract says, and give way to flags', { timeout: 60_
 })
 
 describe('in a pipe, what is missing or does not fit is a usage error that names the flag', () => {
+  const { wb, serve } = place(afterAll)
+  beforeAll(async () => {
+    await serve()
+    await said(wb(['workspaces', 'create', 'demo']))
+  })
+
   test.each([
     [['create'], '--type is missing'],
     [['create', 'x', '--type', 'llm', '--provider', 'ollama'], '--model is missing'],
@@ -110,8 +118,6 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
     [['update', 'passages', '--set', 'nothing'], 'FIELD=VALUE'],
     [['allow', 'env:KEY'], '--host is missing'],
   ])('%j', async (args, words) => {
-    const { wb } = place()
-    await said(wb(['workspaces', 'create', 'demo']))
     const { status, stderr } = await wb(['services', ...args])
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(words) })
   })

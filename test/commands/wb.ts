@@ -33,10 +33,17 @@ export interface Served {
   ended: Promise<Ended>
 }
 
-/** A data directory, a home and an environment that no other test shares; removed with the test. */
-export function place(): Place {
+/**
+ * A data directory, a home and an environment that no other test shares; its servers end, and it is removed, with the
+ * test. `place(afterAll)` in a `describe` is one for all tests of it, which must not mind each other.
+ */
+export function place(end: (clear: () => void) => void = onTestFinished): Place {
   const root = mkdtempSync(join(tmpdir(), 'wb-'))
-  onTestFinished(() => rmSync(root, { recursive: true, force: true }))
+  const servers: ChildProcess[] = []
+  end(() => {
+    for (const server of servers) server.kill('SIGKILL')
+    rmSync(root, { recursive: true, force: true })
+  })
   const dataDir = join(root, 'data')
   const env = {
     PATH: process.env.PATH ?? '',
@@ -61,9 +68,7 @@ export function place(): Place {
       const port = args.includes('--port') ? [] : ['--port', '0']
       const child = start(['serve', ...port, '--json', ...args], more)
       const ended = ending(child)
-      onTestFinished(() => {
-        child.kill('SIGKILL')
-      })
+      servers.push(child)
       const ready = await firstLine(child, ended)
       return { url: String(ready.url), pid: Number(ready.pid), ready, process: child, ended }
     },
@@ -74,10 +79,10 @@ export function place(): Place {
  * Places that begin alike: what `fill` leaves in the first one, and returns, the next ones of this process have as a copy.
  * Paths below the first one's home are their own in the environment of each, not within files.
  */
-export function placesLike<T extends object | void>(
-  fill: (here: Place) => Promise<T>,
-): () => Promise<Place & T> {
-  let first: { home: string; copy: string; env: Record<string, string>; made: T } | undefined
+export function placesLike(fill: (here: Place) => Promise<void>): () => Promise<Place>
+export function placesLike<T extends object>(fill: (here: Place) => Promise<T>): () => Promise<Place & T>
+export function placesLike(fill: (here: Place) => Promise<unknown>): () => Promise<Place> {
+  let first: { home: string; copy: string; env: Record<string, string>; made: unknown } | undefined
   return async () => {
     const here = place()
     if (!first) {
@@ -86,12 +91,10 @@ export function placesLike<T extends object | void>(
       process.once('exit', () => rmSync(copy, { recursive: true, force: true }))
       cpSync(here.home, copy, { recursive: true })
       first = { home: here.home, copy, env: { ...here.env }, made }
-      return { ...here, ...made }
-    }
-    const { home, copy, env, made } = first
-    cpSync(copy, here.home, { recursive: true })
-    for (const [name, value] of Object.entries(env)) here.env[name] = value.replaceAll(home, here.home)
-    return { ...here, ...made }
+    } else cpSync(first.copy, here.home, { recursive: true })
+    for (const [name, value] of Object.entries(first.env))
+      here.env[name] = value.replaceAll(first.home, here.home)
+    return { ...here, ...(first.made as object | undefined) }
   }
 }
 
