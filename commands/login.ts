@@ -6,7 +6,7 @@ import { isCi, refuseClearText, runtimeKey } from '../src/cli/profile.ts'
 import { keepLogin } from '../src/cli/sign-in/keep.ts'
 import { elsewhereNote, openNotes, signedInNotes } from '../src/cli/sign-in/notes.ts'
 import { keychainFor, useRuntime } from '../src/cli/sign-in/place.ts'
-import { signIn } from '../src/cli/sign-in/sign-in.ts'
+import { givenToken, signIn } from '../src/cli/sign-in/sign-in.ts'
 import { auth } from '../src/contract/auth.ts'
 
 export default class Login extends WbCommand {
@@ -45,7 +45,9 @@ export default class Login extends WbCommand {
     const agree = this.canAsk ? (question: string) => this.agree(question) : undefined
     const driver = flags['insecure-storage'] ? 'file' : await keychainFor(profile, output, agree)
     const signedIn = await signIn(session, ways, {
-      stdin: flags['with-token'] ? process.stdin : undefined,
+      given: flags['with-token']
+        ? () => givenToken(process.stdin, signal, q => this.askSecret(q))
+        : undefined,
       askKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
       isCi: isCi(),
       screen: { output, progress, clock: systemClock, canAsk: this.canAsk, signal },

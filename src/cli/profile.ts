@@ -299,6 +299,8 @@ export function runtimeAddress(
   const url = URL.canParse(address) ? new URL(address) : undefined
   if (!url || !/^https?:$/.test(url.protocol))
     throw new UsageError(`${name} is "${address}", which is not an http(s) address`, [typed(likely(address))])
+  if (url.search || url.hash)
+    throw new UsageError(`${name} has more than a runtime's address has: no "?" and no "#"`)
   if (url.username || url.password)
     throw new UsageError(`${name} holds a user name or password; a key goes into WB_API_KEY`)
   return url.href.replace(/\/+$/, '')

@@ -1,7 +1,9 @@
 import { systemClock } from '../base/clock.ts'
+import { TimedOut, within } from '../base/deadline.ts'
 import { type Client, connect } from '../client/client.ts'
 import type { Fetch, Incoming, Outgoing } from '../client/transport.ts'
-import { auth } from '../contract/auth.ts'
+import { Unreachable } from '../client/unreachable.ts'
+import { auth, type DeviceTokens } from '../contract/auth.ts'
 import type { Output } from './output.ts'
 import { isCi, type Profile, refuseClearText } from './profile.ts'
 import type { Progress } from './progress.ts'
@@ -13,6 +15,8 @@ import { aloneWithLogins } from './sign-in/lock.ts'
 import { findLogin, type StoredLogin } from './sign-in/logins.ts'
 import { plainLine } from './terminal-text.ts'
 import { type WaysIn, waysIn } from './ways-in.ts'
+
+const renewalTimeoutMs = 30_000
 
 /** One command's connection to its runtime, made at the first call. */
 export class Session {
@@ -122,6 +126,18 @@ export class Session {
     return fetch(baseUrl + path, request)
   }
 
+  /** It is not called off with the command: what the provider has handed out already would be lost, and the login with it. */
+  async #renew(refreshToken: string): Promise<DeviceTokens> {
+    const body = { refresh_token: refreshToken }
+    const ask = (signal: AbortSignal) => this.stranger.call(auth.deviceRefresh, { body }, { signal })
+    try {
+      return await within(systemClock, renewalTimeoutMs, ask)
+    } catch (error) {
+      if (!(error instanceof TimedOut)) throw error
+      throw new Unreachable('the runtime does not renew this login in time', 'Try again.', { cause: error })
+    }
+  }
+
   #open({ driver, account }: StoredLogin): KeptTokens {
     const { url, insecureHttp } = this.profile
     if (url !== undefined && !insecureHttp) refuseClearText('the login', url)
@@ -131,8 +147,7 @@ export class Session {
       loginLine: loginLine(this.profile),
       clock: systemClock,
       alone: work => aloneWithLogins(this.profile, this.signal, work),
-      renew: refreshToken =>
-        this.stranger.call(auth.deviceRefresh, { body: { refresh_token: refreshToken } }),
+      renew: refreshToken => this.#renew(refreshToken),
     })
   }
 }

@@ -70,7 +70,7 @@ function looksAtTokensOnly(ways: WaysIn | undefined): ways is WaysIn {
  * @param loginPath  where a browser signs in
  */
 export function signInLine(url: string | undefined, loginPath: string | null | undefined): string {
-  return url && loginPath
+  return url && loginPath && /^\/(?!\/)/.test(loginPath)
     ? `sign in at ${url}${loginPath}; WB_API_KEY takes an access token`
     : 'WB_API_KEY takes an access token of the identity provider'
 }

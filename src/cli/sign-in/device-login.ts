@@ -1,7 +1,7 @@
 import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
 import type { Client } from '../../client/client.ts'
-import { Unreachable } from '../../client/unreachable.ts'
+import { notOurs, Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 
@@ -28,19 +28,30 @@ export interface Polling {
   readonly pause?: (ms: number, signal: AbortSignal) => Promise<unknown>
 }
 
+/** Between polls, whatever a runtime says. @see RFC 8628 3.2 */
+const intervalSeconds = { least: 1, usual: 5, most: 60 }
+const lifeSecondsMax = 3_600
+/** Of a code that a person types. */
+const codeCharsMax = 64
+
 /** By how much the interval grows at each `slow_down`. @see RFC 8628 3.5 */
 const slowDownMs = 5_000
 
 /** @throws WbError device_flow_not_supported, device_authorize_failed, identity_provider_unavailable */
 export async function startDeviceLogin(client: Client, clock: Clock): Promise<Started> {
   const sent = await client.call(auth.deviceAuthorize, {})
+  const texts = [sent.device_code, sent.user_code, sent.verification_uri]
+  const isSound =
+    texts.every(text => typeof text === 'string' && text !== '') && sent.user_code.length <= codeCharsMax
+  if (!isSound || !(sent.expires_in > 0)) throw notOurs('the runtime began a sign-in that cannot be shown')
+  const seconds = Number.isFinite(sent.interval) ? sent.interval : intervalSeconds.usual
   return {
     deviceCode: sent.device_code,
     userCode: sent.user_code,
     verificationUri: sent.verification_uri,
     verificationUriComplete: sent.verification_uri_complete,
-    intervalMs: sent.interval * 1_000,
-    expiresAt: clock.now() + sent.expires_in * 1_000,
+    intervalMs: Math.min(Math.max(seconds, intervalSeconds.least), intervalSeconds.most) * 1_000,
+    expiresAt: clock.now() + Math.min(sent.expires_in, lifeSecondsMax) * 1_000,
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { isInTheClear } from '../../base/loopback.ts'
 import { openLink } from '../browser.ts'
 import { clipboard } from '../clipboard.ts'
 import type { Output } from '../output.ts'
@@ -64,7 +65,7 @@ export class DeviceScreen {
     const { output, progress } = this.parts
     const tell = (line: string) => progress.above(() => output.warn(line))
     try {
-      await copy?.(this.started.userCode)
+      await copy?.(plainLine(this.started.userCode))
       if (copy) tell('  ✓ the code is in the clipboard')
     } catch (error) {
       tell(`  ! the code was not copied: ${(error as Error).message}`)
@@ -72,12 +73,17 @@ export class DeviceScreen {
     if (url !== undefined) await openLink(url)
   }
 
-  /** The page, with the code in it where the provider gives such a link; nothing that a browser does not open. */
+  /**
+   * The page, with the code in it where the provider gives such a link to the page that is shown. One that would be
+   * asked for unencrypted on another machine is left to the person.
+   */
   #link(): string | undefined {
-    const { verificationUriComplete, verificationUri } = this.started
-    return [verificationUriComplete, verificationUri].find(
-      link => link !== undefined && /^https?:\/\//i.test(link) && URL.canParse(link),
-    )
+    const { verificationUriComplete: complete, verificationUri } = this.started
+    const shown = URL.canParse(verificationUri) ? new URL(verificationUri) : undefined
+    if (!shown || !/^https?:$/.test(shown.protocol) || isInTheClear(shown)) return undefined
+    const isSame =
+      complete !== undefined && URL.canParse(complete) && new URL(complete).origin === shown.origin
+    return isSame ? complete : verificationUri
   }
 
   #count(): void {

@@ -10,6 +10,7 @@ import { plainLine } from '../terminal-text.ts'
 
 /** Workspaces that are named in a line; of more the rest is counted. */
 const namedMax = 5
+const countedMax = 1_000
 
 /**
  * Who one is to the runtime.
@@ -54,7 +55,7 @@ export async function reachOf(
   let more = 0
   for await (const { name } of client.items(workspaces.list, { query: { limit: limits.pageMax } }))
     if (names.length < namedMax) names.push(plainLine(name))
-    else more++
+    else if (++more >= countedMax) break
   if (names.length === 0) return 'no workspace that is there'
   return `workspace ${names.join(', ')}${more > 0 ? ` and ${more} more` : ''}`
 }

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import { notOurs } from '../../client/unreachable.ts'
 import type { DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Keychain } from '../../keychain/keychain.ts'
@@ -18,10 +19,22 @@ export interface Tokens {
 /** A token is renewed this long before its end, or in the last quarter of a shorter life. */
 const renewBeforeMs = 60_000
 
-/** What the runtime handed out, as it is kept. */
+/** Nothing is good for longer: ten years. */
+const lifeSecondsMax = 315_360_000
+
+/**
+ * What the runtime handed out, as it is kept.
+ *
+ * @throws Unreachable  it is nothing that could be sent
+ */
 export function tokensOf(issued: DeviceTokens, nowMs: number): Tokens {
   const { access_token: token, refresh_token: refreshToken, expires_in: seconds } = issued
-  const lifeMs = seconds === undefined ? undefined : seconds * 1_000
+  const isSound =
+    isToken(token) &&
+    (refreshToken === undefined || isToken(refreshToken)) &&
+    (seconds === undefined || Number.isFinite(seconds))
+  if (!isSound) throw notOurs('the runtime handed out tokens that are none')
+  const lifeMs = seconds === undefined ? undefined : Math.min(Math.max(seconds, 0), lifeSecondsMax) * 1_000
   return {
     token,
     ...(refreshToken !== undefined && { refreshToken }),
@@ -30,6 +43,10 @@ export function tokensOf(issued: DeviceTokens, nowMs: number): Tokens {
       renewAt: nowMs + lifeMs - Math.min(renewBeforeMs, lifeMs / 4),
     }),
   }
+}
+
+function isToken(value: unknown): boolean {
+  return typeof value === 'string' && /^[\x21-\x7e]+$/.test(value)
 }
 
 export interface KeptTokensParts {

@@ -49,7 +49,9 @@ function changeIndex(settingsDir: string, change: (index: Index) => void): void 
 export function findLogin(profile: Profile): StoredLogin | undefined {
   const runtime = runtimeKey(profile)
   const login = readIndex(profile.settingsDir)[profile.name]?.[runtime]
-  return login && { ...login, profile: profile.name, runtime }
+  // Its name in the keychain says whose it is: a file that was changed leads it to no other runtime.
+  if (!login?.account.startsWith(`${runtime} `)) return undefined
+  return { ...login, profile: profile.name, runtime }
 }
 
 /** All that are stored. */

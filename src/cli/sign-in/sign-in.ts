@@ -1,3 +1,5 @@
+import { addAbortSignal, type Readable } from 'node:stream'
+import { notOurs } from '../../client/unreachable.ts'
 import { type AuthConfig, auth, type Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../faults.ts'
@@ -18,8 +20,8 @@ export interface SignedIn {
 
 /** How a person can be asked, and what they gave already. */
 export interface SignInWays {
-  /** Gives the token, where it is piped in. */
-  readonly stdin: AsyncIterable<Buffer | string> | undefined
+  /** Gives the token that the person has. */
+  readonly given: (() => Promise<string>) | undefined
   /** Undefined where nobody is there to answer. */
   readonly askKey: (() => Promise<string>) | undefined
   readonly isCi: boolean
@@ -34,12 +36,12 @@ export interface SignInWays {
 export async function signIn(
   session: Session,
   { modes, loginPath }: Pick<AuthConfig, 'modes' | 'loginPath'>,
-  { stdin, askKey, isCi, screen }: SignInWays,
+  { given, askKey, isCi, screen }: SignInWays,
 ): Promise<SignedIn> {
   const { profile } = session
-  const given = `${loginLine(profile)} --with-token < KEY_FILE`
-  if (stdin) return byToken(session, await tokenFrom(stdin), 'stdin')
-  if (isCi) throw new UsageError('nobody is here to sign in (CI is set)', [given])
+  const line = `${loginLine(profile)} --with-token < KEY_FILE`
+  if (given) return byToken(session, await given(), 'what was given')
+  if (isCi) throw new UsageError('nobody is here to sign in (CI is set)', [line])
   if (modes.device) {
     screen.output.warn(`  Signing in to ${runtimeKey(profile)}`)
     return byDevice(session, screen)
@@ -47,9 +49,9 @@ export async function signIn(
   if (!modes.apiKey)
     throw new UsageError('this runtime signs in browsers, and no command line', [
       signInLine(profile.url, loginPath),
-      given,
+      line,
     ])
-  if (!askKey) throw new UsageError('nobody is here to type a key', [given])
+  if (!askKey) throw new UsageError('nobody is here to type a key', [line])
   return byToken(session, await askKey(), 'the key')
 }
 
@@ -100,11 +102,19 @@ async function byToken(session: Session, text: string, from: string): Promise<Si
   return { kind: kindOf(token), tokens: { token, ...(expiresAt !== undefined && { expiresAt }) }, me }
 }
 
-/** What is typed or piped in, once and whole. */
-async function tokenFrom(stream: AsyncIterable<Buffer | string>): Promise<string> {
+/** What is piped in; at a terminal it is asked for, as what is typed there is shown. */
+export function givenToken(
+  stdin: Readable & { isTTY?: boolean },
+  signal: AbortSignal,
+  ask: (question: string) => Promise<string>,
+): Promise<string> {
+  return stdin.isTTY ? ask('Key or token:') : tokenFrom(stdin, signal)
+}
+
+async function tokenFrom(stream: Readable, signal: AbortSignal): Promise<string> {
   const parts: string[] = []
   let chars = 0
-  for await (const part of stream) {
+  for await (const part of addAbortSignal(signal, stream)) {
     chars += part.length
     if (chars > tokenCharsMax) throw new UsageError('what comes from stdin is too long for a token')
     parts.push(String(part))
@@ -114,6 +124,18 @@ async function tokenFrom(stream: AsyncIterable<Buffer | string>): Promise<string
 
 const tokenCharsMax = 64_000
 
+/** @throws Unreachable  what answers does not say who it is in a way that could be shown */
 async function whoIs(session: Session, token: string): Promise<Me> {
-  return session.bearing(token).call(auth.me, {})
+  const me = await session.bearing(token).call(auth.me, {})
+  const isText = (value: unknown) => typeof value === 'string' && value.length <= nameCharsMax
+  const isSound = isText(me.id) && (me.label === null || isText(me.label)) && isMoment(me.expiresAt)
+  if (!isSound) throw notOurs('the runtime does not say who you are')
+  return me
+}
+
+/** Of a name that is kept. */
+const nameCharsMax = 1_000
+
+function isMoment(seconds: unknown): boolean {
+  return seconds === null || (Number.isSafeInteger(seconds) && Math.abs(seconds as number) < 1e11)
 }
