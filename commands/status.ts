@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import * as Flags from '@oclif/core/flags'
+import { pause } from '../src/base/pause.ts'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { Redrawn } from '../src/cli/redrawn.ts'
@@ -53,7 +53,7 @@ export default class Status extends WbCommand {
 
   /** Resolves after the pause; false once it is interrupted. */
   private async goesOn(): Promise<boolean> {
-    await wait(everyMs, undefined, { signal: this.signal }).catch(() => {})
+    await pause(everyMs, this.signal)
     return !this.signal.aborted
   }
 }

@@ -1,4 +1,4 @@
-import { setTimeout as wait } from 'node:timers/promises'
+import { pause } from '../base/pause.ts'
 import { Unreachable } from '../client/unreachable.ts'
 import { WbError } from '../contract/errors.ts'
 
@@ -32,7 +32,7 @@ export interface Following<E> {
  * @throws WbError  the runtime refuses, and will again
  */
 export async function* follow<E extends Numbered>(following: Following<E>): AsyncGenerator<E> {
-  const { open, onLost, onFound, signal, pause = sleep } = following
+  const { open, onLost, onFound, signal, pause: rest = pause } = following
   let { after } = following
   let waitMs = waitFirstMs
   let isLost = false
@@ -51,14 +51,9 @@ export async function* follow<E extends Numbered>(following: Following<E>): Asyn
     if (signal.aborted) return
     onLost(waitMs)
     isLost = true
-    await pause(waitMs, signal)
+    await rest(waitMs, signal)
     waitMs = Math.min(2 * waitMs, waitMaxMs)
   }
-}
-
-/** Keeps the process alive while nothing is connected; ends early when it is interrupted. */
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  await wait(ms, undefined, { signal }).catch(() => {})
 }
 
 function isPassing(error: unknown): boolean {

@@ -1,5 +1,5 @@
-import { setTimeout as wait } from 'node:timers/promises'
 import type { Clock } from '../../base/clock.ts'
+import { pause } from '../../base/pause.ts'
 import type { Client } from '../../client/client.ts'
 import { notOurs, Unreachable } from '../../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../../contract/auth.ts'
@@ -63,10 +63,10 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<St
  * @see specification 5.8, RFC 8628 3.4, 3.5
  */
 export async function pollForTokens(started: Started, polling: Polling): Promise<DeviceTokens> {
-  const { client, clock, signal, onTrouble, pause = sleep } = polling
+  const { client, clock, signal, onTrouble, pause: rest = pause } = polling
   let { intervalMs } = started
   for (;;) {
-    await pause(intervalMs, signal)
+    await rest(intervalMs, signal)
     signal.throwIfAborted()
     if (clock.now() >= started.expiresAt)
       throw new WbError('expired_token', 'the code has ended before anybody approved it')
@@ -90,9 +90,4 @@ export async function pollForTokens(started: Started, polling: Polling): Promise
 function isPassing(error: unknown): boolean {
   if (error instanceof Unreachable) return true
   return error instanceof WbError && (error.status === 429 || error.status === 503)
-}
-
-/** Keeps the process alive; ends early when it is interrupted. */
-async function sleep(ms: number, signal: AbortSignal): Promise<void> {
-  await wait(ms, undefined, { signal }).catch(() => {})
 }
