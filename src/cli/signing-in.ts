@@ -82,7 +82,12 @@ export function asOwner(kind: ResolvedRuntime['kind']): string[] {
 
 /** What to type where no runtime answers: on this machine the one that would, else what looks for the reason. */
 export function unreached(profile: Profile | undefined): string[] {
-  const target = profile?.url === undefined ? undefined : new URL(profile.url)
-  if (!target || !isLoopback(target.hostname)) return ['wb doctor']
-  return [`wb serve --port ${target.port || (target.protocol === 'https:' ? 443 : 80)}`]
+  return [(profile?.url !== undefined && serveLine(profile.url)) || 'wb doctor']
+}
+
+/** What starts a runtime at an address of this machine; undefined for one of another. */
+export function serveLine(address: string): string | undefined {
+  const { protocol, hostname, port } = new URL(address)
+  if (!isLoopback(hostname)) return undefined
+  return `wb serve --port ${port || (protocol === 'https:' ? 443 : 80)}`
 }

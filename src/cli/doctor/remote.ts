@@ -1,4 +1,3 @@
-import { isLoopback } from '../../base/loopback.ts'
 import { packageVersion } from '../../base/package.ts'
 import { connect } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
@@ -13,7 +12,7 @@ import type { ResolvedRuntime } from '../resolve-runtime.ts'
 import type { Session } from '../session.ts'
 import { nameOf } from '../sign-in/identity.ts'
 import { credentialWords } from '../sign-in/notes.ts'
-import { signingIn } from '../signing-in.ts'
+import { serveLine, signingIn } from '../signing-in.ts'
 import { plainLine } from '../terminal-text.ts'
 import { type Finding, failed, failedWith, faultFound, ok, skipped, warning } from './check.ts'
 
@@ -41,9 +40,8 @@ export function runtimeLate(runtime: Answering): Finding {
 
 /** What to type where nothing answers. */
 function startLine({ kind, baseUrl }: Answering): string {
-  const { hostname, port } = new URL(baseUrl)
   if (kind === 'server') return 'wb serve'
-  return isLoopback(hostname) ? `wb serve --port ${port || 80}` : 'wb doctor --url URL'
+  return serveLine(baseUrl) ?? 'wb doctor --url URL'
 }
 
 /** Whether runtime and wb are of one version. */
