@@ -34,6 +34,11 @@ export function nameOf({ label, id }: Pick<Me, 'label' | 'id'>): string {
   return plainLine(label ?? id)
 }
 
+/** What a caller may do, in as few words as there are. */
+export function standingOf({ role, scopes }: Pick<Me, 'role' | 'scopes'>): string {
+  return role ?? (scopes ? scopes.join(', ') : 'every right')
+}
+
 /** What a caller may do, in words that go on from "may"; none for one whom nothing holds back. */
 export function mayOf({ scopes, role }: Pick<Me, 'scopes' | 'role'>): readonly string[] {
   const held = scopes ?? (role && scopesOfRole[role])

@@ -150,11 +150,11 @@ async function documentsOf(
 }
 
 async function jobsOf(client: Client, { workspaceId }: Workspace): Promise<Record<Job['status'], number>> {
-  const counted = { pending: 0, running: 0, succeeded: 0, failed: 0 }
+  const byStatus = { pending: 0, running: 0, succeeded: 0, failed: 0 }
   let seen = 0
   for await (const { status } of client.items(jobs.list, { params: { workspaceId }, query: page })) {
     if (seen++ === countedMax) break
-    counted[status]++
+    byStatus[status]++
   }
-  return counted
+  return byStatus
 }
