@@ -9,7 +9,7 @@ import { type Check, check, type Finding, type Look, skipped } from './check.ts'
 import { skewFound, skewTo } from './clock.ts'
 import { dataDirFound, secretsFound } from './files.ts'
 import { configFound, lockFound, nodeFound, portFound } from './here.ts'
-import { identityFound } from './identity.ts'
+import { identityProviderFound } from './identity-provider.ts'
 import { keychainFound } from './keychain.ts'
 import { chatFound, chatFoundFromHere, embeddingFound } from './providers.ts'
 import { type Answering, authFound, dateOf, runtimeFound, runtimeLate, versionFound } from './remote.ts'
@@ -70,7 +70,7 @@ async function hereFound({ profile, named, config, server, clock }: Scene, path:
     named('config', async () => configFound(config, path)),
     named('lock', async () => lockFound(server)),
     named('port', signal => portFound(profile, config, server, signal)),
-    named('identity', signal => identityFound(profile, config, clock, signal)),
+    named('identity', signal => identityProviderFound(profile, config, clock, signal)),
   ])
   return found.flat()
 }

@@ -76,7 +76,7 @@ export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' |
 
 /** A line for what is exposed in a place: one path, or a whole folder. */
 function exposedIn(place: string): Finding[] {
-  const open = within(place).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, others.any))
+  const open = allBelow(place).filter(path => isOpenTo(statsOf(path)?.mode ?? 0, others.any))
   const [first] = open
   if (first === undefined) return []
   if (open.length > 1)
@@ -90,8 +90,8 @@ function exposedIn(place: string): Finding[] {
   return [failed(`${first} is open to others`, `chmod ${mode} ${shellWord(first)}`)]
 }
 
-/** A path and all below it. */
-function within(place: string): string[] {
+/** A path, and all below it. */
+function allBelow(place: string): string[] {
   if (!statsOf(place)?.isDirectory()) return [place]
   return [place, ...readdirSync(place, { recursive: true, encoding: 'utf8' }).map(name => join(place, name))]
 }

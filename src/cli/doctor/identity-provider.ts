@@ -7,7 +7,7 @@ import { type Finding, failed, skipped } from './check.ts'
 import { type Skew, skewFound, skewTo } from './clock.ts'
 
 /** Whether the identity provider of the configuration on this machine answers, and what time it has. */
-export async function identityFound(
+export async function identityProviderFound(
   profile: Profile,
   { local }: CheckedConfig,
   clock: Clock,
