@@ -29,19 +29,15 @@ export interface Telling extends Overheard {
 }
 
 /**
- * Find the runtime of a profile: the one that is named, else the `wb serve` of the data directory, else the same
- * runtime in this process, with no port open. Its operator always works in this process.
+ * The runtime of a profile where it is another process: the one that is named, else the `wb serve` of the data
+ * directory. Its operator always works in this process.
  *
+ * @returns undefined where it would be this process
  * @see design/security 5, 6, 8
  */
-export async function resolveRuntime(profile: Profile, telling: Telling): Promise<ResolvedRuntime> {
-  return (await runtimeElsewhere(profile, telling)) ?? inProcess(profile, telling)
-}
-
-/** The same where it is another process; undefined where it would be this one. */
 export async function runtimeElsewhere(
   profile: Profile,
-  overheard: Overheard = {},
+  overheard: Overheard,
 ): Promise<ResolvedRuntime | undefined> {
   const { url } = profile
   if (url) return { kind: 'named', baseUrl: url, ...nothingDue, ...overNetwork({ url }, overheard) }
@@ -49,7 +45,8 @@ export async function runtimeElsewhere(
   return server && { kind: 'server', baseUrl: server.url, ...nothingDue, ...overNetwork(server, overheard) }
 }
 
-async function inProcess(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {
+/** The same runtime in this process, with no port open. */
+export async function runtimeHere(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {
   const config = await readConfig(profile)
   for (const line of strangers(config.found)) note(line)
   const made = watchMaking(profile)

@@ -7,7 +7,7 @@ import { auth, type DeviceTokens } from '../contract/auth.ts'
 import type { Output } from './output.ts'
 import { isCi, type Profile, refuseClearText } from './profile.ts'
 import type { Progress } from './progress.ts'
-import { type ResolvedRuntime, resolveRuntime } from './resolve-runtime.ts'
+import { type ResolvedRuntime, runtimeElsewhere, runtimeHere, type Telling } from './resolve-runtime.ts'
 import { type Chosen, chooseCredential, loginLine } from './sign-in/credential.ts'
 import { KeptTokens } from './sign-in/kept-tokens.ts'
 import { keychainOf } from './sign-in/keychains.ts'
@@ -24,6 +24,7 @@ export class Session {
   /** The same runtime, to which no credential is sent. */
   readonly stranger: Client
   #runtime: Promise<ResolvedRuntime> | undefined
+  #elsewhere: Promise<ResolvedRuntime | undefined> | undefined
   #credential: Chosen | undefined
   #kept: KeptTokens | undefined
 
@@ -66,13 +67,14 @@ export class Session {
   }
 
   runtime(): Promise<ResolvedRuntime> {
-    this.#runtime ??= resolveRuntime(this.profile, {
-      note: line => this.output.note(line),
-      voice: { level: this.debug ? 'debug' : 'silent', stream: process.stderr },
-      wire: this.debug ? block => this.output.trace(block) : undefined,
-      otherVersion: this.output.json || isCi() ? undefined : line => this.output.note(line),
-    })
+    this.#runtime ??= this.elsewhere().then(found => found ?? runtimeHere(this.profile, this.#telling))
     return this.#runtime
+  }
+
+  /** The same where it is another process; where it would be this one, nothing is opened. */
+  elsewhere(): Promise<ResolvedRuntime | undefined> {
+    this.#elsewhere ??= runtimeElsewhere(this.profile, this.#telling)
+    return this.#elsewhere
   }
 
   /** The runtime that was talked to; undefined when none was. */
@@ -91,7 +93,7 @@ export class Session {
    * @returns how much was left
    */
   async end(options: { wait: boolean; signal: AbortSignal; progress: Progress }): Promise<number> {
-    const runtime = await this.#runtime?.catch(() => undefined)
+    const runtime = await (this.#runtime ?? this.#elsewhere)?.catch(() => undefined)
     if (!runtime) return 0
     try {
       if (options.wait) await runtime.settle(options)
@@ -99,6 +101,15 @@ export class Session {
     } finally {
       options.progress.end()
       await runtime.close()
+    }
+  }
+
+  get #telling(): Telling {
+    return {
+      note: line => this.output.note(line),
+      voice: { level: this.debug ? 'debug' : 'silent', stream: process.stderr },
+      wire: this.debug ? block => this.output.trace(block) : undefined,
+      otherVersion: this.output.json || isCi() ? undefined : line => this.output.note(line),
     }
   }
 

@@ -1,7 +1,7 @@
 import { connect } from '../client/client.ts'
-import { network } from '../client/transport.ts'
 import { auth } from '../contract/auth.ts'
-import { findLocalServer } from './local.ts'
+import { type Announcement, findLocalServer } from './local.ts'
+import { overNetwork } from './over-network.ts'
 import type { Profile } from './profile.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
 
@@ -24,12 +24,24 @@ export async function waysIn(
   profile: Profile,
   { kind, baseUrl, fetch }: ResolvedRuntime,
 ): Promise<WaysIn | undefined> {
-  const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
-  const asked = server ? { baseUrl: server.url, fetch: network(server).fetch } : { baseUrl, fetch }
   try {
-    const { modes, loginPath } = await connect(asked).call(auth.config, {})
-    return { modes, loginPath, isServer: server !== undefined || kind !== 'process' }
+    const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
+    return server ? await askServer(server) : await ask({ baseUrl, fetch }, kind !== 'process')
   } catch {
     return undefined
   }
+}
+
+async function askServer(server: Announcement): Promise<WaysIn> {
+  const { fetch, close } = overNetwork(server, {})
+  try {
+    return await ask({ baseUrl: server.url, fetch }, true)
+  } finally {
+    await close()
+  }
+}
+
+async function ask(runtime: Pick<ResolvedRuntime, 'baseUrl' | 'fetch'>, isServer: boolean): Promise<WaysIn> {
+  const { modes, loginPath } = await connect(runtime).call(auth.config, {})
+  return { modes, loginPath, isServer }
 }

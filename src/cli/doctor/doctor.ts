@@ -3,7 +3,6 @@ import { type CheckedConfig, checkConfig } from '../config-problems.ts'
 import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
 import { overNetwork } from '../over-network.ts'
 import type { Profile } from '../profile.ts'
-import { runtimeElsewhere } from '../resolve-runtime.ts'
 import type { Session } from '../session.ts'
 import { type Check, check, type Finding, type Look, skipped } from './check.ts'
 import { skewFound, skewTo } from './clock.ts'
@@ -43,21 +42,24 @@ interface Scene extends DoctorParts {
 
 /** Look at all that a command needs: everything at once; at what only a runtime can tell, once it has answered. */
 export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
-  const { profile, clock, signal } = parts
+  const { profile, session, clock, signal } = parts
   const [server, { path }, config, runtime] = await Promise.all([
     findLocalServer(profile.dataDir),
     locateConfig(profile),
     checkConfig(profile),
-    runtimeElsewhere(profile),
+    session.elsewhere(),
   ])
   const named: Named = (name, look, late) => check({ name, clock, signal, look, late })
   const scene: Scene = { ...parts, named, config, server }
-  const [here, there, keychain, isReady] = await Promise.all([
+  const isAsked = runtime?.kind === 'server'
+  const [here, there, keychain, besides] = await Promise.all([
     hereFound(scene, path),
     runtime ? elsewhereFound(scene, runtime) : inProcessFound(scene),
     named('keychain', () => keychainFound(profile)),
-    server ? isServing(named, server) : false,
+    server && !isAsked ? serverFound(named, server) : [],
   ])
+  const told = isAsked ? there.filter(({ name }) => name === 'runtime') : besides
+  const isReady = told.length > 0 && told.every(({ state }) => state === 'ok')
   return { checks: [...here, ...there, ...keychain], server, isReady, configPath: path, config }
 }
 
@@ -113,12 +115,12 @@ async function inProcessFound({ profile, session, named, config: { local } }: Sc
   return found.flat()
 }
 
-async function isServing(named: Named, server: Announcement): Promise<boolean> {
+/** The server of the data directory, where commands go past it. */
+async function serverFound(named: Named, server: Announcement): Promise<Check[]> {
   const { fetch, close } = overNetwork(server, {})
   try {
     const runtime = { kind: 'server', baseUrl: server.url, fetch } as const
-    const answer = await named('server', signal => runtimeFound(runtime, signal))
-    return answer.every(({ state }) => state === 'ok')
+    return await named('server', signal => runtimeFound(runtime, signal))
   } finally {
     await close()
   }
