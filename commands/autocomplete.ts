@@ -16,6 +16,7 @@ export default class Autocomplete extends WbCommand {
       description: 'whose script; left out, that of your shell',
     }),
   }
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args } = await this.parse(Autocomplete)

@@ -18,9 +18,12 @@ export default class Doctor extends WbCommand {
   static override flags = {
     deep: Flags.boolean({ summary: 'look through the whole store for damage and for what nothing holds' }),
   }
+  /** It is a check. */
+  protected override readonly mindsFolder = false
 
   async run() {
     const { flags } = await this.parse(Doctor)
+    this.talkTo(this.profile)
     const { profile, session, signal, output } = this
     const looking = lookAtAll({ profile, session, clock: systemClock, signal })
     const looked = await this.waitFor('looking', looking)

@@ -18,6 +18,7 @@ export default class Logout extends WbCommand {
     all: Flags.boolean({ summary: 'every login of every profile' }),
     forget: Flags.boolean({ summary: 'also where the keychain does not answer, which then keeps an entry' }),
   }
+  protected override readonly mindsFolder = false
 
   async run() {
     const { args, flags } = await this.parse(Logout)

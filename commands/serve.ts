@@ -26,6 +26,7 @@ export default class Serve extends WbCommand {
 
   async run() {
     const { flags } = await this.parse(Serve)
+    this.requireFolder()
     if (this.profile.url && flags.url)
       throw new UsageError('serve runs here, and takes no --url', ['wb serve --host ADDRESS'])
     if (this.profile.asOperator)

@@ -8,6 +8,7 @@ export default class ConfigPath extends WbCommand {
 
   async run() {
     await this.parse(ConfigPath)
+    this.requireFolder()
     const found = await locateConfig(this.profile)
     if (this.output.json) this.output.value({ path: found.path, origin: found.origin })
     else if (found.path) this.output.result(found.path)

@@ -11,6 +11,7 @@ export default class ConfigShow extends WbCommand {
 
   async run() {
     await this.parse(ConfigShow)
+    this.requireFolder()
     const { found, described, warnings } = await readConfig(this.profile)
     this.output.list(described, {
       columns: {

@@ -12,6 +12,7 @@ export default class ConfigValidate extends WbCommand {
 
   async run() {
     await this.parse(ConfigValidate)
+    this.requireFolder()
     const found = await locateConfig(this.profile)
     const { problems, warnings } = await checkConfig(this.profile)
     for (const warning of warnings) this.output.note(`  ! ${warning}`)

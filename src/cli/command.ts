@@ -11,6 +11,7 @@ import type { Choices, NarrowingFlags } from './choices.ts'
 import { isTaken, missingValue } from './existing.ts'
 import { exitStatus } from './exit.ts'
 import { Interrupted, UsageError } from './faults.ts'
+import type { Refusal } from './folder/decide.ts'
 import { filesHere } from './folder/here.ts'
 import { interruption } from './interrupt.ts'
 import { type Filter, jqFilter } from './jq.ts'
@@ -91,8 +92,10 @@ export abstract class WbCommand extends Command {
   readonly #chosen = new Map<string, string>()
   /** A profile that is named and is not there is made by this command. */
   protected readonly makesProfile: boolean = false
-  /** Files of the working directory matter: what is not trusted is asked about, or told. */
+  /** The person is asked about files of the working directory that are not trusted, or told of them. */
   protected readonly mindsFolder: boolean = true
+  /** Why nothing is done that hangs on those files. */
+  #refusal: Refusal | undefined
   #wait = true
   #debug = false
   /** Errors are told as the API does; `--jq` alone is typed by who reads them. */
@@ -127,7 +130,7 @@ export abstract class WbCommand extends Command {
     hideCredential()
     if (process.stderr.isTTY && !isCi() && !flags.quiet)
       this.#progress = terminalProgress(sinkFor(process.stderr), systemClock)
-    this.talkTo(this.profile)
+    this.talkTo(this.profile, this.#refusal)
     for (const argument of missing) {
       const asking = { resolving: this.resolving, flags: flags as NarrowingFlags, signal: this.signal }
       const value = await missingValue(argument, asking)
@@ -141,15 +144,18 @@ export abstract class WbCommand extends Command {
     if (!files) return this.profile
     const { folderSays } = await import('./folder/decide.ts')
     const { profile, output } = this
-    const says = await folderSays(files, {
+    const { says, refusal } = await folderSays(files, {
       profile,
       clock: systemClock,
       isCi: isCi(),
-      isQuiet: !this.mindsFolder,
-      note: line => output.note(line),
+      note: line => {
+        if (this.mindsFolder) output.note(line)
+      },
       warn: line => output.warn(line),
-      agree: this.canAsk ? question => person.agree(question, this.signal, false) : undefined,
+      agree:
+        this.mindsFolder && this.canAsk ? question => person.agree(question, this.signal, false) : undefined,
     })
+    this.#refusal = refusal
     // A command that looks at no runtime may be the one that makes the profile.
     const mayBeNew = flags.mayBeNew || !this.mindsFolder
     const meant = readProfile({ ...flags, mayBeNew }, undefined, says)
@@ -158,10 +164,20 @@ export abstract class WbCommand extends Command {
     return meant
   }
 
-  /** Be connected to the runtime of a profile from now on. */
-  protected talkTo(profile: Profile): void {
+  /**
+   * Stop where the files of the working directory would say how this goes on, and are not trusted; for what looks at
+   * the configuration itself, as whoever asks the runtime is stopped there.
+   *
+   * @throws UsageError, validation_error
+   */
+  protected requireFolder(): void {
+    if (this.#refusal) throw this.#refusal.error
+  }
+
+  /** Be connected to the runtime of a profile from now on; without a refusal, whatever lies in the working directory. */
+  protected talkTo(profile: Profile, refusal?: Refusal): void {
     this.profile = profile
-    this.session = new Session(profile, this.output, this.#debug, this.signal)
+    this.session = new Session(profile, this.output, this.#debug, this.signal, refusal)
     this.client = this.session.client
   }
 

@@ -4,6 +4,7 @@ import { type Client, connect } from '../client/client.ts'
 import type { Fetch, Incoming, Outgoing } from '../client/transport.ts'
 import { Unreachable } from '../client/unreachable.ts'
 import { auth, type DeviceTokens } from '../contract/auth.ts'
+import type { Refusal } from './folder/decide.ts'
 import type { Output } from './output.ts'
 import { isCi, type Profile, refuseClearText } from './profile.ts'
 import type { Progress } from './progress.ts'
@@ -33,6 +34,7 @@ export class Session {
     private readonly output: Output,
     private readonly debug: boolean,
     private readonly signal: AbortSignal,
+    private readonly refusal?: Refusal,
   ) {
     this.client = this.#connect((path, request) => this.#send(path, request))
     this.stranger = this.#connect((path, request) => this.#deliver(path, request))
@@ -56,18 +58,20 @@ export class Session {
   /** The tokens of the login that is sent; undefined where none is. */
   get keptTokens(): KeptTokens | undefined {
     const { used } = this.credential
-    if (used?.from === 'wb login') this.#kept ??= this.#open(used.login)
+    if (used?.from === 'wb login') this.#kept ??= this.#keptTokensOf(used.login)
     return this.#kept
   }
 
   /** @throws KeychainUnavailable, UsageError, WbError unauthorized */
   async token(): Promise<string | undefined> {
+    if (this.refusal?.namesRuntime) throw this.refusal.error
     const { used } = this.credential
     return used?.from === 'WB_API_KEY' ? used.token : this.keptTokens?.token()
   }
 
+  /** @throws what the files of the working directory give as a reason to go nowhere */
   runtime(): Promise<ResolvedRuntime> {
-    this.#runtime ??= this.elsewhere().then(found => found ?? runtimeHere(this.profile, this.#telling))
+    this.#runtime ??= this.#open()
     return this.#runtime
   }
 
@@ -104,6 +108,11 @@ export class Session {
     }
   }
 
+  async #open(): Promise<ResolvedRuntime> {
+    if (this.refusal) throw this.refusal.error
+    return (await this.elsewhere()) ?? runtimeHere(this.profile, this.#telling)
+  }
+
   get #telling(): Telling {
     return {
       note: line => this.output.note(line),
@@ -124,7 +133,7 @@ export class Session {
 
   /** With the credential. A login that the runtime does not accept any more is renewed once, and the request repeated. */
   async #send(path: string, request: Outgoing): Promise<Incoming> {
-    const [token] = await Promise.all([this.token(), this.runtime()])
+    const [, token] = await Promise.all([this.runtime(), this.token()])
     if (token === undefined) return this.#deliver(path, request)
     const answer = await this.#deliver(path, withBearer(request, token))
     if (answer.status !== 401 || !this.#kept || !isRepeatable(request)) return answer
@@ -149,7 +158,7 @@ export class Session {
     }
   }
 
-  #open({ driver, account }: StoredLogin): KeptTokens {
+  #keptTokensOf({ driver, account }: StoredLogin): KeptTokens {
     const { url, insecureHttp } = this.profile
     if (url !== undefined && !insecureHttp) refuseClearText('the login', url)
     return new KeptTokens({

@@ -21,13 +21,12 @@ function folder() {
     said,
     put: (text: string) => writeFileSync(join(cwd, 'workbase.yaml'), text),
     profile: (says = {}) => readProfile({}, environment, says),
-    says(answer: boolean | null, more: Partial<Asking> = {}) {
+    decided(answer: boolean | null, more: Partial<Asking> = {}) {
       said.length = 0
       return folderSays(filesHere(cwd)!, {
         profile: readProfile({}, environment),
         clock: systemClock,
         isCi: false,
-        isQuiet: false,
         note: line => said.push(line),
         warn: line => said.push(line),
         agree: answer === null ? undefined : async () => answer,
@@ -39,46 +38,50 @@ function folder() {
 
 describe('security 6: the files of a folder', () => {
   test('count after a yes, and go on to where nobody can be asked', async () => {
-    const { says, said, cwd } = folder()
-    expect(await says(null)).toEqual({})
-    expect(await says(true)).toEqual({ config: join(cwd, 'workbase.yaml') })
+    const { decided, said, cwd } = folder()
+    const config = join(cwd, 'workbase.yaml')
+    expect(await decided(null)).toEqual({ says: {}, aside: [config] })
+    expect(await decided(true)).toEqual({ says: { config }, aside: [] })
     expect(said.join('\n')).toContain('chat.baseUrl  "https://a.example"')
-    expect(await says(null, { isCi: true })).toEqual({ config: join(cwd, 'workbase.yaml') })
+    expect(await decided(null, { isCi: true })).toEqual({ says: { config }, aside: [] })
     expect(said).toEqual([])
   })
 
   test('are asked about again after a no only where they say something else', async () => {
-    const { says, said, put } = folder()
-    expect(await says(false)).toEqual({})
-    expect(await says(true)).toEqual({})
+    const { decided, said, put } = folder()
+    expect(await decided(false)).toMatchObject({ says: {} })
+    expect(await decided(true)).toMatchObject({ says: {} })
     expect(said).toEqual([])
-    await expect(says(null, { isCi: true })).rejects.toThrow(UsageError)
+    const { says, refusal } = await decided(null, { isCi: true })
+    expect([says, refusal?.error, refusal?.namesRuntime]).toEqual([{}, expect.any(UsageError), false])
     put(yaml('b'))
-    expect(await says(true)).toHaveProperty('config')
+    expect(await decided(true)).toHaveProperty('says.config')
     expect(said.join('\n')).toContain('"https://a.example" → "https://b.example"')
   })
 
   test('are not asked about where a screen could not show what they would do', async () => {
-    const { says, said, put } = folder()
+    const { decided, said, put } = folder()
     const hosts = Array.from({ length: 100 }, (_, at) => `host${at}.example`)
     put(JSON.stringify({ version: 1, runtime: { allowedHosts: hosts } }))
-    expect(await says(true)).toEqual({})
+    expect(await decided(true)).toMatchObject({ says: {} })
     expect(said).toEqual([])
   })
 
-  test('that were trusted and cannot be read any more are an error, and left aside by what needs none of them', async () => {
-    const { says, put, cwd } = folder()
-    await says(true)
+  test('that were trusted and cannot be read any more say nothing, and stop what hangs on them', async () => {
+    const { decided, put, cwd } = folder()
+    await decided(true)
     put('a: [')
-    await expect(says(true)).rejects.toThrow(/cannot be trusted any more/)
-    expect(await says(null, { isQuiet: true })).toEqual({})
+    const fault = { message: expect.stringContaining('cannot be trusted any more') }
+    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: false } })
     symlinkSync('/nowhere', join(cwd, '.workbase'))
-    expect(await says(null, { isQuiet: true })).toEqual({})
+    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: fault, namesRuntime: true } })
+    writeFileSync(join(cwd, '.wb.yaml'), 'url: http://127.0.0.1:1\n')
+    expect(await decided(true)).toMatchObject({ says: {}, refusal: { error: { code: 'validation_error' } } })
   })
 
   test('are looked at again before a server restarts with them', async () => {
-    const { says, profile, put } = folder()
-    const trusted = profile(await says(true))
+    const { decided, profile, put } = folder()
+    const trusted = profile((await decided(true)).says)
     await requireStillTrusted(trusted)
     put(yaml('b'))
     await expect(requireStillTrusted(trusted)).rejects.toThrow(/not those that you trusted/)

@@ -90,6 +90,7 @@ test('where nothing is yet, nothing is wrong, and nothing is made', async () => 
     'data ok',
     'secrets ok',
     'config ok',
+    'folder ok',
     'lock ok',
     'port ok',
     'identity skipped',

@@ -7,6 +7,7 @@ import type { Session } from '../session.ts'
 import { type Check, check, type Finding, type Look, skipped } from './check.ts'
 import { skewFound, skewTo } from './clock.ts'
 import { dataDirFound, secretsFound } from './files.ts'
+import { folderFound } from './folder.ts'
 import { configFound, lockFound, nodeFound, portFound } from './here.ts'
 import { identityProviderFound } from './identity-provider.ts'
 import { keychainFound } from './keychain.ts'
@@ -70,6 +71,7 @@ async function hereFound({ profile, named, config, server, clock }: Scene, path:
     named('data', async () => dataDirFound(profile)),
     named('secrets', async () => secretsFound(profile)),
     named('config', async () => configFound(config, path)),
+    named('folder', () => folderFound(profile, clock)),
     named('lock', async () => lockFound(server)),
     named('port', signal => portFound(profile, config, server, signal)),
     named('identity', signal => identityProviderFound(profile, config, clock, signal)),

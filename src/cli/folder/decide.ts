@@ -1,7 +1,8 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
+import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../faults.ts'
-import { findLocalServer, type ProjectFile, readProjectFile, type Survey, surveyFolder } from '../local.ts'
+import { findLocalServer, readProjectFile, type Survey, surveyFolder } from '../local.ts'
 import type { FolderSays, Profile } from '../profile.ts'
 import { shellWord } from '../shell-word.ts'
 import { plainLine } from '../terminal-text.ts'
@@ -18,12 +19,26 @@ export interface Asking {
   readonly clock: Clock
   /** Nobody is there by rule: what is not trusted is an error. */
   readonly isCi: boolean
-  /** Takes what is trusted, and leaves the rest aside without a word. */
-  readonly isQuiet: boolean
   note(line: string): void
   warn(line: string): void
   /** Absent where nobody can answer. */
   readonly agree: ((question: string) => Promise<boolean>) | undefined
+}
+
+/** What came of the files of a folder. */
+export interface Decided {
+  /** What they say, as far as they count. */
+  readonly says: FolderSays
+  /** Those that would count if the folder were trusted. */
+  readonly aside: readonly string[]
+  readonly refusal?: Refusal
+}
+
+/** Why nothing is done that hangs on these files. */
+export interface Refusal {
+  readonly error: Error
+  /** They would say which runtime is meant, and so whose login is; else only how the one on this machine goes on. */
+  readonly namesRuntime: boolean
 }
 
 /** A file that would count if its folder were trusted, and the flag that names the same. */
@@ -37,29 +52,36 @@ interface Wanted {
  * What the files of the working directory say, as far as they count: the workspace and the knowledge base of `.wb.yaml`
  * always, all else where the folder is trusted. Only files that would change something are asked about.
  *
- * @throws UsageError        in CI, a file is not trusted; anywhere, it was, and has changed, and nobody is there to ask
- * @throws validation_error  `.wb.yaml` holds what it may not
+ * @returns a refusal where `.wb.yaml` holds what it may not; in CI, a file is not trusted; anywhere, it was, and has
+ *          changed, and nobody is there to ask
  * @see design/security 6
  */
-export async function folderSays(files: FilesHere, asking: Asking): Promise<FolderSays> {
-  const { profile: named, ...places } = await projectOf(files, asking)
+export async function folderSays(files: FilesHere, asking: Asking): Promise<Decided> {
+  const project = files.project === undefined ? {} : await readProjectFile(files.project).catch(faultOf)
+  if (project instanceof Error)
+    return { says: {}, aside: [], refusal: { error: project, namesRuntime: true } }
+  const { profile: named, ...places } = project
   const wanted = wantedOf(files, named, asking.profile)
-  if (wanted.length === 0) return places
+  if (wanted.length === 0) return { says: places, aside: [] }
   const isTrusted = await isTrustedNow(files.folder, wanted, asking)
-  if (isTrusted)
-    return { ...places, ...Object.fromEntries(wanted.flatMap(({ says }) => Object.entries(says))) }
-  if (!asking.isQuiet) for (const line of wanted.flatMap(leftAside)) asking.note(line)
-  return places
+  if (isTrusted === true)
+    return {
+      says: { ...places, ...Object.fromEntries(wanted.flatMap(({ says }) => Object.entries(says))) },
+      aside: [],
+    }
+  const aside = wanted.map(({ file }) => file)
+  if (isTrusted !== false) {
+    const namesRuntime = wanted.some(({ says }) => says.config === undefined)
+    return { says: places, aside, refusal: { error: isTrusted, namesRuntime } }
+  }
+  for (const line of wanted.flatMap(leftAside)) asking.note(line)
+  return { says: places, aside }
 }
 
-async function projectOf({ project }: FilesHere, { isQuiet }: Asking): Promise<ProjectFile> {
-  if (project === undefined) return {}
-  try {
-    return await readProjectFile(project)
-  } catch (error) {
-    if (isQuiet) return {}
-    throw error
-  }
+/** @throws whatever is no word on what the file holds */
+function faultOf(error: unknown): WbError {
+  if (error instanceof WbError) return error
+  throw error
 }
 
 /** Flags, the environment and an address stand over these files: what they take the place of needs no trust. */
@@ -86,17 +108,22 @@ function wantedOf(files: FilesHere, named: string | undefined, profile: Profile)
   return wanted
 }
 
-async function isTrustedNow(folder: string, wanted: readonly Wanted[], asking: Asking): Promise<boolean> {
+/** @returns an error where neither is known and it matters */
+async function isTrustedNow(
+  folder: string,
+  wanted: readonly Wanted[],
+  asking: Asking,
+): Promise<boolean | UsageError> {
   const { settingsDir } = asking.profile
   const survey = await surveyFolder(folder)
   const before = decisionOn(settingsDir, folder)
   const isKnown =
     before !== undefined && survey.fault === undefined && isUnchanged(before.files, survey.files)
   if (isKnown && before.trusted) return true
-  if (asking.isQuiet || (await isOvertaken(wanted, asking.profile))) return false
+  if (await isOvertaken(wanted, asking.profile)) return false
   if (before?.trusted && (survey.fault !== undefined || !mayAsk(survey, before, asking)))
-    throw changed(folder, before, survey)
-  if (asking.isCi) throw untrustedInCi(wanted, survey)
+    return changed(folder, before, survey)
+  if (asking.isCi) return untrustedInCi(wanted, survey)
   if (isKnown || survey.fault !== undefined || !mayAsk(survey, before, asking)) return false
   const isTrusted = await ask(folder, before, survey, asking)
   decide(settingsDir, folder, decisionNow(asking.clock, isTrusted, survey.files))

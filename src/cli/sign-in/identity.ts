@@ -45,11 +45,6 @@ export function mayOf({ scopes, role }: Pick<Me, 'scopes' | 'role'>): readonly s
   return held ? keyWords(held).may : ['do everything']
 }
 
-/** The same in a word or two. */
-export function standingOf({ role, scopes }: Pick<Me, 'role' | 'scopes'>): string {
-  return role ?? (scopes ? scopes.join(', ') : 'every right')
-}
-
 /** Where a caller may do it, in words. */
 export async function reachOf(
   client: Client,

@@ -1,11 +1,6 @@
 import { count, counted, type Field } from '../output.ts'
-<<<<<<< HEAD
 import { nameOf, standingOf } from '../sign-in/identity.ts'
 import { endOf } from '../sign-in/notes.ts'
-=======
-import { nameOf, standingOf } from '../sign-in/identity.ts'
-import { dueOf, until } from '../sign-in/notes.ts'
->>>>>>> b87dadc (status: a key with scopes and no role has those, and not every right)
 import { plainLine } from '../terminal-text.ts'
 import type { Counts, Seen, Status } from './status.ts'
 
@@ -21,13 +16,8 @@ export function statusFields({ status, noWorkspace, tokens }: Seen): Record<stri
     knowledge: counts && knowledge(counts),
     agents: counts && count(counts.agents),
     jobs: jobs && jobsLine(jobs),
-<<<<<<< HEAD
     you: you ? `${nameOf(you)}, ${standingOf(you)}` : 'nobody; no credential is sent',
     ends: endOf(you, tokens),
-=======
-    you: you ? `${nameOf(you)}, ${standingOf(you)}` : 'nobody; no credential is sent',
-    until: tokens ? until(tokens, nowMs) : dueOf(you),
->>>>>>> b87dadc (status: a key with scopes and no role has those, and not every right)
   }
 }
 

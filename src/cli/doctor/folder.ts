@@ -1,0 +1,22 @@
+import type { Clock } from '../../base/clock.ts'
+import { folderSays } from '../folder/decide.ts'
+import { filesHere } from '../folder/here.ts'
+import type { Profile } from '../profile.ts'
+import { readProfiles, requireProfile } from '../profiles.ts'
+import { type Finding, faultFound, ok, warning } from './check.ts'
+
+/**
+ * Whether files of the working directory would count, and do not.
+ *
+ * @throws UsageError  `.wb.yaml` names a profile that is not there
+ */
+export async function folderFound(profile: Profile, clock: Clock): Promise<Finding> {
+  const files = filesHere()
+  if (!files) return ok('no file of the working directory would count')
+  if (profile.nameFrom === '.wb.yaml') requireProfile(readProfiles(profile.settingsDir), profile.name)
+  const unheard = { note() {}, warn() {}, agree: undefined }
+  const { aside, refusal } = await folderSays(files, { profile, clock, isCi: false, ...unheard })
+  if (refusal) return faultFound(refusal.error)
+  if (aside.length > 0) return warning(`${aside.join(', ')}: not trusted, and left aside`, 'wb trust')
+  return ok(`nothing in ${files.folder} needs to be trusted`)
+}

@@ -1,0 +1,87 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { describe, expect, test, vi } from 'vitest'
+import { committedManifest } from '../../scripts/manifest.mjs'
+import { place } from './wb.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+/** Commands that work whatever a folder says, each as it ends there with status 0. */
+const free: Record<string, string[]> = {
+  autocomplete: ['autocomplete', 'bash'],
+  doctor: ['doctor', '--json'],
+  explain: ['explain', 'kb_name_taken'],
+  logout: ['logout', '--all'],
+  'profiles:add': ['profiles', 'add', 'other'],
+  'profiles:list': ['profiles', 'list'],
+  'profiles:remove': ['profiles', 'remove', 'old', '--yes'],
+  'profiles:rename': ['profiles', 'rename', 'older', 'oldest'],
+  'profiles:use': ['profiles', 'use', 'default'],
+  trust: ['trust', '--list'],
+  version: ['version'],
+}
+/** Those that look at the runtime only where it is, or at a login alone. */
+const elsewhere = ['auth:token', 'login', 'open']
+
+/** A build server in a folder that nobody has trusted. */
+function checkout(files: Record<string, string> = { 'workbase.yaml': 'version: 1\n' }) {
+  const { wb, home, env } = place()
+  Object.assign(env, { WB_DATA_DIR: '', WB_KEYCHAIN: 'file', CI: 'true' })
+  const cwd = join(home, 'checkout')
+  mkdirSync(cwd)
+  for (const [name, text] of Object.entries(files)) writeFileSync(join(cwd, name), text)
+  const settings = join(env.XDG_CONFIG_HOME!, 'workbase')
+  mkdirSync(settings, { recursive: true })
+  const empty = { workspaces: {} }
+  const profiles = { default: empty, old: empty, older: empty }
+  writeFileSync(join(settings, 'profiles.json'), JSON.stringify({ current: 'default', profiles }), {
+    mode: 0o600,
+  })
+  return { cwd, wb: (args: string[], more = {}) => wb(args, { cwd, env: more }) }
+}
+
+describe('security 6: in CI, in a folder that is not trusted', () => {
+  test('commands that need none of it go on', async () => {
+    const lines = Object.values(free)
+    const ended = await Promise.all(lines.map(async args => ({ args, ...(await checkout().wb(args)) })))
+    const stderr = expect.not.stringContaining('trusted')
+    expect(ended).toEqual(lines.map(args => ({ args, status: 0, stdout: expect.anything(), stderr })))
+  })
+
+  test('every other command opens the runtime or reads the configuration', () => {
+    const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, object> }
+    const source = (id: string) => readFileSync(`commands/${id.replaceAll(':', '/')}.ts`, 'utf8')
+    const needsNothing = Object.keys(commands).filter(
+      id => !/this\.(?:client|session|workspace|knowledgeBase|resolving|requireFolder)\b/.test(source(id)),
+    )
+    expect(needsNothing.filter(id => !(id in free || elsewhere.includes(id)))).toEqual([])
+  })
+
+  test('what would open the runtime here, or reads the configuration, is refused', async () => {
+    const refused = ['workspaces list', 'whoami', 'login', 'serve --port 0', 'config path', 'config show']
+    const ended = await Promise.all(
+      refused.map(async line => ({ line, ...(await checkout().wb(line.split(' '))) })),
+    )
+    const stderr = expect.stringContaining('is not trusted')
+    expect(ended).toEqual(refused.map(line => ({ line, status: 2, stdout: '', stderr })))
+  })
+
+  test('doctor says so, and is none the worse', async () => {
+    const { wb, cwd } = checkout()
+    const { checks } = JSON.parse((await wb(['doctor', '--json'])).stdout) as { checks: object[] }
+    expect(checks).toContainEqual({
+      name: 'folder',
+      state: 'warning',
+      detail: `${join(cwd, 'workbase.yaml')}: not trusted, and left aside`,
+      mend: 'wb trust',
+    })
+  })
+
+  test('the token of a login is given out where only the configuration is in doubt, and not where the runtime is', async () => {
+    const key = { WB_API_KEY: 'wb_live_abcdefghijkl_0123' }
+    expect(await checkout().wb(['auth', 'token'], key)).toMatchObject({ status: 0 })
+    const named = checkout({ '.wb.yaml': 'profile: old\n' })
+    expect(await named.wb(['auth', 'token'], key)).toMatchObject({ status: 2, stdout: '' })
+    expect((await named.wb(['open'])).stderr).toContain('wb serve --open')
+  })
+})
