@@ -26,14 +26,15 @@ export default class Whoami extends WbCommand {
     const words =
       me === null
         ? ['nobody', 'asks nobody who they are']
-        : [nameOf(me), types[me.type], standingOf(me), ...endOf(me, interactive)]
+        : [nameOf(me), types[me.type], standingOf(me), ...(await this.ending(me))]
     this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
   }
-}
 
-/** Nothing where nothing is said of it. */
-function endOf({ expiresAt }: Me, interactive: boolean): string[] {
-  if (expiresAt === null) return []
-  const ms = expiresAt * 1_000
-  return [interactive ? `ends ${due(ms, systemClock.now())}` : new Date(ms).toISOString()]
+  /** Nothing of a token that is renewed, and where nothing is said of it. */
+  private async ending({ expiresAt }: Me): Promise<string[]> {
+    const tokens = await this.session.keptTokens?.tokens()
+    if (expiresAt === null || tokens?.refreshToken !== undefined) return []
+    const ms = expiresAt * 1_000
+    return [this.output.interactive ? `ends ${due(ms, systemClock.now())}` : new Date(ms).toISOString()]
+  }
 }

@@ -392,6 +392,7 @@ export abstract class WbCommand extends Command {
       report.next = signingIn(this.profile, this.session.credential.used, {
         ...met,
         ways: await this.session.ways(),
+        isCi: isCi(),
         message: report.message,
       })
     if (report.kind === 'unreachable') report.next.push(...unreached(this.profile))

@@ -14,6 +14,8 @@ const dayOne = [
   'kb list',
   'documents list',
   'serve',
+  'login',
+  'status',
   'explain',
 ]
 

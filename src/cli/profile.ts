@@ -5,6 +5,7 @@ import { isInTheClear, isLoopback } from '../base/loopback.ts'
 import type { KeychainDriver } from '../keychain/keychain.ts'
 import { UsageError } from './faults.ts'
 import { changeProfiles, readProfiles, requireProfile, requireProfileName } from './profiles.ts'
+import { shellWord } from './shell-word.ts'
 
 type Environment = Readonly<Record<string, string | undefined>>
 
@@ -86,7 +87,7 @@ export function readProfile(
   const settingsDir = settingsFolder(set)
   const { name, nameFrom, stored } = namedProfile(flags, set, settingsDir, folder)
   const { url, urlFrom } = namedUrl(flags, set, stored.url)
-  if (flags.asOperator && url) throw operatorElsewhere(urlFrom, url)
+  if (flags.asOperator && url) throw operatorElsewhere({ url, urlFrom, ...namedDataDir(flags, set, folder) })
   const apiKey = keyFor(url, flags, set)
   const insecureHttp = flags.insecureHttp ?? false
   if (apiKey && url && !insecureHttp) refuseClearText('WB_API_KEY', url)
@@ -331,11 +332,15 @@ export function headerToken(key: string, from = 'WB_API_KEY'): string {
 }
 
 /** @see design/security 8 */
-function operatorElsewhere(from: Profile['urlFrom'], url: string): UsageError {
+function operatorElsewhere({
+  url,
+  urlFrom: from,
+  dataDir,
+}: Pick<Profile, 'url' | 'urlFrom' | 'dataDir'>): UsageError {
   const name = from === 'profile' ? 'the profile' : from
   return new UsageError(`--as-operator works on a data directory in this process, and ${name} names ${url}`, [
     'nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are',
-    from === '--url' ? `leave --url out` : '--data-dir DIR    names a data directory instead',
+    from === '--url' ? `leave --url out` : `--data-dir ${shellWord(dataDir)}    is the one of this machine`,
   ])
 }
 

@@ -9,6 +9,8 @@ export interface Stranger {
   readonly kind: ResolvedRuntime['kind']
   readonly baseUrl: string
   readonly ways: WaysIn | undefined
+  /** Nobody is there to answer. */
+  readonly isCi: boolean
   /** The message of the refusal. */
   readonly message: string
 }
@@ -44,7 +46,7 @@ function refusedCredential(
 function cures(profile: Profile, prefix: string | undefined, stranger: Stranger): string[] {
   const { kind, baseUrl, ways, message } = stranger
   if (ways && !ways.modes.oidc && !ways.modes.apiKey) return []
-  if (ways?.modes.device) return [loginLine(profile)]
+  if (ways?.modes.device) return [signInAgain(profile, stranger)]
   if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways.loginPath)]
   if (prefix && message.includes('expired'))
     return [`wb keys rotate ${prefix}    makes its successor, by who manages keys`]
@@ -54,9 +56,15 @@ function cures(profile: Profile, prefix: string | undefined, stranger: Stranger)
     return [
       'wb keys create NAME    makes a key, for who may',
       'WB_API_KEY=… in the environment says who you are, and so does',
-      loginLine(profile),
+      signInAgain(profile, stranger),
     ]
   return ['wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY']
+}
+
+/** Where nobody could approve, a key is given; one in the environment that is not accepted would go first again. */
+function signInAgain(profile: Profile, { isCi }: Stranger): string {
+  const first = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
+  return first + loginLine(profile, isCi ? ' --with-token < KEY_FILE' : '')
 }
 
 function looksAtTokensOnly(ways: WaysIn | undefined): ways is WaysIn {

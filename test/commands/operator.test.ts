@@ -81,8 +81,7 @@ describe('security 8: the operator', () => {
     expect(await wb(['kb', 'list', '--as-operator'], { env })).toEqual({
       status: 2,
       stdout: '',
-      stderr:
-        '  ✗ --as-operator works on a data directory in this process, and WB_URL names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are\n    --data-dir DIR    names a data directory instead\n',
+      stderr: `  ✗ --as-operator works on a data directory in this process, and WB_URL names http://127.0.0.1:1\n    nobody is the operator over HTTP; there, a login or WB_API_KEY says who you are\n    --data-dir ${dataDir}    is the one of this machine\n`,
     })
     const closer = await wb(['workspaces', 'list', '--as-operator', '--data-dir', dataDir], { env })
     expect(closer.status).toBe(0)

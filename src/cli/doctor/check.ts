@@ -69,5 +69,7 @@ export function faultFound(error: unknown): Finding {
  */
 export function failedWith(detail: string, line: string | undefined): Finding {
   if (line === undefined) return failed(detail)
-  return /^(?:wb|chmod) /.test(line) ? failed(detail, line.split('    ')[0]) : failed(`${detail}; ${line}`)
+  return /^(?:wb|chmod|unset) /.test(line)
+    ? failed(detail, line.split('    ')[0])
+    : failed(`${detail}; ${line}`)
 }

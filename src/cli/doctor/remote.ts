@@ -7,6 +7,7 @@ import { operational } from '../../contract/operational.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import type { Announcement } from '../local.ts'
 import { counted } from '../output.ts'
+import { isCi } from '../profile.ts'
 import { reportOf } from '../report.ts'
 import type { ResolvedRuntime } from '../resolve-runtime.ts'
 import type { Session } from '../session.ts'
@@ -86,7 +87,12 @@ export async function authFound(
     if (!(error instanceof WbError) || error.facts.wireStatus !== 401) throw error
     if (!used && (await strangersPass(session, signal))) return ok('no credential, and none is needed')
     const ways = await session.ways()
-    const lines = signingIn(session.profile, used, { ...runtime, ways, message: error.message })
+    const lines = signingIn(session.profile, used, {
+      ...runtime,
+      ways,
+      isCi: isCi(),
+      message: error.message,
+    })
     if (used && ways && !ways.modes.apiKey && !ways.modes.oidc)
       return failed(
         `${lines[0]}, and needs none`,

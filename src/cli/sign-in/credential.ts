@@ -61,7 +61,12 @@ function reason(used: Candidate, other: Candidate): string {
 }
 
 /** The line that signs in where a profile is. */
-export function loginLine({ url, name, nameFrom }: Profile, more = ''): string {
-  const target = url === undefined ? '' : ` ${shellWord(url)}`
-  return `wb login${target}${nameFrom === 'wb profiles use' ? '' : ` --profile ${name}`}${more}`
+export function loginLine(profile: Profile, more = ''): string {
+  const target = profile.url === undefined ? '' : ` ${shellWord(profile.url)}`
+  return `wb login${target}${profileFlag(profile)}${more}`
+}
+
+/** What a line needs to mean this profile, where another is in use. */
+export function profileFlag({ name, nameFrom }: Profile): string {
+  return nameFrom === 'wb profiles use' ? '' : ` --profile ${name}`
 }

@@ -56,8 +56,8 @@ export class DeviceScreen {
     const { output } = this.parts
     const [copy, url] = [clipboard(), hasBrowser() ? this.#link() : undefined]
     const offered = [copy && 'copies the code', url && 'opens the browser'].filter(Boolean)
-    if (offered.length === 0) return
-    output.warn(`  Enter ${offered.join(' and ')}`)
+    if (offered.length > 0) output.warn(`  Enter ${offered.join(' and ')}`)
+    // What is typed here without need would else stand in the screen, and in the next line of the shell.
     this.#stops.push(onEnter(process.stdin, () => void this.#act(copy, url)))
   }
 
@@ -70,7 +70,8 @@ export class DeviceScreen {
     } catch (error) {
       tell(`  ! the code was not copied: ${(error as Error).message}`)
     }
-    if (url !== undefined) await openLink(url)
+    if (url === undefined) return
+    tell((await openLink(url)) ? '  ✓ a browser was asked to open it' : '  ! no browser was found')
   }
 
   /**

@@ -4,7 +4,7 @@ import { due, type Field } from '../output.ts'
 import { type Profile, readProfile, runtimeKey } from '../profile.ts'
 import type { Session } from '../session.ts'
 import { plainLine } from '../terminal-text.ts'
-import type { Candidate } from './credential.ts'
+import { type Candidate, profileFlag } from './credential.ts'
 import { mayOf, nameOf, reachOf } from './identity.ts'
 import type { Tokens } from './kept-tokens.ts'
 import { credentialsFolder } from './keychains.ts'
@@ -23,7 +23,7 @@ export async function signedInNotes(
     `    may    ${mayOf(me).join('; ')}, in ${reach}`,
     ...endLine(endOf(me, tokens), nowMs),
     `    kept   ${placeOf(driver, profile)}${profile.name === 'default' ? '' : `, as profile ${profile.name}`}`,
-    '  wb kb search "…"',
+    `  wb kb search "…"${profileFlag(profile)}`,
   ]
 }
 

@@ -97,9 +97,17 @@ function asEnded({ code, message, facts }: WbError, next: string): WbError {
  */
 async function byToken(session: Session, text: string, from: string): Promise<SignedIn> {
   const token = headerToken(text, from)
-  const me = await whoIs(session, token)
+  const me = await whoIs(session, token).catch(error => {
+    throw error instanceof WbError && error.code === 'unauthorized' ? notAccepted(error, session) : error
+  })
   const expiresAt = me.expiresAt === null ? undefined : me.expiresAt * 1_000
   return { kind: kindOf(token), tokens: { token, ...(expiresAt !== undefined && { expiresAt }) }, me }
+}
+
+function notAccepted({ facts, message }: WbError, { profile }: Session): WbError {
+  const next = [loginLine(profile, ' --with-token < KEY_FILE')]
+  const { requestId } = facts
+  return new WbError('unauthorized', `the runtime does not accept it: ${message}`, { requestId, next })
 }
 
 /** What is piped in; at a terminal it is asked for, as what is typed there is shown. */

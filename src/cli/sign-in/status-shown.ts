@@ -39,7 +39,8 @@ export function statusJson({ profile, chosen, me, tokens }: Status): object {
 export function statusFields({ profile, chosen, me, reach, tokens }: Status): Fields {
   const { used, others, why } = chosen
   return {
-    profile: `${profile.name}, by ${profile.nameFrom}`,
+    profile:
+      profile.nameFrom === 'wb profiles use' ? profile.name : `${profile.name}, by ${profile.nameFrom}`,
     runtime: `${runtimeKey(profile)}, by ${profile.urlFrom === 'profile' ? 'the profile' : (profile.urlFrom ?? 'its data directory')}`,
     credential: used ? `${credentialWords(used)}${why ? `: ${why}` : ''}` : (why ?? 'none is sent'),
     'not sent': others.map(credentialWords).join(', '),
