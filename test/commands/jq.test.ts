@@ -1,4 +1,7 @@
-import { expect, test } from 'vitest'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { setTimeout as wait } from 'node:timers/promises'
+import { expect, onTestFinished, test } from 'vitest'
 import { jqFilter } from '../../src/cli/jq.ts'
 import { Output } from '../../src/cli/output.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
@@ -35,6 +38,41 @@ test.each([
   const filter = await jqFilter(expression)
   const said = typeof why === 'string' ? `--jq: ${why}` : new RegExp(why.source.replace('^', '^--jq: '))
   expect(() => filter(bases)).toThrow(said)
+})
+
+test('an expression that overflows jq is refused, and nothing else is said', async () => {
+  expect(await place().wb(['version', '--jq', 'def f:[f];f'])).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: "  ✗ --jq: the expression takes more memory than jq has\n    wb kb list --jq '.[].name'\n",
+  })
+})
+
+test.each(['SIGINT', 'SIGTERM'] as const)(
+  '%s ends an expression that never does',
+  async signal => {
+    const child = spawn(process.execPath, ['bin/run.js', 'version', '--jq', 'last(repeat(1))'], {
+      env: place().env,
+    })
+    onTestFinished(() => void child.kill('SIGKILL'))
+    const ended = once(child, 'exit')
+    // Before jq runs, a signal asks the command to stop; the second ends it.
+    for (let asked = 0; asked < 2; asked++) {
+      await wait(1_000)
+      child.kill(signal)
+    }
+    const [status, by] = await ended
+    expect(by ?? status).toBe(signal)
+  },
+  8_000,
+)
+
+test('who listens to signals does so after an expression too', async () => {
+  const listener = () => {}
+  process.on('SIGTERM', listener)
+  onTestFinished(() => void process.off('SIGTERM', listener))
+  expect((await jqFilter('.'))(1)).toEqual([1])
+  expect(process.listeners('SIGTERM')).toContain(listener)
 })
 
 test('a large answer takes no longer than it must', async () => {
