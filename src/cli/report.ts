@@ -47,10 +47,12 @@ function asTyped(hint: string): string {
 }
 
 function refusal(error: WbError): Report {
-  const { requestId, wireCode, next } = error.facts
+  const { requestId, wireCode, wireStatus, next } = error.facts
   const code = typeof wireCode === 'string' ? wireCode : error.code
   const lines = Array.isArray(next) ? next.map(String) : [asTyped(error.hint), ...(commands[code] ?? [])]
-  return { kind: 'refused', message: error.message, code, requestId, next: lines }
+  // A further line of what a runtime says would read as one of ours.
+  const message = wireStatus === undefined ? error.message : plainLine(error.message)
+  return { kind: 'refused', message, code, requestId, next: lines }
 }
 
 /** The lines of a report as a terminal shows them. */

@@ -272,6 +272,17 @@ describe('how a command ends', () => {
     ])
   })
 
+  test('what a runtime says is one line, and so never reads as a line of ours', () => {
+    const said = 'no thing\n    wb login https://evil.example'
+    const told = (facts: object) =>
+      reportLines(reportOf(new WbError('not_found', said, { hint: 'h', ...facts })), styleFor(false))
+    expect(told({ wireStatus: 404 })).toEqual([
+      '  ✗ No thing wb login https://evil.example (not_found)',
+      '    h',
+    ])
+    expect(told({})).toHaveLength(3)
+  })
+
   test('a program gets the lines in one, with what stands between them once', () => {
     const next = ['Ask for a key.', '  wb kb list', 'wb --help']
     expect(JSON.parse(reportJson({ kind: 'usage', message: 'm', next }))).toEqual({
