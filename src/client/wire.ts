@@ -1,3 +1,5 @@
+import { lookup } from 'node:dns'
+import type { LookupFunction } from 'node:net'
 import type { ConnectionOptions } from 'node:tls'
 import { setFlagsFromString } from 'node:v8'
 import type { Dispatcher } from 'undici'
@@ -32,7 +34,10 @@ export interface Wire {
 export async function openWire(protocol: string, options: NetworkOptions): Promise<Wire> {
   setFlagsFromString(`--wasm-tiering-budget=${wasmBudget}`)
   const tls = protocol === 'https:' ? await trusting(options) : {}
-  const dispatcher = await dispatcherFor({ timeout: connectTimeoutMs, ...tls }, options.proxies)
+  const dispatcher = await dispatcherFor(
+    { timeout: connectTimeoutMs, lookup: lookedUp, ...tls },
+    options.proxies,
+  )
   return {
     send(asked, sending, done) {
       const by = sending ? dispatcher.compose(retry(retries(sending))) : dispatcher
@@ -41,6 +46,10 @@ export async function openWire(protocol: string, options: NetworkOptions): Promi
     close: () => dispatcher.destroy(),
   }
 }
+
+/** A name below `localhost` is this machine, whatever a resolver would say. @see RFC 6761 section 6.3 */
+const lookedUp: LookupFunction = (host, options, done) =>
+  lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
 
 type Connecting = ConnectionOptions & { timeout: number }
 

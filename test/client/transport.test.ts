@@ -64,6 +64,12 @@ describe('connections', () => {
     )
   })
 
+  test('go to this machine for every name below localhost, and ask no resolver', async () => {
+    const { url } = await answering(ok)
+    const answer = await opened()(url.replace('127.0.0.1', 'nowhere.localhost'), get)
+    expect(answer.status).toBe(200)
+  })
+
   test('tell what left of a body that comes in pieces', async () => {
     const { url } = await answering(ok)
     const sent: number[] = []
