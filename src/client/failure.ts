@@ -69,11 +69,18 @@ function text(value: unknown): string | undefined {
 }
 
 function redirected(answer: Incoming): Unreachable {
-  const target = answer.headers.get('location') ?? 'elsewhere'
   return new Unreachable(
-    `${where(answer)} sends on to ${target}, and API calls follow no redirect`,
+    `${where(answer)} sends on to ${target(answer)}, and API calls follow no redirect`,
     'Name the address of the runtime itself with --url.',
   )
+}
+
+/** Where a redirect leads, without its query and user, which may hold what is secret. */
+function target({ url, headers }: Incoming): string {
+  const location = headers.get('location') ?? ''
+  if (!URL.canParse(location, url || undefined)) return 'elsewhere'
+  const { protocol, host, pathname } = new URL(location, url || undefined)
+  return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}` : 'elsewhere'
 }
 
 /** Something answers, but it is no runtime. */

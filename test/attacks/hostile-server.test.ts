@@ -1,5 +1,6 @@
 import { createServer, type ServerResponse } from 'node:http'
 import type { AddressInfo } from 'node:net'
+import { inspect } from 'node:util'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { connect } from '../../src/client/client.ts'
 import { network } from '../../src/client/transport.ts'
@@ -96,6 +97,26 @@ describe('a client of a server that means harm', () => {
   ])('says that %s is not what a runtime answers', async (_what, type, body) => {
     const url = await hostile(saying(type, body))
     await expect(listOf(url)).rejects.toBeInstanceOf(Unreachable)
+  })
+
+  test('repeats nothing of an answer that is cut short, as it may hold a token', async () => {
+    const url = await hostile(saying('application/json', '{"token":secretive}'))
+    await expect(listOf(url)).rejects.toSatisfy(error => !inspect(error).includes('secret'))
+  })
+
+  test.each([
+    ['https://user:secret@other.example/login?code=secret#secret', 'https://other.example/login'],
+    ['/login?code=secret', /^http:\/\/127\.0\.0\.1:\d+\/login$/],
+    ['data:text/plain,secret', 'elsewhere'],
+  ])('tells of the redirect %s no more than where it leads', async (location, told) => {
+    const url = await hostile((_path, response) => void response.writeHead(302, { location }).end())
+    const refusal: Error = await listOf(url).then(
+      () => expect.unreachable(),
+      error => error,
+    )
+    expect(/ sends on to (.*), and API calls/.exec(refusal.message)![1]).toEqual(
+      typeof told === 'string' ? told : expect.stringMatching(told),
+    )
   })
 
   test('takes an envelope of other types apart', async () => {
