@@ -1,9 +1,18 @@
-import { mkdirSync } from 'node:fs'
+import { mkdirSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
 import { TimedOut } from '../../base/deadline.ts'
 import { isBusy } from './connection.ts'
+
+/** What lies where a lock should is not made by us. Known across rooms by its name. */
+class NotALock extends Error {
+  override readonly name = 'NotALock'
+
+  constructor(path: string, options?: ErrorOptions) {
+    super(`${path} is not a lock file`, options)
+  }
+}
 
 /**
  * Hold a file of one's own against all other processes: an exclusive transaction on a SQLite file in rollback-journal
@@ -12,11 +21,14 @@ import { isBusy } from './connection.ts'
  *
  * @param patienceMs  how long to wait for another, with this thread blocked
  * @returns the lock, which its `close` lets go; undefined while another process holds it
+ * @throws NotALock     something else lies there
  * @throws SqliteError  the file cannot be made or written
  * @see https://www.sqlite.org/lockingv3.html
  */
 export function holdExclusively(path: string, patienceMs: number): Database.Database | undefined {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  // To open a pipe would wait for its other end.
+  if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
   const database = new Database(path, { timeout: patienceMs })
   try {
     database.pragma('journal_mode = DELETE')
@@ -25,8 +37,12 @@ export function holdExclusively(path: string, patienceMs: number): Database.Data
   } catch (error) {
     database.close()
     if (isBusy(error)) return undefined
-    throw error
+    throw isForeign(error) ? new NotALock(path, { cause: error }) : error
   }
+}
+
+function isForeign(error: unknown): boolean {
+  return error instanceof Database.SqliteError && /^SQLITE_(?:NOTADB|CORRUPT)/.test(error.code)
 }
 
 const askAgainMs = 25
@@ -37,6 +53,7 @@ const asksMax = 1_200
  * Do some work alone among all processes that use the same file.
  *
  * @param signal  ends the wait
+ * @throws NotALock  something else lies there
  * @throws TimedOut  another process has held it for half a minute, as one does that is stopped
  */
 export async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
