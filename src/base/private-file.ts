@@ -1,10 +1,10 @@
 import {
-  chmodSync,
   closeSync,
   fsyncSync,
   mkdirSync,
   openSync,
   renameSync,
+  rmSync,
   type Stats,
   writeFileSync,
 } from 'node:fs'
@@ -17,10 +17,10 @@ import { dirname } from 'node:path'
 export function writePrivately(path: string, text: string): void {
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   const draft = `${path}.${process.pid}`
-  const file = openSync(draft, 'w', 0o600)
+  // A draft that a killed process left, or a link that was put in its place, is neither followed nor written.
+  rmSync(draft, { force: true })
+  const file = openSync(draft, 'wx', 0o600)
   try {
-    // A draft that a killed process left has the mode that it had.
-    chmodSync(draft, 0o600)
     writeFileSync(file, text)
     fsyncSync(file)
   } finally {
