@@ -55,14 +55,8 @@ export default class Login extends WbCommand {
     const { kind, tokens, me } = signedIn
     await keepLogin(profile, { kind, who: me.label ?? me.id, tokens, driver }, { clock: systemClock, signal })
     useRuntime(profile, driver)
-    if (output.json)
-      return output.value({
-        ...me,
-        profile: profile.name,
-        runtime: runtimeKey(profile),
-        kind,
-        keychain: driver,
-      })
+    const place = { profile: profile.name, runtime: runtimeKey(profile), kind, keychain: driver }
+    if (output.json) return output.value({ ...me, ...place })
     for (const line of await signedInNotes(session, { ...signedIn, driver }, systemClock.now()))
       output.note(line)
     const elsewhere = elsewhereNote(profile)

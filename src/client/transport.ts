@@ -158,6 +158,8 @@ const reasons: Record<string, string> = {
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
+  UNABLE_TO_GET_ISSUER_CERT: 'its certificate is not trusted',
+  UNABLE_TO_GET_ISSUER_CERT_LOCALLY: 'its certificate is not trusted',
   ERR_SSL_WRONG_VERSION_NUMBER: 'it speaks http, not https',
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'it speaks http, not https',
   CERT_HAS_EXPIRED: 'its certificate has expired',

@@ -1,4 +1,4 @@
-import { mkdirSync, statSync } from 'node:fs'
+import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
 import Database from 'better-sqlite3'
@@ -29,6 +29,7 @@ export function holdExclusively(path: string, patienceMs: number): Database.Data
   mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
   // To open a pipe would wait for its other end.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
+  makeFile(path)
   const database = new Database(path, { timeout: patienceMs })
   try {
     database.pragma('journal_mode = DELETE')
@@ -43,6 +44,15 @@ export function holdExclusively(path: string, patienceMs: number): Database.Data
 
 function isForeign(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(?:NOTADB|CORRUPT)/.test(error.code)
+}
+
+/** Readable by its owner only, which SQLite would leave to the umask. One that is there is not opened: see above. */
+function makeFile(path: string): void {
+  try {
+    closeSync(openSync(path, 'wx', 0o600))
+  } catch {
+    // It is there already, or SQLite says why it cannot be.
+  }
 }
 
 const askAgainMs = 25

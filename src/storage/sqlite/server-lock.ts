@@ -1,6 +1,8 @@
 import { lstatSync, readFileSync, rmSync, statSync } from 'node:fs'
+import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
 import Database from 'better-sqlite3'
+import { isInTheClear } from '../../base/loopback.ts'
 import { isOurs, writePrivately } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
 import { holdExclusively } from './exclusive.ts'
@@ -80,8 +82,9 @@ function lockedIn(dataDir: string): Database.Database | undefined {
 /**
  * The `wb serve` of a data directory, if one runs.
  *
- * Its announcement is believed only while the lock is held, and when file and folder belong to this user and nobody
- * else can write them: whoever could write it would receive this user's credentials and documents.
+ * Its announcement is believed only while the lock is held, when both files and the folder belong to this user and
+ * nobody else can write them, and when the address is one that crosses no network in the clear: whoever could write it
+ * would receive this user's credentials and documents. A link to the lock of another server is no lock of this one.
  *
  * @see design/security 6
  */
@@ -92,7 +95,8 @@ export function findServer(dataDir: string): Announcement | undefined {
 
 /** Whether a server holds the lock. Takes a shared lock for a moment, which disturbs nobody. */
 function isHeld(dataDir: string): boolean {
-  const database = openForReading(join(dataDir, lockName))
+  const path = join(dataDir, lockName)
+  const database = isPlainAndOurs(path) ? openForReading(path) : undefined
   if (!database) return false
   try {
     database.prepare('SELECT 1 FROM sqlite_schema').get()
@@ -115,13 +119,35 @@ function openForReading(path: string): Database.Database | undefined {
 function readAnnouncement(dataDir: string): Announcement | undefined {
   const path = join(dataDir, announcementName)
   try {
-    if (!isOurs(statSync(dataDir)) || !isOurs(lstatSync(path))) return undefined
+    if (!isOurs(statSync(dataDir)) || !isPlainAndOurs(path)) return undefined
     const { url, pid, startedAt, certificate } = JSON.parse(
       readFileSync(path, 'utf8'),
     ) as Partial<Announcement>
-    if (typeof url !== 'string' || typeof pid !== 'number' || typeof startedAt !== 'string') return undefined
+    if (!isAddress(url) || !isProcessId(pid) || typeof startedAt !== 'string') return undefined
     return { url, pid, startedAt, certificate: typeof certificate === 'string' ? certificate : undefined }
   } catch {
     return undefined
   }
+}
+
+function isPlainAndOurs(path: string): boolean {
+  const stats = lstatSync(path, { throwIfNoEntry: false })
+  return stats?.isFile() === true && isOurs(stats)
+}
+
+/** https, or http that ends on this machine: at loopback, or at an address of its own that a server was bound to. */
+function isAddress(text: unknown): text is string {
+  if (typeof text !== 'string' || !URL.canParse(text)) return false
+  const url = new URL(text)
+  return /^https?:$/.test(url.protocol) && (!isInTheClear(url) || isOwnAddress(url.hostname))
+}
+
+function isOwnAddress(hostname: string): boolean {
+  const bare = hostname.replace(/^\[|\]$/g, '')
+  return Object.values(networkInterfaces()).some(held => held?.some(({ address }) => address === bare))
+}
+
+/** A process of its own, and no group of them: it is told to people who then end it. */
+function isProcessId(pid: unknown): pid is number {
+  return Number.isSafeInteger(pid) && (pid as number) > 0
 }
