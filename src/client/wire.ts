@@ -67,9 +67,24 @@ async function dispatcherFor(connect: Connecting, proxies: Proxies | undefined):
 
 /** Trust beside the roots of Node, prepared once for all connections. */
 async function trusting({ certificate, authorities = [] }: NetworkOptions): Promise<ConnectionOptions> {
-  if (certificate === undefined && authorities.length === 0) return {}
+  if (certificate !== undefined) return trustingOnly(certificate)
+  if (authorities.length === 0) return {}
   const { createSecureContext, rootCertificates } = await import('node:tls')
-  const ca = [...rootCertificates, ...authorities, ...(certificate ? [certificate] : [])]
-  const secureContext = createSecureContext({ ca })
-  return certificate ? { secureContext, checkServerIdentity: () => undefined } : { secureContext }
+  return { secureContext: createSecureContext({ ca: [...rootCertificates, ...authorities] }) }
+}
+
+/**
+ * Trust one certificate, under whatever name, and none that an authority has signed, also not another one of the
+ * authority that has signed it.
+ *
+ * @param certificate  PEM; those of its chain may follow
+ */
+async function trustingOnly(certificate: string): Promise<ConnectionOptions> {
+  const [{ createSecureContext }, { X509Certificate }] = await Promise.all([
+    import('node:tls'),
+    import('node:crypto'),
+  ])
+  const ca = new X509Certificate(certificate).toString()
+  const secureContext = createSecureContext({ ca, allowPartialTrustChain: true })
+  return { secureContext, checkServerIdentity: () => undefined }
 }

@@ -187,6 +187,14 @@ describe('by way of a proxy', () => {
     ])
   })
 
+  test('a certificate that is given is trusted under any name, and no other, whoever has signed it', async () => {
+    const url = `https://127.0.0.1:${await secure()}/`
+    const certificate = pem('server') + pem('authority')
+    expect(await (await opened({ certificate })(url, get)).text()).toBe('200')
+    for (const other of [{ certificate: pem('other') }, { certificate: pem('other'), authorities }])
+      await expect(opened(other)(url, get)).rejects.toThrow(/UNABLE_TO_GET_ISSUER_CERT|is not trusted/)
+  })
+
   test('https goes through a tunnel, and the runtime is known by its certificate', async () => {
     const { asked, port } = await proxy(await secure())
     const proxies = { https: `http://127.0.0.1:${port}` }
