@@ -61,16 +61,42 @@ function configuration(path: string): Values | undefined {
   return plainFile(path) ? riskyValues(readYaml(path)) : undefined
 }
 
-/** Its store holds addresses, and releases of secrets: another file in its place is another store. */
+/** What the runtime writes there itself, all with mode 0600: a store and a lock, and what SQLite puts beside either. */
+const ownFiles = [
+  ...['workbase.db', 'serve.lock'].flatMap(name => ['', '-wal', '-shm', '-journal'].map(end => name + end)),
+  'serve.json',
+]
+
+/**
+ * Its store holds addresses, and releases of secrets: another file in its place is another store. A log beside it is
+ * written into it when it is opened, so that one which was brought would be another store as well.
+ */
 function dataDirectory(path: string): Values | undefined {
   const stats = entry(path.replace(/[/\\]$/, ''))
   if (!stats) return undefined
   if (!stats.isDirectory()) throw untrustable(path, 'is no folder')
   if (!isOurs(stats)) throw untrustable(path, 'belongs to somebody else, or others may write to it')
+  for (const name of ownFiles) requireOwn(path, name)
   const store = join(path, 'workbase.db')
   if (!plainFile(store)) return { store: 'none' }
   const { ino, birthtimeNs } = statSync(store, { bigint: true })
   return { store: `${ino}-${birthtimeNs}` }
+}
+
+/**
+ * What others may read was not written by the runtime: git, for one, brings files with all that the umask allows.
+ *
+ * @throws validation_error  no plain file, somebody else's, or one that others may read or write
+ */
+function requireOwn(folder: string, name: string): void {
+  const path = join(folder, name)
+  const stats = plainFile(path)
+  if (!stats || process.platform === 'win32') return
+  if (!isOurs(stats) || (stats.mode & 0o077) !== 0)
+    throw untrustable(
+      path,
+      `is not as wb writes it, for its owner alone; where it is yours, "chmod 600 .workbase/${name}" in that folder lets it count, else "rm .workbase/${name}" removes it`,
+    )
 }
 
 /** What the runtime itself writes there is a key of a provider, which leads nowhere; no other value that may be secret is kept. */
@@ -125,13 +151,13 @@ function misfit(path: string, reason: string): WbError {
 }
 
 /**
- * @returns false where there is nothing
+ * @returns undefined where there is nothing
  * @throws validation_error  a symbolic link, a pipe, a folder
  */
-function plainFile(path: string): boolean {
+function plainFile(path: string): Stats | undefined {
   const stats = entry(path)
   if (stats && !stats.isFile()) throw untrustable(path, 'is no plain file')
-  return stats !== undefined
+  return stats
 }
 
 function entry(path: string): Stats | undefined {

@@ -1,5 +1,5 @@
 import { once } from 'node:events'
-import { existsSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, rmSync, statSync, symlinkSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -51,7 +51,7 @@ async function victim() {
   writeFileSync(inside('workbase.yaml'), JSON.stringify(yaml))
   const announcement = { url, pid: process.pid, startedAt: '2026-01-01T00:00:00.000Z' }
   writeFileSync(inside('.workbase/serve.json'), JSON.stringify(announcement), { mode: 0o600 })
-  writeFileSync(inside('.workbase/serve.lock'), '')
+  writeFileSync(inside('.workbase/serve.lock'), '', { mode: 0o600 })
   writeFileSync(inside('.wb.yaml'), 'profile: work\n')
   return { here, url, heard, repository, inside, ran }
 }
@@ -140,6 +140,43 @@ describe('security 6: a repository that was cloned', () => {
     const named = await here.wb(line, { cwd })
     expect(named.stderr).toContain('  profile work, which .wb.yaml names\n')
     expect(heard.map(({ authorization }) => authorization)).toContain(`Bearer ${key}`)
+  })
+})
+
+/** A person who trusts a folder in which `wb` itself made the data directory, and then pulls. */
+async function trusting() {
+  const here = place()
+  here.env.WB_DATA_DIR = ''
+  const cwd = join(here.home, 'project')
+  mkdirSync(cwd)
+  await here.wb(['workspaces', 'create', 'mine', '--data-dir', '.workbase'], { cwd })
+  const list = () => here.wb([...line, '--json'], { cwd, env: { CI: 'true' } })
+  return { here, inside: (name: string) => join(cwd, '.workbase', name), list }
+}
+
+describe('security 6: a folder that was trusted, and what is pulled into it', () => {
+  test('a log for its store is not played into it', async () => {
+    const { inside, list } = await trusting()
+    for (const name of ['workbase.db-wal', 'workbase.db-journal']) {
+      writeFileSync(inside(name), 'planted', { mode: 0o644 })
+      const refused = await list()
+      expect(refused).toMatchObject({ status: 2, stdout: '' })
+      expect(refused.stderr).toContain(`rm .workbase/${name}`)
+      expect(readFileSync(inside(name), 'utf8')).toBe('planted')
+      rmSync(inside(name))
+    }
+    expect(await list()).toMatchObject({ status: 0, stdout: expect.stringContaining('"mine"') })
+  })
+
+  test('what a server of its own leaves when it is killed is no change', async () => {
+    const { here, inside, list } = await trusting()
+    const server = await here.serve(['--data-dir', inside('.')])
+    await fetch(`${server.url}/readyz`)
+    server.process.kill('SIGKILL')
+    await server.ended
+    const left = ['workbase.db', 'workbase.db-wal', 'workbase.db-shm', 'serve.json', 'serve.lock']
+    expect(left.map(name => statSync(inside(name)).mode & 0o777)).toEqual(left.map(() => 0o600))
+    expect(await list()).toMatchObject({ status: 0, stdout: expect.stringContaining('"mine"') })
   })
 })
 

@@ -23,7 +23,7 @@ beforeEach(() => {
 })
 afterEach(() => rmSync(folder, { recursive: true }))
 
-const put = (name: string, text: string) => writeFileSync(join(folder, name), text)
+const put = (name: string, text: string, mode = 0o600) => writeFileSync(join(folder, name), text, { mode })
 const files = () => surveyFolder(folder).files
 
 describe('security 6: keys that can send or run something', () => {
@@ -96,6 +96,27 @@ describe('what the files of a folder say', () => {
     copyFileSync(join(folder, '.workbase/workbase.db'), join(folder, 'planted'))
     renameSync(join(folder, 'planted'), join(folder, '.workbase/workbase.db'))
     expect(files()).not.toEqual(before)
+  })
+
+  test('does not change with the logs and locks that the runtime leaves, and none of them can be brought', () => {
+    mkdirSync(join(folder, '.workbase'), { mode: 0o700 })
+    put('.workbase/workbase.db', 'a')
+    const before = surveyFolder(folder)
+    const names = ['workbase.db-wal', 'workbase.db-shm', 'workbase.db-journal', 'serve.json', 'serve.lock']
+    for (const name of names) put(`.workbase/${name}`, '')
+    expect(surveyFolder(folder)).toEqual(before)
+    for (const name of ['workbase.db', ...names]) {
+      const path = join(folder, '.workbase', name)
+      for (const mode of [0o644, 0o640, 0o602]) {
+        chmodSync(path, mode)
+        expect(surveyFolder(folder).fault).toContain(`"chmod 600 .workbase/${name}"`)
+      }
+      rmSync(path)
+      symlinkSync('/etc/passwd', path)
+      expect(surveyFolder(folder).fault).toBe(`${path}: is no plain file`)
+      rmSync(path)
+      put(`.workbase/${name}`, '')
+    }
   })
 
   test.each<[string, () => void, RegExp]>([
