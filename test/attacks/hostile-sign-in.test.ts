@@ -1,4 +1,4 @@
-import { chmodSync, readFileSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -111,20 +111,13 @@ describe('a runtime that is nobody to trust', () => {
       BROWSER: join(here.home, 'browser'),
       WAYLAND_DISPLAY: 'wayland-0',
     })
-    let step = 0
+    let isPressed = false
     await inTerminal(here, ['login', url], {
       answer(text) {
-        if (step === 0 && text.includes('waiting')) {
-          step = 1
-          return '\r'
-        }
-        if (step === 1 && text.includes('clipboard')) {
-          step = 2
-          setTimeout(() => {
-            step = 3
-          }, 700)
-        }
-        return step === 3 ? '\x03' : undefined
+        if (existsSync(opened) && existsSync(copied)) return '\x03'
+        if (isPressed || !text.includes('waiting')) return undefined
+        isPressed = true
+        return '\r'
       },
     })
     expect(readFileSync(opened, 'utf8')).toBe('https://id.example/device\n')
