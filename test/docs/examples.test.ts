@@ -1,8 +1,9 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
+import { type Place, place } from '../commands/wb.ts'
 import { endServers, reader } from './place.ts'
 
 const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, { examples: string[] }> }
@@ -15,7 +16,9 @@ const conversation = [
 
 const job = 'date +%N | wb kb ingest handbook - --name job.txt --async --no-wait'
 
-/** What an example of a help text needs besides the knowledge bases, or takes away from the next. */
+const release = 'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator'
+
+/** What the examples of a command, or one of them, need besides the knowledge bases: typed before the first, or the one. */
 const before: Record<string, string> = {
   'conversations show': conversation,
   'conversations delete': conversation,
@@ -23,12 +26,13 @@ const before: Record<string, string> = {
   'documents chunks': 'wb kb search papers flow',
   'documents delete': 'echo Scopes > docs/guide/scopes.md; wb kb ingest handbook docs --no-wait',
   'kb create': 'wb kb delete handbook --yes; wb kb delete papers --yes',
-  'workspaces update': 'wb workspaces update handbooks --name demo',
+  'wb workspaces update demo --rlac': 'wb workspaces update handbooks --name demo',
   'workspaces create': 'wb workspaces delete demo --yes',
   'workspaces delete': 'wb workspaces create scratch',
   'jobs show': job,
   'jobs watch': job,
   'jobs cancel': job,
+  'wb jobs cancel $(wb jobs list --limit 1 | cut -f1) --json': job,
   'kb search': 'wb kb delete papers --yes',
   'filters show':
     'wb filters show english -k handbook || wb filters create english -k handbook --where lang=en',
@@ -43,7 +47,8 @@ const before: Record<string, string> = {
   'access principals show': 'wb access principals create alice',
   'access principals update': 'wb access principals create alice',
   'access principals delete': 'wb access principals create alice',
-  'services disallow': 'wb services allow env:VLLM_KEY --host models.example.com:8443 --as-operator',
+  'services disallow': release,
+  'wb services disallow env:VLLM_KEY --host models.example.com:8443 --as-operator': release,
   'mcp servers show': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
   'mcp servers update': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
   'mcp servers remove': 'wb mcp servers show tools || wb mcp servers add tools http://127.0.0.1:9/mcp',
@@ -68,30 +73,64 @@ const endless = /^wb audit follow/
 const reads =
   /(?:list|show|chunks|search|path|validate|explain|version|templates|tools|preview|audit|test|autocomplete)$/
 
-const all = Object.entries(commands)
-const groups: [name: string, ids: string[]][] = [
-  ['commands that change nothing', all.map(([id]) => id).filter(id => reads.test(id))],
-  ...all.filter(([id]) => !reads.test(id)).map(([id]): [string, string[]] => [`wb ${id}`, [id]]),
-]
+const ids = Object.keys(commands)
 
-test.each(groups)('%s: the examples of the help work as typed', { timeout: 120_000 }, async (_name, ids) => {
-  const { env, folder, home } = await reader()
-  onTestFinished(() => endServers(home))
-  if (ids.some(id => id.startsWith('config:'))) writeFileSync(join(folder, 'workbase.yaml'), 'version: 1\n')
+/** Commands of topics where one leaves what the next needs, or whose preparation sees to it. */
+const follows =
+  /^(?:access|conversations|filters|jobs|mcp|services)\b|^agents:(?:create|update)|^(?:audit:follow|auth:status|documents:update|kb:adoptable|kb:update|keys:create|keys:rotate|status|whoami)$/
+
+/** Many commands in turn are quicker beside one server, and what they print is the same. */
+const served: [name: string, ids: string[]][] = [
+  ['commands that change nothing', ids.filter(id => reads.test(id))],
+  ['commands that leave the others alone', ids.filter(id => !reads.test(id) && follows.test(id))],
+]
+const alone = ids.filter(id => !served.some(([, others]) => others.includes(id)))
+
+interface Machine {
+  run(line: string): { status: number | null; stderr: string }
+}
+
+/** A reader's machine with what the examples name besides: a configuration file, notes and a corpus. */
+async function machine(here: Place, { configured }: { configured: boolean }): Promise<Machine> {
+  const { env, folder } = await reader(here)
+  if (configured) writeFileSync(join(folder, 'workbase.yaml'), 'version: 1\n')
   mkdirSync(join(folder, 'notes'))
   writeFileSync(join(folder, 'notes', 'day.md'), 'Today.\n')
   writeFileSync(join(folder, 'corpus.jsonl'), '{"_id": "1", "title": "Wings", "text": "of aircraft"}\n')
-  const run = (line: string) => spawnSync('bash', ['-c', line], { cwd: folder, env, encoding: 'utf8' })
-  // Many commands in turn are quicker beside a server, and what they print is the same.
-  if (ids.length > 1) expect(run('cd && wb serve').status).toBe(0)
-  for (const id of ids)
-    for (const example of commands[id]!.examples.filter(line => !elsewhere.test(line))) {
-      const preparation = before[id.replaceAll(':', ' ')]
-      if (preparation) run(preparation)
-      const line = example
-        .replace(/^wb serve --port 0/, 'wb serve --data-dir other')
-        .replace(endless, 'timeout --preserve-status --signal INT 2 $&')
-      const { status, stderr } = run(line)
-      expect(status, `${example}\n${stderr}`).toBe(asks.test(example) ? 2 : 0)
-    }
+  return { run: line => spawnSync('bash', ['-c', line], { cwd: folder, env, encoding: 'utf8' }) }
+}
+
+function typeExamples({ run }: Machine, id: string): void {
+  const prepare = (key: string) => before[key] && run(before[key])
+  prepare(id.replaceAll(':', ' '))
+  for (const example of commands[id]!.examples.filter(line => !elsewhere.test(line))) {
+    prepare(example)
+    const line = example
+      .replace(/^wb serve --port 0/, 'wb serve --data-dir other')
+      .replace(endless, 'timeout --preserve-status --signal INT 2 $&')
+    const { status, stderr } = run(line)
+    expect(status, `${example}\n${stderr}`).toBe(asks.test(example) ? 2 : 0)
+  }
+}
+
+const timeout = 120_000
+
+describe.each(served)('%s', (_name, members) => {
+  const here = place(afterAll)
+  afterAll(() => endServers(here.home))
+  let shared: Machine
+  beforeAll(async () => {
+    shared = await machine(here, { configured: members.some(id => id.startsWith('config:')) })
+    expect(shared.run('cd && wb serve').status).toBe(0)
+  })
+
+  test.each(members)('wb %s: the examples of the help work as typed', { timeout }, id =>
+    typeExamples(shared, id),
+  )
+})
+
+test.each(alone)('wb %s: the examples of the help work as typed', { timeout }, async id => {
+  const here = place()
+  onTestFinished(() => endServers(here.home))
+  typeExamples(await machine(here, { configured: false }), id)
 })

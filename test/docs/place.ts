@@ -32,8 +32,7 @@ const papers: Record<string, string> = {
  * A machine on which somebody follows a page: `wb` and `npx` on the path, a folder of papers, one of documents, and
  * what the pages take for granted: the knowledge bases `handbook` and `papers`.
  */
-export async function reader(): Promise<Place & { folder: string }> {
-  const here = place()
+export async function reader(here: Place = place()): Promise<Place & { folder: string }> {
   here.env.PATH = `${join(here.home, 'tools')}:${here.env.PATH}`
   if (prepared) cpSync(prepared, here.home, { recursive: true })
   else {
