@@ -1,20 +1,18 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test, vi } from 'vitest'
-import { type Place, place } from './wb.ts'
+import { type Place, placesLike } from './wb.ts'
 
 vi.setConfig({ testTimeout: 60_000 })
 
 /** A place with a knowledge base of three files. */
-async function handbook(): Promise<Place> {
-  const here = place()
+const handbook = placesLike(async here => {
   mkdirSync(join(here.home, 'docs'))
   for (const name of ['keys', 'roles', 'scopes'])
     writeFileSync(join(here.home, 'docs', `${name}.md`), `# ${name}\n\nAll about ${name}.\n`)
   const made = await here.wb(['kb', 'ingest', 'handbook', join(here.home, 'docs'), '--create', '--no-wait'])
   expect(made.status, made.stderr).toBe(0)
-  return here
-}
+})
 
 async function names({ wb }: Place): Promise<string[]> {
   const { stdout } = await wb(['documents', 'list', '--json'])
@@ -23,6 +21,7 @@ async function names({ wb }: Place): Promise<string[]> {
 
 test('several documents go at once, after their names and a count were shown', async () => {
   const here = await handbook()
+  await here.serve()
   const unasked = await here.wb(['documents', 'delete', 'keys.md', 'roles.md'])
   expect(unasked).toEqual({
     status: 2,
@@ -47,7 +46,8 @@ test('--json of several prints what went and what did not', async () => {
 })
 
 test('metadata is changed field by field, and who may see it', async () => {
-  const { wb } = await handbook()
+  const { wb, serve } = await handbook()
+  await serve()
   const shown = async () => JSON.parse((await wb(['documents', 'show', 'keys.md', '--json'])).stdout)
   const said = await wb(['documents', 'update', 'keys.md', '--set', 'team=platform', '--set', 'draft=yes'])
   expect(said.status, said.stderr).toBe(0)

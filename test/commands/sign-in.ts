@@ -9,7 +9,7 @@ import {
   startProvider,
 } from '../harness/identity-provider.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place, type Served } from './wb.ts'
+import { type Place, place, placesLike, type Served } from './wb.ts'
 
 export const secrets = {
   CLIENT: clients.confidential.secret,
@@ -93,15 +93,18 @@ export async function signIn(
   return { status, text: withoutSequences(text) }
 }
 
-/** A runtime that looks at keys alone, with one key, and somebody who knows only its address. */
-export async function keyedRuntime(role = 'editor'): Promise<{ here: Place; url: string; key: string }> {
-  const here = place()
-  const config = join(here.home, 'access.yaml')
+const withKey = placesLike(async ({ wb, home }) => {
+  const config = join(home, 'access.yaml')
   writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-  const { url } = await here.serve(['--config', config])
-  const line = ['keys', 'create', 'laptop', '--role', role, '--as-operator']
-  const { stdout } = await here.wb(line, { env: { WB_CONFIG: config } })
+  const line = ['keys', 'create', 'laptop', '--role', 'editor', '--as-operator']
+  return { key: (await wb(line, { env: { WB_CONFIG: config } })).stdout.trim() }
+})
+
+/** A runtime that looks at keys alone, with one key, and somebody who knows only its address. */
+export async function keyedRuntime(): Promise<{ here: Place; url: string; key: string }> {
+  const here = await withKey()
+  const { url } = await here.serve(['--config', join(here.home, 'access.yaml')])
   delete here.env.WB_DATA_DIR
   here.env.WB_KEYCHAIN = 'file'
-  return { here, url, key: stdout.trim() }
+  return { here, url, key: here.key }
 }
