@@ -2,6 +2,7 @@ import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { afterAll } from 'vitest'
 import { type Place, place } from '../commands/wb.ts'
 
 const bin = resolve('bin/run.js')
@@ -43,9 +44,9 @@ export async function reader(here: Place = place()): Promise<Place & { folder: s
   return { ...here, folder: join(here.home, 'work') }
 }
 
-/** What the first reader of this process began with, for the others. */
+/** What the first reader of a test file began with, for the others. */
 let prepared: string | undefined
-process.on('exit', () => prepared && rmSync(prepared, { recursive: true, force: true }))
+afterAll(() => prepared && rmSync(prepared, { recursive: true, force: true }))
 
 async function prepare(here: Place): Promise<void> {
   const tools = join(here.home, 'tools')
