@@ -10,7 +10,6 @@ const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 test.each([
   [['ask', 'why'], 'Wb ask'],
   [['agents', 'chat', 'Bobby'], 'Wb agents chat'],
-  [['login'], 'Wb login'],
 ])('%j comes with a later version', async (words, named) => {
   const { status, stderr } = await place().wb(words)
   expect(status).toBe(2)
