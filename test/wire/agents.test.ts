@@ -166,7 +166,7 @@ describe('agents', () => {
     const before = await wire.items(`${workspace}/agents`)
     const foreign = await firstLlmService(await makeWorkspace(wire))
     for (const llmServiceId of [unknownId, foreign]) {
-      const words = new RegExp(`^llm service '${llmServiceId}' not found$`)
+      const words = new RegExp(`^LLM service '${llmServiceId}' not found$`)
       const json = { name: 'x', llmServiceId }
       await wire.refused(`POST ${workspace}/agents`, { json }, 404, 'llm_service_not_found', words)
       await wire.refused(`PATCH ${path}`, { json }, 404, 'llm_service_not_found', words)
