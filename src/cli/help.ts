@@ -8,7 +8,6 @@ type Loadable = Config['commands'][number]
 /** What matters on day one, in the order in which a person needs it. */
 const dayOne = [
   'quickstart',
-  'kb create',
   'kb ingest',
   'kb search',
   'kb list',
@@ -16,7 +15,6 @@ const dayOne = [
   'serve',
   'login',
   'status',
-  'explain',
 ]
 
 /** The order in which a person needs the rest; what is not named follows by the alphabet. */

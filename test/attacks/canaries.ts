@@ -166,7 +166,7 @@ class Run implements Found {
     for (const { token } of [admin, next, viewer]) {
       await this.send(`GET ${place}`, bearer(token))
       await this.send('GET /auth/me', bearer(token))
-      await this.send(`POST ${place}/knowledge-bases`, bearer(token), { name: token.slice(8, 20) })
+      await this.send(`POST ${place}/knowledge-bases`, bearer(token), { name: `k${token.slice(8, 20)}` })
       await this.send('GET /api/v1/audit', bearer(token))
       await this.send(`GET ${place}/nothing/here`, bearer(token))
       await this.send(`POST ${place}/api-keys`, bearer(token), { label: 7 })
