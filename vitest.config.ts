@@ -23,7 +23,8 @@ export default defineConfig({
     restoreMocks: true,
     unstubEnvs: true,
     sequence: { sequencer: LongestFirst },
-    maxWorkers: 2,
+    // One more than the cores of a small machine: half of a worker's time is waiting for what it has started.
+    maxWorkers: 3,
     // A test that starts processes shares two cores with the others.
     testTimeout: 30_000,
     hookTimeout: 60_000,
