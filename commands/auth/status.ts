@@ -4,6 +4,7 @@ import { runtimeKey } from '../../src/cli/profile.ts'
 import { loginLine } from '../../src/cli/sign-in/credential.ts'
 import { reachOf, whoIsCalling } from '../../src/cli/sign-in/identity.ts'
 import { statusFields, statusJson } from '../../src/cli/sign-in/status-shown.ts'
+import { plainLine } from '../../src/cli/terminal-text.ts'
 import type { Me } from '../../src/contract/auth.ts'
 import { WbError } from '../../src/contract/errors.ts'
 
@@ -14,7 +15,8 @@ export default class AuthStatus extends WbCommand {
   async run() {
     await this.parse(AuthStatus)
     const { profile, output, session } = this
-    const me = await this.known()
+    const found = await this.known()
+    const me = found instanceof WbError ? undefined : found
     const status = {
       profile,
       chosen: session.credential,
@@ -27,16 +29,17 @@ export default class AuthStatus extends WbCommand {
     if (me !== undefined) return
     process.exitCode = exit.notAllowed
     if (output.json) return
-    output.note(`  ${runtimeKey(profile)} does not know you`)
+    if (found instanceof WbError)
+      output.note(`  ${runtimeKey(profile)} does not know you: ${plainLine(found.message)}`)
     output.note(`  ${loginLine(profile)}`)
   }
 
-  /** Undefined for who is nobody there, null where nobody is asked. */
-  private async known(): Promise<Me | null | undefined> {
+  /** Null where nobody is asked; the refusal for who is nobody there. */
+  private async known(): Promise<Me | null | WbError> {
     try {
       return await whoIsCalling(this.session)
     } catch (error) {
-      if (error instanceof WbError && error.code === 'unauthorized') return undefined
+      if (error instanceof WbError && error.code === 'unauthorized') return error
       throw error
     }
   }

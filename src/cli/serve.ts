@@ -19,6 +19,7 @@ import {
 import { portHolder } from './port-holder.ts'
 import type { Profile } from './profile.ts'
 import { Serving, type Told } from './serving.ts'
+import { shellWord } from './shell-word.ts'
 
 export interface ServeFlags {
   host?: string
@@ -64,7 +65,7 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
     undo.unshift(() => runtime.close())
     await made()
     const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
-      refuseAddress(error, host, port),
+      refuseAddress(error, { host, port, named: namedConfig(profile) }),
     )
     // Else the process would go on with it, whatever it says.
     undo.unshift(() => listening.close(0))
@@ -168,16 +169,24 @@ function readPem<T>(flag: string, path: string, parse: (text: string) => T): { t
   }
 }
 
-function refuseAddress(error: unknown, host: string, port: number): never {
+/** The flag by which the same configuration is named again. */
+function namedConfig({ config: { flag } }: Profile): string {
+  return flag === undefined ? '' : ` --config ${shellWord(flag)}`
+}
+
+function refuseAddress(
+  error: unknown,
+  { host, port, named }: { host: string; port: number; named: string },
+): never {
   const code = error instanceof Error && 'code' in error ? error.code : undefined
   if (code === 'EADDRINUSE') {
     const holder = portHolder(port)
     const message = `port ${port} is taken${holder ? ` by ${holder}` : ''}`
-    throw new WbError('conflict', message, { next: ['wb serve --port 0'] })
+    throw new WbError('conflict', message, { next: [`wb serve --port 0${named}`] })
   }
   if (code === 'EACCES')
-    throw new UsageError(`port ${port} may not be opened by this user`, ['wb serve --port 8787'])
+    throw new UsageError(`port ${port} may not be opened by this user`, [`wb serve --port 8787${named}`])
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EADDRNOTAVAIL')
-    throw new UsageError(`${host} is not an address of this machine`, ['wb serve --host 127.0.0.1'])
+    throw new UsageError(`${host} is not an address of this machine`, [`wb serve --host 127.0.0.1${named}`])
   throw error
 }

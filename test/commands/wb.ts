@@ -2,7 +2,8 @@ import { type ChildProcess, spawn } from 'node:child_process'
 import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { afterAll, onTestFinished } from 'vitest'
+import { onTestFinished } from 'vitest'
+import { preparedVariable } from '../structure/built.ts'
 
 const bin = resolve('bin/run.js')
 
@@ -78,18 +79,17 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
 /**
  * Places that begin alike: what `fill` leaves in the first one, and returns, the next ones have as a copy. Paths below the
  * first one's home are their own in the environment of each, not within files. Called at the top of a file or in a
- * `describe`, at whose end the copy is removed.
+ * `describe`; the copy goes with the run, as test files share their modules.
  */
 export function placesLike(fill: (here: Place) => Promise<void>): () => Promise<Place>
 export function placesLike<T extends object>(fill: (here: Place) => Promise<T>): () => Promise<Place & T>
 export function placesLike(fill: (here: Place) => Promise<unknown>): () => Promise<Place> {
   let first: { home: string; copy: string; env: Record<string, string>; made: unknown } | undefined
-  afterAll(() => first && rmSync(first.copy, { recursive: true, force: true }))
   return async () => {
     const here = place()
     if (!first) {
       const made = await fill(here)
-      const copy = mkdtempSync(join(tmpdir(), 'wb-like-'))
+      const copy = preparedFolder()
       cpSync(here.home, copy, { recursive: true })
       first = { home: here.home, copy, env: { ...here.env }, made }
     } else cpSync(first.copy, here.home, { recursive: true })
@@ -97,6 +97,11 @@ export function placesLike(fill: (here: Place) => Promise<unknown>): () => Promi
       here.env[name] = value.replaceAll(first.home, here.home)
     return { ...here, ...(first.made as object | undefined) }
   }
+}
+
+/** A folder of one's own for what is prepared once, gone with the run. */
+export function preparedFolder(): string {
+  return mkdtempSync(join(process.env[preparedVariable] ?? tmpdir(), 'wb-'))
 }
 
 function ending(child: ChildProcess): Promise<Ended> {

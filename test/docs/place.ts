@@ -1,9 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
+import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { afterAll } from 'vitest'
-import { type Place, place } from '../commands/wb.ts'
+import { type Place, place, preparedFolder } from '../commands/wb.ts'
 
 const bin = resolve('bin/run.js')
 
@@ -38,15 +36,15 @@ export async function reader(here: Place = place()): Promise<Place & { folder: s
   if (prepared) cpSync(prepared, here.home, { recursive: true })
   else {
     await prepare(here)
-    prepared = mkdtempSync(join(tmpdir(), 'wb-reader-'))
-    cpSync(here.home, prepared, { recursive: true })
+    const copy = preparedFolder()
+    cpSync(here.home, copy, { recursive: true })
+    prepared = copy
   }
   return { ...here, folder: join(here.home, 'work') }
 }
 
-/** What the first reader of a test file began with, for the others. */
+/** What the first reader of this process began with, for the others. */
 let prepared: string | undefined
-afterAll(() => prepared && rmSync(prepared, { recursive: true, force: true }))
 
 async function prepare(here: Place): Promise<void> {
   const tools = join(here.home, 'tools')

@@ -1,4 +1,5 @@
-import { readdirSync, statSync } from 'node:fs'
+import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 
 const sources = ['src', 'commands', 'package.json']
@@ -14,8 +15,18 @@ function newest(path: string): number {
   )
 }
 
+/** Folder of what test files prepare for each other, by the name of its variable. It goes with the run. */
+export const preparedVariable = 'WB_TEST_PREPARED'
+
+export default function setUp(): () => void {
+  requireBuild()
+  const folder = mkdtempSync(join(tmpdir(), 'wb-prepared-'))
+  process.env[preparedVariable] = folder
+  return () => rmSync(folder, { recursive: true, force: true })
+}
+
 /** Workers, WebAssembly and the command line are tested as they are built: refuse to test an old build. */
-export default function requireBuild(): void {
+function requireBuild(): void {
   const built = statSync('dist/build.json', { throwIfNoEntry: false })?.mtimeMs
   if (built === undefined)
     throw new Error('dist is missing: run `npm run build`, or `npm test`, which builds first')

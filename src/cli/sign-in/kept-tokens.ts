@@ -80,14 +80,16 @@ export class KeptTokens {
     const { clock } = this.parts
     this.#read ??= this.#stored()
     const tokens = await this.#read
-    const isDue = tokens.renewAt !== undefined && clock.now() >= tokens.renewAt
+    const isDue = clock.now() >= (tokens.renewAt ?? tokens.expiresAt ?? Infinity)
     if (!isDue && tokens.token !== refused) return tokens.token
     if (tokens.refreshToken === undefined) {
       if (clock.now() >= (tokens.expiresAt ?? Infinity)) throw this.#ended()
       return tokens.token
     }
-    this.#read = this.parts.alone(() => this.#renewed(tokens))
-    return (await this.#read).token
+    const renewed = this.parts.alone(() => this.#renewed(tokens))
+    // What could not be renewed is still what is known.
+    this.#read = renewed.catch(() => tokens)
+    return (await renewed).token
   }
 
   /** What is in the keychain. */
