@@ -26,13 +26,18 @@ export function conditionOf(flags: { filter?: string; where?: readonly string[] 
 
 /** @throws UsageError  the text is not a JSON object */
 function parsed(text: string): Condition {
-  try {
-    const value: unknown = JSON.parse(text)
-    if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Condition
-  } catch {
-    // told below, as any other value that is no object
-  }
+  const value = jsonIn(text)
+  if (typeof value === 'object' && value !== null && !Array.isArray(value)) return value as Condition
   throw new UsageError(`--filter is not a JSON object: ${text}`, [`--filter '{"lang":"en"}'`])
+}
+
+/** Undefined for what is no JSON. */
+function jsonIn(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
 }
 
 function wheres(pairs: readonly string[]): Condition[] {

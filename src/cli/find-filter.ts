@@ -43,7 +43,7 @@ export async function findFilter(
   )
 }
 
-/** The id of the saved filter that a search names, if it names one; one place alone has any. */
+/** The id of the saved filter that a search names; none where it names none, or looks everywhere, as filters belong to a base. */
 export async function savedFilterId(
   resolving: Pick<Resolving, 'client' | 'choose'>,
   base: KnowledgeBase | Everywhere,

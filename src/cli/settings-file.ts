@@ -4,7 +4,7 @@ import { writePrivately } from '../base/private-file.ts'
 import { UsageError } from './faults.ts'
 import { shellWord } from './shell-word.ts'
 
-/** What a file of this person's settings holds. Its objects have no prototype, as their keys are names that people give. */
+/** What a file of this person's settings holds. It has no prototype, as its keys are names that people give. */
 export type Settings = Record<string, unknown>
 
 /**
@@ -18,10 +18,8 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
   try {
     refuseOpen(dirname(path))
     refuseOpen(path)
-    const content: unknown = JSON.parse(readFileSync(path, 'utf8'), (_key, value) =>
-      isObject(value) ? bare(value) : value,
-    )
-    return isObject(content) ? content : 'broken'
+    const content: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    return isObject(content) ? bare(content) : 'broken'
   } catch (error) {
     if (error instanceof SyntaxError) return 'broken'
     if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'none'

@@ -1,10 +1,9 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { timestamp } from '../../base/clock.ts'
-import { writePrivately } from '../../base/private-file.ts'
 import type { FolderFiles } from '../local.ts'
+import { bare, readSettings, writeSettings } from '../settings-file.ts'
 
 /** What a person said of the files of a folder. */
 export interface Decision {
@@ -22,26 +21,21 @@ function decisionsPath(settingsDir: string): string {
   return join(settingsDir, 'trusted.json')
 }
 
-/** A file that cannot be read means that nothing is trusted. */
+/** A file that is broken means that nothing is trusted. @throws UsageError  others can write it */
 export function readDecisions(settingsDir: string): Decisions {
-  try {
-    const content: unknown = JSON.parse(readFileSync(decisionsPath(settingsDir), 'utf8'))
-    return typeof content === 'object' && content !== null ? (content as Decisions) : {}
-  } catch {
-    return {}
-  }
+  const content = readSettings(decisionsPath(settingsDir))
+  return typeof content === 'string' ? bare({}) : (content as Decisions)
 }
 
 export function decisionOn(settingsDir: string, folder: string): Decision | undefined {
-  const all = readDecisions(settingsDir)
-  return Object.hasOwn(all, folder) ? all[folder] : undefined
+  return readDecisions(settingsDir)[folder]
 }
 
 /** Keep what was said of a folder; `undefined` forgets it. */
 export function decide(settingsDir: string, folder: string, decision: Decision | undefined): void {
   const { [folder]: _before, ...others } = readDecisions(settingsDir)
   const kept = decision ? { ...others, [folder]: decision } : others
-  writePrivately(decisionsPath(settingsDir), `${JSON.stringify(kept, null, 2)}\n`)
+  writeSettings(decisionsPath(settingsDir), kept)
 }
 
 export function decisionNow(clock: Clock, trusted: boolean, files: FolderFiles): Decision {
