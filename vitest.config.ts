@@ -23,8 +23,8 @@ export default defineConfig({
     restoreMocks: true,
     unstubEnvs: true,
     sequence: { sequencer: LongestFirst },
-    // One more than the cores of a small machine: half of a worker's time is waiting for what it has started.
-    maxWorkers: 3,
+    // Two more than the cores of a small machine: half of a worker's time is waiting for what it has started.
+    maxWorkers: 4,
     // A test that starts processes shares two cores with the others.
     testTimeout: 30_000,
     hookTimeout: 60_000,
@@ -34,7 +34,7 @@ export default defineConfig({
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),
     coverage: {
       provider: 'v8',
-      include: ['src/**/*.ts', 'commands/**/*.ts'],
+      include: ['src/**/*.{ts,tsx}', 'commands/**/*.ts'],
       reporter: ['text-summary', 'html'],
       // Who a caller is and what it may do has no way that no test went.
       thresholds: Object.fromEntries(

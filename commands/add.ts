@@ -1,6 +1,6 @@
 import { IngestCommand, ingestFlags, pathArg } from '../src/cli/ingest/ingest-command.ts'
 import { into } from '../src/cli/ingest/into.ts'
-import { nameAfter } from '../src/cli/quickstart-plan.ts'
+import { nameAfter } from '../src/cli/quickstart/plan.ts'
 
 export default class Add extends IngestCommand {
   static override summary = 'put files, folders or a stream into your knowledge base'

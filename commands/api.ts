@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
+import { refuseClearText } from '../src/cli/connection/address.ts'
+import { allPages, jsonOf, namedHeaders } from '../src/cli/connection/raw-call.ts'
+import { requestBody } from '../src/cli/connection/request-body.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { refuseClearText } from '../src/cli/profile.ts'
-import { allPages, jsonOf, namedHeaders } from '../src/cli/raw-call.ts'
-import { requestBody } from '../src/cli/request-body.ts'
 import { plain } from '../src/cli/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
 import type { Incoming } from '../src/client/transport.ts'
@@ -31,6 +31,7 @@ export default class Api extends WbCommand {
     }),
     pages: Flags.boolean({ summary: 'follow nextCursor, and print all items' }),
   }
+  protected override readonly mayRepeat = false
 
   async run() {
     const { args, flags } = await this.parse(Api)
@@ -43,9 +44,9 @@ export default class Api extends WbCommand {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...namedHeaders(flags.header ?? []),
     }
-    const { url } = this.profile
+    const { url, urlFrom } = this.profile
     const isSecret = 'authorization' in headers || 'cookie' in headers
-    if (isSecret && url && !flags['insecure-http']) refuseClearText('the credential', url)
+    if (isSecret && url && !flags['insecure-http']) refuseClearText('the credential', { url, urlFrom })
     const call = { method, path, headers, body }
     if (flags.pages) this.output.value(await allPages(this.client, call))
     else await this.print(await this.client.raw(call))

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command.ts'
-import { completionOf, installing, shellOf } from '../src/cli/completion/shells.ts'
+import { completionOf, installing, shellOf, toType } from '../src/cli/completion/shells.ts'
 
 export default class Autocomplete extends WbCommand {
   static override summary = 'print a script by which your shell completes wb'
   static override description = [
-    'Commands and flags are completed without asking any runtime. To keep it:',
+    'Commands and flags are completed without asking any runtime. In a terminal it is said what to do with the script. To keep it:',
     ...Object.values(installing).map(line => `  ${line}`),
   ].join('\n')
   static override examples = ['source <(wb autocomplete bash)', 'wb autocomplete fish >wb.fish']
@@ -21,9 +21,12 @@ export default class Autocomplete extends WbCommand {
   async run() {
     const { args } = await this.parse(Autocomplete)
     const shell = shellOf(args.shell)
+    if (this.output.interactive) {
+      for (const line of toType(shell)) this.output.result(line)
+      return
+    }
     const script = completionOf(shell, this.config)
-    if (this.output.json) return this.output.value({ shell, script })
-    this.output.result(script)
-    if (this.output.interactive) this.output.note(`\n  ${installing[shell]}`)
+    if (this.output.json) this.output.value({ shell, script })
+    else this.output.result(script)
   }
 }

@@ -2,12 +2,14 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command.ts'
-import { isCi, refuseClearText, runtimeKey } from '../src/cli/profile.ts'
+import { refuseClearText } from '../src/cli/connection/address.ts'
+import { asksNobody, askWays } from '../src/cli/connection/ways-in.ts'
+import { isCi } from '../src/cli/environment.ts'
+import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { keepLogin } from '../src/cli/sign-in/keep.ts'
 import { elsewhereNote, openNotes, signedInNotes } from '../src/cli/sign-in/notes.ts'
 import { keychainFor, useRuntime } from '../src/cli/sign-in/place.ts'
 import { givenToken, signIn } from '../src/cli/sign-in/sign-in.ts'
-import { auth } from '../src/contract/auth.ts'
 
 export default class Login extends WbCommand {
   static override summary = 'sign in to a runtime'
@@ -30,16 +32,18 @@ export default class Login extends WbCommand {
   protected override readonly makesProfile = true
   /** Mostly an address is named, and then no file of the folder matters. */
   protected override readonly mindsFolder = false
+  protected override interruptedAs = 'interrupted; nothing was kept'
 
   async run() {
     const { args, flags } = await this.parse(Login)
     if (args.url !== undefined) this.talkToUrl(args.url)
     const { profile, session, output, progress, signal } = this
-    if (profile.url !== undefined && !profile.insecureHttp) refuseClearText('a login', profile.url)
-    const ways = await this.waitFor('asking how to sign in', session.stranger.call(auth.config, {}))
-    if (!ways.modes.apiKey && !ways.modes.oidc) {
-      useRuntime(profile, undefined)
-      for (const line of openNotes(profile)) output.note(line)
+    const { url, urlFrom } = profile
+    if (url !== undefined && !profile.insecureHttp) refuseClearText('a login', { url, urlFrom })
+    const ways = await this.waitFor('asking how to sign in', askWays(session.stranger, profile))
+    if (asksNobody(ways)) {
+      await useRuntime(profile, undefined)
+      for (const line of openNotes(profile, (await session.runtime()).kind)) output.note(line)
       return
     }
     const agree = this.canAsk ? (question: string) => this.agree(question) : undefined
@@ -54,7 +58,8 @@ export default class Login extends WbCommand {
     })
     const { kind, tokens, me } = signedIn
     await keepLogin(profile, { kind, who: me.label ?? me.id, tokens, driver }, { clock: systemClock, signal })
-    useRuntime(profile, driver)
+    this.interruptedAs = 'interrupted; you are signed in'
+    await useRuntime(profile, driver)
     const place = { profile: profile.name, runtime: runtimeKey(profile), kind, keychain: driver }
     if (output.json) return output.value({ ...me, ...place })
     for (const line of await signedInNotes(session, { ...signedIn, driver }, systemClock.now()))

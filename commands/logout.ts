@@ -1,9 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command.ts'
-import { runtimeKey } from '../src/cli/profile.ts'
-import { dropLogin } from '../src/cli/sign-in/keep.ts'
-import { allLogins, findLogin } from '../src/cli/sign-in/logins.ts'
+import { runtimeKey } from '../src/cli/settings/profile.ts'
+import { homeLine, readProfiles } from '../src/cli/settings/profiles.ts'
+import { dropLogin, dropOrphans } from '../src/cli/sign-in/keep.ts'
+import { allLogins, findLogin, type StoredLogin } from '../src/cli/sign-in/logins.ts'
 import { plainLine } from '../src/cli/terminal-text.ts'
 
 export default class Logout extends WbCommand {
@@ -29,13 +30,28 @@ export default class Logout extends WbCommand {
       const left = await dropLogin(this.profile, login, { signal: this.signal, isForced: flags.forget })
       if (left) this.output.warn(`  ! ${left}`)
     }
+    const orphans = flags.all ? await this.dropOrphans(logins) : []
+    for (const runtime of orphans)
+      this.output.note(`  ✓ removed what was left of a login to ${plainLine(runtime)}`)
     if (this.output.json)
       return this.output.value(logins.map(({ profile, runtime }) => ({ profile, runtime })))
     for (const { runtime, who } of logins)
       this.output.note(`  ✓ signed out of ${plainLine(runtime)}, where you were ${plainLine(who)}`)
-    if (logins.length === 0)
+    if (logins.length === 0 && orphans.length === 0)
       this.output.note(
         flags.all ? '  nobody is signed in' : `  nobody is signed in to ${runtimeKey(this.profile)}`,
       )
+    if (this.profile.urlFrom === 'profile')
+      this.output.note(`  ${homeLine(readProfiles(this.profile.settingsDir))}    works on this machine again`)
+  }
+
+  /** In the keychains that this person uses, and beside the settings. */
+  private async dropOrphans(logins: readonly StoredLogin[]): Promise<readonly string[]> {
+    const { keychain = 'keyring', settingsDir } = this.profile
+    const named = Object.values(readProfiles(settingsDir).profiles).map(stored => stored.keychain ?? keychain)
+    const drivers = [keychain, ...named, ...logins.map(({ driver }) => driver), 'file' as const]
+    const { removed, left } = await dropOrphans(this.profile, drivers, this.signal)
+    for (const fact of left) this.output.warn(`  ! ${fact}`)
+    return removed
   }
 }

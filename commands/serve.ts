@@ -3,8 +3,8 @@ import * as Flags from '@oclif/core/flags'
 import { openPage, pages } from '../src/cli/browser.ts'
 import { WbCommand } from '../src/cli/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { serve } from '../src/cli/serve.ts'
-import { ServeTold } from '../src/cli/serve-told.ts'
+import { serve } from '../src/cli/serve/serve.ts'
+import { ServeTold } from '../src/cli/serve/told.ts'
 
 export default class Serve extends WbCommand {
   static override summary = 'run the runtime here, for this and other programs'
@@ -38,9 +38,10 @@ export default class Serve extends WbCommand {
       https: cert && key ? { cert, key } : undefined,
       allowOpenAccess: flags['allow-open-access'],
     }
-    const { dataDir } = this.profile
+    const { dataDir, dataDirFrom } = this.profile
     const told = new ServeTold(this.output, {
       dataDir,
+      isUsualPlace: ['platform', 'working directory'].includes(dataDirFrom),
       version: this.config.version,
       verbose: flags.verbose,
     })

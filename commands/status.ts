@@ -37,16 +37,17 @@ export default class Status extends WbCommand {
   private async watch(first: Seen): Promise<void> {
     const { output, signal } = this
     const screen = new Redrawn(process.stdout)
-    screen.show(output.fieldLines(statusFields(first)))
+    const ends = output.style.dim('  Ctrl-C ends it')
+    const draw = (lines: readonly string[]) => screen.show([...lines, ends])
+    draw(output.fieldLines(statusFields(first)))
     while (await this.goesOn()) {
       try {
-        const seen = await this.look()
-        screen.show(output.fieldLines(statusFields(seen)))
+        draw(output.fieldLines(statusFields(await this.look())))
       } catch (error) {
         if (signal.aborted) return
         if (!(error instanceof Unreachable || error instanceof WbError)) throw error
         const lines = reportLines(reportOf(error), output.style)
-        screen.show(lines.flatMap(line => wrapLine(line, output.width, 4)))
+        draw(lines.flatMap(line => wrapLine(line, output.width, 4)))
       }
     }
   }

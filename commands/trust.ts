@@ -2,12 +2,12 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command.ts'
+import { surveyFolder } from '../src/cli/connection/local.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { decidedFolders } from '../src/cli/folder/decided.ts'
 import { realFolder } from '../src/cli/folder/here.ts'
 import { fileLines } from '../src/cli/folder/shown.ts'
 import { decide, decisionNow, decisionOn } from '../src/cli/folder/trusted.ts'
-import { surveyFolder } from '../src/cli/local.ts'
 import { shellWord } from '../src/cli/shell-word.ts'
 
 export default class Trust extends WbCommand {
@@ -36,7 +36,7 @@ export default class Trust extends WbCommand {
         'workbase.yaml, .workbase/ and a profile in .wb.yaml do',
       ])
     for (const line of fileLines(files)) this.output.note(line)
-    decide(this.profile.settingsDir, folder, decisionNow(systemClock, true, files))
+    await decide(this.profile.settingsDir, folder, decisionNow(systemClock, true, files))
     if (this.output.json) return this.output.value({ folder, trusted: true, files: Object.keys(files) })
     this.output.note(`  ✓ these files of ${folder} count from now on`)
   }
@@ -54,11 +54,11 @@ export default class Trust extends WbCommand {
     })
   }
 
-  private remove(folder: string): void {
+  private async remove(folder: string): Promise<void> {
     const { settingsDir } = this.profile
     if (!decisionOn(settingsDir, folder))
       throw new UsageError(`nothing is known of ${folder}`, ['wb trust --list'])
-    decide(settingsDir, folder, undefined)
+    await decide(settingsDir, folder, undefined)
     if (this.output.json) this.output.value({ folder, trusted: false })
     else
       this.output.note(

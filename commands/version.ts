@@ -2,6 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../src/base/package.ts'
 import { WbCommand } from '../src/cli/command.ts'
+import { dayOf } from '../src/cli/moment.ts'
 
 export default class Version extends WbCommand {
   static override summary = 'show the version and build of wb'
@@ -14,7 +15,7 @@ export default class Version extends WbCommand {
     const { version, commit, buildTime } = built
     const platform = `${process.platform}-${process.arch}`
     const all = { version, commit, buildTime, node: process.versions.node, platform }
-    this.output.fields(all, { ...all, buildTime: undefined, built: buildTime.slice(0, 10) })
+    this.output.fields(all, { ...all, buildTime: undefined, built: dayOf(Date.parse(buildTime)) })
   }
 }
 

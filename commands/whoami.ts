@@ -1,8 +1,8 @@
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command.ts'
-import { due } from '../src/cli/output.ts'
-import { runtimeKey } from '../src/cli/profile.ts'
-import { nameOf, standingOf, whoIsCalling } from '../src/cli/sign-in/identity.ts'
+import { due } from '../src/cli/moment.ts'
+import { runtimeKey } from '../src/cli/settings/profile.ts'
+import { callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
 import { plainLine } from '../src/cli/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
@@ -19,14 +19,15 @@ export default class Whoami extends WbCommand {
 
   async run() {
     await this.parse(Whoami)
-    const me = await whoIsCalling(this.session)
+    const caller = await callerOf(this.session)
+    if (caller.kind === 'stranger') throw caller.refusal
+    const me = caller.kind === 'known' ? caller.me : null
     if (this.output.json) return this.output.value(me)
     const runtime = plainLine(runtimeKey(this.profile))
     const { interactive } = this.output
+    const who = interactive ? told : columns
     const words =
-      me === null
-        ? ['nobody', 'asks nobody who they are']
-        : [nameOf(me), types[me.type], standingOf(me), ...(await this.ending(me))]
+      me === null ? ['nobody', 'asks nobody who they are'] : [...who(me), ...(await this.ending(me))]
     this.output.result([...words, runtime].join(interactive ? '  ' : '\t'))
   }
 
@@ -37,4 +38,16 @@ export default class Whoami extends WbCommand {
     const ms = expiresAt * 1_000
     return [this.output.interactive ? `ends ${due(ms, systemClock.now())}` : new Date(ms).toISOString()]
   }
+}
+
+/** For a program. */
+function columns(me: Me): string[] {
+  return [nameOf(me), types[me.type], standingOf(me)]
+}
+
+/** For a person, who could take the label of a key for its role: a key may be labelled admin and only read. */
+function told(me: Me): string[] {
+  const who = me.type === 'apiKey' ? `API key ${nameOf(me)}` : `${nameOf(me)}  ${types[me.type]}`
+  const kind = me.role ? 'role ' : me.scopes ? 'scopes ' : ''
+  return [who, `${kind}${standingOf(me)}`]
 }

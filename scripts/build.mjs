@@ -19,6 +19,7 @@ const external = [
   'open',
   '@inquirer/prompts',
   '@modelcontextprotocol/client',
+  '@modelcontextprotocol/server',
   'prom-client',
   '@napi-rs/keyring',
   'keytar',
@@ -36,6 +37,22 @@ const undiciParts = {
     build.onLoad({ filter: /[\\/]undici[\\/]lib[\\/]dispatcher[\\/]client-h2\.js$/ }, () => ({
       contents: '',
     }))
+  },
+}
+
+/** Ink asks for the tools of React's developers, which nobody has who runs this. */
+const withoutDevtools = {
+  name: 'without-devtools',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]ink[\\/]build[\\/]devtools\.js$/ }, () => ({ contents: '' }))
+  },
+}
+
+/** What zod would say in other languages is half of it. */
+const inEnglish = {
+  name: 'in-english',
+  setup(build) {
+    build.onLoad({ filter: /[\\/]zod[\\/]v4[\\/]locales[\\/]index\.js$/ }, () => ({ contents: '' }))
   },
 }
 
@@ -112,7 +129,8 @@ async function build({ clean }) {
     chunkNames: 'chunks/[hash]',
     external,
     banner: { js: commonJs },
-    plugins: [wireContract(root), undiciParts],
+    define: { 'process.env.NODE_ENV': '"production"' },
+    plugins: [wireContract(root), undiciParts, withoutDevtools, inEnglish],
     logLevel: 'warning',
     write: false,
   })

@@ -74,6 +74,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): Served {
         build: buildOf(environment, clock),
         api,
         clock,
+        mcpEnabled: false,
         countWorkspaces: () => Promise.reject(down()),
       }),
       setup: setupHandlers({ ...settings, controlPlane: { bootError }, restart: settings.restart }),

@@ -25,6 +25,7 @@ import { appSettings } from './http/settings.ts'
 import { openJobs } from './jobs/open.ts'
 import type { FitProgress } from './knowledge/fitting.ts'
 import { openKnowledge } from './knowledge/open.ts'
+import { openMcp } from './mcp/open.ts'
 import { openModels } from './models/open.ts'
 import type { Outbound, Resolve } from './models/outbound.ts'
 import { openOperation } from './operation/open.ts'
@@ -66,6 +67,8 @@ export interface Seams {
   readonly fetch?: typeof fetch
   /** How MCP servers are asked for their tools. */
   readonly listTools?: ListRemoteTools
+  /** Is given what agents call tools with. */
+  readonly tools?: (tools: Pick<ReturnType<typeof openAgents>, 'toolbox' | 'gate'>) => void
   /** Stands before the store of control rows, to make it slow or failing. */
   readonly rows?: (store: RowStore) => RowStore
   /** Stands before the store of content, to make it slow, failing or less able. */
@@ -135,6 +138,7 @@ async function build(
   const releases = new Releases({ ...parts, policy: releasePolicy(config, dataDir, settings.loopback) })
   const models = openModels({
     ...parts,
+    dataDir,
     isReleased: (...use) => releases.covers(...use),
     outbound: seams.outbound,
     resolve: seams.resolve,
@@ -157,6 +161,7 @@ async function build(
     releases,
     models,
     listTools,
+    listOwnTools: (...who) => mcp.listTools(...who),
     purge: [workspace => knowledge.bases.purge(workspace)],
   })
   const knowledge = openKnowledge({
@@ -195,15 +200,40 @@ async function build(
     mark,
     perform: operation.ofIngest(claim => knowledge.ingestJob.perform(claim)),
   })
-  const agents = openAgents({ ...parts, settings: config.chat.tools, listTools })
+  const agents = openAgents({
+    ...parts,
+    audit,
+    settings: config.chat,
+    listTools,
+    declared: config.mcp.stdioServers,
+    models,
+    reads: knowledge,
+    answered: (provider, outcome) => operation.metrics.chatted(provider, outcome),
+  })
+  seams.tools?.(agents)
+
+  const thisBuild = buildOf(environment, clock)
+  const kb = operation.metrics.ofSearches(knowledge.handlers.kb)
+  const mcp = openMcp({
+    ...parts,
+    audit,
+    traffic: workspaces.traffic,
+    tellFailure: failureTeller(log),
+    settings: config.mcp,
+    version: thisBuild.version,
+    routes: { ...knowledge.handlers, kb, ...agents.handlers },
+    conversations: agents.conversations,
+    replies: agents.turns,
+  })
 
   const app = createApp({
     api,
     handlers: {
       operational: operationalHandlers({
-        build: buildOf(environment, clock),
+        build: thisBuild,
         api,
         clock,
+        mcpEnabled: config.mcp.enabled,
         countWorkspaces,
         ingestLoad,
       }),
@@ -214,9 +244,10 @@ async function build(
       ...access.handlers,
       ...workspaces.handlers,
       ...knowledge.handlers,
-      kb: operation.metrics.ofSearches(knowledge.handlers.kb),
+      kb,
+      mcp: mcp.handlers,
       jobs: jobs.handlers,
-      ...agents,
+      ...agents.handlers,
     },
     authenticate: auth.authenticate,
     stranger: anonymousIn(config.auth.mode),

@@ -1,10 +1,12 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { agentFlags, knowledgeBaseIds, llmServiceId } from '../../src/cli/agent-flags.ts'
+import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agent-flags.ts'
 import { anAgent } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { findTemplate } from '../../src/cli/find-agent.ts'
+import { findTemplate } from '../../src/cli/find/agent.ts'
+import { toolIds } from '../../src/cli/find/tool.ts'
+import { shellWord } from '../../src/cli/shell-word.ts'
 import { agents, agentTemplates } from '../../src/contract/agents.ts'
 
 export default class AgentsCreate extends WbCommand {
@@ -36,11 +38,12 @@ export default class AgentsCreate extends WbCommand {
       systemPrompt: flags.prompt ?? template?.systemPrompt,
       llmServiceId: await llmServiceId(this.resolving, workspaceId, flags.llm),
       knowledgeBaseIds: await knowledgeBaseIds(this.resolving, workspaceId, flags.kb),
-      toolIds: flags.tool,
+      toolIds: await this.waitFor('looking', toolIds(this.resolving, workspaceId, flags.tool)),
+      toolRules: await toolRules(this.resolving, workspaceId, flags.rule),
     }
     const made = await this.client.call(agents.create, { params: { workspaceId }, body })
     this.output.made(made, made.agentId, `agent ${made.name}`)
-    this.output.note(`  wb agents show ${made.agentId}`)
+    this.output.note(`  wb chat ${shellWord(made.name)}`)
   }
 
   private templateOf(given: string | undefined): Promise<string> {

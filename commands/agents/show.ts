@@ -1,7 +1,8 @@
 import * as Args from '@oclif/core/args'
-import { agentFields } from '../../src/cli/agent-shown.ts'
 import { WbCommand } from '../../src/cli/command.ts'
-import { findAgent } from '../../src/cli/find-agent.ts'
+import { findAgent } from '../../src/cli/find/agent.ts'
+import { namesOf } from '../../src/cli/find/names.ts'
+import { agentFields } from '../../src/cli/shown/agent.ts'
 
 export default class AgentsShow extends WbCommand {
   static override summary = 'show an agent, and what it is told'
@@ -11,6 +12,8 @@ export default class AgentsShow extends WbCommand {
   async run() {
     const { args } = await this.parse(AgentsShow)
     const agent = await this.waitFor('looking', findAgent(this.resolving, args.agent))
-    this.output.fields(agent, agentFields(agent))
+    if (this.output.json) return this.output.value(agent)
+    const names = await this.waitFor('looking', namesOf(this.client, agent))
+    this.output.fields(agent, agentFields(agent, names))
   }
 }

@@ -1,4 +1,7 @@
 import { WbCommand } from '../../src/cli/command.ts'
+import { everyServer } from '../../src/cli/find/mcp-server.ts'
+import { nameOf } from '../../src/cli/find/tool.ts'
+import { waitingAt, waitingLines } from '../../src/cli/mcp/waiting.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsTools extends WbCommand {
@@ -8,16 +11,25 @@ export default class AgentsTools extends WbCommand {
   async run() {
     await this.parse(AgentsTools)
     const { workspaceId } = await this.workspace()
-    const asked = this.client.call(agents.tools, { params: { workspaceId } })
-    const { items } = await this.waitFor('asking tool servers', asked)
+    const asked = Promise.all([
+      this.client.call(agents.tools, { params: { workspaceId } }),
+      this.output.json ? [] : this.waiting(workspaceId),
+    ])
+    const [{ items }, waiting] = await this.waitFor('asking tool servers', asked)
     this.output.list(items, {
       columns: {
-        id: { of: row => row.id },
+        id: { of: row => row.id, piped: true },
+        name: { of: nameOf },
         description: { of: row => row.description, as: 'free' },
         source: { of: row => row.source },
-        server: { of: row => row.serverLabel },
+        server: { of: row => row.serverLabel, piped: true },
       },
       empty: ['this runtime has no tools'],
     })
+    for (const line of waiting.flatMap(waitingLines)) this.output.note(line)
+  }
+
+  private async waiting(workspaceId: string) {
+    return waitingAt(this.client, await everyServer(this.client, workspaceId), this.signal)
   }
 }

@@ -1,8 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { agentFlags, knowledgeBaseIds, llmServiceId } from '../../src/cli/agent-flags.ts'
+import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agent-flags.ts'
 import { WbCommand } from '../../src/cli/command.ts'
-import { findAgent } from '../../src/cli/find-agent.ts'
+import { findAgent } from '../../src/cli/find/agent.ts'
+import { toolIds } from '../../src/cli/find/tool.ts'
+import { shellWord } from '../../src/cli/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
 
 export default class AgentsUpdate extends WbCommand {
@@ -10,7 +12,8 @@ export default class AgentsUpdate extends WbCommand {
   static override examples = [
     'wb agents update Maven --kb handbook',
     'wb agents update Maven --prompt "Explain it to a newcomer." --tool search_kb',
-    'wb agents update Maven --no-kb --no-tool',
+    "wb agents update Maven --rule 'mcp:*=ask'",
+    'wb agents update Maven --no-kb --no-tool --no-rule',
   ]
   static override args = { agent: Args.string({ description: 'name or id; the only one when left out' }) }
   static override flags = {
@@ -18,22 +21,27 @@ export default class AgentsUpdate extends WbCommand {
     ...agentFlags,
     'no-kb': Flags.boolean({ summary: 'all knowledge bases again', exclusive: ['kb'] }),
     'no-tool': Flags.boolean({ summary: 'every built-in tool again', exclusive: ['tool'] }),
+    'no-rule': Flags.boolean({ summary: 'no rules for tools any more', exclusive: ['rule'] }),
   }
 
   async run() {
     const { args, flags } = await this.parse(AgentsUpdate)
-    const { name, description, prompt, llm, kb, tool } = flags
-    this.requireChange([name, description, prompt, llm, kb, tool, flags['no-kb'], flags['no-tool']])
+    const { name, description, prompt, llm, kb, tool, rule } = flags
+    const emptied = [flags['no-kb'], flags['no-tool'], flags['no-rule']]
+    this.requireChange([name, description, prompt, llm, kb, tool, rule, ...emptied])
     const { workspaceId, agentId } = await this.waitFor('looking', findAgent(this.resolving, args.agent))
+    const tools = await this.waitFor('looking', toolIds(this.resolving, workspaceId, tool))
     const body = {
       name,
       description,
       systemPrompt: prompt,
       llmServiceId: llm === undefined ? undefined : await llmServiceId(this.resolving, workspaceId, llm),
       knowledgeBaseIds: flags['no-kb'] ? [] : await knowledgeBaseIds(this.resolving, workspaceId, kb),
-      toolIds: flags['no-tool'] ? [] : tool,
+      toolIds: flags['no-tool'] ? [] : tools,
+      toolRules: flags['no-rule'] ? {} : await toolRules(this.resolving, workspaceId, rule),
     }
     const changed = await this.client.call(agents.update, { params: { workspaceId, agentId }, body })
     this.output.made(changed, agentId, `changed agent ${changed.name}`)
+    if (llm !== undefined) this.output.note(`  wb chat ${shellWord(changed.name)}`)
   }
 }

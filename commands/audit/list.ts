@@ -1,6 +1,7 @@
 import { auditFlags, auditQuery } from '../../src/cli/audit-flags.ts'
-import { auditColumns } from '../../src/cli/audit-shown.ts'
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
+import { auditColumns } from '../../src/cli/shown/audit.ts'
 import { audit } from '../../src/contract/audit.ts'
 import { limits } from '../../src/contract/limits.ts'
 

@@ -1,7 +1,8 @@
-import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { runtimeKey } from '../../src/cli/profile.ts'
-import { loginLine } from '../../src/cli/sign-in/credential.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
+import { loginLine } from '../../src/cli/next/login-line.ts'
+import { runtimeKey } from '../../src/cli/settings/profile.ts'
 import { WbError } from '../../src/contract/errors.ts'
 
 export default class AuthToken extends WbCommand {

@@ -1,10 +1,10 @@
 import { WbCommand } from '../../src/cli/command.ts'
 import { checkConfig } from '../../src/cli/config-problems.ts'
+import { locateConfig } from '../../src/cli/connection/local.ts'
+import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
 import { exit } from '../../src/cli/exit.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
-import { locateConfig } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/output.ts'
-import { strangers } from '../../src/cli/resolve-runtime.ts'
 
 export default class ConfigValidate extends WbCommand {
   static override summary = 'check the configuration and list all that is wrong with it'

@@ -1,6 +1,7 @@
 import * as Flags from '@oclif/core/flags'
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { findAgent, namedAgents } from '../../src/cli/find-agent.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { findAgent, namedAgents } from '../../src/cli/find/agent.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -33,7 +34,7 @@ export default class ConversationsList extends WbCommand {
         agent: { of: row => agentNames.get(row.agentId) ?? row.agentId },
         begun: { of: row => row.createdAt, as: 'time' },
       },
-      empty: [`no conversations in workspace ${name}; agents are asked by a later version`],
+      empty: [`no conversations in workspace ${name}`, 'wb agents chat'],
       total,
     })
   }

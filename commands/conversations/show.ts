@@ -1,8 +1,10 @@
 import * as Args from '@oclif/core/args'
-import { conversationFields } from '../../src/cli/agent-shown.ts'
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { findAgent } from '../../src/cli/find-agent.ts'
-import { findConversation } from '../../src/cli/find-conversation.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { findAgent } from '../../src/cli/find/agent.ts'
+import { findConversation } from '../../src/cli/find/conversation.ts'
+import { baseNames } from '../../src/cli/find/names.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
+import { conversationFields } from '../../src/cli/shown/agent.ts'
 import { plain } from '../../src/cli/terminal-text.ts'
 import { wrapLine } from '../../src/cli/wrap.ts'
 import { type Message, messages } from '../../src/contract/conversations.ts'
@@ -31,7 +33,8 @@ export default class ConversationsShow extends WbCommand {
     const { rows, total } = await this.take(said, flags.limit)
     if (output.json) return output.value({ ...conversation, messages: rows })
     const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
-    output.fields(conversation, conversationFields(conversation, name))
+    const bases = await baseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
+    output.fields(conversation, conversationFields(conversation, name, bases))
     for (const message of rows) this.tell(message, name)
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
   }

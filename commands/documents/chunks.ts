@@ -1,9 +1,10 @@
 import { aDocument } from '../../src/cli/choices.ts'
 import { chunksOf } from '../../src/cli/chunks.ts'
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { findCited, kbFlag } from '../../src/cli/find-document.ts'
-import { documentName } from '../../src/cli/shown.ts'
+import { findCited, kbFlag } from '../../src/cli/find/document.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
+import { documentName } from '../../src/cli/shown/resources.ts'
 import { plain } from '../../src/cli/terminal-text.ts'
 import { wrapLine } from '../../src/cli/wrap.ts'
 

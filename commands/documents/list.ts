@@ -1,7 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { titleOf } from '../../src/cli/shown.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
+import { titleOf } from '../../src/cli/shown/resources.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { limits } from '../../src/contract/limits.ts'
 

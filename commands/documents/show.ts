@@ -1,8 +1,8 @@
 import { aDocument } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { findCited, kbFlag } from '../../src/cli/find-document.ts'
-import { documentFields } from '../../src/cli/shown.ts'
+import { findCited, kbFlag } from '../../src/cli/find/document.ts'
+import { documentFields } from '../../src/cli/shown/resources.ts'
 
 export default class DocumentsShow extends WbCommand {
   static override summary = 'show a document'

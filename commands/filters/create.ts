@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { aFilter } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
-import { baseFlag } from '../../src/cli/find-filter.ts'
+import { baseFlag } from '../../src/cli/find/filter.ts'
 import { shellWord } from '../../src/cli/shell-word.ts'
 import { filters } from '../../src/contract/filters.ts'
 

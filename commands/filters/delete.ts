@@ -1,7 +1,8 @@
 import { aFilter } from '../../src/cli/choices.ts'
-import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { baseFlag, findFilter } from '../../src/cli/find-filter.ts'
+import { baseFlag, findFilter } from '../../src/cli/find/filter.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
 import { plainLine } from '../../src/cli/terminal-text.ts'
 import { filters } from '../../src/contract/filters.ts'
 

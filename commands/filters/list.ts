@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { baseFlag } from '../../src/cli/find-filter.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { baseFlag } from '../../src/cli/find/filter.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
 import { filters } from '../../src/contract/filters.ts'
 import { limits } from '../../src/contract/limits.ts'
 

@@ -1,7 +1,7 @@
 import { anUnfinishedJob } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { findJob } from '../../src/cli/find-job.ts'
+import { findJob } from '../../src/cli/find/job.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 
 export default class JobsCancel extends WbCommand {

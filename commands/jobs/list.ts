@@ -1,5 +1,6 @@
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { progressOf } from '../../src/cli/find-job.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { progressOf } from '../../src/cli/find/job.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
 import { jobPlaces } from '../../src/cli/job-places.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 import { limits } from '../../src/contract/limits.ts'

@@ -1,5 +1,5 @@
 import { WbCommand } from '../../src/cli/command.ts'
-import { findJob, jobArg, jobFields } from '../../src/cli/find-job.ts'
+import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
 import { jobPlaces } from '../../src/cli/job-places.ts'
 
 export default class JobsShow extends WbCommand {

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command.ts'
 import { exit } from '../../src/cli/exit.ts'
-import { findJob, jobArg, jobFields } from '../../src/cli/find-job.ts'
+import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
 import { jobPlaces } from '../../src/cli/job-places.ts'
 import { watchJob } from '../../src/cli/watch-job.ts'
 

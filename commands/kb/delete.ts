@@ -1,6 +1,7 @@
 import { aKnowledgeBase } from '../../src/cli/choices.ts'
-import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
 import { counted } from '../../src/cli/output.ts'
 import { countItems } from '../../src/cli/take.ts'
 import { documents } from '../../src/contract/documents.ts'

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
 import { count } from '../../src/cli/output.ts'
-import { knowledgeBaseFields } from '../../src/cli/shown.ts'
+import { knowledgeBaseFields } from '../../src/cli/shown/resources.ts'
 import { countItems } from '../../src/cli/take.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { kb } from '../../src/contract/knowledge.ts'

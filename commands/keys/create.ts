@@ -3,12 +3,12 @@ import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { namesakes } from '../../src/cli/find-key.ts'
-import { handOver, tokenNotes } from '../../src/cli/hand-over.ts'
+import { namesakes } from '../../src/cli/find/key.ts'
+import { handOver, tokenNotes } from '../../src/cli/keys/hand-over.ts'
+import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
+import { tokenTarget } from '../../src/cli/keys/token-target.ts'
 import { momentAhead } from '../../src/cli/moment.ts'
 import { plainLine } from '../../src/cli/terminal-text.ts'
-import { tokenFlags } from '../../src/cli/token-flags.ts'
-import { tokenTarget } from '../../src/cli/token-target.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import { roles, scopes } from '../../src/contract/scopes.ts'
 
@@ -55,7 +55,7 @@ export default class KeysCreate extends WbCommand {
     const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
     const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
     await handOver(target, this.output, minted)
-    const about = { workspace: name, target, url: this.profile.url, ways }
+    const about = { workspace: name, target, url: this.profile.url, ways, nowMs: systemClock.now() }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
     if (others.length > 0)
       this.output.note(

@@ -1,6 +1,7 @@
 import { systemClock } from '../../src/base/clock.ts'
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { keyColumns } from '../../src/cli/key-shown.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
+import { keyColumns } from '../../src/cli/shown/key.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 

@@ -1,11 +1,12 @@
 import { systemClock } from '../../src/base/clock.ts'
 import { aKeyInUse } from '../../src/cli/choices.ts'
-import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { findKeyInUse } from '../../src/cli/find-key.ts'
-import { isReplaced, keyState } from '../../src/cli/key-shown.ts'
-import { ago } from '../../src/cli/output.ts'
+import { findKeyInUse } from '../../src/cli/find/key.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
+import { ago, lasting } from '../../src/cli/moment.ts'
 import { everything } from '../../src/cli/resolve.ts'
+import { isReplaced, keyState } from '../../src/cli/shown/key.ts'
 import { plainLine } from '../../src/cli/terminal-text.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
@@ -45,7 +46,7 @@ export default class KeysRevoke extends WbCommand {
     for (const older of await everything(this.client.items(apiKeys.list, call)))
       if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))
         this.output.warn(
-          `  ! ${older.prefix}, which it replaced, works until ${older.expiresAt}\n    wb keys revoke ${older.prefix}`,
+          `  ! ${older.prefix}, which it replaced, works ${lasting(older.expiresAt, nowMs)}\n    wb keys revoke ${older.prefix}`,
         )
   }
 }

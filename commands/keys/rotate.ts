@@ -3,11 +3,11 @@ import { systemClock } from '../../src/base/clock.ts'
 import { aKeyInUse } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { findKeyInUse } from '../../src/cli/find-key.ts'
-import { handOver, tokenNotes } from '../../src/cli/hand-over.ts'
-import { spanSeconds } from '../../src/cli/moment.ts'
-import { tokenFlags } from '../../src/cli/token-flags.ts'
-import { tokenTarget } from '../../src/cli/token-target.ts'
+import { findKeyInUse } from '../../src/cli/find/key.ts'
+import { handOver, tokenNotes } from '../../src/cli/keys/hand-over.ts'
+import { tokenFlags } from '../../src/cli/keys/token-flags.ts'
+import { tokenTarget } from '../../src/cli/keys/token-target.ts'
+import { ago, lasting, spanSeconds } from '../../src/cli/moment.ts'
 import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -36,15 +36,16 @@ export default class KeysRotate extends WbCommand {
       body: { graceSeconds },
     })
     await handOver(target, this.output, minted)
-    const about = { workspace: workspace.name, target, url: this.profile.url, ways }
+    const nowMs = systemClock.now()
+    const about = { workspace: workspace.name, target, url: this.profile.url, ways, nowMs }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
-    this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous, systemClock.now())}`)
+    this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous, nowMs)}`)
   }
 }
 
 /** When the old token ends. */
 function ending({ revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>, nowMs: number): string {
   if (revokedAt !== null) return 'has ended'
-  if (expiresAt === null) return 'works until it is revoked'
-  return Date.parse(expiresAt) <= nowMs ? `ended ${expiresAt}` : `works until ${expiresAt}`
+  const hasEnded = expiresAt !== null && Date.parse(expiresAt) <= nowMs
+  return hasEnded ? `ended ${ago(Date.parse(expiresAt), nowMs)}` : `works ${lasting(expiresAt, nowMs)}`
 }

@@ -2,8 +2,8 @@ import { systemClock } from '../../src/base/clock.ts'
 import { aKey } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { findKey } from '../../src/cli/find-key.ts'
-import { keyFields } from '../../src/cli/key-shown.ts'
+import { findKey } from '../../src/cli/find/key.ts'
+import { keyFields } from '../../src/cli/shown/key.ts'
 
 export default class KeysShow extends WbCommand {
   static override summary = 'show a key: what it may do, and when it was last used'

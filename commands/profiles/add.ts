@@ -1,9 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command.ts'
+import { runtimeAddress } from '../../src/cli/connection/address.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { runtimeAddress } from '../../src/cli/profile.ts'
-import { changeProfiles, requireProfileName } from '../../src/cli/profiles.ts'
+import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
+import { requireProfileName } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesAdd extends WbCommand {
   static override summary = 'make a profile: a runtime under a name'
@@ -21,7 +22,7 @@ export default class ProfilesAdd extends WbCommand {
     const { args, flags } = await this.parse(ProfilesAdd)
     requireProfileName(args.name)
     const url = flags.url === undefined ? undefined : runtimeAddress(flags.url, '--url')
-    changeProfiles(this.profile.settingsDir, ({ profiles }) => {
+    await changeProfiles(this.profile.settingsDir, ({ profiles }) => {
       if (profiles[args.name])
         throw new UsageError(`there is a profile named ${args.name} already`, [
           `wb profiles use ${args.name}`,

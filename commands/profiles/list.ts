@@ -1,5 +1,6 @@
 import { WbCommand } from '../../src/cli/command.ts'
-import { readProfiles } from '../../src/cli/profiles.ts'
+import { readProfiles } from '../../src/cli/settings/profiles.ts'
+import { driverOf } from '../../src/cli/sign-in/keychains.ts'
 import { allLogins } from '../../src/cli/sign-in/logins.ts'
 
 export default class ProfilesList extends WbCommand {
@@ -18,7 +19,7 @@ export default class ProfilesList extends WbCommand {
         name,
         inUse: name === inUse,
         url: url ?? null,
-        keychain: keychain ?? 'keyring',
+        keychain: driverOf(keychain),
         who: logins.find(login => login.profile === name && login.runtime === (url ?? dataDir))?.who ?? null,
       }))
     this.output.list(rows, {

@@ -1,8 +1,15 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
 import { counted } from '../../src/cli/output.ts'
-import { changeProfiles, readProfiles, requireProfile } from '../../src/cli/profiles.ts'
+import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
+import {
+  defaultProfile,
+  readProfiles,
+  requireProfile,
+  type StoredProfiles,
+} from '../../src/cli/settings/profiles.ts'
 import { dropLogin } from '../../src/cli/sign-in/keep.ts'
 import { allLogins } from '../../src/cli/sign-in/logins.ts'
 
@@ -19,14 +26,23 @@ export default class ProfilesRemove extends WbCommand {
     const stored = readProfiles(settingsDir)
     requireProfile(stored, args.name)
     if (stored.current === args.name)
-      throw new UsageError(`${args.name} is the profile in use`, ['wb profiles use OTHER    uses another'])
+      throw new UsageError(`${args.name} is the profile in use`, [insteadLine(stored, flags.yes)])
     const logins = allLogins(settingsDir).filter(({ profile }) => profile === args.name)
     const what = `profile ${args.name} and ${counted(logins.length, 'login')}`
     await this.confirmDeletion(what, args.name, flags.yes)
     for (const login of logins) await dropLogin(this.profile, login, { signal: this.signal })
-    changeProfiles(settingsDir, ({ profiles }) => {
+    await changeProfiles(settingsDir, ({ profiles }) => {
       delete profiles[args.name]
     })
     this.output.deleted(args.name, `removed ${what}`)
   }
+}
+
+/** Uses another profile, made where there is none, and then removes the one that was in use. */
+function insteadLine({ current, profiles }: StoredProfiles, yes: boolean): string {
+  const others = Object.keys(profiles).filter(name => name !== current)
+  if (others.length === 0 && current === defaultProfile) return 'wb logout    forgets its login'
+  const other = others.includes(defaultProfile) ? defaultProfile : (others.sort()[0] ?? defaultProfile)
+  const made = others.length === 0 ? `wb profiles add ${other} && ` : ''
+  return `${made}wb profiles use ${other} && wb profiles remove ${current}${yes ? ' --yes' : ''}`
 }

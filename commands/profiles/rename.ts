@@ -1,7 +1,8 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { changeProfiles, requireProfile, requireProfileName } from '../../src/cli/profiles.ts'
+import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
+import { requireProfile, requireProfileName } from '../../src/cli/settings/profiles.ts'
 import { aloneWithLogins } from '../../src/cli/sign-in/lock.ts'
 import { renameLogins } from '../../src/cli/sign-in/logins.ts'
 
@@ -18,17 +19,17 @@ export default class ProfilesRename extends WbCommand {
     const { args } = await this.parse(ProfilesRename)
     requireProfileName(args.to)
     const { settingsDir } = this.profile
-    changeProfiles(settingsDir, stored => {
-      const profile = requireProfile(stored, args.name)
-      if (stored.profiles[args.to])
-        throw new UsageError(`there is a profile named ${args.to} already`, ['wb profiles list'])
-      delete stored.profiles[args.name]
-      stored.profiles[args.to] = profile
-      if (stored.current === args.name) stored.current = args.to
+    await aloneWithLogins(this.profile, this.signal, async () => {
+      await changeProfiles(settingsDir, stored => {
+        const profile = requireProfile(stored, args.name)
+        if (stored.profiles[args.to])
+          throw new UsageError(`there is a profile named ${args.to} already`, ['wb profiles list'])
+        delete stored.profiles[args.name]
+        stored.profiles[args.to] = profile
+        if (stored.current === args.name) stored.current = args.to
+      })
+      renameLogins(settingsDir, args.name, args.to)
     })
-    await aloneWithLogins(this.profile, this.signal, async () =>
-      renameLogins(settingsDir, args.name, args.to),
-    )
     if (this.output.json) return this.output.value({ name: args.to })
     this.output.note(`  ✓ ${args.name} is named ${args.to}`)
   }

@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
-import { changeProfiles, requireProfile } from '../../src/cli/profiles.ts'
+import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
+import { requireProfile } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesUse extends WbCommand {
   static override summary = 'work with the runtime of a profile from now on'
@@ -10,7 +11,7 @@ export default class ProfilesUse extends WbCommand {
 
   async run() {
     const { args } = await this.parse(ProfilesUse)
-    changeProfiles(this.profile.settingsDir, stored => {
+    await changeProfiles(this.profile.settingsDir, stored => {
       requireProfile(stored, args.name)
       stored.current = args.name
     })

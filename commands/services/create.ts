@@ -8,6 +8,7 @@ import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds } from '../../src/cli/services/kinds.ts'
 import { offerRelease } from '../../src/cli/services/offer.ts'
 import { useOf } from '../../src/cli/services/release.ts'
+import { shellWord } from '../../src/cli/shell-word.ts'
 
 export default class ServicesCreate extends WbCommand {
   static override summary = 'create a service, by its own fields or from a preset'
@@ -44,6 +45,7 @@ export default class ServicesCreate extends WbCommand {
     const use = useOf(made)
     const agree = this.agree.bind(this)
     const note = (line: string) => this.output.note(line)
+    if (type === 'llm') note(`  wb agents update --llm ${shellWord(name)}    has an agent answer with it`)
     if (use) await offerRelease({ client: this.client, agree, note }, use, workspaceId)
   }
 }

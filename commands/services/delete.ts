@@ -1,6 +1,7 @@
 import { aService } from '../../src/cli/choices.ts'
-import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
 import { namingBinders } from '../../src/cli/services/bound.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'

@@ -1,8 +1,10 @@
 import { aWorkspace } from '../../src/cli/choices.ts'
-import { WbCommand, yesFlag } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
 import { counted } from '../../src/cli/output.ts'
-import { defaultWorkspace, useWorkspace } from '../../src/cli/profile.ts'
+import { useWorkspace } from '../../src/cli/settings/change-settings.ts'
+import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
 import { countItems } from '../../src/cli/take.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { kb } from '../../src/contract/knowledge.ts'
@@ -23,7 +25,7 @@ export default class WorkspacesDelete extends WbCommand {
     const what = `workspace ${name} with ${counted(bases, 'knowledge base')} and all their documents, ${counted(held, 'agent')} and all their conversations, its services and keys`
     await this.confirmDeletion(what, name, flags.yes)
     await this.waitFor(`deleting ${name}`, this.client.call(workspaces.delete, { params }))
-    if (defaultWorkspace(this.profile) === workspaceId) useWorkspace(this.profile, undefined)
+    if (defaultWorkspace(this.profile) === workspaceId) await useWorkspace(this.profile, undefined)
     this.output.deleted(workspaceId, `deleted ${what}`)
   }
 }

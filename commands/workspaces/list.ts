@@ -1,6 +1,7 @@
-import { limitFlag, WbCommand } from '../../src/cli/command.ts'
-import { defaultWorkspace } from '../../src/cli/profile.ts'
+import { WbCommand } from '../../src/cli/command.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
 import { boundTo } from '../../src/cli/reach.ts'
+import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 

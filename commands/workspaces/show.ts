@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command.ts'
-import { workspaceFields } from '../../src/cli/shown.ts'
+import { workspaceFields } from '../../src/cli/shown/resources.ts'
 
 export default class WorkspacesShow extends WbCommand {
   static override summary = 'show a workspace'

@@ -1,7 +1,7 @@
 import { aWorkspace } from '../../src/cli/choices.ts'
 import { WbCommand } from '../../src/cli/command.ts'
 import { existing } from '../../src/cli/existing.ts'
-import { useWorkspace } from '../../src/cli/profile.ts'
+import { useWorkspace } from '../../src/cli/settings/change-settings.ts'
 
 export default class WorkspacesUse extends WbCommand {
   static override summary = 'make a workspace the default for commands that name none'
@@ -14,7 +14,7 @@ export default class WorkspacesUse extends WbCommand {
   async run() {
     const { args } = await this.parse(WorkspacesUse)
     const workspace = await this.workspace(args.name)
-    useWorkspace(this.profile, workspace.workspaceId)
+    await useWorkspace(this.profile, workspace.workspaceId)
     if (this.output.json) this.output.value(workspace)
     else
       this.output.note(

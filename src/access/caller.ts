@@ -17,7 +17,7 @@ export interface Site {
 export interface Caller {
   readonly auth: AuthContext
   readonly visibility: Visibility
-  /** Aborts when the client goes away or the runtime gives up waiting. */
+  /** Aborts when the client goes away. */
   readonly signal: AbortSignal
   readonly requestId: string
   readonly site: Site
@@ -25,6 +25,8 @@ export interface Caller {
   readonly client: string
   /** An event stream was asked for, of what comes after an event's id, or from now on. */
   readonly follows: { readonly after: string | null } | null
+  /** Call back when the runtime drains, at once where it does already. Returns a function that calls it off. */
+  onDrain(end: () => void): () => void
   /**
    * Whether the same request would be let in by another rule: for routes that tell some callers more than others. Who
    * shows a credential that does not hold, would not.

@@ -60,6 +60,11 @@ export function verifiedAs(
   return new Context(mode, subject, session)
 }
 
+/** Who a caller is, in one word that nobody else has; null where nobody asked. */
+export function subjectName({ subject }: AuthContext): string | null {
+  return subject && `${subject.type}:${subject.id}`
+}
+
 /** The same caller with another role: what it may do in one workspace. */
 export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
   const { mode, subject, session } = auth

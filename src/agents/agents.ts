@@ -12,7 +12,7 @@ import { agentOf, agentTemplates } from '../workspaces/agent-templates.ts'
 import { llmKind, rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import { deletionOf } from './conversations.ts'
 import { agentNotFound } from './missing.ts'
-import type { Tools } from './tools/tools.ts'
+import type { Toolbox } from './tools/toolbox.ts'
 
 /** Conversations that one unit deletes. */
 const conversationSlice = 200
@@ -27,7 +27,9 @@ interface Binding {
 
 /** Who answers: a prompt, a model, and what it may use. */
 export class Agents {
-  constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; tools: Tools }) {}
+  constructor(
+    private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; tools: Pick<Toolbox, 'require'> },
+  ) {}
 
   /** @throws workspace_not_found, invalid_cursor */
   async list(workspaceId: string, query: PageQuery): Promise<Page<Agent>> {

@@ -1,4 +1,4 @@
-import type { AuthContext } from '../access/subject.ts'
+import { type AuthContext, subjectName } from '../access/subject.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
@@ -99,13 +99,21 @@ export class Conversations {
     throw new WbError('conflict', `conversation with id '${conversationId}' already exists`)
   }
 
-  /** @throws workspace_not_found, conversation_not_found */
-  async get(place: ConversationPlace, auth: AuthContext): Promise<ConversationRow> {
-    const { workspaceId, agentId, conversationId } = place
-    const workspace = await requireWorkspace(this.parts.rows, workspaceId)
-    const stored = await this.parts.rows.get(tables.conversations, [workspaceId, conversationId])
-    if (stored?.row.agentId !== agentId || !isSeen(sightOf(workspace, auth), stored.row))
-      throw conversationNotFound(conversationId)
+  /**
+   * One of a workspace, or of one agent in it.
+   *
+   * @throws workspace_not_found, conversation_not_found
+   */
+  async get(
+    { workspaceId, agentId, conversationId }: Omit<ConversationPlace, 'agentId'> & { agentId?: string },
+    auth: AuthContext,
+  ): Promise<ConversationRow> {
+    const [workspace, stored] = await Promise.all([
+      requireWorkspace(this.parts.rows, workspaceId),
+      this.parts.rows.get(tables.conversations, [workspaceId, conversationId]),
+    ])
+    const isThere = stored && (agentId === undefined || stored.row.agentId === agentId)
+    if (!isThere || !isSeen(sightOf(workspace, auth), stored.row)) throw conversationNotFound(conversationId)
     return stored.row
   }
 
@@ -132,9 +140,6 @@ export class Conversations {
   }
 }
 
-function ownerOf({ subject }: AuthContext): Pick<ConversationRow, 'ownerSubject' | 'ownerPrincipalId'> {
-  return {
-    ownerSubject: subject && `${subject.type}:${subject.id}`,
-    ownerPrincipalId: subject?.principalId ?? null,
-  }
+function ownerOf(auth: AuthContext): Pick<ConversationRow, 'ownerSubject' | 'ownerPrincipalId'> {
+  return { ownerSubject: subjectName(auth), ownerPrincipalId: auth.subject?.principalId ?? null }
 }

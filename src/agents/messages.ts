@@ -1,11 +1,11 @@
 import type { AuthContext } from '../access/subject.ts'
 import type { Message } from '../contract/conversations.ts'
-import { WbError } from '../contract/errors.ts'
 import type { PageQuery } from '../contract/page.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type MessageRow, tables } from '../storage/tables.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
+import { messageNotFound } from './missing.ts'
 
 /** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
 type VisibleRow = MessageRow & { role: Message['role'] }
@@ -38,13 +38,13 @@ export class Messages {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const key = [workspaceId, conversationId, place.messageId]
     const stored = await this.parts.rows.get(tables.messages, key)
-    if (!stored || !isVisible(stored.row))
-      throw new WbError('chat_message_not_found', `chat message '${place.messageId}' not found`)
+    if (!stored || !isVisible(stored.row)) throw messageNotFound(place.messageId)
     return messageOf(stored.row)
   }
 }
 
-function messageOf(row: VisibleRow): Message {
+/** A row as it is read. */
+export function messageOf(row: Omit<MessageRow, 'role'> & { role: Message['role'] }): Message {
   const { workspaceId, conversationId, messageId, messageTs, role, content, tokenCount, metadata } = row
   return { workspaceId, chatId: conversationId, messageId, messageTs, role, content, tokenCount, metadata }
 }

@@ -7,3 +7,7 @@ export function agentNotFound(agentId: string): WbError {
 export function conversationNotFound(conversationId: string): WbError {
   return new WbError('conversation_not_found', `conversation '${conversationId}' not found`)
 }
+
+export function messageNotFound(messageId: string): WbError {
+  return new WbError('chat_message_not_found', `chat message '${messageId}' not found`)
+}

@@ -1,32 +1,93 @@
+import type { AuditTrail } from '../access/audit.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Config } from '../config/schema.ts'
+import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { Agents } from './agents.ts'
+import type { Retrieve } from './chat/grounding.ts'
+import type { ChatSource } from './chat/model.ts'
+import { Turns, type TurnsParts } from './chat/turns.ts'
 import { Conversations } from './conversations.ts'
 import { Messages } from './messages.ts'
-import { agentHandlers, conversationHandlers, messageHandlers, templateHandlers } from './routes.ts'
+import {
+  agentHandlers,
+  chatHandlers,
+  conversationHandlers,
+  messageHandlers,
+  templateHandlers,
+} from './routes.ts'
+import { DeclaredTools, type DeclaredToolsParts } from './tools/declared.ts'
+import { KnowledgeTools, type Reads } from './tools/knowledge.ts'
+import { openNativeTools } from './tools/native.ts'
+import { passagesOf, textOf } from './tools/passages.ts'
 import { type ListRemoteTools, RemoteTools } from './tools/remote.ts'
-import { type ToolSettings, Tools } from './tools/tools.ts'
+import { ToolGate } from './tools/run.ts'
+import { scopeOf } from './tools/scope.ts'
+import { Toolbox } from './tools/toolbox.ts'
 
-export interface AgentParts {
+export interface AgentParts extends Pick<TurnsParts, 'answered'> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
   readonly log: Log
-  readonly settings: ToolSettings
+  readonly environment: Environment
+  readonly audit: AuditTrail
+  readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK'>
   readonly listTools: ListRemoteTools
+  /** Tool servers that the configuration declares. */
+  readonly declared: DeclaredToolsParts['declared']
+  readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatSource
+  readonly reads: Reads
 }
 
-/** Everything about agents, by topic. */
+/** Everything about agents, by topic, and what a turn of theirs runs tools with. */
 export function openAgents(parts: AgentParts) {
-  const remote = new RemoteTools({ ...parts, ttlMs: parts.settings.mcp.discoveryTtlMs })
-  const tools = new Tools({ ...parts, remote })
+  const { models, reads } = parts
+  const { tools: settings, systemPrompt, retrievalK } = parts.settings
+  const { callTool, processes, outbound, fetchPublic } = models
+  const ttlMs = settings.mcp.discoveryTtlMs
+  const toolbox = new Toolbox({
+    ...parts,
+    remote: new RemoteTools({ ...parts, callTool, ttlMs }),
+    declared: new DeclaredTools({ ...parts, processes, ttlMs }),
+    builtin: new KnowledgeTools(parts.reads).all(),
+    more: openNativeTools({ ...parts, settings, outbound, fetch: fetchPublic }),
+  })
   const conversations = new Conversations(parts)
+  const gate = new ToolGate(parts)
+  const turns = new Turns({
+    ...parts,
+    conversations,
+    gate,
+    systemPrompt,
+    passagesPerBase: retrievalK,
+    toolsOf: (agent, signal) => toolbox.forAgent(agent.workspaceId, agent, signal),
+    basesOf: async (workspaceId, knowledgeBaseIds) =>
+      (await scopeOf(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
+    retrieve: retrieveFrom(reads),
+  })
   return {
-    agentTemplates: templateHandlers(parts.rows),
-    agents: agentHandlers(new Agents({ ...parts, tools }), tools),
-    conversations: conversationHandlers(conversations),
-    messages: messageHandlers(new Messages({ ...parts, conversations })),
+    conversations,
+    toolbox,
+    gate,
+    turns,
+    handlers: {
+      agentTemplates: templateHandlers(parts.rows),
+      agents: agentHandlers(new Agents({ ...parts, tools: toolbox }), toolbox),
+      conversations: conversationHandlers(conversations),
+      messages: messageHandlers(new Messages({ ...parts, conversations })),
+      chat: chatHandlers(turns),
+    },
+  }
+}
+
+function retrieveFrom({ many, documents }: Reads): Retrieve {
+  return async (workspaceId, body, caller) => {
+    const { hits } = await many.search(workspaceId, body, caller)
+    const passages = await passagesOf(documents, workspaceId, hits)
+    return hits.map(({ payload }, at) => ({ passage: passages[at]!, text: textOf(payload?.chunkText) ?? '' }))
   }
 }

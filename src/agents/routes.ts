@@ -1,13 +1,15 @@
 import type { Handlers } from '../access/caller.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import type { Agent, agents, agentTemplates } from '../contract/agents.ts'
+import type { chat } from '../contract/chat.ts'
 import type { conversations, messages } from '../contract/conversations.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { agentTemplates as catalogue } from '../workspaces/agent-templates.ts'
 import type { Agents } from './agents.ts'
+import type { Turns } from './chat/turns.ts'
 import type { Conversations } from './conversations.ts'
 import type { Messages } from './messages.ts'
-import type { Tools } from './tools/tools.ts'
+import type { Toolbox } from './tools/toolbox.ts'
 
 export function templateHandlers(rows: RowStore): Handlers<typeof agentTemplates> {
   const all = { status: 200 as const, body: { items: [...catalogue] } }
@@ -20,7 +22,7 @@ export function templateHandlers(rows: RowStore): Handlers<typeof agentTemplates
   }
 }
 
-export function agentHandlers(room: Agents, tools: Tools): Handlers<typeof agents> {
+export function agentHandlers(room: Agents, tools: Toolbox): Handlers<typeof agents> {
   const made = (agent: Agent, templateId?: string) => ({
     status: 201 as const,
     body: agent,
@@ -80,5 +82,19 @@ export function messageHandlers(room: Messages): Handlers<typeof messages> {
       body: await room.list(params, query, auth),
     }),
     show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+  }
+}
+
+export function chatHandlers(room: Turns): Handlers<typeof chat> {
+  return {
+    send: async ({ params, body }, caller) => ({ status: 201, body: await room.send(params, body, caller) }),
+    stream: async ({ params, body }, caller) => ({
+      status: 200,
+      events: await room.stream(params, body, caller),
+    }),
+    decide: async ({ params, body }, caller) => ({
+      status: 200,
+      body: await room.decide(params, body, caller),
+    }),
   }
 }

@@ -13,3 +13,10 @@ export function isLoopback(host: string): boolean {
 export function isInTheClear({ protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>): boolean {
   return protocol !== 'https:' && !isLoopback(hostname)
 }
+
+/** A host that is listened on, as this machine reaches it in a URL. */
+export function reachable(host: string): string {
+  if (host === '0.0.0.0') return '127.0.0.1'
+  if (host === '::') return '[::1]'
+  return host.includes(':') ? `[${host}]` : host
+}

@@ -8,6 +8,23 @@ export class TooLong extends Error {
 }
 
 /**
+ * The parts of an answer's body.
+ *
+ * @throws TooLong  over `bytesMax`; the rest of the body is not read
+ */
+export async function* bounded(
+  body: AsyncIterable<Uint8Array> | null,
+  bytesMax: number,
+): AsyncGenerator<Uint8Array, void, undefined> {
+  let length = 0
+  for await (const part of body ?? []) {
+    length += part.length
+    if (length > bytesMax) throw new TooLong(bytesMax)
+    yield part
+  }
+}
+
+/**
  * All bytes of an answer's body.
  *
  * @throws TooLong  over `bytesMax`; the rest of the body is not read
@@ -17,11 +34,11 @@ export async function readWhole(
   bytesMax: number,
 ): Promise<Buffer<ArrayBuffer>> {
   const parts: Uint8Array[] = []
-  let length = 0
-  for await (const part of body ?? []) {
-    length += part.length
-    if (length > bytesMax) throw new TooLong(bytesMax)
-    parts.push(part)
-  }
-  return Buffer.concat(parts, length)
+  for await (const part of bounded(body, bytesMax)) parts.push(part)
+  return Buffer.concat(parts)
+}
+
+/** Let go of a body that nobody reads: it would hold its connection. */
+export async function leave(body: AsyncIterable<Uint8Array> | null): Promise<void> {
+  await body?.[Symbol.asyncIterator]().return?.()
 }

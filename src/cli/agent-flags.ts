@@ -1,8 +1,10 @@
 import * as Flags from '@oclif/core/flags'
-import { kb } from '../contract/knowledge.ts'
+import { type ToolPermission, type ToolRules, toolPermissions } from '../contract/agents.ts'
 import { limits } from '../contract/limits.ts'
 import { llmServices } from '../contract/services.ts'
-import { everything, type Kind, knowledgeBaseKind, pick, type Resolving } from './resolve.ts'
+import { UsageError } from './faults.ts'
+import { toolPatterns } from './find/tool.ts'
+import { everyBase, everything, type Kind, knowledgeBaseKind, pick, type Resolving } from './resolve.ts'
 
 /** What `create` and `update` say of an agent. */
 export const agentFlags = {
@@ -15,10 +17,47 @@ export const agentFlags = {
   }),
   tool: Flags.string({
     multiple: true,
-    summary: 'tool, as wb agents tools lists them; may be given again [every built-in one]',
-    helpValue: 'ID',
+    summary:
+      'tool, by name or id, or a server, which is all that it offers now; may be given again [every built-in one]',
+    helpValue: 'NAME',
+  }),
+  rule: Flags.string({
+    multiple: true,
+    summary:
+      'whether a tool, or all of a server, may run: allow, ask or deny; an id may end in *; may be given again',
+    helpValue: 'NAME=WORD',
   }),
   llm: Flags.string({ summary: 'LLM service, by name or id', helpValue: 'NAME' }),
+}
+
+/**
+ * The rules that are given as `NAME=WORD`; undefined where none is.
+ *
+ * @throws UsageError                     one is not in this form, or could be of several tools
+ * @throws WbError agent_tool_unresolved  with what was probably meant
+ */
+export async function toolRules(
+  resolving: Resolving,
+  workspaceId: string,
+  given: readonly string[] | undefined,
+): Promise<ToolRules | undefined> {
+  if (given === undefined || given.length === 0) return undefined
+  const rules = given.map(ruleOf)
+  const patterns = await toolPatterns(
+    resolving,
+    workspaceId,
+    rules.map(({ tool }) => tool),
+  )
+  return Object.fromEntries(rules.map(({ permission }, at) => [patterns[at]!, { permission }]))
+}
+
+function ruleOf(rule: string): { tool: string; permission: ToolPermission } {
+  const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(rule) ?? []
+  const permission = toolPermissions.find(one => one === word)
+  if (permission !== undefined) return { tool, permission }
+  throw new UsageError(`--rule ${rule} is not NAME=WORD, where WORD is ${toolPermissions.join(', ')}`, [
+    "--rule 'mcp:*=ask'",
+  ])
 }
 
 const llmServiceKind: Kind = {
@@ -59,8 +98,7 @@ export async function knowledgeBaseIds(
   wanted: readonly string[] | undefined,
 ): Promise<string[] | undefined> {
   if (wanted === undefined || wanted.length === 0) return undefined
-  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
-  const all = await everything(client.items(kb.list, request))
+  const all = await everyBase(client, workspaceId)
   const named = all.map(row => ({ row: row.knowledgeBaseId, id: row.knowledgeBaseId, name: row.name }))
   return Promise.all(wanted.map(one => pick(named, one, knowledgeBaseKind, undefined)))
 }

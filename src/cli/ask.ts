@@ -6,12 +6,15 @@ async function prompts() {
   return import('@inquirer/prompts')
 }
 
-/** @throws Interrupted when the person presses Ctrl-C instead */
+/** What the library throws at a Ctrl-C that is typed, and where the signal of a question aborts. */
+const unanswered = new Set(['ExitPromptError', 'AbortPromptError'])
+
+/** @throws Interrupted when the person presses Ctrl-C instead, or the process is asked to end */
 async function answered<T>(asked: Promise<T>): Promise<T> {
   try {
     return await asked
   } catch (error) {
-    if (error instanceof Error && error.name === 'ExitPromptError') throw new Interrupted()
+    if (error instanceof Error && unanswered.has(error.name)) throw new Interrupted()
     throw error
   }
 }

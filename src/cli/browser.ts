@@ -1,7 +1,8 @@
 import { Unreachable } from '../client/unreachable.ts'
-import { findLocalServer } from './local.ts'
+import { findLocalServer } from './connection/local.ts'
+import { hasBrowser } from './environment.ts'
 import type { Output } from './output.ts'
-import { hasBrowser, type Profile } from './profile.ts'
+import type { Profile } from './settings/profile.ts'
 
 /** Pages that a runtime has, by the word that `wb open` takes. */
 export const pages = { docs: '/docs', api: '/api/v1/openapi.json' } as const

@@ -1,6 +1,6 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { clipboardCommand } from './profile.ts'
+import { clipboardCommand } from './environment.ts'
 
 /**
  * What puts a text into the clipboard of this person; undefined where no program does.

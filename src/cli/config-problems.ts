@@ -1,6 +1,6 @@
 import { WbError } from '../contract/errors.ts'
-import { type LocalConfig, readConfig, secretProblems } from './local.ts'
-import type { Profile } from './profile.ts'
+import { type LocalConfig, readConfig, secretProblems } from './connection/local.ts'
+import type { Profile } from './settings/profile.ts'
 
 export interface ConfigProblem {
   /** Dotted; empty where the file as a whole is meant. */

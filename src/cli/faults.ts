@@ -18,8 +18,9 @@ export class UsageError extends Error {
 export class Interrupted extends Error {
   override readonly name = 'Interrupted'
 
-  constructor() {
-    super('interrupted')
+  /** @param message  says what became of the work */
+  constructor(message = 'interrupted') {
+    super(message)
   }
 }
 

@@ -1,4 +1,5 @@
 import type { Config } from '@oclif/core/config'
+import { columnsSaid } from './environment.ts'
 import { type Style, styleFor } from './style.ts'
 import { displayWidth, pad } from './terminal-text.ts'
 import { wrapLine } from './wrap.ts'
@@ -6,21 +7,14 @@ import { wrapLine } from './wrap.ts'
 type Loadable = Config['commands'][number]
 
 /** What matters on day one, in the order in which a person needs it. */
-const dayOne = [
-  'quickstart',
-  'kb ingest',
-  'kb search',
-  'kb list',
-  'documents list',
-  'serve',
-  'login',
-  'status',
-]
+const dayOne = ['quickstart', 'kb ingest', 'kb search', 'kb list', 'chat', 'serve', 'login', 'status']
 
 /** The order in which a person needs the rest; what is not named follows by the alphabet. */
 const order = [
   'quickstart',
   'search',
+  'ask',
+  'chat',
   'add',
   'serve',
   'open',
@@ -63,6 +57,7 @@ const verbs = [
   'ingest',
   'search',
   'show',
+  'export',
   'watch',
   'chunks',
   'preview',
@@ -70,8 +65,11 @@ const verbs = [
   'path',
   'update',
   'use',
+  'rename',
   'test',
+  'review',
   'tools',
+  'models',
   'templates',
   'adoptable',
   'audit',
@@ -88,7 +86,12 @@ const verbs = [
 
 const opening = 'wb searches your own documents and answers with passages to cite, on this machine.'
 const widthMax = 100
+/** Of names in lists that stand below each other. */
 const nameWidth = 18
+/** Cells that what is said beside a name has at least. */
+const besideMin = 30
+/** Blanks before what is said below a name. */
+const below = 6
 
 /**
  * Help on a command, a topic, or everything.
@@ -170,13 +173,13 @@ function byOrder(a: string, b: string): number {
 }
 
 function byVerb(a: string, b: string): number {
-  const places = (id: string) =>
-    id
-      .split(':')
-      .slice(1)
-      .map(word => verbs.indexOf(word))
-  const others = places(b)
-  return places(a).reduce((order, place, at) => order || place - (others[at] ?? -1), 0)
+  const [topic = '', ...words] = a.split(':')
+  const [otherTopic = '', ...others] = b.split(':')
+  const place = (word: string | undefined) => (word === undefined ? -1 : verbs.indexOf(word))
+  return words.reduce(
+    (order, word, at) => order || place(word) - place(others[at]),
+    topic.localeCompare(otherTopic),
+  )
 }
 
 function topicSummary(config: Config, topic: string): string {
@@ -238,11 +241,18 @@ function section(title: string, rows: (readonly [string, string])[], style: Styl
   return rows.length === 0 ? [] : ['', style.strong(title), ...listing(rows, style)]
 }
 
+/** Names and what they mean beside them; below them, where a narrow terminal leaves too little beside. */
 function listing(rows: (readonly [string, string])[], style: Style, widthMin = 0): string[] {
-  const width = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
-  return rows.flatMap(([name, text]) =>
-    wrapLine(`  ${pad(name, width)}  ${style.dim(text)}`.trimEnd(), widthOf(process.stdout), width + 4),
-  )
+  const widest = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
+  const hang = widest + 4
+  if (width() - hang >= besideMin)
+    return rows.flatMap(([name, text]) =>
+      wrapLine(`  ${pad(name, widest)}  ${style.dim(text)}`.trimEnd(), width(), hang),
+    )
+  return rows.flatMap(([name, text]) => [
+    `  ${name.trimStart()}`,
+    ...(text === '' ? [] : wrapLine(`${' '.repeat(below)}${style.dim(text)}`, width(), below)),
+  ])
 }
 
 function examplesOf(command: Loadable): string[] {
@@ -267,9 +277,9 @@ function sentence(text: string): string {
 
 /** Paragraphs of a text in lines that are comfortable to read. */
 function wrapped(text: string): string[] {
-  return text.split('\n').flatMap(paragraph => wrapLine(paragraph, widthOf(process.stdout), 0))
+  return text.split('\n').flatMap(paragraph => wrapLine(paragraph, width(), /^ */.exec(paragraph)![0].length))
 }
 
-function widthOf({ columns = widthMax }: { columns?: number }): number {
-  return Math.min(widthMax, columns)
+function width(): number {
+  return Math.min(widthMax, process.stdout.columns ?? columnsSaid() ?? widthMax)
 }

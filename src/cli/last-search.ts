@@ -1,11 +1,10 @@
-import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { writePrivately } from '../base/private-file.ts'
 import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Passage } from './passages/hits.ts'
-import { type Profile, runtimeKey } from './profile.ts'
 import type { Resolving } from './resolve.ts'
+import { type Profile, runtimeKey } from './settings/profile.ts'
+import { bare, readSettings, writeSettings } from './settings/settings-file.ts'
 
 /** A passage that a search showed: ids only, no words of the question or of a document. */
 export interface CitedHit {
@@ -26,13 +25,10 @@ function storedPath(profile: Profile): string {
   return join(profile.settingsDir, 'last-search.json')
 }
 
+/** A file that is broken means that nothing was searched. @throws UsageError  others can write it */
 function remembered(profile: Profile): Remembered {
-  try {
-    const stored: unknown = JSON.parse(readFileSync(storedPath(profile), 'utf8'))
-    return typeof stored === 'object' && stored !== null ? (stored as Remembered) : {}
-  } catch {
-    return {}
-  }
+  const content = readSettings(storedPath(profile))
+  return typeof content === 'string' ? bare({}) : (content as Remembered)
 }
 
 /**
@@ -42,10 +38,10 @@ function remembered(profile: Profile): Remembered {
  */
 export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boolean {
   const key = runtimeKey(profile)
-  const { [key]: _replaced, ...others } = remembered(profile)
-  const kept = Object.fromEntries([...Object.entries(others), [key, hits]].slice(-runtimesMax))
   try {
-    writePrivately(storedPath(profile), `${JSON.stringify(kept)}\n`)
+    const { [key]: _replaced, ...others } = remembered(profile)
+    const kept = Object.fromEntries([...Object.entries(others), [key, hits]].slice(-runtimesMax))
+    writeSettings(storedPath(profile), kept)
     return true
   } catch {
     return false

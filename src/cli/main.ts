@@ -10,12 +10,6 @@ import { withoutTokens } from './terminal-text.ts'
 /** Topics by another name that people type. */
 const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
 
-/** Commands that a later version brings, with what there is today. */
-const later: Record<string, string> = {
-  ask: 'wb kb search "…"    finds passages to cite',
-  'agents chat': 'wb kb search "…"    finds passages to cite',
-}
-
 const helpFlags = ['--help', '-h']
 
 /**
@@ -81,8 +75,6 @@ function isTopic(config: Config, words: readonly string[]): boolean {
 
 function unknown(config: Config, words: readonly string[]): UsageError {
   const typed = words.join(' ')
-  const planned = Object.entries(later).find(([name]) => `${typed} `.startsWith(`${name} `))
-  if (planned) return new UsageError(`wb ${planned[0]} comes with a later version`, [planned[1]])
   const commands = config.commandIDs.map(id => id.replaceAll(':', ' '))
   const topics = [...new Set(config.commandIDs.map(id => id.split(':')[0]!))]
   const close = nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands)
@@ -103,7 +95,7 @@ function byVerb(word: string, commands: readonly string[]): string | undefined {
 /** Whether a person who has nothing here yet wants this folder searched. */
 async function firstRun(): Promise<boolean> {
   const isTerminal = process.stdin.isTTY && process.stdout.isTTY && process.stderr.isTTY
-  return Boolean(isTerminal) && (await import('./first-run.ts')).wantsThisFolder()
+  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).wantsThisFolder()
 }
 
 async function help(config: Config, scope: 'dayOne' | 'all', words: readonly string[]): Promise<void> {

@@ -90,3 +90,57 @@ export function spanSeconds(flag: string, text: string, maxSeconds: number): num
     )
   return seconds
 }
+
+const steps: [unitMs: number, name: string, untilMs: number][] = [
+  [second, 's', minute],
+  [minute, 'min', hour],
+  [hour, 'h', day],
+  [day, 'd', 30 * day],
+]
+
+/** How long ago: "3 min ago"; from 30 days on, the date. */
+export function ago(thenMs: number, nowMs: number): string {
+  if (Number.isNaN(thenMs)) return '–'
+  const passedMs = nowMs - thenMs
+  if (passedMs < second) return 'now'
+  const length = spanOf(passedMs)
+  return length === undefined ? dayOf(thenMs) : `${length} ago`
+}
+
+/** How long until then: "in 3 min"; from 30 days on, the date. What has passed is told as `ago` does. */
+export function due(thenMs: number, nowMs: number): string {
+  const leftMs = thenMs - nowMs
+  if (Number.isNaN(thenMs) || leftMs < second) return ago(thenMs, nowMs)
+  const length = spanOf(leftMs)
+  return length === undefined ? dayOf(thenMs) : `in ${length}`
+}
+
+/**
+ * For how long something goes on, in words that follow "works": `for 3 h`; from 30 days on `until` and the date.
+ *
+ * @param end  ISO-8601; null where nothing ends it but somebody who revokes it
+ */
+export function lasting(end: string | null, nowMs: number): string {
+  if (end === null) return 'until it is revoked'
+  const thenMs = Date.parse(end)
+  const leftMs = thenMs - nowMs
+  // What was given an hour a moment ago has an hour.
+  const stepMs = leftMs > minute ? minute : second
+  const length = leftMs > 0 ? spanOf(Math.ceil(leftMs / stepMs) * stepMs) : undefined
+  return length === undefined ? `until ${dayOf(thenMs)}` : `for ${length}`
+}
+
+/** The hour, minute and second of a line that stays while time goes on. */
+export function clockTime(iso: string): string {
+  return new Date(iso).toLocaleTimeString('en-GB')
+}
+
+function spanOf(ms: number): string | undefined {
+  const step = steps.find(([, , untilMs]) => ms < untilMs)
+  return step && `${Math.floor(ms / step[0])} ${step[1]}`
+}
+
+/** The date, in UTC. */
+export function dayOf(ms: number): string {
+  return new Date(ms).toISOString().slice(0, 10)
+}

@@ -1,4 +1,5 @@
 import type { Filter } from './jq.ts'
+import { ago, clockTime, due } from './moment.ts'
 import type { Style } from './style.ts'
 import { styleFor } from './style.ts'
 import {
@@ -201,9 +202,7 @@ export class Output {
   /** A cell of a row that stays while time goes on: a time is that of the clock. */
   #single<T>(column: Column<T>, row: T): string {
     const cell = column.of(row)
-    return column.as === 'time' && !isEmpty(cell)
-      ? new Date(String(cell)).toLocaleTimeString('en-GB')
-      : this.#cell(column, row)
+    return column.as === 'time' && !isEmpty(cell) ? clockTime(String(cell)) : this.#cell(column, row)
   }
 
   #rows<T>(rows: readonly T[], list: List<T>): void {
@@ -316,37 +315,4 @@ export function count(value: number): string {
 /** A number of things in words: 1 chunk, 1,204 chunks. */
 export function counted(value: number, one: string, many = `${one}s`): string {
   return `${count(value)} ${value === 1 ? one : many}`
-}
-
-const steps: [unitMs: number, name: string, untilMs: number][] = [
-  [1_000, 's', 60_000],
-  [60_000, 'min', 3_600_000],
-  [3_600_000, 'h', 86_400_000],
-  [86_400_000, 'd', 30 * 86_400_000],
-]
-
-/** How long ago: "3 min ago"; from 30 days on, the date. */
-export function ago(thenMs: number, nowMs: number): string {
-  if (Number.isNaN(thenMs)) return '–'
-  const passedMs = nowMs - thenMs
-  if (passedMs < 1_000) return 'now'
-  const length = spanOf(passedMs)
-  return length === undefined ? dayOf(thenMs) : `${length} ago`
-}
-
-/** How long until then: "in 3 min"; from 30 days on, the date. What has passed is told as `ago` does. */
-export function due(thenMs: number, nowMs: number): string {
-  const leftMs = thenMs - nowMs
-  if (Number.isNaN(thenMs) || leftMs < 1_000) return ago(thenMs, nowMs)
-  const length = spanOf(leftMs)
-  return length === undefined ? dayOf(thenMs) : `in ${length}`
-}
-
-function spanOf(ms: number): string | undefined {
-  const step = steps.find(([, , untilMs]) => ms < untilMs)
-  return step && `${Math.floor(ms / step[0])} ${step[1]}`
-}
-
-function dayOf(ms: number): string {
-  return new Date(ms).toISOString().slice(0, 10)
 }

@@ -5,9 +5,9 @@ import { limits } from '../contract/limits.ts'
 import { type Principal, principals } from '../contract/principals.ts'
 import { roles } from '../contract/scopes.ts'
 import type { Workspace } from '../contract/workspaces.ts'
-import { keyValues } from './key-values.ts'
+import { keyValues } from './flags.ts'
 import { everything, type Kind, pick, type Resolving } from './resolve.ts'
-import type { Fields } from './shown.ts'
+import type { Fields } from './shown/resources.ts'
 
 const kind: Kind = {
   one: 'principal',

@@ -1,6 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { count, type Sink } from './output.ts'
-import { truncate } from './terminal-text.ts'
+import { plain, truncate } from './terminal-text.ts'
 
 const showAfterMs = 150
 const frameMs = 80
@@ -12,7 +12,7 @@ const eraseLine = '\r\x1b[2K'
 export interface Progress {
   /** Work of unknown size goes on. */
   spin(label: string): void
-  /** `done` of `total` are finished; `unit` names them in the rate: "docs". */
+  /** `done` of `total` are finished; `unit` names them in the rate: "docs". Of "bytes", megabytes are shown. */
   step(step: { label: string; done: number; total: number; unit?: string }): void
   /** Write lines that stay, above the moving one. */
   above(write: () => void): void
@@ -25,7 +25,7 @@ interface State {
   done: number
   total: number
   unit: string
-  /** When this label began: the rate is measured from here. */
+  /** When this label was first shown: the rate is measured from here. */
   sinceMs: number
 }
 
@@ -42,6 +42,8 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
   let drawn = false
   let cancel: (() => void) | undefined
   let frame = 0
+  /** When each bar began; one may come between the parts of another. */
+  const began = new Map<string, number>()
 
   function draw(): void {
     if (!state) return
@@ -50,8 +52,10 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
     cancel = clock.after(frameMs, draw)
   }
   function begin(label: string, done: number, total: number, unit: string): void {
-    const same = state?.label === label
-    state = { label, done, total, unit, sinceMs: same ? state!.sinceMs : clock.now() }
+    const sinceMs = began.get(label) ?? clock.now()
+    if (total > 0) began.set(label, sinceMs)
+    // Names of things come from elsewhere.
+    state = { label: plain(label).replace(/\s/g, ' '), done, total, unit, sinceMs }
     cancel ??= clock.after(showAfterMs, draw)
   }
   function erase(): void {
@@ -74,6 +78,7 @@ export function terminalProgress(stream: Sink, clock: Clock): Progress {
       cancel?.()
       cancel = undefined
       state = undefined
+      began.clear()
       erase()
     },
   }
@@ -84,16 +89,22 @@ export function lineOf({ label, done, total, unit, sinceMs }: State, nowMs: numb
   if (total === 0) return `  ${spinner[frame % spinner.length]} ${label}`
   const filled = Math.min(barCells, Math.floor((done / total) * barCells))
   const bar = '█'.repeat(filled) + '░'.repeat(barCells - filled)
-  const parts = [`  ${label}`, bar, `${count(done)}/${count(total)}`]
+  const [shown, name] = unit === 'bytes' ? [megabytes, ' MB'] : [whole, unit && ` ${unit}`]
+  const parts = [`  ${label}`, bar, `${shown(done)}/${shown(total)}${unit === 'bytes' ? name : ''}`]
   const seconds = (nowMs - sinceMs) / 1_000
   if (done > 0 && seconds > 0.5) {
     const rate = done / seconds
-    parts.push(
-      `${count(Math.round(rate))}${unit ? ` ${unit}` : ''}/s`,
-      `${minutes((total - done) / rate)} left`,
-    )
+    parts.push(`${shown(rate)}${name}/s`, `${minutes((total - done) / rate)} left`)
   }
   return parts.join('  ')
+}
+
+function whole(value: number): string {
+  return count(Math.round(value))
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(1)
 }
 
 function minutes(seconds: number): string {

@@ -20,7 +20,8 @@ export interface Report {
 /** The three parts of an error. Anything that is not meant for people is a defect, and says so. */
 export function reportOf(error: unknown): Report {
   if (error instanceof WbError) return refusal(error)
-  if (error instanceof Unreachable) return { kind: 'unreachable', message: error.message, next: [error.hint] }
+  if (error instanceof Unreachable)
+    return { kind: 'unreachable', message: error.message, next: [error.hint, ...(error.next ?? [])] }
   if (error instanceof KeychainUnavailable)
     return { kind: 'keychain', message: error.message, next: [error.hint, withoutKeychain] }
   if (error instanceof UsageError) return { kind: 'usage', message: error.message, next: [...error.next] }
@@ -28,9 +29,10 @@ export function reportOf(error: unknown): Report {
   if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
   if (isParseError(error)) return { kind: 'usage', message: parseMessage(error), next: [] }
   const message = error instanceof Error ? error.message : String(error)
-  const next = ['This is a defect of wb; run it again with --debug for the details.']
-  return { kind: 'defect', message: `unexpected: ${message}`, next }
+  return { kind: 'defect', message: `unexpected: ${message}`, next: [defectLine] }
 }
+
+export const defectLine = 'This is a defect of wb; run it again with --debug for the details.'
 
 const withoutKeychain =
   'WB_API_KEY=… in the environment needs none, nor does a login in a file that you alone can read'

@@ -7,8 +7,8 @@ import type { Workspace } from '../contract/workspaces.ts'
 import { workspaces } from '../contract/workspaces.ts'
 import { UsageError } from './faults.ts'
 import { nearest } from './nearest.ts'
-import { defaultWorkspace, type Profile } from './profile.ts'
 import { boundTo } from './reach.ts'
+import { defaultWorkspace, type Profile } from './settings/profile.ts'
 
 const idShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const candidatesShown = 8
@@ -21,6 +21,8 @@ export function isId(text: string): boolean {
 export interface Named {
   id: string
   name: string
+  /** What tells it from others of its name. */
+  about?: string
 }
 
 /** How a kind of resource is spoken of. */
@@ -153,9 +155,7 @@ export async function resolveKnowledgeBase(resolving: Resolving, named?: string)
   const { workspaceId, name } = await resolveWorkspace(resolving)
   if (wanted && isId(wanted))
     return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: wanted } })
-  const all = await everything(
-    client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }),
-  )
+  const all = await everyBase(client, workspaceId)
   const rows = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
   const one = `knowledge base in workspace ${name}`
   return pick(
@@ -164,6 +164,11 @@ export async function resolveKnowledgeBase(resolving: Resolving, named?: string)
     { ...knowledgeBaseKind, one, naming: resolving.withBase, namedBy },
     resolving.choose,
   )
+}
+
+/** The knowledge bases of a workspace. */
+export async function everyBase(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
+  return everything(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
 }
 
 /** Every item of a list. */
@@ -210,7 +215,7 @@ async function only<T>(
     throw ambiguous(`there are ${counted(all.length, kind)}; name the one that is meant`, all, kind, 'name')
   const offered = all.map(one => ({
     id: one.id,
-    name: isShared(one, all) ? `${one.name}  ${one.id}` : one.name,
+    name: isShared(one, all) ? `${one.name}  ${[one.id, one.about].filter(Boolean).join('  ')}` : one.name,
   }))
   const id = await choose(`Which ${kind.one}?`, offered)
   return all.find(candidate => candidate.id === id)!.row
@@ -232,10 +237,10 @@ function ambiguous(
   tell: 'id' | 'name',
 ): UsageError {
   const typed = (word: string) => kind.naming?.(word) ?? word
-  const shown = candidates
-    .slice(0, candidatesShown)
-    .map(one =>
-      tell === 'id' ? `${one.id}  ${one.name}` : typed(isShared(one, candidates) ? one.id : one.name),
-    )
+  const shown = candidates.slice(0, candidatesShown).map(one => {
+    if (tell === 'id') return `${one.id}  ${one.about ?? one.name}`
+    if (!isShared(one, candidates)) return typed(one.name)
+    return one.about === undefined ? typed(one.id) : `${typed(one.id)}    ${one.about}`
+  })
   return new UsageError(message, candidates.length > candidatesShown ? [...shown, kind.list] : shown)
 }

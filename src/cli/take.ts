@@ -9,7 +9,7 @@ const countedMax = 10_000
  * The API tells no totals, so that the rest is read and counted, up to a bound.
  */
 export async function take<T>(
-  items: AsyncGenerator<T>,
+  items: AsyncIterable<T> | Iterable<T>,
   limit: number,
 ): Promise<{ rows: T[]; total?: string }> {
   const rows: T[] = []

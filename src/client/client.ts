@@ -3,6 +3,7 @@ import type { Reply, Request, Route, ServerEvent } from '../contract/route.ts'
 import { eventsOf } from './events.ts'
 import { failure, stranger, where } from './failure.ts'
 import { lines } from './lines.ts'
+import { inPieces } from './pieces.ts'
 import type { Fetch, Incoming, Outgoing } from './transport.ts'
 import { notOurs, Unreachable } from './unreachable.ts'
 
@@ -21,7 +22,7 @@ export interface Connection {
 
 export interface CallOptions {
   signal?: AbortSignal
-  /** Told how many bytes of a body that comes in pieces have left. */
+  /** Told how many bytes of the body have left; from the first on where it is sent again. */
   onSent?: (bytes: number) => void
 }
 
@@ -188,7 +189,7 @@ function packed(form: FormData): Pick<Outgoing, 'headers' | 'body'> {
 
 async function* jsonLines(values: AsyncIterable<unknown>): AsyncGenerator<Uint8Array> {
   const encoder = new TextEncoder()
-  for await (const value of values) yield encoder.encode(`${JSON.stringify(value)}\n`)
+  for await (const value of values) yield* inPieces(encoder.encode(`${JSON.stringify(value)}\n`))
 }
 
 async function decoded(answer: Incoming): Promise<unknown> {

@@ -34,6 +34,8 @@ export interface Sending {
   /** True once an answer was handed on. */
   hasAnswered(): boolean
   onRetry?(retry: Retry): void
+  /** Told how many bytes of a text have left, in each try anew. */
+  onSent?(bytes: number): void
 }
 
 /** Options for undici's retry interceptor: when one request is sent again, and after how long. */

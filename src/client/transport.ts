@@ -1,4 +1,5 @@
 import { Readable } from 'node:stream'
+import { counted } from './counted.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
 import { notOurs, Unreachable } from './unreachable.ts'
 import type { Answer, Wire } from './wire.ts'
@@ -9,7 +10,7 @@ export interface Outgoing {
   headers: Record<string, string>
   body?: string | AsyncIterable<Uint8Array>
   signal?: AbortSignal
-  /** Told how many bytes of a body that comes in pieces have left. */
+  /** Told how many bytes of the body have left; from the first on where it is sent again. */
   onSent?(bytes: number): void
 }
 
@@ -63,14 +64,14 @@ export function network(options: NetworkOptions = {}): Network {
 }
 
 function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions): Promise<Incoming> {
-  const { method, signal } = outgoing
+  const { method, signal, onSent } = outgoing
   const headers = { ...(options.userAgent && { 'user-agent': options.userAgent }), ...outgoing.headers }
   const asked = { origin: url.origin, path: url.pathname + url.search, method, headers, signal }
   const proxy = proxyFor(url, options.proxies)
   const fail = (error: Error) => (signal?.aborted ? signal.reason : unreachable(url, error, proxy))
   return new Promise((resolve, reject) => {
     let answered = false
-    const again = { method, signal, hasAnswered: () => answered, onRetry: options.onRetry }
+    const again = { method, signal, hasAnswered: () => answered, onRetry: options.onRetry, onSent }
     wire.send(
       { ...asked, body: bodyOf(outgoing) },
       isStream(outgoing) ? undefined : again,
@@ -92,16 +93,7 @@ function isStream({ headers, body }: Outgoing): boolean {
 
 function bodyOf({ body, onSent }: Outgoing): string | Readable | undefined {
   if (body === undefined || typeof body === 'string') return body
-  return Readable.from(onSent ? counted(body, onSent) : body, { objectMode: false })
-}
-
-async function* counted(body: AsyncIterable<Uint8Array>, onSent: (bytes: number) => void) {
-  let bytes = 0
-  for await (const part of body) {
-    yield part
-    bytes += part.byteLength
-    onSent(bytes)
-  }
+  return onSent ? counted(body, onSent) : Readable.from(body, { objectMode: false })
 }
 
 function incoming(url: URL, { statusCode, headers, body }: Answer, fail: (error: Error) => Error): Incoming {

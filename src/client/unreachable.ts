@@ -1,6 +1,8 @@
 /** No runtime answered, or what answered is not one. There is no error code, as no runtime gave one. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
+  /** Lines to type, where it is known what mends it. */
+  readonly next: readonly string[] | undefined
 
   /**
    * @param message  states the fact; holds no credential
@@ -9,9 +11,10 @@ export class Unreachable extends Error {
   constructor(
     message: string,
     readonly hint: string,
-    options?: ErrorOptions,
+    { next, ...options }: ErrorOptions & { next?: readonly string[] } = {},
   ) {
     super(message, options)
+    this.next = next
   }
 }
 

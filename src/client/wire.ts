@@ -6,7 +6,9 @@ import type { Dispatcher } from 'undici'
 import request from 'undici/lib/api/api-request.js'
 import Agent from 'undici/lib/dispatcher/agent.js'
 import retry from 'undici/lib/interceptor/retry.js'
+import { counted } from './counted.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
+import { inPieces } from './pieces.ts'
 import { retries, type Sending } from './retries.ts'
 
 /** A connection that says nothing for this long is given up; a synchronous ingest may take minutes. */
@@ -40,10 +42,20 @@ export async function openWire(protocol: string, options: NetworkOptions): Promi
   )
   return {
     send(asked, sending, done) {
-      const by = sending ? dispatcher.compose(retry(retries(sending))) : dispatcher
+      const by = sending ? dispatcher.compose(textCounted(sending), retry(retries(sending))) : dispatcher
       request.call(by, asked as Dispatcher.RequestOptions, done)
     },
     close: () => dispatcher.destroy(),
+  }
+}
+
+/** A text that somebody counts goes in pieces. Below the retries, as a body in pieces is read once. */
+function textCounted({ onSent }: Sending): Dispatcher.DispatcherComposeInterceptor {
+  return dispatch => (options, handler) => {
+    if (!onSent || typeof options.body !== 'string') return dispatch(options, handler)
+    const bytes = Buffer.from(options.body)
+    const headers = { ...options.headers, 'content-length': String(bytes.length) }
+    return dispatch({ ...options, headers, body: counted(inPieces(bytes), onSent) }, handler)
   }
 }
 

@@ -6,6 +6,22 @@ import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
+export const toolPermissions = ['allow', 'ask', 'deny'] as const
+export type ToolPermission = (typeof toolPermissions)[number]
+
+/** Whether a tool may run without asking; `afterReading` holds once text of documents or tools is in the turn. */
+const ToolRule = z.strictObject({
+  permission: z.enum(toolPermissions),
+  afterReading: z
+    .enum(toolPermissions)
+    .optional()
+    .meta({ description: 'at least as strict; left out, it asks where `permission` allows' }),
+})
+
+/** By id of a tool, or by its beginning and a `*`; the longest that fits decides. */
+export const ToolRules = z.record(z.string().min(1).max(limits.toolIdChars), ToolRule)
+export type ToolRules = z.output<typeof ToolRules>
+
 export const Agent = z
   .object({
     workspaceId: z.uuid(),
@@ -20,6 +36,7 @@ export const Agent = z
     rerankEnabled: z.boolean(),
     rerankingServiceId: z.uuid().nullable(),
     rerankMaxResults: z.int().nullable(),
+    toolRules: ToolRules.optional().meta({ description: 'left out, all tools of the agent are allowed' }),
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -45,6 +62,17 @@ const changeable = {
   rerankEnabled: z.boolean(),
   rerankingServiceId: z.uuid().nullable(),
   rerankMaxResults: z.int().positive().nullable(),
+  toolRules: ToolRules.refine(
+    rules => Object.keys(rules).length <= limits.idsPerList,
+    `must be at most ${limits.idsPerList} rules`,
+  ).refine(
+    rules =>
+      Object.values(rules).every(
+        ({ permission, afterReading = 'deny' }) =>
+          toolPermissions.indexOf(afterReading) >= toolPermissions.indexOf(permission),
+      ),
+    'afterReading must be at least as strict as permission',
+  ),
 }
 
 const AgentCreate = z.object({
@@ -59,6 +87,7 @@ const AgentCreate = z.object({
   rerankEnabled: changeable.rerankEnabled.default(false),
   rerankingServiceId: changeable.rerankingServiceId.default(null),
   rerankMaxResults: changeable.rerankMaxResults.default(null),
+  toolRules: changeable.toolRules.optional(),
 })
 export type AgentCreate = z.output<typeof AgentCreate>
 

@@ -52,7 +52,7 @@ const Verification = z
     toolCount: z.int(),
     tools: z.array(z.string()),
     latencyMs: z.int(),
-    error: z.object({ code: z.enum(['verify_failed', 'verify_not_wired']), message: z.string() }).nullable(),
+    error: z.object({ code: z.literal('verify_failed'), message: z.string() }).nullable(),
   })
   .meta({ id: 'ConnectVerification' })
 export type Verification = z.output<typeof Verification>

@@ -15,6 +15,7 @@ export const params = {
   agentId: z.uuid(),
   conversationId: z.uuid(),
   messageId: z.uuid(),
+  approvalId: z.uuid(),
   mcpServerId: z.uuid(),
   principalId,
   releaseId: z.uuid(),

@@ -1,6 +1,7 @@
 import { agents, agentTemplates } from './agents.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
+import { chat } from './chat.ts'
 import { connect } from './connect.ts'
 import { conversations, messages } from './conversations.ts'
 import { documents } from './documents.ts'
@@ -8,6 +9,7 @@ import { filters } from './filters.ts'
 import { jobs } from './jobs.ts'
 import { apiKeys } from './keys.ts'
 import { kb } from './knowledge.ts'
+import { mcp } from './mcp.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { llmModels } from './models.ts'
 import { operation, operational } from './operational.ts'
@@ -41,6 +43,7 @@ export const api = {
   llmServices,
   llmModels,
   secretReleases,
+  mcp,
   mcpServers,
   kb,
   filters,
@@ -51,4 +54,5 @@ export const api = {
   agents,
   conversations,
   messages,
+  chat,
 } satisfies Record<string, Topic>

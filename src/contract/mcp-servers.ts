@@ -69,6 +69,43 @@ const McpTest = z.object({
 })
 export type McpTest = z.output<typeof McpTest>
 
+const toolStates = ['accepted', 'changed', 'new', 'gone'] as const
+
+const McpServerTool = z
+  .object({
+    name: z.string(),
+    description: z.string(),
+    inputSchema: z.record(z.string(), z.unknown()).meta({ description: 'empty for a tool that is gone' }),
+    hash: z.string().meta({ description: 'of name, description and schema' }),
+    state: z.enum(toolStates).meta({
+      description:
+        'agents are given accepted tools only; `changed` is not what was accepted, `gone` is not offered any more',
+    }),
+    acceptedDescription: z.string().nullable(),
+    allowed: z.boolean().meta({ description: '`allowedTools` of the server lets agents call it' }),
+  })
+  .meta({ id: 'McpServerTool' })
+export type McpServerTool = z.output<typeof McpServerTool>
+
+const McpServerTools = z.object({
+  items: z.array(McpServerTool),
+  error: z.object({ code: z.enum(mcpFailureCodes), message: z.string() }).nullable(),
+})
+export type McpServerTools = z.output<typeof McpServerTools>
+
+const Review = z.strictObject({
+  accept: z
+    .array(
+      z.strictObject({
+        name: boundedText(limits.toolIdChars),
+        hash: z.string().regex(/^sha256:[0-9a-f]{64}$/, 'must be the hash of a tool'),
+      }),
+    )
+    .min(1)
+    .max(limits.idsPerList),
+})
+export type Review = z.output<typeof Review>
+
 const json = { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes } as const
 const errors = ['workspace_not_found', 'mcp_server_not_found'] as const satisfies ErrorCode[]
 
@@ -124,5 +161,24 @@ export const mcpServers = {
     access: member(null),
     replies: { 200: McpTest },
     errors,
+  }),
+  tools: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/tools',
+    summary: 'List what an MCP server offers, and which of it was accepted',
+    description:
+      'The tools that a server offers when it is first heard are accepted; one that is new or that changes later waits for a review. Answers 200 whether or not the server can be reached; `error` says what stands in the way.',
+    access: member(null),
+    replies: { 200: McpServerTools },
+    errors,
+  }),
+  review: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/review',
+    summary: 'Accept tools of an MCP server as it offers them now',
+    access: needs('write:services'),
+    body: { ...json, schema: Review },
+    replies: { 200: McpServerTools },
+    errors: [...errors, 'conflict'],
   }),
 }

@@ -204,11 +204,21 @@ type Free<M> = M extends 'application/x-ndjson'
     ? string
     : object
 
-/** One event of a stream. Its id is what a client sends back as `Last-Event-ID` to go on from there. */
+/**
+ * One event of a stream. Its id is what a client sends back as `Last-Event-ID` to go on from there; empty where nothing
+ * can be gone on from.
+ */
 export interface ServerEvent {
   readonly id: string
   readonly event: string
   readonly data: object
+}
+
+/** A response that the library of a protocol makes: its status, its body and the headers that tell of it. */
+export interface OwnResponse {
+  answer(request: globalThis.Request): Promise<globalThis.Response>
+  /** It is a stream that goes on until somebody ends it. */
+  readonly isEndless: boolean
 }
 
 type Encoded<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : Free<S>
@@ -229,6 +239,7 @@ export type Answer<T> =
             }
           }[keyof R]
         | { status: 200; events: AsyncIterable<ServerEvent> }
+        | { own: OwnResponse }
     : never
 
 /** What a client gets back: the body of whichever success status came. */

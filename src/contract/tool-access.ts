@@ -17,5 +17,11 @@ export const mcpToolAccess = {
   delete_knowledge_base: needs('write:kb'),
 } as const satisfies Record<string, WorkspaceAccess>
 
+/** Those of them that have an agent answer. They take no scope beyond reading, and what they say is kept. */
+export const mcpChatTools: readonly string[] = [
+  'chat_send',
+  'run_agent',
+] satisfies (keyof typeof mcpToolAccess)[]
+
 /** What a caller needs for an agent to use external tools on its behalf. @see specification 5.5.4 */
 export const externalToolAccess: WorkspaceAccess = needs('tools:invoke').orElse('write')

@@ -3,7 +3,7 @@ import { pass } from '../access/gate.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-import type { Route, ServerEvent } from '../contract/route.ts'
+import type { OwnResponse, Route, ServerEvent } from '../contract/route.ts'
 import { admit } from './admit.ts'
 import { confirmAfterMs, demandOf, identify, inWorkspace, passAgain, withConfirmedBody } from './authority.ts'
 import { RequestCaller } from './caller.ts'
@@ -15,6 +15,7 @@ import { ignoredHeader } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
 import { inputReader } from './input.ts'
 import { writeLines } from './ndjson.ts'
+import { ownReply } from './own-reply.ts'
 import { checkPath, decodeParams } from './query.ts'
 import { rationOf } from './rate-limit.ts'
 import { Reply, replyEncoder } from './reply.ts'
@@ -28,6 +29,7 @@ interface Answered {
   readonly ignored?: readonly string[]
   readonly audit?: AuditDetails
   readonly events?: AsyncIterable<ServerEvent>
+  readonly own?: OwnResponse
 }
 
 export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<Answered>
@@ -79,6 +81,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
         schemas: route.events!,
         stillAllowed: confirm,
       })
+    if (answered.own) return ownReply(shared, current, { ...answered.own, stillAllowed: confirm })
     const { mediaType, text } = encoderOf()(answered.status, answered.body)
     let pairs = headersOf(shared, current, mediaType)
     const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored

@@ -72,6 +72,12 @@ export class RequestCaller implements Caller {
       : null
   }
 
+  onDrain(end: () => void): () => void {
+    const shared = this.#shared
+    if (shared.isDraining()) end()
+    return shared.onDrain(end)
+  }
+
   async wouldPass(rule: RootAccess): Promise<boolean> {
     const [shared, current] = [this.#shared, this.#current]
     try {

@@ -1,10 +1,7 @@
 import { isUtf8 } from 'node:buffer'
+import { isDeeper } from '../base/json-depth.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
-
-const quote = 0x22
-const backslash = 0x5c
-const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
  * What may stand for a NUL, half a surrogate pair, the name `__proto__` or a number without end; a text without it
@@ -17,7 +14,7 @@ const unfit = /[\0\p{Surrogate}]/u
  * The value of a JSON text, of which nothing is dangerous to those who handle it later.
  *
  * Depth is counted on the bytes, before the parser recurses; the value is walked only when the text holds an escape
- * that could stand for what is refused. Cost: one pass over the bytes (text is skipped by `memchr`) beside the parse.
+ * that could stand for what is refused.
  *
  * @throws validation_error not UTF-8, not JSON, nested deeper than `limits.jsonDepth`, or holds a NUL character, a
  *   lone surrogate, a number beyond all bounds or a `__proto__` key; the message names the place
@@ -47,34 +44,6 @@ function parse(text: string): unknown {
   } catch {
     throw new WbError('validation_error', 'the body is not valid JSON')
   }
-}
-
-/** Whether arrays and objects stand in one another deeper than allowed; brackets inside texts do not count. */
-function isDeeper(bytes: Buffer, allowed: number): boolean {
-  let depth = 0
-  for (let at = 0; at < bytes.length; at++) {
-    const byte = bytes[at]!
-    if (byte === quote) {
-      at = endOfText(bytes, at + 1)
-      if (at < 0) return false
-    } else if (byte === openArray || byte === openObject) {
-      if (++depth > allowed) return true
-    } else if (byte === closeArray || byte === closeObject) depth--
-  }
-  return false
-}
-
-/** Where the quote stands that ends a text; negative when nothing does. */
-function endOfText(bytes: Buffer, from: number): number {
-  let end = bytes.indexOf(quote, from)
-  while (end >= 0 && isEscaped(bytes, end, from)) end = bytes.indexOf(quote, end + 1)
-  return end
-}
-
-function isEscaped(bytes: Buffer, at: number, from: number): boolean {
-  let before = at
-  while (before > from && bytes[before - 1] === backslash) before--
-  return (at - before) % 2 === 1
 }
 
 function refuseUnfit(value: unknown, path: string): void {

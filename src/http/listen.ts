@@ -1,10 +1,10 @@
 import type { Server } from 'node:http'
-import { createServer, isIP } from 'node:net'
+import { createServer } from 'node:net'
 import { toNodeHandler } from 'h3'
 import { listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { TimedOut, within } from '../base/deadline.ts'
-import { isLoopback } from '../base/loopback.ts'
+import { isLoopback, reachable } from '../base/loopback.ts'
 import type { App } from './app.ts'
 import { installWireErrors } from './wire-errors.ts'
 
@@ -96,12 +96,6 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
       return inTime
     },
   }
-}
-
-function reachable(host: string): string {
-  if (host === '0.0.0.0') return '127.0.0.1'
-  if (host === '::') return '[::1]'
-  return isIP(host) === 6 ? `[${host}]` : host
 }
 
 /**

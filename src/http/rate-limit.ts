@@ -1,5 +1,6 @@
 import { LRUCache } from 'lru-cache'
 import type { Clock } from '../base/clock.ts'
+import { once } from '../base/once.ts'
 import { WbError } from '../contract/errors.ts'
 import type { HeaderPairs } from './headers.ts'
 
@@ -50,24 +51,25 @@ export class MemoryBuckets implements RateBuckets {
   readonly #clock: Clock
   readonly #windowMs: number
   readonly #max: number
-  readonly #buckets: LRUCache<string, Bucket>
+  readonly #kept: () => LRUCache<string, Bucket>
   #sweepAt = 0
 
   constructor({ clock, windowMs, max = bucketsMax }: { clock: Clock; windowMs: number; max?: number }) {
     this.#clock = clock
     this.#windowMs = windowMs
     this.#max = max
-    this.#buckets = new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock })
+    // It takes its room at once: commands that open a runtime of their own come without it.
+    this.#kept = once(() => new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock }))
   }
 
   /** Buckets that are kept. */
   get size(): number {
-    return this.#buckets.size
+    return this.#kept().size
   }
 
   take(key: string, capacity: number): Taken {
     const now = this.#clock.now()
-    const found = this.#buckets.get(key)
+    const found = this.#kept().get(key)
     const owed = found ? Math.max(0, found.owed - Math.max(0, now - found.at) * capacity) : 0
     const after = owed + this.#windowMs
     const room = capacity * this.#windowMs - after
@@ -77,13 +79,13 @@ export class MemoryBuckets implements RateBuckets {
     }
     if (!found) this.#makeRoom(now)
     const fullInMs = Math.ceil(after / capacity)
-    this.#buckets.set(key, { owed: after, at: now }, { ttl: fullInMs })
+    this.#kept().set(key, { owed: after, at: now }, { ttl: fullInMs })
     return { isGranted: true, remaining: Math.floor(room / this.#windowMs), fullInMs, nextInMs: 0 }
   }
 
   #makeRoom(now: number): void {
-    if (this.#buckets.size < this.#max || now < this.#sweepAt) return
-    this.#buckets.purgeStale()
+    if (this.#kept().size < this.#max || now < this.#sweepAt) return
+    this.#kept().purgeStale()
     this.#sweepAt = now + sweepEveryMs
   }
 }

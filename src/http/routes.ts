@@ -1,6 +1,7 @@
 import type { Handlers } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { within } from '../base/deadline.ts'
+import { once } from '../base/once.ts'
 import { packageVersion } from '../base/package.ts'
 import type { Environment } from '../config/environment.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../contract/errors.ts'
@@ -34,6 +35,8 @@ export interface OperationalParts {
   /** The surface that the reference describes. */
   readonly api: Surface
   readonly clock: Clock
+  /** Workspaces are offered as MCP servers. */
+  readonly mcpEnabled: boolean
   /** How many workspaces there are; proves that the control plane answers. */
   countWorkspaces(): Promise<number>
   /** The ingest of this process and how much waits; absent where none runs. */
@@ -62,7 +65,13 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
       return { status: 200, body: { status: 'ready', workspaces, ...(ingest && { ingest }) } }
     },
     version: () => ({ status: 200, body: { ...build, node: process.version } }),
-    features: () => ({ status: 200, body: { mcp: { enabled: false, baseUrl: null }, ingestBatch: true } }),
+    features: (_input, { site }) => ({
+      status: 200,
+      body: {
+        mcp: { enabled: parts.mcpEnabled, baseUrl: parts.mcpEnabled ? site.origin : null },
+        ingestBatch: true,
+      },
+    }),
     errorCodes: () => ({ status: 200, body: { codes } }),
     docs: () => ({ status: 200, body: page().html, headers: page().headers }),
     openapi: () => ({ status: 200, body: reference() }),
@@ -72,12 +81,4 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
 /** @throws control_plane_unavailable  what was asked failed, or did not come in time */
 function unavailable(cause: unknown): never {
   throw new WbError('control_plane_unavailable', 'the control plane does not answer', {}, { cause })
-}
-
-function once<T>(make: () => T): () => T {
-  let made: T | undefined
-  return () => {
-    made ??= make()
-    return made
-  }
 }

@@ -85,6 +85,13 @@ export function divided(entries: Entries): Keychain {
     return found
   }
 
+  async function findAccounts(service: string): Promise<string[]> {
+    const heads = await entries.findCredentials(service)
+    const pieces = await entries.findCredentials(piecesOf(service))
+    const ofPieces = pieces.map(({ account }) => account.slice(0, account.lastIndexOf('#')))
+    return [...new Set([...heads.map(({ account }) => account), ...ofPieces])]
+  }
+
   return {
     getPassword: read,
     async setPassword(service, account, password) {
@@ -100,13 +107,19 @@ export function divided(entries: Entries): Keychain {
       return existed
     },
     findCredentials,
+    findAccounts,
     findPassword: async service => (await findCredentials(service))[0]?.password ?? null,
   }
 }
 
 /** Service and account of a piece. Those of two accounts never meet, as the last `#` ends the account. */
 function place(service: string, account: string, slot: Slot, at: number): [service: string, account: string] {
-  return [`${service} pieces`, `${account}#${slot}${at}`]
+  return [piecesOf(service), `${account}#${slot}${at}`]
+}
+
+/** Of the service whose entries are in pieces. */
+function piecesOf(service: string): string {
+  return `${service} pieces`
 }
 
 /** A JSON string in ASCII: drivers lose NUL, half a surrogate pair, and what is empty. */

@@ -40,12 +40,14 @@ export function fileKeychain(folder: string): Keychain {
   const namesIn = () => (isThere() ? readdirSync(folder) : [])
 
   /** Drafts of writers that were killed hold a secret too. */
-  function sweep(path: string): void {
+  function sweep(isMeant: (name: string) => boolean): void {
     for (const name of namesIn()) {
-      const draft = name.startsWith(`${basename(path)}.`)
-      if (draft && !isRunning(Number(name.split('.').at(-1)))) rmSync(join(folder, name), { force: true })
+      const [, draftOf, writer] = /^(.*\.json)\.(\d+)$/.exec(name) ?? []
+      if (draftOf !== undefined && isMeant(draftOf) && !isRunning(Number(writer)))
+        rmSync(join(folder, name), { force: true })
     }
   }
+  const sweepDraftsOf = (path: string) => sweep(name => name === basename(path))
 
   function find(service: string): Credential[] {
     return namesIn()
@@ -62,18 +64,22 @@ export function fileKeychain(folder: string): Keychain {
     setPassword(service, account, password) {
       const path = pathOf(service, account)
       mkdirSync(folder, { recursive: true, mode: 0o700 })
-      sweep(path)
+      sweepDraftsOf(path)
       writePrivately(path, `${JSON.stringify({ service, account, password } satisfies Stored)}\n`)
     },
     deletePassword(service, account) {
       const path = pathOf(service, account)
-      sweep(path)
+      sweepDraftsOf(path)
       const existed = statSync(path, { throwIfNoEntry: false }) !== undefined
       rmSync(path, { force: true })
       return existed
     },
     findPassword: service => find(service)[0]?.password ?? null,
     findCredentials: find,
+    findAccounts(service) {
+      sweep(() => true)
+      return find(service).map(({ account }) => account)
+    },
   })
 }
 
@@ -141,6 +147,7 @@ function told(keychain: Synchronous<Keychain>): Keychain {
     deletePassword: tell(keychain.deletePassword),
     findPassword: tell(keychain.findPassword),
     findCredentials: tell(keychain.findCredentials),
+    findAccounts: tell(keychain.findAccounts),
   }
 }
 

@@ -1,4 +1,4 @@
-/** Secrets of this person, each under a service and an account. The five functions are those of keytar. */
+/** Secrets of this person, each under a service and an account. The first five functions are those of keytar. */
 export interface Keychain {
   /** @returns null where there is no such entry, or where one was only half written */
   getPassword(service: string, account: string): Promise<string | null>
@@ -8,6 +8,8 @@ export interface Keychain {
   /** The password of any one account. */
   findPassword(service: string): Promise<string | null>
   findCredentials(service: string): Promise<Credential[]>
+  /** Accounts of which anything is there, also what a writer that was killed left of one; `deletePassword` removes it. */
+  findAccounts(service: string): Promise<string[]>
 }
 
 export interface Credential {
@@ -15,8 +17,8 @@ export interface Credential {
   password: string
 }
 
-/** What a driver does; the fifth function is the same for all of them. */
-export type Entries = Omit<Keychain, 'findPassword'>
+/** What a library does; the other functions are the same for all of them. */
+export type Entries = Omit<Keychain, 'findPassword' | 'findAccounts'>
 
 /** Where entries are kept. Entries of one driver are not seen by another, so whoever writes one remembers its driver. */
 export type KeychainDriver = 'keyring' | 'keytar' | 'file'

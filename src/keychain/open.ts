@@ -50,5 +50,6 @@ function systemKeychain(library: Library, options: KeychainOptions): Keychain {
     deletePassword: (service, account) => bounded(keychain.deletePassword(service, account)),
     findPassword: service => bounded(keychain.findPassword(service)),
     findCredentials: service => bounded(keychain.findCredentials(service)),
+    findAccounts: service => bounded(keychain.findAccounts(service)),
   }
 }

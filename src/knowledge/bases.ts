@@ -57,12 +57,25 @@ export class KnowledgeBases {
 
   /** @throws workspace_not_found */
   async list(workspaceId: string, query: PageQuery): Promise<Page<KnowledgeBase>> {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    return this.parts.pager.page(
-      tables.knowledgeBases,
-      { index: 'byWorkspace', prefix: [workspaceId] },
-      query,
+    const { rows, pager } = this.parts
+    const list = { index: 'byWorkspace', prefix: [workspaceId] }
+    // Read at once, as each reading is a way to the store and back.
+    const page = pager.page(tables.knowledgeBases, list, query)
+    page.catch(() => {})
+    await requireWorkspace(rows, workspaceId)
+    return page
+  }
+
+  /** Those of some that are there, in the order in which they were made. */
+  async some(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
+    const { rows } = this.parts
+    const stored = await Promise.all(
+      knowledgeBaseIds.map(id => rows.get(tables.knowledgeBases, [workspaceId, id])),
     )
+    return stored
+      .flatMap(base => base ?? [])
+      .sort((one, other) => one.ordinal - other.ordinal)
+      .map(({ row }) => row)
   }
 
   /**

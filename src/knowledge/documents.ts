@@ -55,6 +55,11 @@ export class Documents {
     return this.parts.pager.page(tables.documents, list, query)
   }
 
+  /** How many there are, whatever became of them. */
+  count(workspaceId: string, knowledgeBaseId: string): Promise<number> {
+    return this.parts.rows.count(tables.documents, 'byKnowledgeBase', [workspaceId, knowledgeBaseId])
+  }
+
   /**
    * Register a document without content.
    *
@@ -153,7 +158,7 @@ export class Documents {
   async chunks(
     place: DocumentPlace,
     query: { limit: number; cursor?: string },
-    caller: Caller,
+    caller: Pick<Caller, 'visibility'>,
   ): Promise<Page<Chunk>> {
     await this.get(place.workspaceId, place.knowledgeBaseId, place.documentId)
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)

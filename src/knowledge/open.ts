@@ -53,9 +53,12 @@ export function openKnowledge(parts: KnowledgeParts) {
   const ingestion = new Ingestion(ingestParts)
   const uploads = new Uploads({ docling: new Docling(parts.docling, parts), index: hosts.index })
   const searcher = new Searcher(space, filters)
+  const many = new ManySearcher({ bases, space, filters })
   return {
     ingestJob: new IngestJob(ingestParts),
     bases,
+    documents,
+    many,
     /** How many fits are due. */
     due: async () => (await fitting.due()).length,
     /** Take up the fits that an earlier process left. */
@@ -69,7 +72,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
-      kb: kbHandlers(bases, searcher, new ManySearcher({ bases, space, filters })),
+      kb: kbHandlers(bases, searcher, many),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.tellFailure),
       records: recordHandlers(new Records({ ...parts, bases, space })),

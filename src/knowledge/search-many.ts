@@ -1,5 +1,4 @@
 import pMap from 'p-map'
-import type { Caller } from '../access/caller.ts'
 import { terms } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
 import type { HitOfBase, SearchMany } from '../contract/knowledge.ts'
@@ -9,7 +8,7 @@ import type { BaseContext, KnowledgeBases } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
 import { fuseEach } from './fusion.ts'
 import { titleOf } from './payload.ts'
-import { ordered, type Ranking, readHits, Searcher } from './search.ts'
+import { ordered, type Ranking, readHits, Searcher, type Searching } from './search.ts'
 import type { Space } from './space.ts'
 
 /** Knowledge bases that are searched at the same time. */
@@ -43,7 +42,7 @@ export class ManySearcher {
    *
    * @throws the codes of a search in one knowledge base, which is named; validation_error for too many
    */
-  async search(workspaceId: string, body: SearchMany, caller: Caller) {
+  async search(workspaceId: string, body: SearchMany, caller: Searching) {
     const ids = await this.meant(workspaceId, body)
     if (body.knowledgeFilterId !== undefined && ids.length !== 1)
       throw new WbError(

@@ -57,6 +57,9 @@ export interface Ranking {
   readonly ignored: readonly string[]
 }
 
+/** What is known of who searches. */
+export type Searching = Pick<Caller, 'visibility' | 'signal'>
+
 /** Finds passages: by vector, by words, or by both fused. */
 export class Searcher {
   constructor(
@@ -72,14 +75,14 @@ export class Searcher {
    * @throws hybrid_not_supported, rerank_not_supported  the store lacks lexical search
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
-  async search(context: BaseContext, body: Search, caller: Caller): Promise<Found> {
+  async search(context: BaseContext, body: Search, caller: Searching): Promise<Found> {
     const ranking = await this.rankFor(context, body, caller)
     const hits = await readHits(ranking, ordered(ranking.lists).slice(0, body.topK))
     return { hits, ignored: [...ranking.ignored] }
   }
 
   /** The candidates alone: at least `topK`, where there are as many. */
-  async rankFor(context: BaseContext, body: Search, caller: Caller): Promise<Ranking> {
+  async rankFor(context: BaseContext, body: Search, caller: Searching): Promise<Ranking> {
     const plan = planOf(context, body, caller, await this.savedFilter(context, body))
     const found = await this.rankInForce(context, plan, caller.signal)
     return {
@@ -147,7 +150,7 @@ function unlessMoved(error: unknown): undefined {
   if (!(error instanceof WbError) || error.facts.stale !== true) throw error
 }
 
-function planOf(context: BaseContext, body: Search, caller: Caller, saved: Filter | undefined): Plan {
+function planOf(context: BaseContext, body: Search, caller: Searching, saved: Filter | undefined): Plan {
   const { base, fitted, collection } = context
   const filter = allOf(parseFilter(body.filter), saved)
   if (body.vector) refuseRawVector('vector', context)

@@ -1,7 +1,7 @@
 import type { ProviderName } from '../contract/providers.ts'
 import type { EmbeddingService } from '../contract/services.ts'
 import type { Purpose } from './embedder.ts'
-import { field } from './provider-client.ts'
+import { field } from './provider/failure.ts'
 
 /** How a provider is asked for vectors. */
 export interface Dialect {

@@ -134,6 +134,11 @@ export function openGuard(config: Config, environment: Environment): EndpointGua
   })
 }
 
+/** The guard of addresses that no person chose: this machine and its network are no places for a model to look around. */
+export function publicGuard({ runtime }: Config): EndpointGuard {
+  return new EndpointGuard({ blocksPrivate: true, exceptions: runtime.allowedEndpoints })
+}
+
 /** Endpoints that stand in the configuration, or in `OLLAMA_BASE_URL` and `DOCLING_URL`. */
 function namedEndpoints(
   { auth, chat, controlPlane, runtime, seedWorkspaces }: Config,

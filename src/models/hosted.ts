@@ -4,7 +4,8 @@ import { type Dialect, dialects } from './dialects.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import { credentialFor, type Dialling, endpointOf } from './endpoint.ts'
 import type { Outbound } from './outbound.ts'
-import { openClient, ProviderFailure } from './provider-client.ts'
+import { openClient } from './provider/client.ts'
+import { ProviderFailure } from './provider/failure.ts'
 
 const batchSizeDefault = 64
 /** Keeps a request below the 300,000 tokens that providers take, whatever the script. */
@@ -97,7 +98,7 @@ async function inLanes(
       for (const [at, vector] of (await ask(batch, until)).entries()) vectors[batch.start + at] = vector
   }
   try {
-    await Promise.race([Promise.all(Array.from({ length: requestsAtOnce }, lane)), rejectedWith(until)])
+    await Promise.all(Array.from({ length: requestsAtOnce }, lane))
     return vectors
   } catch (error) {
     signal.throwIfAborted()
@@ -105,13 +106,6 @@ async function inLanes(
   } finally {
     stop.abort()
   }
-}
-
-/** Rejects when the signal fires; the SDK's pause between two tries would hold the caller up. */
-function rejectedWith(signal: AbortSignal): Promise<never> {
-  return new Promise((_, reject) =>
-    signal.addEventListener('abort', () => reject(signal.reason), { once: true }),
-  )
 }
 
 function vectorsIn(

@@ -1,14 +1,18 @@
 import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService } from '../contract/services.ts'
 import { Catalogue } from './catalogue.ts'
+import { type ChatModel, modelOfConfig, modelOfService } from './chat/model.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
-import { openGuard } from './guard.ts'
+import { openGuard, publicGuard } from './guard.ts'
 import { hostedEmbedder } from './hosted.ts'
-import { listMcpTools, type McpEndpoint, type McpTool } from './mcp.ts'
+import type { McpAnswer, McpCall, McpTool } from './mcp/client.ts'
+import { callMcpTool, listMcpTools, type McpEndpoint } from './mcp/http.ts'
+import { McpProcesses } from './mcp/processes.ts'
 import { mockEmbedder } from './mock.ts'
 import { type Outbound, openNetwork, type Resolve } from './outbound.ts'
 import { probeModel } from './probe.ts'
@@ -17,6 +21,8 @@ import { probeModel } from './probe.ts'
 export interface Models {
   /** The network, for libraries that want a `fetch`; guarded, and follows no redirect. */
   readonly fetch: typeof fetch
+  /** The same for addresses that a model chooses: private ones are refused but for those that the operator allowed. */
+  readonly fetchPublic: typeof fetch
   readonly outbound: Outbound
   /** Models that a service can name. */
   readonly catalogue: Catalogue
@@ -24,16 +30,27 @@ export interface Models {
   checkUrl(field: string, url: string): void
   /** @throws embedding_unavailable  the runtime cannot call this provider */
   openEmbedder(service: EmbeddingService): Embedder
+  /** @throws llm_provider_unsupported  the runtime cannot call this provider */
+  openChat(service: LlmService): ChatModel
+  /** The chat of the configuration; undefined where it is switched off, or its credential leads to nothing. */
+  runtimeChat(): ChatModel | undefined
   /** @throws llm_model_not_chat, llm_model_unavailable  see `probeModel` */
   probe(service: LlmService, sent: Partial<LlmService>, signal: AbortSignal): Promise<void>
   /** @throws McpFailure */
   listTools(server: McpEndpoint, signal: AbortSignal): Promise<readonly McpTool[]>
+  /** @throws McpFailure */
+  callTool(server: McpEndpoint, call: McpCall, signal: AbortSignal): Promise<McpAnswer>
+  /** The same for servers that the configuration declares as commands. */
+  readonly processes: Pick<McpProcesses, 'listTools' | 'callTool'>
   close(): Promise<void>
 }
 
 export interface ModelsParts {
   readonly config: Config
   readonly clock: Clock
+  readonly log: Log
+  /** Absolute path: where commands are started. */
+  readonly dataDir: string
   readonly environment: Environment
   readonly isReleased: IsReleased
   /** Stands in for the network where models are called. */
@@ -42,21 +59,40 @@ export interface ModelsParts {
 }
 
 /** Nothing is dialled or loaded before the first call. */
-export function openModels({ config, clock, environment, isReleased, resolve, ...own }: ModelsParts): Models {
+export function openModels({
+  config,
+  clock,
+  log,
+  environment,
+  isReleased,
+  resolve,
+  ...own
+}: ModelsParts): Models {
   const guard = openGuard(config, environment)
   const network = openNetwork({ guard, resolve })
   const { fetch } = network
+  const outside = openNetwork({ guard: publicGuard(config), resolve })
   const parts = { environment, isReleased, outbound: own.outbound ?? network.send }
+  const chatParts = { ...parts, clock, chat: config.chat }
+  const processes = new McpProcesses({ environment, clock, log, folder: own.dataDir })
   return {
     fetch,
+    fetchPublic: outside.fetch,
     outbound: parts.outbound,
     catalogue: new Catalogue({ ...parts, clock }),
     checkUrl: (field, url) => guard.checkUrl(field, url),
     openEmbedder: service => openEmbedder(service, parts),
-    probe: (service, sent, signal) =>
-      probeModel(service, sent, signal, { ...parts, clock, chat: config.chat }),
+    openChat: service => modelOfService(service, chatParts),
+    runtimeChat: () => modelOfConfig(chatParts),
+    probe: (service, sent, signal) => probeModel(service, sent, signal, chatParts),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
-    close: () => network.close(),
+    callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),
+    processes,
+    async close() {
+      await processes.close()
+      await network.close()
+      await outside.close()
+    },
   }
 }
 

@@ -1,9 +1,8 @@
-import type { Clock } from '../base/clock.ts'
 import { within } from '../base/deadline.ts'
 import { WbError } from '../contract/errors.ts'
 import { isChatProvider, providers } from '../contract/providers.ts'
 import type { LlmService } from '../contract/services.ts'
-import { type ChatParts, openChat } from './chat.ts'
+import { type ChatParts, openChat } from './chat/chat.ts'
 
 /** Fields that decide which model is asked, where, and with what. */
 const deciding = ['provider', 'modelName', 'credentialRef', 'endpointBaseUrl'] as const
@@ -23,7 +22,7 @@ export async function probeModel(
   service: LlmService,
   sent: Partial<LlmService>,
   signal: AbortSignal,
-  parts: Omit<ChatParts, 'retriesMax'> & { readonly clock: Clock },
+  parts: Omit<ChatParts, 'retriesMax'>,
 ): Promise<void> {
   const { provider } = service
   if (deciding.every(field => sent[field] === undefined)) return

@@ -52,6 +52,10 @@ export class Metrics {
     this.#meters?.rejections.inc({ key_type: keyType })
   }
 
+  chatted(provider: string, outcome: 'ok' | 'error' | 'interrupted'): void {
+    this.#meters?.chats.inc({ provider, outcome })
+  }
+
   ingested(outcome: 'ok' | 'failed'): void {
     this.#meters?.documents.inc({ outcome })
   }
@@ -104,6 +108,7 @@ interface Meters {
   readonly documents: Counter<'outcome'>
   readonly searches: Counter<'mode' | 'outcome'>
   readonly searchSeconds: Histogram<'mode'>
+  readonly chats: Counter<'provider' | 'outcome'>
 }
 
 /** A registry of their own, without what the library would add about the process. */
@@ -146,6 +151,10 @@ async function openMeters(): Promise<Meters> {
     searchSeconds: new Histogram({
       ...named('search_duration_seconds', 'Time of a search'),
       labelNames: ['mode'],
+    }),
+    chats: new Counter({
+      ...named('chat_requests_total', 'Messages that agents were sent, by the provider of the model'),
+      labelNames: ['provider', 'outcome'],
     }),
   }
 }

@@ -1,5 +1,6 @@
 import type { Clock } from '../base/clock.ts'
 import { TimedOut, within } from '../base/deadline.ts'
+import { leave } from '../base/read-whole.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import type { Probe } from '../contract/operational.ts'
@@ -41,7 +42,7 @@ export async function chatFound(parts: ChatProbeParts, signal: AbortSignal): Pro
   const { provider } = chat
   const base = chat.baseUrl ?? usualBaseUrl(provider, environment)
   const answer = await askForModels(outbound, endpointAt(base, provider, '/chat/completions'), signal)
-  await answer.body?.[Symbol.asyncIterator]().return?.()
+  await leave(answer.body)
   return answer.status < 500
     ? { status: 'ok', detail: `${provider} answers` }
     : { status: 'degraded', detail: `${provider} answers with status ${answer.status}` }

@@ -6,7 +6,7 @@ import type { Config } from '../config/schema.ts'
 import { operator } from '../contract/access.ts'
 import { WbError } from '../contract/errors.ts'
 import { managedKeys, type setup } from '../contract/setup.ts'
-import { hasChatProvider } from './chat-provider.ts'
+import { hasChatProvider } from '../models/chat/provider.ts'
 
 /** Why a runtime has no control plane, in words for everyone. */
 export interface BootError {

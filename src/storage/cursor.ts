@@ -99,8 +99,7 @@ export class Pager {
     const limit = query.limit + 1
     const found = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
     const last = found.at(-1)
-    const chars = found.reduce((sum, stored) => sum + stored.chars, 0)
-    if (last === undefined || found.length === limit || chars <= pageCharsMax)
+    if (last === undefined || found.length === limit || charsOf(found) <= pageCharsMax)
       return this.cut(table, list, found, query.limit)
     const more = await this.rows.list(table, { ...list, after: position(table, list, last), limit: 1 })
     return this.cut(table, list, [...found, ...more], found.length)
@@ -132,7 +131,7 @@ export class Pager {
   }
 
   /**
-   * One page of those rows that are kept; it is filled across the others.
+   * One page of those rows that are kept; it is filled across the others, and ends early like any other.
    *
    * @throws invalid_cursor  the cursor is not of this list
    */
@@ -147,9 +146,13 @@ export class Pager {
     let after =
       query.cursor === undefined ? undefined : this.cursors.open(identityOf(table, list), query.cursor)
     for (;;) {
-      const batch = await this.rows.list(table, { ...list, after, limit })
+      const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
       for (const stored of batch) if (keep(stored.row)) kept.push({ ...stored, row: stored.row })
-      if (batch.length < limit || kept.length > query.limit) return this.cut(table, list, kept, query.limit)
+      const isLast = batch.length < limit && charsOf(batch) <= pageCharsMax
+      // Two rows are needed for a page that ends early: the one that shows that there is more is not in it.
+      const isFull = kept.length > 1 && charsOf(kept) > pageCharsMax
+      if (isFull) return this.cut(table, list, kept, Math.min(query.limit, kept.length - 1))
+      if (isLast || kept.length > query.limit) return this.cut(table, list, kept, query.limit)
       after = position(table, list, batch.at(-1)!)
     }
   }
@@ -166,6 +169,10 @@ export class Pager {
     const nextCursor = last ? this.cursors.seal(identityOf(table, list), position(table, list, last)) : null
     return { items: shown.map(stored => stored.row), nextCursor }
   }
+}
+
+function charsOf(found: readonly { readonly chars: number }[]): number {
+  return found.reduce((sum, { chars }) => sum + chars, 0)
 }
 
 function identityOf(table: AnyTable, { index, prefix, descending, through }: Stretch): string {

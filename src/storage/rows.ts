@@ -63,7 +63,10 @@ export type Write =
       readonly index: string
       readonly prefix: readonly Value[]
     }
-  /** Take a text out of a list that rows under a prefix of an index hold in `field`; never fails. */
+  /**
+   * Take a text out of a list that rows under a prefix of an index hold in `field`, unless that would leave none: an
+   * empty list may mean all. Never fails.
+   */
   | {
       readonly op: 'withdraw'
       readonly table: AnyTable

@@ -69,6 +69,8 @@ export interface ConversationRow extends Conversation {
   /** Who began it: type and id of the subject; null for anonymous callers. */
   ownerSubject: string | null
   ownerPrincipalId: string | null
+  /** Tools that may run without asking here, by id: the hash of the description that was read; none when absent. */
+  approvedTools?: Record<string, string>
 }
 
 /** A message, with what only the model and the runtime see of a turn. */
@@ -81,10 +83,17 @@ export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
   toolResponse: object | null
 }
 
-/** An MCP server, with the tool descriptions that a person has accepted. */
+/** What was accepted of a tool of an MCP server. */
+export interface ReviewedTool {
+  /** Of name, description and schema. */
+  hash: string
+  description: string
+}
+
+/** An MCP server, with what was accepted of its tools. */
 export interface McpServerRow extends McpServer {
-  /** By tool name, the hash of the description and schema as they were reviewed; null before the first review. */
-  reviewedTools: Record<string, string> | null
+  /** By name of the tool; null until the server is first heard, which is then taken as it is. */
+  reviewedTools: Record<string, ReviewedTool> | null
 }
 
 /** A key, with what only the runtime sees of it. */

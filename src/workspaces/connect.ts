@@ -1,16 +1,26 @@
+import type { Caller } from '../access/caller.ts'
 import { requireWorkspace } from '../access/workspace.ts'
+import type { Clock } from '../base/clock.ts'
+import type { Log } from '../base/log.ts'
 import type { SnippetQuery, Snippets, TrafficEntry, Verification } from '../contract/connect.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { snippets } from './connect-snippets.ts'
 import type { Traffic } from './connect-traffic.ts'
 
-/** No tools are served by MCP in this version. */
-const mcpEnabled = false
+export interface ConnectionsParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly traffic: Traffic
+  /** The configuration does not switch MCP off. */
+  readonly mcpEnabled: boolean
+  /** The names of the tools that an MCP client of the caller is told of. */
+  readonly listTools: (workspaceId: string, caller: Caller) => Promise<readonly string[]>
+}
 
 /** How agents of other programs come to a workspace, and what came. @see contract 15 */
 export class Connections {
-  /** @param parts.mcpWanted  the configuration does not switch MCP off */
-  constructor(private readonly parts: { rows: RowStore; traffic: Traffic; mcpWanted: boolean }) {}
+  constructor(private readonly parts: ConnectionsParts) {}
 
   /**
    * @param origin  scheme, host and port under which the caller reached the runtime
@@ -32,23 +42,27 @@ export class Connections {
       publicBaseUrl: origin,
       mcpUrl,
       restBaseUrl,
-      mcpEnabled,
+      mcpEnabled: this.parts.mcpEnabled,
       apiKeyEnvVar,
       targets: snippets({ searchUrl: `${place}${base}/search`, mcpUrl, apiKeyEnvVar }),
     }
   }
 
   /** @throws workspace_not_found */
-  async verify(workspaceId: string): Promise<Verification> {
-    await requireWorkspace(this.parts.rows, workspaceId)
-    const error = { code: 'verify_not_wired', message: 'this version serves no tools by MCP' } as const
-    return {
-      ok: false,
-      mcpEnabled,
-      toolCount: 0,
-      tools: [],
-      latencyMs: 0,
-      error: this.parts.mcpWanted ? error : null,
+  async verify(workspaceId: string, caller: Caller): Promise<Verification> {
+    const { rows, clock, mcpEnabled, listTools } = this.parts
+    await requireWorkspace(rows, workspaceId)
+    const none = { ok: false, mcpEnabled, toolCount: 0, tools: [], latencyMs: 0 }
+    if (!mcpEnabled) return { ...none, error: null }
+    const startedAt = clock.now()
+    const took = () => Math.round(clock.now() - startedAt)
+    try {
+      const tools = [...(await listTools(workspaceId, caller))].sort()
+      return { ok: true, mcpEnabled, toolCount: tools.length, tools, latencyMs: took(), error: null }
+    } catch (error) {
+      this.parts.log.error({ workspaceId, error }, 'the tools cannot be listed by MCP')
+      const message = 'the tools cannot be listed by MCP'
+      return { ...none, latencyMs: took(), error: { code: 'verify_failed', message } }
     }
   }
 
@@ -59,7 +73,8 @@ export class Connections {
    */
   async traffic(workspaceId: string, { limit }: { limit: number }) {
     await requireWorkspace(this.parts.rows, workspaceId)
-    const calls = this.parts.traffic.of(workspaceId)
+    const { traffic, mcpEnabled } = this.parts
+    const calls = traffic.of(workspaceId)
     return { workspaceId, mcpEnabled, entries: calls.slice(0, limit), summary: summaryOf(calls) }
   }
 }

@@ -2,22 +2,34 @@ import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { TimedOut, within } from '../base/deadline.ts'
 import { newId } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
-import type { McpServerCreate, McpServerPatch, McpTest } from '../contract/mcp-servers.ts'
+import type {
+  McpServerCreate,
+  McpServerPatch,
+  McpServerTools,
+  McpTest,
+  Review,
+} from '../contract/mcp-servers.ts'
 import type { PageQuery } from '../contract/page.ts'
-import { McpFailure, type McpTool, notInTime } from '../models/mcp.ts'
+import { McpFailure, type McpTool, notInTime } from '../models/mcp/client.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type McpServerRow, tables } from '../storage/tables.ts'
+import { type Offer, offerOf } from './mcp-offer.ts'
+import { pinFirst, reviewed, stated } from './mcp-pins.ts'
 
 /** A server that does not list its tools in this time is given up. */
 const testTimeoutMs = 10_000
+/** Of a server that is added: one that says nothing for as long is heard later. */
+const firstTimeoutMs = 5_000
 
 export interface McpServersParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
+  readonly log: Log
   /** @throws validation_error  at the field, for a URL that may not be called */
   readonly checkUrl: (field: string, url: string) => void
   /** Ask a server for its tools. @throws McpFailure */
@@ -35,8 +47,12 @@ export class McpServers {
     return pager.page(tables.mcpServers, { index: 'byWorkspace', prefix: [workspaceId] }, query)
   }
 
-  /** @throws workspace_not_found, validation_error */
-  async create(workspaceId: string, fields: McpServerCreate): Promise<McpServerRow> {
+  /**
+   * What the server offers now is taken as it is; of one that cannot be asked, what it offers when it is first heard.
+   *
+   * @throws workspace_not_found, validation_error
+   */
+  async create(workspaceId: string, fields: McpServerCreate, signal: AbortSignal): Promise<McpServerRow> {
     const { rows, clock, checkUrl } = this.parts
     checkUrl('url', fields.url)
     const now = timestamp(clock)
@@ -47,6 +63,11 @@ export class McpServers {
       { op: 'insert', table: tables.mcpServers, row },
     ])
     if (!outcome.ok) throw workspaceNotFound(workspaceId)
+    const heard = row.enabled ? await this.#offer(row, firstTimeoutMs, signal) : undefined
+    if (heard instanceof McpFailure) {
+      const facts = { workspaceId, mcpServerId: row.mcpServerId, error: heard }
+      this.parts.log.info(facts, 'a new MCP server could not be asked for its tools')
+    } else if (heard) await pinFirst(rows, row, heard)
     return row
   }
 
@@ -86,7 +107,7 @@ export class McpServers {
 
   /** Connect and list the tools. @throws workspace_not_found, mcp_server_not_found */
   async test(workspaceId: string, mcpServerId: string, signal: AbortSignal): Promise<McpTest> {
-    const { clock, listTools } = this.parts
+    const { clock } = this.parts
     const server = await this.get(workspaceId, mcpServerId)
     const startedAt = clock.now()
     const outcome = (tools: string[], error: McpTest['error']): McpTest => ({
@@ -96,15 +117,73 @@ export class McpServers {
       latencyMs: clock.now() - startedAt,
       error,
     })
+    const offered = await this.#listed(server, testTimeoutMs, signal)
+    if (offered instanceof McpFailure) return outcome([], errorOf(offered))
+    return outcome(offered.map(({ name }) => name).sort(), null)
+  }
+
+  /**
+   * What the server offers now, against what was accepted of it. A server that is heard for the first time is taken as
+   * it is.
+   *
+   * @throws workspace_not_found, mcp_server_not_found
+   */
+  async tools(workspaceId: string, mcpServerId: string, signal: AbortSignal): Promise<McpServerTools> {
+    const server = await this.get(workspaceId, mcpServerId)
+    const offer = await this.#offer(server, testTimeoutMs, signal)
+    if (offer instanceof McpFailure) return { items: [], error: errorOf(offer) }
+    const isNew = server.reviewedTools === null
+    const row = isNew ? await pinFirst(this.parts.rows, server, offer) : server
+    if (!row) throw notFound(mcpServerId)
+    return { items: stated(row, offer), error: null }
+  }
+
+  /**
+   * Accept some of what the server offers now.
+   *
+   * @throws workspace_not_found, mcp_server_not_found
+   * @throws conflict  the server cannot be asked, or offers something else by now
+   */
+  async review(
+    workspaceId: string,
+    mcpServerId: string,
+    { accept }: Review,
+    signal: AbortSignal,
+  ): Promise<McpServerTools> {
+    const { rows, clock } = this.parts
+    const server = await this.get(workspaceId, mcpServerId)
+    const offer = await this.#offer(server, testTimeoutMs, signal)
+    if (offer instanceof McpFailure)
+      throw new WbError('conflict', `the server cannot be asked what it offers: ${offer.message}`)
+    const updatedAt = timestamp(clock)
+    const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], row => {
+      if (row.url !== server.url) throw new WbError('conflict', 'the server has another url by now')
+      return { ...row, reviewedTools: reviewed(row, offer, accept), updatedAt }
+    })
+    if (!('row' in changed)) throw notFound(mcpServerId)
+    return { items: stated(changed.row, offer), error: null }
+  }
+
+  async #offer(server: McpServerRow, timeoutMs: number, signal: AbortSignal): Promise<Offer | McpFailure> {
+    const tools = await this.#listed(server, timeoutMs, signal)
+    return tools instanceof McpFailure ? tools : offerOf(tools)
+  }
+
+  /** What the server says in time, or why it does not. */
+  async #listed(server: McpServerRow, timeoutMs: number, signal: AbortSignal) {
+    const { clock, listTools } = this.parts
     try {
-      const tools = await within(clock, testTimeoutMs, until => listTools(server, until), signal)
-      return outcome(tools.map(({ name }) => name).sort(), null)
+      return await within(clock, timeoutMs, until => listTools(server, until), signal)
     } catch (error) {
       const failure = error instanceof TimedOut ? notInTime(error) : error
-      if (!(failure instanceof McpFailure)) throw error
-      return outcome([], { code: failure.code, message: failure.message })
+      if (failure instanceof McpFailure) return failure
+      throw error
     }
   }
+}
+
+function errorOf({ code, message }: McpFailure) {
+  return { code, message }
 }
 
 function notFound(mcpServerId: string): WbError {

@@ -15,7 +15,7 @@ import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import type { PurgeStep } from './cascade.ts'
-import { Connections } from './connect.ts'
+import { Connections, type ConnectionsParts } from './connect.ts'
 import { Traffic } from './connect-traffic.ts'
 import type { ContentStores } from './kinds.ts'
 import { McpServers, type McpServersParts } from './mcp-servers.ts'
@@ -43,13 +43,15 @@ export interface WorkspacesParts {
   readonly releases: Releases
   readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe'>
   readonly listTools: McpServersParts['listTools']
+  /** The names of the tools that an MCP client of the caller is told of. */
+  readonly listOwnTools: ConnectionsParts['listTools']
   /** What else a workspace owns, and how it goes with it. */
   readonly purge: readonly PurgeStep[]
 }
 
 /** Workspaces and what they own by reference, and their routes by topic. */
 export function openWorkspaces(parts: WorkspacesParts) {
-  const { rows, clock, config, stores, releases, models } = parts
+  const { clock, config, stores, releases, models } = parts
   const { checkUrl } = models
   const workspaces = new Workspaces(parts)
   const services = { ...parts, checkUrl }
@@ -57,10 +59,17 @@ export function openWorkspaces(parts: WorkspacesParts) {
   const embedding = new Services<EmbeddingService, EmbeddingCreate>(embeddingKind, services)
   const reranking = new Services<RerankingService, RerankingCreate>(rerankingKind, services)
   const llm = new Services<LlmService, LlmCreate>(llmKind, { ...services, vet: models.probe })
-  const connections = new Connections({ rows, traffic: new Traffic(clock), mcpWanted: config.mcp.enabled })
+  const traffic = new Traffic(clock)
+  const connections = new Connections({
+    ...parts,
+    traffic,
+    mcpEnabled: config.mcp.enabled,
+    listTools: parts.listOwnTools,
+  })
   return {
     chunking,
     embedding,
+    traffic,
     /** Delete the workspaces that last as long as the server that they were made in. */
     deleteEphemeral: () => workspaces.deleteEphemeral(),
     handlers: {

@@ -43,7 +43,10 @@ export function connectHandlers(room: Connections): Handlers<typeof connect> {
       body: await room.snippets(params.workspaceId, query, site.origin),
       headers: { 'cache-control': 'private, max-age=60' },
     }),
-    verify: async ({ params }) => ({ status: 200, body: await room.verify(params.workspaceId) }),
+    verify: async ({ params }, caller) => ({
+      status: 200,
+      body: await room.verify(params.workspaceId, caller),
+    }),
     traffic: async ({ params, query }) => ({
       status: 200,
       body: await room.traffic(params.workspaceId, query),
@@ -78,7 +81,10 @@ export function releaseHandlers(room: Releases): Handlers<typeof secretReleases>
 export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers> {
   return {
     list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
-    create: async ({ params, body }) => ({ status: 201, body: await room.create(params.workspaceId, body) }),
+    create: async ({ params, body }, { signal }) => ({
+      status: 201,
+      body: await room.create(params.workspaceId, body, signal),
+    }),
     show: async ({ params }) => ({
       status: 200,
       body: await room.get(params.workspaceId, params.mcpServerId),
@@ -94,6 +100,14 @@ export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers>
     testConnection: async ({ params }, { signal }) => ({
       status: 200,
       body: await room.test(params.workspaceId, params.mcpServerId, signal),
+    }),
+    tools: async ({ params }, { signal }) => ({
+      status: 200,
+      body: await room.tools(params.workspaceId, params.mcpServerId, signal),
+    }),
+    review: async ({ params, body }, { signal }) => ({
+      status: 200,
+      body: await room.review(params.workspaceId, params.mcpServerId, body, signal),
     }),
   }
 }

@@ -3,6 +3,7 @@ import { type AuthContext, operatorOf } from '../../src/access/subject.ts'
 import type { Access } from '../../src/contract/access.ts'
 import { WbError } from '../../src/contract/errors.ts'
 import { roles, type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
+import { withWrongSecret } from '../harness/wrong-secret.ts'
 import { elsewhere, here, requestOf } from './requests.ts'
 import { type Answer, answerForScopes, type Column, type Row } from './rules-table.ts'
 import { answerOf } from './stage.ts'
@@ -115,8 +116,4 @@ async function told(act: () => Promise<number | undefined>): Promise<string> {
     if (error instanceof WbError) return String(error.status)
     throw error
   }
-}
-
-function withWrongSecret(token: string): string {
-  return token.slice(0, -1) + (token.endsWith('0') ? '1' : '0')
 }

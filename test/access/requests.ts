@@ -32,8 +32,12 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST W/llm-services': { name: 'made', provider: 'ollama', modelName: 'm' },
   'PATCH W/llm-services/{llmServiceId}': {},
   'POST /api/v1/secret-releases': { ref: 'env:KEY', host: 'models.example.com' },
+  'POST W/mcp': { jsonrpc: '2.0', id: 1, method: 'ping' },
   'POST W/mcp-servers': { label: 'made', url: 'https://tools.example.com/mcp' },
   'PATCH W/mcp-servers/{mcpServerId}': {},
+  'POST W/mcp-servers/{mcpServerId}/review': {
+    accept: [{ name: 'search', hash: `sha256:${'0'.repeat(64)}` }],
+  },
   'POST W/knowledge-bases': { name: 'made' },
   'PATCH KB': {},
   'POST KB/search': { text: 'words' },
@@ -51,6 +55,9 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH W/agents/{agentId}': {},
   'POST W/agents/{agentId}/conversations': {},
   'PATCH W/agents/{agentId}/conversations/{conversationId}': {},
+  'POST W/agents/{agentId}/conversations/{conversationId}/messages': { content: 'words' },
+  'POST W/agents/{agentId}/conversations/{conversationId}/messages/stream': { content: 'words' },
+  'POST W/agents/{agentId}/conversations/{conversationId}/approvals/{approvalId}': { decision: 'once' },
   'POST KB/records': { records: [{ id: 'one', vector: [1, 0, 0] }] },
 }
 

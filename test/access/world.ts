@@ -109,6 +109,7 @@ function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
     site: { origin: 'http://localhost', cookies: null },
     client: '',
     follows: null,
+    onDrain: () => () => {},
     wouldPass: async () => false,
     async confirm() {},
     checkChange() {},

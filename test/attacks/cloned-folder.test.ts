@@ -69,13 +69,44 @@ describe('security 6: a repository that was cloned', () => {
     const { here, repository: cwd } = scene
     const piped = await here.wb(line, { cwd })
     expect(piped.status).toBe(0)
-    for (const name of ['workbase.yaml is not read', '.workbase/ does not count', '.wb.yaml does not count'])
+    for (const name of [
+      'workbase.yaml does not count',
+      '.workbase/ does not count',
+      '.wb.yaml does not count',
+    ])
       expect(piped.stderr).toContain(join(cwd, name))
     const ci = await here.wb(line, { cwd, env: { CI: 'true' } })
     expect(ci).toMatchObject({ status: 2, stdout: '' })
     expect(ci.stderr).toMatch(/is not trusted[\s\S]*--config \S+workbase\.yaml[\s\S]*\n {4}wb trust/)
     expect((await here.wb(['serve', '--port', '0'], { cwd })).status).toBe(2)
     expect(untouched(scene)).toBe(true)
+  })
+
+  test('a command that it declares as a tool server is not started by who lists tools or asks an agent', {
+    timeout: 60_000,
+  }, async () => {
+    const scene = await victim()
+    const { here, repository: cwd, inside, ran } = scene
+    Object.assign(here.env, { WB_API_KEY: '', OPENAI_API_KEY: '' })
+    writeFileSync(inside('.workbase/workbase.yaml'), readFileSync(inside('workbase.yaml')))
+    rmSync(inside('.wb.yaml'))
+    await here.wb(['workspaces', 'create', 'mine'])
+    const lines = [['agents', 'tools'], ['mcp', 'servers', 'list'], ['ask', 'who am I', '--json'], ['doctor']]
+    for (const words of lines) {
+      const piped = await here.wb(words, { cwd })
+      const ci = await here.wb(words, { cwd, env: { CI: 'true' } })
+      expect(piped.stdout + ci.stdout).not.toMatch(/mcp:tools|from the configuration/)
+    }
+    expect(await here.wb(lines[0]!, { cwd })).toMatchObject({
+      status: 0,
+      stdout: expect.stringContaining('search_kb'),
+    })
+    expect(await here.wb(lines[0]!, { cwd, env: { CI: 'true' } })).toMatchObject({ status: 2, stdout: '' })
+    expect(untouched(scene)).toBe(true)
+    // It is the trust that keeps it from starting.
+    for (const words of [['trust'], ['workspaces', 'create', 'theirs'], lines[0]!])
+      await here.wb(words, { cwd })
+    expect(existsSync(ran)).toBe(true)
   })
 
   test('in a terminal it is asked about once, with all that it would do; no is no', async () => {

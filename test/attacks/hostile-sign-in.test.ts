@@ -1,8 +1,11 @@
 import { chmodSync, existsSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:http'
+import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import type { Clock } from '../../src/base/clock.ts'
+import { timely } from '../../src/cli/sign-in/timely.ts'
+import { network } from '../../src/client/transport.ts'
 import { keyedRuntime } from '../commands/sign-in.ts'
 import { inTerminal, withoutSequences } from '../commands/terminal.ts'
 import { type Place, place } from '../commands/wb.ts'
@@ -15,18 +18,23 @@ interface Asked {
 /** Something that answers as its rules say, and remembers what it was asked. */
 async function answering(rules: Record<string, unknown>): Promise<{ url: string; asked: Asked[] }> {
   const asked: Asked[] = []
-  const server = createServer((request, response) => {
+  const url = await listening((request, response) => {
     const path = request.url ?? ''
     asked.push({ path, authorization: request.headers.authorization })
     response.writeHead(path in rules ? 200 : 404, { 'content-type': 'application/json' })
     response.end(JSON.stringify(rules[path] ?? { error: { code: 'not_found', message: 'no' } }))
   })
+  return { url, asked }
+}
+
+async function listening(answer: RequestListener): Promise<string> {
+  const server = createServer(answer)
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
   onTestFinished(() => {
     server.close()
     server.closeAllConnections()
   })
-  return { url: `http://127.0.0.1:${(server.address() as AddressInfo).port}`, asked }
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 const device = {
@@ -49,6 +57,78 @@ function person(): Place {
   here.env.WB_KEYCHAIN = 'file'
   return here
 }
+
+describe('what is no runtime', () => {
+  const page = (status: number) => ({ status, type: 'text/html', body: '<html>Welcome</html>' })
+  const json = (body: unknown, status = 200) => ({
+    status,
+    type: 'application/json',
+    body: JSON.stringify(body),
+  })
+  const modes = device['/auth/config'].modes
+
+  test.each([
+    ['an empty object', json({})],
+    ['no modes', json({ modes: null })],
+    ['a list of modes', json({ modes: ['apiKey'] })],
+    ['modes that are words', json({ modes: { apiKey: 'no', oidc: 'no', device: 'no' } })],
+    ['a path that is a number', json({ modes, loginPath: 7 })],
+    ['JSON that is cut short', { status: 200, type: 'application/json', body: '{"modes":' }],
+    ['a page', page(200)],
+    ['a page that is not there', page(404)],
+    ['an API that has no such path', json({ error: { code: 'not_found', message: 'no' } }, 404)],
+  ])(
+    '%s is told as such, with the line that mends it, and kept nowhere',
+    async (_, { status, type, body }) => {
+      const url = await listening((_request, response) => {
+        response.writeHead(status, { 'content-type': type }).end(body)
+      })
+      const here = person()
+      const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
+      expect(refused.status, refused.stderr).toBe(6)
+      expect(refused.stderr).toContain(`${url} does not look like a Workbase runtime: it `)
+      expect(refused.stderr).toMatch(/\n {4}wb login URL {4}by the address of the runtime itself\n$/)
+      expect(refused.stderr).not.toMatch(/defect|wb serve/)
+      expect(existsSync(join(here.env.XDG_CONFIG_HOME!, 'workbase'))).toBe(false)
+    },
+  )
+
+  test.each([
+    ['scopes that are a number', { scopes: 7 }],
+    ['a role that is a list', { role: [] }],
+    ['a reach that is a word', { workspaceScopes: 'all' }],
+  ])('who one is, with %s, is told as such', async (_, odd) => {
+    const me = { id: 'x', label: null, type: 'apiKey', role: null, scopes: null, workspaceScopes: null }
+    const { url } = await answering({ ...device, '/auth/me': { ...me, expiresAt: null, ...odd } })
+    const here = person()
+    const refused = await here.wb(['login', url, '--with-token'], { input: 'wb_live_x' })
+    expect([refused.status, refused.stderr]).toEqual([6, expect.stringContaining('does not say who you are')])
+    const asked = await here.wb(['whoami', '--url', url], { env: { WB_API_KEY: 'wb_live_x' } })
+    expect([asked.status, asked.stderr]).toEqual([6, expect.stringContaining('does not say who you are')])
+  })
+
+  test('what answers drop by drop holds nobody for ever', async () => {
+    const url = await listening((_request, response) => {
+      response.writeHead(200, { 'content-type': 'application/json' })
+      const dripping = setInterval(() => response.write(' '), 10)
+      response.on('close', () => clearInterval(dripping))
+    })
+    const { fetch, close } = network()
+    onTestFinished(close)
+    let pass = () => {}
+    const clock: Clock = {
+      now: () => 0,
+      after(_ms, run) {
+        pass = run
+        return () => {}
+      },
+    }
+    const answer = await timely(fetch, clock)(`${url}/auth/config`, { method: 'GET', headers: {} })
+    const text = answer.text()
+    pass()
+    await expect(text).rejects.toThrow(`${url} has not answered /auth/config within 30 s`)
+  })
+})
 
 describe('a runtime that is nobody to trust', () => {
   test.each([

@@ -3,7 +3,7 @@ import { describe, expect, test } from 'vitest'
 import type { Sent } from '../wire/harness.ts'
 import { unknownId } from '../wire/shapes.ts'
 import { jsonType, useRefusals } from './refusals.ts'
-import { batch, bodiless, ofOwners, taken, upload, vectors } from './routes.ts'
+import { batch, bodiless, ofOwners, ofProtocol, taken, upload, vectors } from './routes.ts'
 import { placed } from './stage.ts'
 
 const refusals = useRefusals()
@@ -13,7 +13,7 @@ test('the table covers every route that takes a body', () => {
   const described = refusals.stage.routes
     .filter(route => /^(POST|PATCH|PUT) /.test(route))
     .filter(route => !ofOwners.includes(route))
-  expect([...bodied, ...bodiless, batch, upload].sort()).toEqual(described.sort())
+  expect([...bodied, ...bodiless, batch, upload, ofProtocol].sort()).toEqual(described.sort())
 })
 
 describe.each(bodied)('S7.3-validation_error S7.3-13: %s', route => {

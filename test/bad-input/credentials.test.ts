@@ -1,54 +1,14 @@
 import { once } from 'node:events'
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { connect } from 'node:net'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
-import { audience, CookieJar, clients, drive, startProvider } from '../harness/identity-provider.ts'
+import { beforeAll, describe, expect, test } from 'vitest'
+import { CookieJar, drive } from '../harness/identity-provider.ts'
 import { exactly } from '../wire/exactly.ts'
 import { useServer } from '../wire/harness.ts'
 import { failure } from '../wire/shapes.ts'
+import { signInPlace } from '../wire/sign-in-place.ts'
 
-const home = mkdtempSync(join(tmpdir(), 'wb-credentials-'))
-const provider = await startProvider({
-  untilClosed: true,
-  redirectUris: ['http://127.0.0.1/auth/callback'],
-})
-afterAll(async () => {
-  await provider.close()
-  rmSync(home, { recursive: true, force: true })
-})
-
-const bootstrap = 'bootstrap-token-of-a-test-of-48-characters-long'
-const path = join(home, 'workbase.yaml')
-writeFileSync(
-  path,
-  JSON.stringify({
-    version: 1,
-    auth: {
-      mode: 'any',
-      anonymousPolicy: 'reject',
-      bootstrapTokenRef: 'env:BOOTSTRAP',
-      oidc: {
-        issuer: provider.issuer,
-        audience,
-        client: {
-          clientId: clients.confidential.id,
-          clientSecretRef: 'env:CLIENT',
-          sessionSecretRef: 'env:SESSION',
-        },
-      },
-    },
-  }),
-)
-const wire = useServer({
-  env: {
-    BOOTSTRAP: bootstrap,
-    SESSION: 'session-secret-of-a-test-of-32-bytes-and-more',
-    CLIENT: clients.confidential.secret,
-  },
-  args: ['--config', path],
-})
+const { bootstrap, env, configured, signingIn } = await signInPlace()
+const wire = useServer({ env, args: configured('credentials', signingIn()) })
 
 const target = '/api/v1/workspaces'
 const good = `Authorization: Bearer ${bootstrap}`

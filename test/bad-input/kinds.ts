@@ -299,6 +299,20 @@ export const documentIds = kind([
   Array(101).fill(exampleId()),
 ])
 
+export const toolRules = kind([
+  'x',
+  5,
+  null,
+  [],
+  { '': { permission: 'ask' } },
+  { search_kb: 'ask' },
+  { search_kb: {} },
+  { search_kb: { permission: 'maybe' } },
+  { search_kb: { permission: 'ask', afterReading: 'allow' } },
+  { search_kb: { permission: 'ask', colour: 'red' } },
+])
+export const reviews = kind(['x', 5, null, {}, [5], [{}], [{ name: 'x' }], [{ name: 'x', hash: 5 }]])
+
 function kind(wrong: readonly unknown[], codes: readonly string[] = ['validation_error']): Kind {
   return { wrong, codes }
 }

@@ -31,6 +31,7 @@ import {
   positiveOrNull,
   principal,
   records,
+  reviews,
   savedFilter,
   scopes,
   secretRef,
@@ -39,6 +40,7 @@ import {
   textOrNull,
   title,
   toolIds,
+  toolRules,
   topK,
   vector,
   visibleTo,
@@ -195,8 +197,15 @@ const agentFields = {
   rerankEnabled: flag,
   rerankingServiceId: idOrNull,
   rerankMaxResults: positiveOrNull,
+  toolRules,
 }
 const conversationFields = { title, knowledgeBaseIds: idSet }
+const messageFields = {
+  content: { ...text, wrong: [...text.wrong, 'x'.repeat(32_001)] },
+  approvals: flag,
+  llmServiceId: id,
+  replaces: id,
+}
 
 /** Fields of one ingest, single or as a line of a batch. */
 export const ingestFields = {
@@ -376,6 +385,28 @@ export const taken: Readonly<Record<string, Taken>> = {
     strict: true,
     fields: conversationFields,
   },
+  [`POST ${conversations}/{conversationId}/messages`]: {
+    valid: { content: 'spoilt' },
+    required: ['content'],
+    fields: messageFields,
+  },
+  [`POST ${conversations}/{conversationId}/messages/stream`]: {
+    valid: { content: 'spoilt' },
+    required: ['content'],
+    fields: messageFields,
+  },
+  [`POST ${conversations}/{conversationId}/approvals/{approvalId}`]: {
+    valid: { decision: 'once' },
+    required: ['decision'],
+    strict: true,
+    fields: { decision: choice },
+  },
+  [`POST ${W}/mcp-servers/{mcpServerId}/review`]: {
+    valid: { accept: [{ name: 'spoilt', hash: `sha256:${'0'.repeat(64)}` }] },
+    required: ['accept'],
+    strict: true,
+    fields: { accept: reviews },
+  },
   'POST /auth/device/token': {
     valid: { device_code: 'spoilt' },
     required: ['device_code'],
@@ -397,6 +428,8 @@ export const taken: Readonly<Record<string, Taken>> = {
 
 export const batch = `POST ${KB}/ingest/batch`
 export const upload = `POST ${KB}/ingest/file`
+/** Speaks a protocol of its own; `test/mcp/route.test.ts` spoils what it takes. */
+export const ofProtocol = `POST ${W}/mcp`
 
 /** Routes that change something and take no body. */
 export const bodiless: readonly string[] = [
@@ -435,6 +468,7 @@ const unknownCodes: Readonly<Record<string, string>> = {
   agentId: 'agent_not_found',
   conversationId: 'conversation_not_found',
   messageId: 'chat_message_not_found',
+  approvalId: 'not_found',
   principalId: 'principal_not_found',
 }
 

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { batchBytesMax, batchDocumentsMax, batched } from '../../src/cli/ingest/batches.ts'
+import { batchBytesMax, batchDocumentsMax, batched, largeBytes } from '../../src/cli/ingest/batches.ts'
 import type { Source } from '../../src/cli/ingest/found.ts'
 
 function source(text: string): Source {
@@ -24,10 +24,11 @@ test('a batch is full at its number of documents, one more begins the next', asy
   expect(await counts(0)).toEqual([])
 })
 
-test('a batch is full at its bytes, and a text that is larger goes alone', async () => {
-  const half = 'x'.repeat(batchBytesMax / 2)
-  expect((await sizes([half, half, 'x'])).map(batch => batch.length)).toEqual([2, 1])
-  expect((await sizes(['a', `${half}${half}${half}`, 'b'])).map(batch => batch.length)).toEqual([1, 1, 1])
+test('a batch is full at its bytes, and a large text goes alone', async () => {
+  const counts = async (texts: string[]) => (await sizes(texts)).map(batch => batch.length)
+  const middling = Array<string>(16).fill('x'.repeat(batchBytesMax / 16))
+  expect(await counts([...middling, 'x'])).toEqual([16, 1])
+  expect(await counts(['a', 'b', 'x'.repeat(largeBytes), 'c', 'd'])).toEqual([2, 1, 2])
 })
 
 test('every text goes once, in its order', async () => {

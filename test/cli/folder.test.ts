@@ -5,7 +5,7 @@ import { systemClock } from '../../src/base/clock.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { type Asking, folderSays, requireStillTrusted } from '../../src/cli/folder/decide.ts'
 import { filesHere } from '../../src/cli/folder/here.ts'
-import { readProfile } from '../../src/cli/profile.ts'
+import { readProfile } from '../../src/cli/settings/profile.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const yaml = (host: string) => `version: 1\nchat: { baseUrl: "https://${host}.example" }\n`

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { aloneWithLogins } from '../../src/cli/sign-in/lock.ts'
@@ -22,6 +22,45 @@ test.each<[string, (path: string) => void]>([
     message: `${path} is not a lock file`,
     next: [`rm -r ${path}`],
   })
+})
+
+const isRoot = process.getuid?.() === 0
+
+test.each<
+  [string, boolean, (folder: string, path: string) => void, (folder: string, path: string) => string]
+>([
+  [
+    'a link that leads nowhere',
+    true,
+    (_folder, path) => symlinkSync('/nowhere/lock', path),
+    (_folder, path) => `rm -f ${path}`,
+  ],
+  [
+    'a file that may not be opened',
+    !isRoot,
+    (_folder, path) => writeFileSync(path, '', { mode: 0 }),
+    (_folder, path) => `rm -f ${path}`,
+  ],
+  [
+    'a folder that may not be written',
+    !isRoot,
+    folder => chmodSync(folder, 0o500),
+    folder => `chmod u+rwx ${folder}`,
+  ],
+])('%s is told with its path, and with the line that mends it', async (_what, isTried, lay, mend) => {
+  if (!isTried) return
+  const settingsDir = scratchTree({})
+  const path = join(settingsDir, 'refresh.lock')
+  lay(settingsDir, path)
+  const work = () => aloneWithLogins({ settingsDir }, new AbortController().signal, async () => 'done')
+  const refused = await work().catch((error: unknown) => error)
+  expect(refused).toMatchObject({
+    name: 'UsageError',
+    message: expect.stringMatching(`^${path} cannot be opened \\(\\w+\\)$`),
+    next: [mend(settingsDir, path)],
+  })
+  execFileSync('/bin/sh', ['-c', mend(settingsDir, path)])
+  expect(await work()).toBe('done')
 })
 
 test('an empty file is a lock', async () => {

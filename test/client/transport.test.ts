@@ -78,6 +78,16 @@ describe('connections', () => {
     expect(sent).toEqual([3, 8])
   })
 
+  test('tell what left of a text, in each try anew', async () => {
+    const { url, asked } = await answering(status(429, { 'retry-after': '0' }), ok)
+    const sent: number[] = []
+    const body = 'é'.repeat(50_000)
+    const answer = await opened()(url, { ...post, body, onSent: bytes => sent.push(bytes) })
+    expect(answer.status).toBe(200)
+    expect(sent).toEqual([65_536, 100_000, 65_536, 100_000])
+    expect(asked.map(({ headers }) => headers['content-length'])).toEqual(['100000', '100000'])
+  })
+
   test('a redirect is an answer', async () => {
     const { url, asked } = await answering(status(302, { location: 'http://127.0.0.1:1/' }))
     expect((await opened()(url, get)).status).toBe(302)

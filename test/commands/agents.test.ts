@@ -37,7 +37,7 @@ describe('agents', () => {
     ])
     expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(uuid.source.replace('$', '\\n$')) })
     const agentId = made.stdout.trim()
-    expect(made.stderr).toBe(`  wb agents show ${agentId}\n`)
+    expect(made.stderr).toBe('  wb chat clerk\n')
     const bobby = await shown(wb, 'Bobby')
     expect(await shown(wb, 'clerk')).toMatchObject({
       agentId,
@@ -53,6 +53,17 @@ describe('agents', () => {
     expect(await said(wb(change))).toBe(agentId)
     expect(await shown(wb, 'scribe')).toMatchObject({ knowledgeBaseIds: [], toolIds: [] })
     expect(await wb(['agents', 'update', 'scribe'])).toMatchObject({ status: 2, stdout: '' })
+
+    await said(wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=ask', '--rule', 'native:fetch=deny']))
+    expect(await shown(wb, 'scribe')).toMatchObject({
+      toolRules: { 'mcp:*': { permission: 'ask' }, 'native:fetch': { permission: 'deny' } },
+    })
+    expect(await wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=maybe'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('--rule mcp:*=maybe is not NAME=WORD'),
+    })
+    expect(await said(wb(['agents', 'update', 'scribe', '--no-rule']))).toBe(agentId)
+    expect(await shown(wb, 'scribe')).toMatchObject({ toolRules: {} })
 
     expect(await wb(['agents', 'delete', 'scribe'])).toEqual({
       status: 2,
@@ -94,7 +105,11 @@ describe('agents', () => {
   test('name tools that the workspace offers', async () => {
     const { wb } = await furnished()
     const tools = (await said(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
-    expect(tools.map(([id, , source]) => [id, source])).toContainEqual(['search_kb', 'builtin'])
+    expect(tools.map(([id, name, , source]) => [id, name, source])).toContainEqual([
+      'search_kb',
+      'search_kb',
+      'builtin',
+    ])
     expect(await wb(['agents', 'create', 'x', '--tool', 'native:fetch'])).toMatchObject({
       status: 1,
       stderr: expect.stringContaining('agent_tool_unresolved'),
@@ -120,7 +135,7 @@ describe('conversations', () => {
     expect(await wb(['conversations', 'list'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: '  no conversations in workspace demo; agents are asked by a later version\n',
+      stderr: '  no conversations in workspace demo\n  wb agents chat\n',
     })
     const { agentId } = await shown(wb, 'Bobby')
     const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`
@@ -178,5 +193,63 @@ describe('conversations', () => {
     expect(withoutSequences(text)).toMatch(
       /\n\n {2}user\n {4}How long\?\n\n {4}In days\.\n\n {2}Bobby\n {4}Ten .*days\.\n$/,
     )
+  })
+
+  test('of one title are told apart by when they began', async () => {
+    const { wb, workspaceId } = await furnished()
+    const { agentId } = await shown(wb, 'Bobby')
+    const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`
+    const begin = async () =>
+      JSON.parse(await said(wb(['api', 'post', path, '-d', '{"title": "Refunds"}']))) as Record<
+        string,
+        string
+      >
+    const both = [await begin(), await begin()]
+    const begun = ({ createdAt }: Record<string, string>) => `begun ${createdAt}, `
+    for (const words of [['export', 'Refunds'], ['show', 'Refunds'], ['export']]) {
+      const { status, stderr } = await wb(['conversations', ...words])
+      const [fact, ...lines] = stderr.trimEnd().split('\n')
+      expect([status, fact]).toEqual([2, expect.stringContaining('2 conversations')])
+      const line = words.length > 1 ? '    ID  ' : '    wb conversations export ID    '
+      const expected = both.map(one => line.replace('ID', one.conversationId!) + begun(one))
+      expect(lines.map(text => text.replace(/[^,]*$/, '').replace(/,$/, ', ')).sort()).toEqual(
+        expected.sort(),
+      )
+    }
+  })
+
+  test('are exported as Markdown with what they cite as footnotes, and as the JSON that show prints', async () => {
+    const { wb, dataDir, workspaceId } = await furnished()
+    const { agentId } = await shown(wb, 'Bobby')
+    const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`
+    const body = JSON.stringify({ title: 'Refund window' })
+    const made = JSON.parse(await said(wb(['api', 'post', path, '-d', body]))) as Record<string, string>
+    const at = { workspaceId, conversationId: made.conversationId! }
+    const place = { knowledgeBaseId: workspaceId, documentId: 'd', chunkId: 'd:1', chunkIndex: 1 }
+    const cited = { number: 1, ...place, title: 'Refunds', sourceFilename: 'refunds.md', page: null }
+    await writeMessages(dataDir, [
+      messageRow(at, 1, { content: 'How long?' }),
+      messageRow(at, 2, {
+        role: 'agent',
+        content: 'Ten \x1b]0;taken\x07days [1], see [1](x) and [2].',
+        metadata: { finish_reason: 'stop', citations: JSON.stringify([cited]) },
+      }),
+      messageRow(at, 3, { role: 'agent', content: 'And', metadata: { interrupted: 'true' } }),
+    ])
+    const text = await said(wb(['conversations', 'export', 'Refund window']))
+    expect(text.split('\n\n')).toEqual([
+      '# Refund window',
+      `With Bobby, begun ${made.createdAt}.`,
+      '## You',
+      'How long?',
+      '## Bobby',
+      'Ten days [^1], see [1](x) and [2].',
+      '## Bobby',
+      'And',
+      '*(interrupted)*',
+      '[^1]: Refunds · refunds.md · chunk 1',
+    ])
+    const json = await said(wb(['conversations', 'export', '--format', 'json']))
+    expect(JSON.parse(json)).toEqual(JSON.parse(await said(wb(['conversations', 'show', '--json']))))
   })
 })

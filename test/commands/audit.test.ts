@@ -3,11 +3,12 @@ import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
-import { onWhat, whoDid } from '../../src/cli/audit-shown.ts'
 import { follow } from '../../src/cli/follow.ts'
+import { onWhat, whoDid } from '../../src/cli/shown/audit.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
+import { withWrongSecret } from '../harness/wrong-secret.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, placesLike } from './wb.ts'
 
@@ -34,6 +35,11 @@ describe('a record in words', () => {
     [success, { knowledgeBaseId: 'b', documentId: 'd' }, 'd'],
     [success, { knowledgeBaseId: 'b', count: 12 }, '12 of b'],
     [success, { toolName: 'search_kb', source: 'builtin' }, 'search_kb'],
+    [
+      success,
+      { toolName: 'mcp:notes:add', conversationId: 'c', decision: 'always' },
+      'mcp:notes:add (always)',
+    ],
     [success, { jobId: 'j', jobKind: 'ingest' }, 'ingest'],
     [success, { scheme: 'bootstrap' }, 'bootstrap'],
     [success, { user_code: 'AB-CD' }, 'AB-CD'],
@@ -205,7 +211,7 @@ describe('wb audit list', () => {
   test('security 16: in a terminal only what was refused stands out, and what was planted does nothing', async () => {
     const here = await asking()
     await here.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
-    await here.wb(['kb', 'list'], { env: { WB_API_KEY: `${here.secret.slice(0, -1)}0` } })
+    await here.wb(['kb', 'list'], { env: { WB_API_KEY: withWrongSecret(here.secret) } })
     const { text } = await inTerminal(here, ['audit', 'list', '--all', '--as-operator'], { cols: 160 })
     expect(text).toContain('abc may read write')
     expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)

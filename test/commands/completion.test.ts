@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
+import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
 const { commands } = JSON.parse(committedManifest()) as {
@@ -16,7 +17,7 @@ const offers: [typed: string, words: string[]][] = [
   ['wb ', [...new Set(ids.map(id => id.split(':')[0]!))]],
   ['wb kb ', ids.flatMap(id => (id.startsWith('kb:') ? [id.slice(3)] : []))],
   ['wb kb se', ['search']],
-  ['workbase mcp servers ', ['add', 'list', 'remove', 'show', 'test', 'update']],
+  ['workbase mcp servers ', ['add', 'list', 'remove', 'review', 'show', 'test', 'update']],
   ['wb kb search --', [...Object.keys(commands['kb:search']!.flags).map(name => `--${name}`), '--help']],
   ['wb kb search refunds --mode ', ['hybrid', 'lexical', 'vector']],
   ['wb kb update --no-l', ['--no-lexical']],
@@ -159,6 +160,21 @@ async function typing(
   }
   shell.kill()
 }
+
+test('in a terminal the lines to type are there, and not the script', async () => {
+  const here = place()
+  const { status, text } = await inTerminal(here, ['autocomplete', 'bash'])
+  expect([status, withoutSequences(text)]).toEqual([
+    0,
+    [
+      '  bash completes wb by a script that wb autocomplete bash prints into a pipe or a file:',
+      '  source <(wb autocomplete bash)',
+      '      in this shell',
+      "  echo 'source <(wb autocomplete bash)' >>~/.bashrc",
+      '      from the next one on\n',
+    ].join('\n'),
+  ])
+})
 
 test('the shell is that of the person, and another one is told which there are', async () => {
   const { wb, env } = place()

@@ -1,5 +1,5 @@
 import { execFileSync } from 'node:child_process'
-import { chmodSync, existsSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
@@ -7,6 +7,7 @@ import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Skew, skewFound } from '../../src/cli/doctor/clock.ts'
 import { nodeFound } from '../../src/cli/doctor/here.ts'
+import { keyedRuntime } from './sign-in.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
 
@@ -69,7 +70,15 @@ function strange({ aheadMs, version = '9.9.9' }: { aheadMs: number; version?: st
     '/version': { version, commit: 'c', buildTime: '2026-01-01T00:00:00.000Z', node: '20' },
     '/healthz': { status: 'ok' },
     '/setup-status': { hasChatProvider: false },
-    '/auth/me': { id: 'k', label: 'ci', type: 'apiKey', role: 'viewer', expiresAt: null },
+    '/auth/me': {
+      id: 'k',
+      label: 'ci',
+      type: 'apiKey',
+      role: 'viewer',
+      scopes: null,
+      workspaceScopes: null,
+      expiresAt: null,
+    },
     '/api/v1/workspaces': { items: [], nextCursor: null },
   }
   return answering((request, response) => {
@@ -149,7 +158,9 @@ test('the store is looked through beside a running server, and each finding has 
   ])
   expect(wrong(sound)).toEqual({})
   expect(sound.stderr).toBe('  ✓ nothing wrong\n')
-  expect(line(sound, 'lock')?.detail).toMatch(`held by wb serve at ${url}, process ${pid}, since 20`)
+  expect(line(sound, 'lock')?.detail).toMatch(
+    new RegExp(`^held by wb serve at ${url}, process ${pid}, begun (?:now|\\d+ s ago)$`),
+  )
   expect(line(sound, 'runtime')).toMatchObject({ state: 'ok', detail: `${url} serves 1 workspace` })
   expect(line(sound, 'auth')?.detail).toBe('no credential, and none is needed')
   expect(line(keyed, 'auth')).toMatchObject({ state: 'failed', mend: 'unset WB_API_KEY' })
@@ -365,6 +376,26 @@ describe('who you are', () => {
     expect(line(known!, 'auth')?.state).toBe('ok')
     expect(wrong(known!)).toEqual({ chat: 'failed' })
   })
+})
+
+test('a login that is gone is told once, and a keychain that is not read by the keychain', async () => {
+  const { here, url, key } = await keyedRuntime()
+  await here.wb(['login', url, '--with-token'], { input: key })
+  const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
+  const entry = join(folder, readdirSync(folder)[0]!)
+  chmodSync(entry, 0o644)
+  const shut = await here.wb(['doctor'])
+  expect(wrong(shut)).toEqual({ secrets: 'failed', keychain: 'failed' })
+  expect(line(shut, 'auth')?.detail).toMatch(/^an API key that wb login stored for laptop, .*; see keychain$/)
+  rmSync(entry)
+  const ended = await here.wb(['doctor'])
+  expect(wrong(ended)).toEqual({ auth: 'failed' })
+  expect(line(ended, 'auth')).toMatchObject({
+    detail: 'the keychain no longer holds this login',
+    mend: `wb login ${url}`,
+  })
+  for (const name of ['chat', 'embedding'])
+    expect(line(ended, name)).toMatchObject({ state: 'skipped', detail: 'needs a login; see auth' })
 })
 
 describe('no runtime', () => {

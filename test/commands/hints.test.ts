@@ -1,21 +1,11 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { logLine } from '../../src/cli/log-line.ts'
+import { logLine } from '../../src/cli/serve/log-line.ts'
 import { place } from './wb.ts'
 
 const timeout = 60_000
 const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
-
-test.each([
-  [['ask', 'why'], 'Wb ask'],
-  [['agents', 'chat', 'Bobby'], 'Wb agents chat'],
-])('%j comes with a later version', async (words, named) => {
-  const { status, stderr } = await place().wb(words)
-  expect(status).toBe(2)
-  expect(stderr).toContain(`✗ ${named} comes with a later version`)
-  expect(stderr).not.toContain('did you mean')
-})
 
 test('a refusal tells which command helps', { timeout }, async () => {
   const { wb } = place()

@@ -39,6 +39,12 @@ describe('a knowledge base that is missing', () => {
     expect(refused).toMatchObject({ status: 4, stdout: '' })
     expect(refused.stderr).toContain('--create')
     expect((await here.wb(['workspaces', 'list'])).stdout).toBe('')
+    const mistyped = await here.wb(['kb', 'ingest', 'papers', join(tree, 'absent'), '--create'])
+    expect(mistyped).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('no knowledge base was made'),
+    })
+    expect((await here.wb(['kb', 'list', '--json'])).stdout).not.toContain('papers')
     expect(await here.wb(['kb', 'ingest', 'papers', tree, '--create'])).toMatchObject({ status: 0 })
   })
 
@@ -171,6 +177,46 @@ describe('standard input', () => {
   })
 })
 
+test.each([
+  ['in a batch', 'batch'],
+  ['alone', 'ingest'],
+])('a terminal sees how much of a large text has left: %s', async (_what, route) => {
+  const here = place()
+  const tree = files(here, {
+    'a.md': 'small',
+    'novel.txt': 'a line of it\n'.repeat(600_000),
+    'z.md': 'small',
+  })
+  const going = /novel\.txt {2}█+░+ {2}\d\.\d\/8\.4 MB {2}\d+\.\d MB\/s {2}\d\d:\d\d left/
+  let goOn = () => {}
+  const isSeen = new Promise<void>(done => {
+    goOn = done
+  })
+  const url = await fakeBase(
+    { ingestBatch: route === 'batch' },
+    (_path, body) => {
+      const lines = body.trim().split('\n')
+      const done = { status: 201, document: { metadata: {} }, chunks: 1 }
+      if (route === 'ingest') return [201, done]
+      return [200, lines.map((_, index) => `${JSON.stringify({ line: index + 1, ...done })}\n`).join('')]
+    },
+    // Nothing more is read until the person has seen that it is going.
+    path => (path.includes(`/${route}`) ? isSeen : undefined),
+  )
+  here.env.WB_URL = url
+  const { status, text } = await inTerminal(here, ['kb', 'ingest', 'papers', tree], {
+    answer(written) {
+      if (going.test(withoutSequences(written))) goOn()
+      return undefined
+    },
+  })
+  const shown = withoutSequences(text)
+  expect(status, shown).toBe(0)
+  expect(shown).toMatch(going)
+  expect(shown).not.toMatch(/[az]\.md {2}[█░]/)
+  expect(shown).toContain('✓ 3 added')
+})
+
 describe.each(['no server', 'a server'])('Cranfield with %s', way => {
   test('is ingested, and interrupted work goes on where it was', { timeout: 120_000 }, async () => {
     const here = place()
@@ -203,16 +249,8 @@ test('a runtime that takes no batches gets single requests, and what it refuses 
   const here = place()
   const tree = files(here, { 'a.md': 'a', 'b.md': 'b', 'bad.md': 'refused' })
   const asked: string[] = []
-  const url = await fake((path, body) => {
+  const url = await fakeBase({}, (path, body) => {
     asked.push(path)
-    if (path === '/features') return [200, { mcp: { enabled: false, baseUrl: null } }]
-    if (path.startsWith('/api/v1/workspaces?'))
-      return [200, { items: [{ workspaceId: uuid(1), name: 'w' }], nextCursor: null }]
-    if (path.includes('/knowledge-bases?'))
-      return [
-        200,
-        { items: [{ workspaceId: uuid(1), knowledgeBaseId: uuid(2), name: 'papers' }], nextCursor: null },
-      ]
     if (JSON.parse(body).text === 'refused')
       return [413, { error: { code: 'payload_too_large', message: 'no', requestId: 'r' } }]
     return [201, { document: { sourceFilename: JSON.parse(body).sourceFilename, metadata: {} }, chunks: 1 }]
@@ -233,15 +271,7 @@ test('where the runtime fails every text, the work ends with its error and says 
     here,
     Object.fromEntries(Array.from({ length: 60 }, (_, index) => [`${index}.md`, `text ${index}`])),
   )
-  const url = await fake((path, body) => {
-    if (path === '/features') return [200, { mcp: { enabled: false, baseUrl: null }, ingestBatch: true }]
-    if (path.startsWith('/api/v1/workspaces?'))
-      return [200, { items: [{ workspaceId: uuid(1), name: 'w' }], nextCursor: null }]
-    if (path.includes('/knowledge-bases?'))
-      return [
-        200,
-        { items: [{ workspaceId: uuid(1), knowledgeBaseId: uuid(2), name: 'papers' }], nextCursor: null },
-      ]
+  const url = await fakeBase({ ingestBatch: true }, (_, body) => {
     const error = { code: 'embedding_unavailable', message: 'nobody answers', requestId: 'r' }
     const lines = body
       .trim()
@@ -260,15 +290,7 @@ test('where the runtime fails every text, the work ends with its error and says 
 test('where the connection breaks, what was answered is told and the status is 6', async () => {
   const here = place()
   const tree = files(here, { 'a.md': 'a', 'b.md': 'b' })
-  const url = await fake(path => {
-    if (path === '/features') return [200, { mcp: { enabled: false, baseUrl: null }, ingestBatch: true }]
-    if (path.startsWith('/api/v1/workspaces?'))
-      return [200, { items: [{ workspaceId: uuid(1), name: 'w' }], nextCursor: null }]
-    if (path.includes('/knowledge-bases?'))
-      return [
-        200,
-        { items: [{ workspaceId: uuid(1), knowledgeBaseId: uuid(2), name: 'papers' }], nextCursor: null },
-      ]
+  const url = await fakeBase({ ingestBatch: true }, () => {
     return [0, `${JSON.stringify({ line: 1, status: 201, document: {}, chunks: 1 })}\n`]
   })
   const ended = await here.wb(['kb', 'ingest', 'papers', tree, '--json'], { env: { WB_URL: url } })
@@ -279,9 +301,31 @@ test('where the connection breaks, what was answered is told and the status is 6
 
 const uuid = (last: number) => `00000000-0000-4000-8000-${String(last).padStart(12, '0')}`
 
-/** A runtime that answers as it is told; with status 0 its connection breaks after the body. */
-async function fake(answer: (path: string, body: string) => [number, unknown]): Promise<string> {
+type Answer = (path: string, body: string) => [number, unknown]
+type Read = (path: string) => Promise<void> | undefined
+
+/** A runtime with one knowledge base, papers, that answers as it is told to what is sent there. */
+function fakeBase(features: object, answer: Answer, read?: Read): Promise<string> {
+  const [workspaceId, knowledgeBaseId] = [uuid(1), uuid(2)]
+  const known: [start: RegExp, body: object][] = [
+    [/^\/features$/, { mcp: { enabled: false, baseUrl: null }, ...features }],
+    [/^\/api\/v1\/workspaces\?/, { items: [{ workspaceId, name: 'w' }], nextCursor: null }],
+    [/\/knowledge-bases\?/, { items: [{ workspaceId, knowledgeBaseId, name: 'papers' }], nextCursor: null }],
+  ]
+  return fake((path, body) => {
+    const [, said] = known.find(([start]) => start.test(path)) ?? []
+    return said ? [200, said] : answer(path, body)
+  }, read)
+}
+
+/**
+ * A runtime that answers as it is told; with status 0 its connection breaks after the body.
+ *
+ * @param read  a body is read when this resolves
+ */
+async function fake(answer: Answer, read: Read = () => undefined): Promise<string> {
   const server = createServer(async (request, response) => {
+    await read(request.url ?? '')
     const [status, body] = answer(request.url ?? '', await text(request))
     response.writeHead(status || 200, {
       'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json',

@@ -1,8 +1,10 @@
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
+import { createServer, type Server } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { keyedRuntime, secrets, signIn, signInStage, visit } from './sign-in.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inTerminal, type Screen, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
 
 /** The last line that a command says; what a person would type next. */
@@ -21,6 +23,15 @@ function answering(answers: Record<string, string>): (written: string) => string
     delete answers[question]
     return answer
   }
+}
+
+async function listening(server: Server): Promise<string> {
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  return `http://127.0.0.1:${(server.address() as AddressInfo).port}`
 }
 
 function settings({ env }: Place): string[] {
@@ -46,7 +57,10 @@ describe('wb login by a code', () => {
       'credential\ta token of the identity provider that wb login stored for alice',
     )
     const out = await here.wb(['logout'])
-    expect(out.stderr).toBe(`  ✓ signed out of ${server.url}, where you were alice@example.test\n`)
+    expect(out.stderr).toBe(
+      `  ✓ signed out of ${server.url}, where you were alice@example.test\n` +
+        '  wb profiles add here && wb profiles use here    works on this machine again\n',
+    )
     const stranger = await here.wb(['whoami'])
     expect([stranger.status, lastLine(stranger)]).toEqual([3, `wb login ${server.url}`])
     expect(settings(here).filter(name => name.startsWith('credentials/'))).toEqual([])
@@ -95,7 +109,7 @@ describe('wb login by a code', () => {
   test('Ctrl-C while the code waits leaves nothing behind', async () => {
     const stage = await signInStage()
     const { status, text } = await signIn(stage.here, stage.server.url, { onCode: () => '\x03' })
-    expect([status, text], text).toEqual([130, expect.stringContaining('✗ interrupted')])
+    expect([status, text], text).toEqual([130, expect.stringContaining('✗ interrupted; nothing was kept')])
     expect(settings(stage.here)).toEqual([])
   })
 
@@ -137,6 +151,8 @@ describe('wb login with a key', () => {
       /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in workspace default\n/,
     )
     expect((await here.wb(['whoami'])).stdout).toBe(`laptop\tAPI key\teditor\t${url}\n`)
+    const person = withoutSequences((await inTerminal(here, ['whoami'])).text)
+    expect(person).toBe(`API key laptop  role editor  ${url}\n`)
     const [entry] = settings(here).filter(name => name.startsWith('credentials/'))
     const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
     expect(statSync(join(folder, entry!)).mode & 0o777).toBe(0o600)
@@ -188,6 +204,39 @@ describe('wb login with a key', () => {
     expect([name.status, lastLine(name)]).toEqual([2, 'wb login https://wb.example'])
     expect(settings(here)).toEqual([])
   })
+})
+
+describe('Ctrl-C leaves nothing behind', () => {
+  const unheard = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
+  test.each<[string, string[], Record<string, string>, string]>([
+    ['where a key is asked for', [], {}, 'API key:'],
+    ['where what one has is asked for', ['--with-token'], {}, 'Key or token:'],
+    ['where it is asked whether a file may keep it', [], unheard, 'that you alone can read?'],
+  ])('%s', async (_what, flags, env, question) => {
+    const { here, url, key } = await keyedRuntime()
+    Object.assign(here.env, env)
+    const { status, text, isSane } = await inTerminal(here, ['login', url, ...flags], {
+      answer: answering({ [question]: `${key.slice(0, 30)}\x03` }),
+    })
+    expectNothingKept(here, { status, text, isSane })
+    expect(text).not.toContain(key.slice(0, 30))
+  })
+
+  test('while the runtime is asked how to sign in', async () => {
+    const here = place()
+    const url = await listening(createServer(() => {}))
+    const { status, text, isSane } = await inTerminal(here, ['login', url], {
+      answer: answering({ 'asking how to sign in': '\x03' }),
+    })
+    expectNothingKept(here, { status, text, isSane })
+  })
+
+  function expectNothingKept(here: Place, { status, text, isSane }: Screen) {
+    const words = withoutSequences(text)
+    expect([status, isSane], words).toEqual([130, true])
+    expect(words).toMatch(/ {2}✗ interrupted; nothing was kept\n$/)
+    expect(settings(here)).toEqual([])
+  }
 })
 
 test('S5.8-02: issuer and client secret reach no command line, not with --debug either', async () => {

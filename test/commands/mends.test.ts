@@ -53,15 +53,20 @@ test('signed out, and a login in CI: the line that is named last signs in', asyn
 test('a wrong address, and no keychain: the line that is named last signs in', async () => {
   const { here, url, keyFile } = await keyed()
   const wrong = await here.wb(['login', new URL(url).host, '--with-token'])
-  expect([wrong.status, lastLine(wrong.stderr)]).toEqual([2, `wb login ${url}`])
+  expect([wrong.status, lastLine(wrong.stderr)]).toEqual([2, `wb login ${url} --with-token`])
   const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
-  const none = await here.wb([...lastLine(wrong.stderr).split(' ').slice(1), '--with-token'], {
-    env,
-    input: 'x',
-  })
+  const none = await here.wb(lastLine(wrong.stderr).split(' ').slice(1), { env, input: 'x' })
   expect([none.status, isOneScreen(none.stderr)]).toEqual([3, true])
   expect(typed(here, `${lastLine(none.stderr)} --with-token < KEY_FILE`, keyFile)).toBe(0)
   expect((await here.wb(['kb', 'list'])).status).toBe(0)
+})
+
+test('no runtime at all: what could be signed in to is said, and the lines work', async () => {
+  const { wb } = place()
+  const { status, stderr } = await wb(['login'])
+  expect([status, isOneScreen(stderr)]).toEqual([0, true])
+  expect(stderr).toMatch(/\n {2}wb login https:\/\/… .*\n {2}wb serve .*\n {2}wb quickstart /)
+  expect((await wb(['quickstart'])).status).toBe(0)
 })
 
 test('nothing answers: the line that is named last starts what does', async () => {
@@ -78,6 +83,55 @@ test('nothing answers: the line that is named last starts what does', async () =
   expect((await here.wb(['workspaces', 'list', '--url', free.url])).status).toBe(0)
   const far = await here.wb(['login', 'https://wb.invalid'])
   expect([far.status, lastLine(far.stderr)]).toEqual([6, 'wb doctor'])
+})
+
+test('https where http is spoken, a page of the runtime, a credential in it: the line named last goes there', async () => {
+  const { wb, serve } = place()
+  const { url } = await serve()
+  const secure = url.replace('http:', 'https:')
+  const base = ['login', 'kb list --url', 'kb list --url'].map(words => words.split(' '))
+  const wrong = [
+    `${secure}/`,
+    secure,
+    `${url}/api/v1/`,
+    `${url}/docs`,
+    `${url}/any/path`,
+    url.replace('//', '//me:pw@'),
+  ]
+  for (const [at, address] of wrong.entries()) {
+    const words = [...base[at % base.length]!, address]
+    const ended = await wb(words)
+    expect([ended.status === 0, isOneScreen(ended.stderr)], address).toEqual([false, true])
+    expect(lastLine(ended.stderr)).toBe(`wb ${[...words.slice(0, -1), url].join(' ')}`)
+    expect(ended.stderr).not.toContain('me:pw')
+  }
+  const named = await wb(['whoami'], { env: { WB_URL: secure } })
+  expect(lastLine(named.stderr)).toBe(`WB_URL=${url} wb whoami`)
+  await wb(['profiles', 'add', 'work', '--url', secure])
+  const stored = await wb(['kb', 'list', '--profile', 'work'], { env: { WB_DATA_DIR: '' } })
+  const line = lastLine(stored.stderr)
+  expect(line).toBe(`wb login ${url} --profile work`)
+  expect((await wb(line.split(' ').slice(1))).status).toBe(0)
+  expect((await wb(['kb', 'list', '--profile', 'work'], { env: { WB_DATA_DIR: '' } })).status).not.toBe(6)
+})
+
+test('security 15: unencrypted to another machine: encrypted is the line named last, and no secret is in any', async () => {
+  const { wb } = place()
+  const login = await wb(['login', 'http://wb.invalid/', '--profile', 'work'])
+  expect(login.stderr).toBe(
+    [
+      '  ✗ A login would travel unencrypted to http://wb.invalid',
+      '    wb login http://wb.invalid --profile work --insecure-http    if you trust every network on the way',
+      '    wb login https://wb.invalid --profile work\n',
+    ].join('\n'),
+  )
+  const env = { WB_URL: 'http://wb.invalid', WB_API_KEY: 'canary' }
+  const named = await wb(['kb', 'list'], { env })
+  expect([named.status, lastLine(named.stderr)]).toEqual([2, 'WB_URL=https://wb.invalid wb kb list'])
+  const raw = ['api', 'GET', '/version', '-H', 'Authorization: canary', '--url', 'http://wb.invalid']
+  const secret = await wb(raw)
+  expect([secret.status, lastLine(secret.stderr)]).toEqual([2, '--url https://wb.invalid'])
+  expect(named.stderr + secret.stderr).not.toContain('canary')
 })
 
 test('a code that has ended: the line that is named last starts again', async () => {

@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { inTerminal } from './terminal.ts'
+import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
 /** Two knowledge bases, whose lists and passages are wide. */
@@ -39,6 +39,22 @@ const terminals: [string, { cols?: number; env?: Record<string, string> }][] = [
   ['with NO_COLOR', { env: { NO_COLOR: '1' } }],
   ['without UTF-8', { env: { LC_ALL: 'C' } }],
 ]
+
+test.each([
+  [['--help'], 40],
+  [['--help'], 80],
+  [['login', '--help'], 40],
+  [['login', '--help'], 80],
+])('%j at %i columns, for a terminal and for COLUMNS', async (words, cols) => {
+  const here = place()
+  const { stdout } = await here.wb(words, { env: { COLUMNS: String(cols) } })
+  const { text } = await inTerminal(here, words, { cols, colour: false })
+  expect(withoutSequences(text)).toBe(stdout)
+  // Lines to copy stay whole.
+  const wide = stdout.split('\n').filter(line => line.length > cols && !/^ {2}wb /.test(line))
+  expect(wide).toEqual([])
+  await expect(stdout).toMatchFileSnapshot(`modes/${words.join('-').replace('--', '')}-${cols}.txt`)
+})
 
 test('one command line as a person meets it, in a pipe, in CI, on 40 columns, without colours and without UTF-8', async () => {
   const here = await filled()

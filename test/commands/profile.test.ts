@@ -1,8 +1,9 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { sessionVariables } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { readProfile, sessionVariables } from '../../src/cli/profile.ts'
+import { readProfile } from '../../src/cli/settings/profile.ts'
 import { place } from './wb.ts'
 
 const dataDir = '/srv/data'
@@ -173,7 +174,7 @@ describe('the command line', () => {
     [
       ['kb', 'list', '--url', 'nowhere'],
       2,
-      '  ✗ --url is "nowhere", which is not an http(s) address\n    --url http://127.0.0.1:8787\n',
+      '  ✗ --url is "nowhere", which is not an http(s) address\n    wb kb list --url http://127.0.0.1:8787\n',
     ],
     [
       ['explain', 'kb_nam_taken'],

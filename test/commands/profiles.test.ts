@@ -40,8 +40,13 @@ test('a profile is a runtime with its login, by name; who is signed in stays so 
     { name: 'office', inUse: true, url: urls[1], keychain: 'file', who: 'work-key' },
   ])
   const used = await here.wb(['profiles', 'remove', 'office', '--yes'])
-  expect([used.status, used.stderr]).toEqual([2, expect.stringContaining('Office is the profile in use')])
+  expect([used.status, used.stderr]).toEqual([
+    2,
+    '  ✗ Office is the profile in use\n    wb profiles use default && wb profiles remove office --yes\n',
+  ])
   await here.wb(['profiles', 'use', 'default'])
+  const near = await here.wb(['profiles', 'use', 'ofice'])
+  expect(near.stderr).toContain('\n    did you mean office?\n')
   expect((await here.wb(['profiles', 'remove', 'office', '--yes'])).status).toBe(0)
   const gone = await here.wb(['whoami', '--profile', 'office'])
   expect([gone.status, gone.stderr]).toEqual([
@@ -66,6 +71,18 @@ test('security 6: a login is sent to no other runtime than its own, also not to 
     3,
     expect.stringContaining('refuses requests without credentials'),
   ])
+})
+
+test('the only profile is removed by the line that is named', async () => {
+  const { wb } = place()
+  const first = await wb(['profiles', 'remove', 'default'])
+  expect([first.status, first.stderr]).toEqual([2, expect.stringContaining('\n    wb logout    forgets')])
+  await wb(['profiles', 'rename', 'default', 'home'])
+  const { stderr } = await wb(['profiles', 'remove', 'home', '--yes'])
+  const lines = stderr.trim().split('\n').at(-1)!.trim().split(' && ')
+  expect(lines).toHaveLength(3)
+  for (const line of lines) expect((await wb(line.split(' ').slice(1))).status, line).toBe(0)
+  expect((await wb(['profiles', 'list'])).stdout).toMatch(/^\*\tdefault\t/)
 })
 
 test('names that could be taken for something else, twins and files that are none are refused, and nothing is lost', async () => {

@@ -20,6 +20,7 @@ function terminal({ env, home }: Place, args: string[], more: Record<string, str
   return {
     ended,
     type: (text: string) => child.write(text),
+    end: () => process.kill(child.pid, 'SIGTERM'),
     /** Resolves when the words are on the screen. */
     shows: (words: string) =>
       screen.includes(words) ? undefined : new Promise<void>(done => waiting.push({ words, done })),
@@ -92,12 +93,16 @@ describe('in a terminal', () => {
     expect(text()).toMatch(/name +second\n/)
   })
 
-  test('Ctrl-C ends a question with 130, and a server with 0', async () => {
+  test('Ctrl-C and SIGTERM end a question with 130, and Ctrl-C a server with 0', async () => {
     const here = place()
     const asked = terminal(here, ['kb', 'create'])
     await asked.shows('NAME (')
     asked.type('\x03')
     expect(await asked.ended).toBe(130)
+    const ended = terminal(here, ['kb', 'create'])
+    await ended.shows('NAME (')
+    ended.end()
+    expect([await ended.ended, ended.text()]).toEqual([130, expect.stringContaining('✗ interrupted\n')])
     const server = terminal(here, ['serve', '--port', '0'])
     await server.shows('in another terminal')
     expect(server.text()).toContain('anyone on this machine')

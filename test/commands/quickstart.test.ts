@@ -1,7 +1,7 @@
 import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { nameAfter } from '../../src/cli/quickstart-plan.ts'
+import { nameAfter } from '../../src/cli/quickstart/plan.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place } from './wb.ts'
 

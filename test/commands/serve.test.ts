@@ -6,8 +6,8 @@ import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
-import { readProfile } from '../../src/cli/profile.ts'
-import { serve } from '../../src/cli/serve.ts'
+import { serve } from '../../src/cli/serve/serve.ts'
+import { readProfile } from '../../src/cli/settings/profile.ts'
 import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
 import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
@@ -138,11 +138,11 @@ describe('wb serve', () => {
     expect(await here.wb(['serve', '--port', '0'])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ ${config} lies here, and a file of a folder is not read unless it is named or trusted\n    wb trust    lets the files of this folder count, here and in every command\n    wb serve --config ${config}\n`,
+      stderr: `  ✗ ${config} does not count unless it is named, or its folder trusted (wb trust)\n    wb trust    lets the files of this folder count, here and in every command\n    wb serve --config ${config}\n`,
     })
     const hinted = await here.wb(['workspaces', 'list'])
     expect(hinted.stderr).toBe(
-      `  ${config} is not read unless it is named, or its folder trusted (wb trust):\n    --config ${config}\n  no workspaces yet; make the first one:\n    wb workspaces create demo\n`,
+      `  ${config} does not count unless it is named, or its folder trusted (wb trust):\n    --config ${config}\n  no workspaces yet; make the first one:\n    wb workspaces create demo\n`,
     )
     await here.serve(['--config', config])
   })
@@ -261,7 +261,9 @@ describe('wb serve, and who may call', () => {
     expect(stdout).toMatch(
       /\n {2}callers {4}with an API key \(auth\.mode apiKey\)\n {2}bootstrap {2}no token\n {2}reference /,
     )
-    expect(stdout).toMatch(/\n {2}wb keys create NAME --role admin --as-operator {4}in another terminal\n$/)
+    expect(stdout).toMatch(
+      /\n {2}wb keys create NAME --role admin --as-operator --data-dir \S+ {4}in another terminal\n$/,
+    )
     const token = closed.replace('}', ', bootstrapTokenRef: "env:BOOT" }')
     const booted = await screen(here, token, { BOOT: secret })
     expect(booted.stdout).toContain('\n  bootstrap  token set; each use of it is audited\n')

@@ -102,6 +102,35 @@ test('presets are what the contract says, and give way to flags', { timeout: 60_
   expect(other).toMatchObject({ status: 2, stderr: expect.stringContaining('--type chunking') })
 })
 
+test('the models of a provider are listed; where it does not answer, a list of ours, and it says so', async () => {
+  const { wb } = place()
+  const provider = await startChatServer()
+  try {
+    const asked = ['services', 'models', '--provider', 'ollama', '--endpoint', provider.url]
+    expect(await said(wb(asked))).toBe('a:3b\ta:3b\t\tfalse\nb:7b\tb:7b\t\tfalse')
+  } finally {
+    await provider.close()
+  }
+  const { stdout, stderr } = await wb([
+    'services',
+    'models',
+    '--provider',
+    'openai',
+    '--limit',
+    '1',
+    '--json',
+  ])
+  expect(JSON.parse(stdout)).toEqual([
+    { id: 'gpt-4o-mini', name: 'gpt-4o-mini', supportsTools: true, recommended: true },
+  ])
+  expect(stderr).toContain('a list of ours: openai was not asked, as it tells')
+  expect(stderr).toContain('  --model takes any other')
+  const unreached = ['services', 'models', '--provider', 'ollama', '--endpoint', 'http://127.0.0.1:9']
+  const { stderr: silent } = await wb(unreached)
+  expect(silent).toContain('a list of ours: ollama was asked, and did not answer')
+  expect(silent).toMatch(/\n {2}ollama serve .*--endpoint URL/)
+})
+
 describe('in a pipe, what is missing or does not fit is a usage error that names the flag', () => {
   const { wb, serve } = place(afterAll)
   beforeAll(async () => {

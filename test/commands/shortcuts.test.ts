@@ -73,6 +73,8 @@ describe('wb alone', () => {
     expect(declined.status).toBe(0)
     expect(withoutSequences(declined.text)).toContain('wb quickstart ./my-folder')
     expect(existsSync(here.dataDir)).toBe(false)
+    await here.wb(['whoami'])
+    expect(existsSync(here.dataDir)).toBe(true)
     const taken = await inTerminal(here, [], { ...wide, answer: answering('y\r') })
     expect(withoutSequences(taken.text)).toMatch(/✓ knowledge {3}work +2 documents/)
     const later = await inTerminal(here, [], wide)

@@ -79,4 +79,5 @@ test('--watch draws over what it drew, also while the runtime is away, and Ctrl-
   const height = first!.split('\r\n').length - 1
   expect(second!.startsWith(`\x1b[${height}A`)).toBe(true)
   expect(withoutSequences(second!)).toContain('✗ No runtime answers at')
+  for (const drawn of [first!, second!]) expect(withoutSequences(drawn)).toMatch(/\n {2}Ctrl-C ends it\n$/)
 })

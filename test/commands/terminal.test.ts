@@ -2,8 +2,9 @@ import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { exitStatus } from '../../src/cli/exit.ts'
 import { Interrupted, UsageError } from '../../src/cli/faults.ts'
+import { ago } from '../../src/cli/moment.ts'
 import { nearest } from '../../src/cli/nearest.ts'
-import { ago, Output, type Sink } from '../../src/cli/output.ts'
+import { Output, type Sink } from '../../src/cli/output.ts'
 import { lineOf, terminalProgress } from '../../src/cli/progress.ts'
 import { reportJson, reportLines, reportOf } from '../../src/cli/report.ts'
 import { styleFor } from '../../src/cli/style.ts'
@@ -218,6 +219,16 @@ describe('progress', () => {
     expect(stream.text).toContain('reading')
     progress.end()
     expect(stream.text.endsWith('\r\x1b[2K')).toBe(true)
+  })
+
+  test.each(attacks)('a name in it does nothing to the terminal: %s', (_name, planted, left) => {
+    const stream = sink(true)
+    const { made, pass } = clock()
+    const progress = terminalProgress(stream, made)
+    progress.spin(`asking ${planted}\nbelow`)
+    pass(150)
+    progress.end()
+    expect(stream.text).toBe(`\r\x1b[2K  ⠋ asking ${left} below\r\x1b[2K`)
   })
 
   test('a bar has count, rate and time left', () => {

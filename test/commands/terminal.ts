@@ -8,6 +8,8 @@ const bin = resolve('bin/run.js')
 export interface Screen {
   status: number
   text: string
+  /** It left the terminal as it was: what is typed is shown, and given to who reads at the end of a line. */
+  isSane: boolean
 }
 
 export interface Typing {
@@ -20,11 +22,13 @@ export interface Typing {
 }
 
 /**
- * The shell tells the status and stays, as a terminal that ends may take with it what was not read yet. It catches
+ * The shell tells the status and how the terminal was left, and stays, as a terminal that ends may take with it what was not read yet. It catches
  * Ctrl-C, so that only the command gets it.
  */
-const script = `trap : INT; "$@"; printf 'ended with %s\\n' $?; read _`
-const end = /ended with (\d+)\r\n$/
+const script = `trap : INT; "$@"; status=$?
+case " $(echo $(stty -a)) " in *' icanon '*' echo '*) left=sane;; *) left=raw;; esac
+printf 'ended with %s, %s\\n' $status $left; read _`
+const end = /ended with (\d+), (sane|raw)\r?\n$/
 
 /** Run a command line in a terminal of its own, with colours. */
 export function inTerminal(
@@ -47,7 +51,7 @@ export function inTerminal(
       const ended = end.exec(text)
       if (ended) {
         terminal.kill()
-        done({ status: Number(ended[1]), text: text.slice(0, ended.index) })
+        done({ status: Number(ended[1]), text: text.slice(0, ended.index), isSane: ended[2] === 'sane' })
         return
       }
       const typed = answer?.(text.slice(answered))

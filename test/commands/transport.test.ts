@@ -4,8 +4,8 @@ import { createServer as createSecureServer } from 'node:https'
 import type { AddressInfo } from 'node:net'
 import { resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { connectionSettings } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { connectionSettings } from '../../src/cli/profile.ts'
 import { place } from './wb.ts'
 
 const file = (name: string) => resolve(`test/fixtures/tls/${name}.pem`)
@@ -38,6 +38,7 @@ describe('--debug', () => {
       'x-request-id': 'R-1',
       'set-cookie': [`a=${canary}`, `b=${canary}`],
       'x-echo': `Bearer ${canary}`,
+      location: `https://id.example/authorize?state=${canary}&client_id=x#${canary}`,
     })
     const line = ['api', 'POST', `/auth/x?token=${canary}`, '-H', `X-Api-Key: ${canary}`]
     const body = ['--data', `{"refresh_token":"${canary}"}`]
@@ -48,6 +49,7 @@ describe('--debug', () => {
     expect(stderr).toMatch(/\n> {3}authorization: \[redacted\]\n/)
     expect(stderr).toMatch(/\n< 200 in \d+ ms\n/)
     expect(stderr).toContain('<   x-request-id: R-1\n')
+    expect(stderr).toContain('<   location: https://id.example/authorize?[redacted]\n')
     expect(stderr).not.toContain(canary)
   })
 

@@ -44,7 +44,7 @@ describe('security 6: wb trust', () => {
     const [listed] = JSON.parse((await here.wb(['trust', '--list', '--json'])).stdout) as object[]
     expect(listed).toMatchObject({ folder: cwd, state: 'trusted', files: ['workbase.yaml'] })
     await here.wb(['trust', '--remove', cwd])
-    expect((await here.wb(['config', 'path'], { cwd })).stderr).toContain('is not read')
+    expect((await here.wb(['config', 'path'], { cwd })).stderr).toContain('does not count')
   })
 
   test('a terminal is asked once, and again where a key that can send has changed, with old and new', async () => {

@@ -52,7 +52,10 @@ describe('security 6: in CI, in a folder that is not trusted', () => {
     const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, object> }
     const source = (id: string) => readFileSync(`commands/${id.replaceAll(':', '/')}.ts`, 'utf8')
     const needsNothing = Object.keys(commands).filter(
-      id => !/this\.(?:client|session|workspace|knowledgeBase|resolving|requireFolder)\b/.test(source(id)),
+      id =>
+        !/this\.(?:answer|chat|client|session|workspace|knowledgeBase|resolving|requireFolder)\b/.test(
+          source(id),
+        ),
     )
     expect(needsNothing.filter(id => !(id in free || elsewhere.includes(id)))).toEqual([])
   })

@@ -48,6 +48,8 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
   const dataDir = join(root, 'data')
   const env = {
     PATH: process.env.PATH ?? '',
+    // No program of this machine is the usual one for a page.
+    XDG_DATA_DIRS: join(root, 'none'),
     HOME: root,
     XDG_CONFIG_HOME: join(root, 'config'),
     XDG_DATA_HOME: join(root, 'share'),

@@ -22,6 +22,7 @@ const release = 'wb services allow env:VLLM_KEY --host models.example.com:8443 -
 const before: Record<string, string> = {
   'conversations show': conversation,
   'conversations delete': conversation,
+  'conversations export': conversation,
   'documents show': 'wb kb search papers flow',
   'documents chunks': 'wb kb search papers flow',
   'documents delete': 'echo Scopes > docs/guide/scopes.md; wb kb ingest handbook docs --no-wait',
@@ -63,7 +64,9 @@ const before: Record<string, string> = {
 }
 
 /** Elsewhere than here: another runtime, the network, a server of somebody else's. */
-const elsewhere = /https:\/\/|^wb mcp servers test/
+const elsewhere = /https:\/\/|^wb mcp servers (?:test|review)/
+/** Is for a terminal or for a program at the other end of a pipe, or needs a model. */
+const isSpokenWith = /^wb (?:playground|mcp serve|(?:agents )?chat)/
 /** Asks first, and here is nobody to answer. */
 const asks = /^wb (?:\w+ )+?(?:delete|revoke|remove) (?!.*--yes)/
 /** Goes on until somebody ends it. */
@@ -103,7 +106,9 @@ async function machine(here: Place, { configured }: { configured: boolean }): Pr
 function typeExamples({ run }: Machine, id: string): void {
   const prepare = (key: string) => before[key] && run(before[key])
   prepare(id.replaceAll(':', ' '))
-  for (const example of commands[id]!.examples.filter(line => !elsewhere.test(line))) {
+  for (const example of commands[id]!.examples.filter(
+    line => !elsewhere.test(line) && !isSpokenWith.test(line),
+  )) {
     prepare(example)
     const line = example
       .replace(/^wb serve --port 0/, 'wb serve --data-dir other')

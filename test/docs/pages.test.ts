@@ -1,7 +1,10 @@
-import { spawnSync } from 'node:child_process'
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
 import { existsSync, readdirSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
+import { startChatServer } from '../fakes/chat-server.ts'
+import { startMcpServer } from '../fakes/mcp-server.ts'
 import { endServers, reader } from './place.ts'
 
 const pages = [
@@ -30,21 +33,47 @@ function isQuickerServed(blocks: { lines: string }[]): boolean {
   return !typed.includes('wb serve') && (typed.match(/^(?:npx )?wb /gm) ?? []).length > 6
 }
 
+/** A model that looks up what it is asked before it answers, where Ollama's would be. */
+async function model(): Promise<{ url: string; answers: () => number }> {
+  const server = await startChatServer()
+  onTestFinished(() => server.close())
+  let answers = 0
+  server.respond(({ line, body }) => {
+    if (!line.endsWith('/chat/completions')) return undefined
+    const { role, content } = (body.messages as { role: string; content: string }[]).at(-1)!
+    if (role === 'user') return { toolCalls: [{ name: 'search_kb', arguments: { query: content } }] }
+    answers++
+    return { text: 'It stands there [1].' }
+  })
+  return { url: server.url, answers: () => answers }
+}
+
+/** Lines on which somebody asks an agent. */
+const asking = /\bwb (?:ask|agents chat) |^curl .*\/messages/gm
+
 test.each(followed)('%s: every line can be typed, from top to bottom', { timeout: 120_000 }, async page => {
   const { env, folder, home } = await reader()
   onTestFinished(() => endServers(home))
-  const type = (lines: string, cwd: string) => {
-    const { status, stderr } = spawnSync('bash', ['-euo', 'pipefail', '-c', lines], {
+  const { url: ollama, answers } = await model()
+  const tools = await startMcpServer()
+  const type = async (lines: string, cwd: string) => {
+    const typed = spawn('bash', ['-euo', 'pipefail', '-c', lines], {
       cwd,
-      env,
+      env: { ...env, OLLAMA_BASE_URL: ollama },
       stdio: ['ignore', 'ignore', 'pipe'],
-      encoding: 'utf8',
     })
+    let stderr = ''
+    typed.stderr.setEncoding('utf8').on('data', text => {
+      stderr += text
+    })
+    const [status] = await once(typed, 'exit')
     expect(status, `${lines}\n${stderr}`).toBe(0)
   }
   const blocks = blocksOf(page).filter(({ why }) => !why)
-  if (isQuickerServed(blocks)) type('wb serve', home)
-  for (const { lines } of blocks) type(lines, folder)
+  if (isQuickerServed(blocks)) await type('wb serve', home)
+  for (const { lines } of blocks) await type(lines.replaceAll('http://127.0.0.1:9000/mcp', tools.url), folder)
+  const asked = blocks.flatMap(({ lines }) => lines.match(asking) ?? [])
+  expect(answers(), 'questions that the model answered').toBe(asked.length)
 })
 
 test.each(pages)('%s: what it links to is there', page => {

@@ -1,5 +1,8 @@
+import { EventEmitter } from 'node:events'
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import { type Said, streamedAnswer, wholeAnswer } from './chat-answer.ts'
+import { jsonIn, listening } from './listening.ts'
 
 /** A request as the provider received it. */
 export interface ChatRequest {
@@ -8,14 +11,24 @@ export interface ChatRequest {
   readonly body: { readonly model?: string; readonly [field: string]: unknown }
 }
 
-/** What the next request is answered with instead of a completion. */
-export interface ChatStep {
+/** What a request is answered with: what a model says, or a body as it is. */
+export interface ChatStep extends Said {
   readonly status?: number
   readonly headers?: Record<string, string>
-  /** Sent as JSON; text as it is. */
+  /** Sent instead of what a model says: as JSON; text as it is. */
   readonly body?: unknown
   /** Say nothing until the client goes away. */
   readonly hang?: true
+  /** Of a streamed answer: so many bytes in one write. */
+  readonly bytesPerWrite?: number
+  /** Break the connection after so many events. */
+  readonly cutAfter?: number
+  /** Fall silent after so many events, until `release` or until the client goes away. */
+  readonly silentAfter?: number
+  /** Events in a second; as quick as they are read when left out. */
+  readonly tokensPerSecond?: number
+  /** Lines that keep the connection alive, as OpenRouter sends them, before the first event. */
+  readonly comments?: true
 }
 
 export interface ChatServer {
@@ -23,8 +36,16 @@ export interface ChatServer {
   readonly url: string
   readonly host: string
   readonly received: ChatRequest[]
+  /** Connections that were made. */
+  readonly connections: number
+  /** Requests whose client went away before the answer was whole. */
+  readonly abandoned: number
   /** Answers for the next requests, in order; after them all is well again. */
   script(...steps: ChatStep[]): void
+  /** Answers what the script has no step for, by what the model is told; undefined is a sound answer. */
+  respond(responder: (request: ChatRequest) => ChatStep | undefined): void
+  /** Ends the silences that go on. */
+  release(): void
   close(): Promise<void>
 }
 
@@ -65,58 +86,105 @@ function openaiError(message: string, more: { code?: string; param?: string }) {
 }
 
 /**
- * A provider that speaks OpenAI's chat completions and list of models, on a free loopback port.
+ * A provider that speaks OpenAI's chat completions, whole and streamed, and its list of models, on a free loopback port.
  *
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
 export async function startChatServer(): Promise<ChatServer> {
   const received: ChatRequest[] = []
   const steps: ChatStep[] = []
+  const counts = { connections: 0, abandoned: 0 }
+  let responder: (request: ChatRequest) => ChatStep | undefined = () => undefined
+  const silences = new EventEmitter().setMaxListeners(0)
   const server = createServer(async (request, response) => {
-    const parts: Buffer[] = []
-    for await (const part of request) parts.push(part as Buffer)
-    const body = JSON.parse(Buffer.concat(parts).toString() || '{}') as ChatRequest['body']
-    received.push({ line: `${request.method} ${request.url}`, headers: request.headers, body })
-    answer(response, steps.shift() ?? soundAnswer(request.url ?? '', body))
+    response.on('close', () => {
+      if (!response.writableFinished) counts.abandoned++
+    })
+    const body = await jsonIn<ChatRequest['body']>(request)
+    const asked = { line: `${request.method} ${request.url}`, headers: request.headers, body }
+    received.push(asked)
+    const step = steps.shift() ?? responder(asked) ?? soundAnswer(request.url ?? '', body)
+    await answer(response, step, body, silences)
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  server.on('connection', () => counts.connections++)
+  const { host, close } = await listening(server)
   return {
     url: `http://${host}/v1`,
     host,
     received,
-    script: (...more) => void steps.push(...more),
-    close() {
-      server.closeAllConnections()
-      return new Promise(resolve => server.close(() => resolve()))
+    get connections() {
+      return counts.connections
     },
+    get abandoned() {
+      return counts.abandoned
+    },
+    script: (...more) => void steps.push(...more),
+    respond(by) {
+      responder = by
+    },
+    release: () => void silences.emit('end'),
+    close,
   }
 }
 
-function answer(response: ServerResponse, { status = 200, headers, body, hang }: ChatStep): void {
+async function answer(
+  response: ServerResponse,
+  step: ChatStep,
+  { stream, model }: ChatRequest['body'],
+  silences: EventEmitter,
+): Promise<void> {
+  const { status = 200, headers, body, hang } = step
   if (hang) return
+  if (body === undefined && stream) return streamed(response, step, model, silences)
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
-  response.end(typeof body === 'string' ? body : JSON.stringify(body))
+  const said = body ?? wholeAnswer(step, model)
+  response.end(typeof said === 'string' ? said : JSON.stringify(said))
 }
 
-function soundAnswer(url: string, { model, max_tokens: limit }: ChatRequest['body']): ChatStep {
+async function streamed(
+  response: ServerResponse,
+  step: ChatStep,
+  model: unknown,
+  silences: EventEmitter,
+): Promise<void> {
+  const { status = 200, headers, comments, cutAfter, silentAfter, tokensPerSecond } = step
+  response.writeHead(status, { 'content-type': 'text/event-stream; charset=utf-8', ...headers })
+  response.flushHeaders()
+  const closed = told(response, 'close')
+  if (comments) response.write(': PROCESSING\n\n: PROCESSING\n\n')
+  const begunAt = performance.now()
+  for (const [at, event] of streamedAnswer(step, model).entries()) {
+    if (at === cutAfter) break
+    if (at === silentAfter) await Promise.race([told(silences, 'end'), closed])
+    const dueMs = tokensPerSecond ? begunAt + (at * 1_000) / tokensPerSecond - performance.now() : 0
+    if (dueMs > 1) await wait(dueMs)
+    if (response.destroyed) return
+    if (!write(response, event, step.bytesPerWrite)) await Promise.race([told(response, 'drain'), closed])
+  }
+  if (cutAfter === undefined) return void response.end()
+  await wait(flushMs)
+  response.destroy()
+}
+
+/** What was written is on its way then. */
+const flushMs = 20
+
+function told(by: EventEmitter, event: string): Promise<void> {
+  return new Promise(resolve => by.once(event, () => resolve()))
+}
+
+/** @returns whether more can be written before it is read */
+function write(response: ServerResponse, text: string, bytesPerWrite: number | undefined): boolean {
+  const bytes = Buffer.from(text)
+  const step = bytesPerWrite ?? bytes.length
+  let goesOn = true
+  for (let at = 0; at < bytes.length; at += step) goesOn = response.write(bytes.subarray(at, at + step))
+  return goesOn
+}
+
+function soundAnswer(url: string, { max_tokens: limit }: ChatRequest['body']): ChatStep {
   if (url.endsWith('/models')) return { body: { object: 'list', data: [{ id: 'b:7b' }, { id: 'a:3b' }] } }
   if (!url.endsWith('/chat/completions')) return { status: 404, body: 'no such page' }
   const isCut = typeof limit === 'number' && limit < 3
-  return {
-    body: {
-      id: 'chatcmpl-1',
-      object: 'chat.completion',
-      created: 1,
-      model,
-      choices: [
-        {
-          index: 0,
-          message: { role: 'assistant', content: isCut ? 'Hello' : 'Hello there.' },
-          finish_reason: isCut ? 'length' : 'stop',
-        },
-      ],
-      usage: { prompt_tokens: 8, completion_tokens: 3, total_tokens: 11 },
-    },
-  }
+  return isCut ? { text: 'Hello', finishReason: 'length' } : { text: 'Hello there.' }
 }

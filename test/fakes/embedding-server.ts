@@ -1,5 +1,5 @@
 import { createServer, type IncomingHttpHeaders, type ServerResponse } from 'node:http'
-import type { AddressInfo } from 'node:net'
+import { jsonIn, listening } from './listening.ts'
 
 /** What the next request is answered with; what is left out is as a sound provider does it. */
 export interface Step {
@@ -58,15 +58,11 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
       counts.open--
       if (!response.writableFinished) counts.abandoned++
     })
-    const parts: Buffer[] = []
-    for await (const part of request) parts.push(part as Buffer)
-    const body = JSON.parse(Buffer.concat(parts).toString() || '{}') as Received['body']
+    const body = await jsonIn<Received['body']>(request)
     received.push({ url: request.url ?? '', headers: request.headers, body })
     await answer(response, body, { dimension, ...steps.shift() })
   })
-  await new Promise<void>(resolve => server.listen(0, '127.0.0.1', resolve))
-  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
-
+  const { host, close } = await listening(server)
   return {
     url: `http://${host}/v1`,
     host,
@@ -78,10 +74,7 @@ export async function startEmbeddingServer(dimension: number): Promise<Embedding
       return counts.abandoned
     },
     script: (...more) => void steps.push(...more),
-    close() {
-      server.closeAllConnections()
-      return new Promise(resolve => server.close(() => resolve()))
-    },
+    close,
   }
 }
 

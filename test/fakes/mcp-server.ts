@@ -3,16 +3,29 @@ import { once } from 'node:events'
 import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import {
+  type CallToolResult,
   createMcpHandler,
   McpServer,
   WebStandardStreamableHTTPServerTransport,
 } from '@modelcontextprotocol/server'
 import { H3, toNodeHandler } from 'h3'
 import { onTestFinished } from 'vitest'
+import { z } from 'zod'
+
+/** A tool, good or bad. */
+export interface FakeTool {
+  readonly name: string
+  /** Asked at each request, so that it may change. */
+  readonly description?: () => string
+  /** Gives its name when left out. */
+  readonly call?: (args: Record<string, unknown>) => CallToolResult | Promise<CallToolResult>
+}
 
 export interface McpServerOptions {
-  /** Names of its tools. */
-  readonly tools?: readonly string[]
+  /** Its tools, or their names; asked at each request. */
+  readonly tools?: readonly (string | FakeTool)[]
+  /** Made anew for each session, or request, instead of a server of tools. */
+  readonly make?: () => McpServer
   /** Speak the protocol of 2025 only, in sessions that a client begins and ends. */
   readonly inSessions?: boolean
   /** Stands before the server: a response of its own, or undefined to let the server answer. */
@@ -32,7 +45,7 @@ export interface McpServerFake {
 export async function startMcpServer(options: McpServerOptions = {}): Promise<McpServerFake> {
   const received: McpServerFake['received'] = []
   const sessions = new Map<string, WebStandardStreamableHTTPServerTransport>()
-  const make = () => serverOf(options.tools ?? ['search', 'add'])
+  const make = options.make ?? (() => serverOf(options.tools ?? ['search', 'add']))
   const modern = createMcpHandler(make)
 
   async function inSession(request: Request): Promise<Response> {
@@ -74,11 +87,14 @@ export async function startMcpServer(options: McpServerOptions = {}): Promise<Mc
   }
 }
 
-function serverOf(tools: readonly string[]): McpServer {
+function serverOf(tools: readonly (string | FakeTool)[]): McpServer {
   const server = new McpServer({ name: 'fake', version: '1.0.0' })
-  for (const name of tools)
-    server.registerTool(name, { description: `does ${name}` }, () => ({
-      content: [{ type: 'text', text: name }],
-    }))
+  for (const tool of tools) {
+    const { name, description, call }: FakeTool = typeof tool === 'string' ? { name: tool } : tool
+    const about = description?.() ?? `does ${name}`
+    if (call) server.registerTool(name, { description: about, inputSchema: z.looseObject({}) }, call)
+    else
+      server.registerTool(name, { description: about }, () => ({ content: [{ type: 'text', text: name }] }))
+  }
   return server
 }

@@ -224,6 +224,7 @@ export function stage(
         build: { version: '1.2.3', commit: 'abc', buildTime: '2026-01-02T03:04:05.678Z' },
         api,
         clock,
+        mcpEnabled: false,
         countWorkspaces: changed.countWorkspaces ?? (async () => 3),
       }),
       notes: { ...noteHandlers, ...changed.notes },

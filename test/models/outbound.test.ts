@@ -3,6 +3,7 @@ import { createServer, type RequestListener, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { createServer as createTlsServer } from 'node:tls'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { leave } from '../../src/base/read-whole.ts'
 import { EndpointGuard, refusalIn } from '../../src/models/guard.ts'
 import { type Network, type OutboundRequest, openNetwork, type Resolve } from '../../src/models/outbound.ts'
 
@@ -28,18 +29,34 @@ function open(guard = lenient, resolve?: Resolve): Network {
 
 const request: OutboundRequest = { method: 'POST', headers: {}, body: '{}', signal: null }
 
-test('requests to one host share eight connections, which are kept for the next', async () => {
+test('256 answers of one host are open beside each other; their connections serve the next', async () => {
   let connections = 0
-  const { server, url } = await listen((_, response) => setImmediate(() => response.end('{}')))
+  const waiting: (() => void)[] = []
+  const { server, url } = await listen((_, response) => {
+    waiting.push(() => response.end('{}'))
+    if (waiting.length >= 256) for (const answer of waiting) answer()
+  })
   server.on('connection', () => connections++)
   const { send } = open()
   const ask = async () => {
     for await (const _ of (await send(url, request)).body ?? []);
   }
-  await Promise.all(Array.from({ length: 40 }, ask))
-  for (let at = 0; at < 5; at++) await ask()
-  expect(connections).toBeGreaterThan(0)
-  expect(connections).toBeLessThanOrEqual(8)
+  await Promise.all(Array.from({ length: 300 }, ask))
+  await ask()
+  expect(connections).toBe(256)
+})
+
+test('an answer that is left before it is read gives its connection back', async () => {
+  const { server, url } = await listen((_, response) => void response.write('begun'))
+  const { send } = open()
+  const gone: Promise<unknown>[] = []
+  server.on('connection', socket => {
+    socket.on('error', () => {})
+    gone.push(new Promise(resolve => socket.on('close', resolve)))
+  })
+  for (let asked = 0; asked < 3; asked++) await leave((await send(url, request)).body)
+  expect(gone.length).toBeGreaterThan(0)
+  await Promise.all(gone)
 })
 
 test('a redirect is an answer, and is not followed', async () => {

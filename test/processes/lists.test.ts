@@ -4,6 +4,7 @@ import { api } from '../../src/contract/index.ts'
 import type { Route } from '../../src/contract/route.ts'
 import type { AnyTable, RowStore, Table, Value, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
+import { messageRow } from '../harness/agents.ts'
 import { makeBase } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
@@ -123,7 +124,7 @@ async function stage() {
     agentId,
     conversationId: String(conversationId),
   }
-  await place.rows.atomic([{ op: 'insert', table: tables.messages, row: messageIn(place) }])
+  await place.rows.atomic([{ op: 'insert', table: tables.messages, row: messageRow(place, 0) }])
   return place
 }
 
@@ -131,23 +132,6 @@ async function makeRelease(wb: Opened): Promise<void> {
   const release = { ref: 'env:TOOL_KEY', host: 'tools.example.com' }
   const { status, text } = await wb.sendAsOperator('POST /api/v1/secret-releases', release)
   expect(status, text).toBe(201)
-}
-
-function messageIn({ workspaceId, conversationId }: { workspaceId: string; conversationId: string }): Row {
-  return {
-    workspaceId,
-    conversationId,
-    messageId: newId(),
-    messageTs: '2026-01-01T00:00:00.000Z',
-    role: 'user',
-    content: 'What is flutter?',
-    tokenCount: null,
-    metadata: {},
-    authorId: null,
-    toolId: null,
-    toolCallPayload: null,
-    toolResponse: null,
-  }
 }
 
 /** Lists of the declarations: they take a cursor and answer pages. */

@@ -1,11 +1,17 @@
 import { type ChildProcess, fork } from 'node:child_process'
 import { once } from 'node:events'
 import { readdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer, request as send } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { signIn, signInStage } from '../commands/sign-in.ts'
+import { inTerminal, withoutSequences } from '../commands/terminal.ts'
+import type { Place } from '../commands/wb.ts'
 
 const rounds = 200
+/** In which a command that did not wait would have ended. */
+const graceMs = 500
 
 async function commandLine(env: Record<string, string>): Promise<ChildProcess> {
   const child = fork('test/fixtures/renew.ts', {
@@ -25,19 +31,23 @@ async function token(child: ChildProcess): Promise<string> {
   return said
 }
 
+/** The stored token is renewed before it is used again. */
+function makeDue({ env }: Place): void {
+  const folder = join(env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
+  const [name] = readdirSync(folder)
+  const entry = join(folder, name!)
+  const stored = JSON.parse(readFileSync(entry, 'utf8')) as { password: string }
+  const tokens = { ...JSON.parse(stored.password), renewAt: 0 }
+  writeFileSync(entry, JSON.stringify({ ...stored, password: JSON.stringify(tokens) }))
+}
+
 test(`two processes renew one login at once, with refresh tokens that are good once, ${rounds} times: nobody is signed out`, async () => {
   const { here, server, provider } = await signInStage()
   await signIn(here, server.url)
-  const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase', 'credentials')
-  const [name] = readdirSync(folder)
-  const entry = join(folder, name!)
-  const kept = () => JSON.parse(readFileSync(entry, 'utf8')) as { password: string }
   const commands = await Promise.all([commandLine(here.env), commandLine(here.env)])
   const seen = new Set<string>()
   for (let round = 0; round < rounds; round++) {
-    const stored = kept()
-    const tokens = { ...JSON.parse(stored.password), renewAt: 0 }
-    writeFileSync(entry, JSON.stringify({ ...stored, password: JSON.stringify(tokens) }))
+    makeDue(here)
     const [one, other] = await Promise.all(commands.map(token))
     expect(one).toBe(other)
     expect(one).toMatch(/^[\w-]+\.[\w-]+\.[\w-]+$/)
@@ -47,3 +57,57 @@ test(`two processes renew one login at once, with refresh tokens that are good o
   expect(provider.asked.filter(({ form }) => form.get('grant_type') === 'refresh_token').length).toBe(rounds)
   expect((await here.wb(['whoami'])).stdout).toMatch(/^alice@/)
 }, 120_000)
+
+/** Stands before a runtime. Once it holds, renewals are answered when it lets go, and all else never. */
+async function relay(runtime: string) {
+  const state = { url: '', holds: false, renewals: 0, letGo: undefined as (() => void) | undefined }
+  const server = createServer((asked, answer) => {
+    const { method, headers, url: path = '' } = asked
+    if (path === '/auth/device/refresh') state.renewals++
+    else if (state.holds) return
+    const onward = send(new URL(path, runtime), { method, headers }, reply => {
+      const pass = () => {
+        answer.writeHead(reply.statusCode!, reply.headers)
+        reply.pipe(answer)
+      }
+      if (state.holds) state.letGo = pass
+      else pass()
+    })
+    asked.pipe(onward)
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  state.url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+  return state
+}
+
+test('Ctrl-C while a token is renewed signs nobody out', async () => {
+  const { here, server } = await signInStage()
+  const between = await relay(server.url)
+  const { status, text } = await signIn(here, between.url)
+  expect(status, text).toBe(0)
+  makeDue(here)
+  between.holds = true
+  let isStopped = false
+  const stopped = await inTerminal(here, ['workspaces', 'list'], {
+    answer() {
+      // The provider has ended the old token by then.
+      if (isStopped || !between.letGo) return undefined
+      isStopped = true
+      setTimeout(between.letGo, graceMs)
+      return '\x03'
+    },
+  })
+  expect([stopped.status, withoutSequences(stopped.text)]).toEqual([
+    130,
+    expect.stringContaining('✗ interrupted'),
+  ])
+  between.holds = false
+  const next = await here.wb(['whoami'])
+  expect(next.stdout, next.stderr).toMatch(/^alice@/)
+  // What was handed out is kept, so that nobody asks for it again, which a runtime allows for a moment only.
+  expect(between.renewals).toBe(1)
+})

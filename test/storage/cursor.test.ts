@@ -182,6 +182,11 @@ describe('pages', () => {
     expect(found).toHaveLength(7)
     expect(new Set(found).size).toBe(7)
     expect(sizes).toEqual([3, 3, 1])
+    const isOdd = (row: DocumentRow): row is DocumentRow => /[13579]$/.test(row.documentId)
+    const kept = await walked(cursor =>
+      pager.pageOfKept(tables.documents, all, { limit: 200, cursor }, isOdd),
+    )
+    expect(kept).toEqual(['d1', 'd3', 'd5'])
   })
 
   test('hold no more than the place of a row that was shown', async () => {

@@ -15,17 +15,19 @@ const allowed: Record<string, readonly string[]> = {
   jobs: ['contract', 'base', 'storage', 'config', 'access'],
   workspaces: ['contract', 'base', 'storage', 'config', 'access', 'models'],
   knowledge: ['contract', 'base', 'storage', 'access', 'models', 'workspaces', 'jobs'],
-  agents: ['contract', 'base', 'storage', 'config', 'access', 'models', 'workspaces'],
+  agents: ['contract', 'base', 'storage', 'config', 'access', 'models', 'workspaces', 'knowledge'],
+  mcp: ['contract', 'base', 'storage', 'access', 'agents', 'http'],
   operation: ['contract', 'base', 'config', 'access', 'models'],
   http: ['contract', 'base', 'storage', 'config', 'access', 'auth'],
   client: ['contract'],
   cli: ['contract', 'base', 'client', 'keychain'],
-  commands: ['contract', 'base', 'client', 'cli'],
+  tui: ['contract', 'base', 'client', 'cli'],
+  commands: ['contract', 'base', 'client', 'cli', 'tui'],
 }
 
 /** Files that may import everything: the composition roots, and by dynamic import or type the one bridge to it. */
 const roots = ['src/runtime.ts', 'src/rescue.ts']
-const bridge = 'src/cli/local.ts'
+const bridge = 'src/cli/connection/local.ts'
 const bridged = ['runtime', 'rescue', 'storage', 'config', 'http', 'base', 'models', 'operation', 'auth']
 
 /** Packages that only these places import. */
@@ -41,21 +43,26 @@ const owners: Record<string, readonly string[]> = {
   undici: ['src/models/', 'src/client/'],
   'ipaddr.js': ['src/models/'],
   '@modelcontextprotocol/client': ['src/models/'],
+  '@modelcontextprotocol/server': ['src/mcp/'],
   'prom-client': ['src/operation/'],
   '@napi-rs/keyring': ['src/keychain/libraries.ts'],
   keytar: ['src/keychain/libraries.ts'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],
-  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/agents/tools/'],
+  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/agents/tools/', 'src/mcp/'],
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/ask.ts'],
   'jq-wasm': ['src/cli/jq.ts'],
   open: ['src/cli/browser.ts'],
+  ink: ['src/tui/'],
+  react: ['src/tui/'],
+  marked: ['src/tui/markdown/'],
+  lowlight: ['src/tui/markdown/'],
 }
 
 /** What reads the world or makes a capability, and where it may stand. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
-  [/process\.env\b/, ['src/config/', 'src/cli/profile.ts']],
+  [/process\.env\b/, ['src/config/', 'src/cli/environment.ts']],
   [/\bas Visibility\b/, ['src/access/visibility.ts']],
   [/\bas AuthContext\b/, ['src/access/subject.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],

@@ -1,55 +1,11 @@
-import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
-import { tmpdir } from 'node:os'
-import { join } from 'node:path'
-import { afterAll, describe, expect, test } from 'vitest'
-import { audience, CookieJar, clients, drive, startProvider } from '../harness/identity-provider.ts'
+import { describe, expect, test } from 'vitest'
+import { audience, CookieJar, clients, drive } from '../harness/identity-provider.ts'
 import { anyNumber, anyText, matching } from './exactly.ts'
 import { expectRefusal, type Reply, type Row, serve, useServer, Wire } from './harness.ts'
+import { signInPlace } from './sign-in-place.ts'
 
-const home = mkdtempSync(join(tmpdir(), 'wb-auth-'))
-const provider = await startProvider({
-  untilClosed: true,
-  redirectUris: ['http://127.0.0.1/auth/callback'],
-})
-afterAll(async () => {
-  await provider.close()
-  rmSync(home, { recursive: true, force: true })
-})
-
-const bootstrap = 'bootstrap-token-of-a-test-of-48-characters-long'
-const env = {
-  BOOTSTRAP: bootstrap,
-  SESSION: 'session-secret-of-a-test-of-32-bytes-and-more',
-  CLIENT: clients.confidential.secret,
-}
-
-/** A configuration as a file; JSON is YAML. */
-function configured(name: string, auth: object): string[] {
-  const path = join(home, `${name}.yaml`)
-  writeFileSync(path, JSON.stringify({ version: 1, auth }))
-  return ['--config', path]
-}
-
-function signingIn(client: object = {}): object {
-  return {
-    mode: 'any',
-    anonymousPolicy: 'reject',
-    bootstrapTokenRef: 'env:BOOTSTRAP',
-    oidc: {
-      issuer: provider.issuer,
-      audience,
-      client: {
-        clientId: clients.confidential.id,
-        clientSecretRef: 'env:CLIENT',
-        sessionSecretRef: 'env:SESSION',
-        postLogoutPath: '/bye',
-        ...client,
-      },
-    },
-  }
-}
-
-const wire = useServer({ env, args: configured('login', signingIn()) })
+const { bootstrap, env, configured, signingIn, provider } = await signInPlace()
+const wire = useServer({ env, args: configured('login', signingIn({ postLogoutPath: '/bye' })) })
 
 const sealed = matching(/^v2\.[\w-]{16}\.[\w-]+\.[\w-]{22}$/)
 const jwt = matching(/^[\w-]+\.[\w-]+\.[\w-]+$/)

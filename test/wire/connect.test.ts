@@ -3,7 +3,7 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { scratchDir } from '../harness/runtime.ts'
-import { anyText, arrayOf, oneOf } from './exactly.ts'
+import { anyText, arrayOf, count, oneOf } from './exactly.ts'
 import { ingest, makePlace, type Place } from './fixtures.ts'
 import { type Row, useServer } from './harness.ts'
 import { unknownId } from './shapes.ts'
@@ -39,7 +39,7 @@ describe('snippets', () => {
       publicBaseUrl: origin,
       mcpUrl: `${origin}${place.workspace}/mcp`,
       restBaseUrl: `${origin}/api/v1`,
-      mcpEnabled: false,
+      mcpEnabled: true,
       apiKeyEnvVar: 'WB_API_KEY',
       targets: ids.map(snippet),
       ...known,
@@ -149,15 +149,27 @@ def __getattr__(name):
 })
 
 describe('verifying and traffic', () => {
-  test('S4.2-29: verify says that no tools are wired to MCP in this version', async () => {
-    const error = { code: 'verify_not_wired', message: anyText }
-    const body = { ok: false, mcpEnabled: false, toolCount: 0, tools: [], latencyMs: 0, error }
+  test('S4.2-29: verify lists the tools as a client does', async () => {
+    const tools = [
+      'create_knowledge_base',
+      'delete_document',
+      'delete_knowledge_base',
+      'get_agent',
+      'ingest_text',
+      'list_agents',
+      'list_chat_messages',
+      'list_chats',
+      'list_documents',
+      'list_knowledge_bases',
+      'search_kb',
+    ]
+    const body = { ok: true, mcpEnabled: true, toolCount: 11, tools, latencyMs: count, error: null }
     await wire.exchange(`POST ${place.workspace}/connect/verify`, undefined, 200, body)
   })
 
   test('nothing has come yet, and nobody keeps the answer', async () => {
     const summary = { total: 0, successes: 0, failures: 0 }
-    const body = { workspaceId: place.workspaceId, mcpEnabled: false, entries: arrayOf({}), summary }
+    const body = { workspaceId: place.workspaceId, mcpEnabled: true, entries: arrayOf({}), summary }
     const line = `GET ${place.workspace}/connect/traffic`
     await wire.exchange(line, undefined, 200, body)
     expect((await wire.send(line)).headers['cache-control']).toBe('no-store')

@@ -1,27 +1,28 @@
-import { afterAll, beforeAll, expect, test, vi } from 'vitest'
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { startChatServer } from '../fakes/chat-server.ts'
 import { type FakeProvider, startFakeProvider } from './fake-provider.ts'
 import { makeKnowledgeBase, makeWorkspace } from './fixtures.ts'
 import { type Serving, serve, Wire } from './harness.ts'
 
 vi.setConfig({ testTimeout: 60_000, hookTimeout: 60_000 })
 
-let serving: Serving
-let provider: FakeProvider
-const wire = new Wire()
-
-beforeAll(async () => {
-  serving = await serve()
-  provider = await startFakeProvider(4)
+/** A runtime in a process of its own, until the test ends. */
+async function place(): Promise<{ serving: Serving; wire: Wire }> {
+  const serving = await serve()
+  const wire = new Wire()
   wire.open(serving.url)
-})
-afterAll(async () => {
-  await wire.close()
-  await provider.close()
-  serving.process.kill('SIGKILL')
-})
+  onTestFinished(async () => {
+    await wire.close()
+    serving.process.kill('SIGKILL')
+  })
+  return { serving, wire }
+}
 
 test('S7.3-draining S7.3-10: after SIGTERM new requests get 503, the one in flight finishes, exit status 0', async () => {
-  const kb = await makeSlowPlace()
+  const { serving, wire } = await place()
+  const provider = await startFakeProvider(4)
+  onTestFinished(() => provider.close())
+  const kb = await makeSlowPlace(wire, provider)
   let release = () => {}
   provider.hold = new Promise(resolve => {
     release = resolve
@@ -39,7 +40,37 @@ test('S7.3-draining S7.3-10: after SIGTERM new requests get 503, the one in flig
   expect(await ended).toBe(0)
 })
 
-async function makeSlowPlace(): Promise<string> {
+test('S7.3-draining: after SIGTERM a model is let go, streamed or not; what was said is kept and marked', async () => {
+  const { serving, wire } = await place()
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  const conversation = await makeConversation(wire, model.url)
+  model.script({ hang: true }, { text: 'one two three four', silentAfter: 3 })
+  const whole = wire.send(`POST ${conversation}/messages`, { json: { content: 'count' } })
+  await vi.waitUntil(() => model.received.length === 1, { timeout: 10_000 })
+  const streamed = wire.send(`POST ${conversation}/messages/stream`, { json: { content: 'again' } })
+  await vi.waitUntil(() => model.received.length === 2, { timeout: 10_000 })
+  const ended = serving.stop()
+  const interrupted = { finish_reason: 'stop', interrupted: 'true' }
+  expect(await whole).toMatchObject({
+    status: 201,
+    body: { user: { content: 'count' }, assistant: { content: '', metadata: interrupted } },
+  })
+  expect((await streamed).text).not.toContain('event: done')
+  expect(await ended).toBe(0)
+  expect(model.abandoned).toBe(2)
+})
+
+async function makeConversation(wire: Wire, endpointBaseUrl: string): Promise<string> {
+  const workspace = await makeWorkspace(wire)
+  const service = { name: 'fake', provider: 'ollama', modelName: 'a:3b', endpointBaseUrl }
+  const llmServiceId = await wire.make(`${workspace}/llm-services`, service, 'llmServiceId')
+  const agentId = await wire.make(`${workspace}/agents`, { name: 'counter', llmServiceId }, 'agentId')
+  const conversations = `${workspace}/agents/${agentId}/conversations`
+  return `${conversations}/${await wire.make(conversations, {}, 'conversationId')}`
+}
+
+async function makeSlowPlace(wire: Wire, provider: FakeProvider): Promise<string> {
   const workspace = await makeWorkspace(wire)
   const service = {
     name: 'slow',

@@ -173,7 +173,7 @@ test('what was reviewed of the tools stays off the wire, outlives a change, and 
   })
   const { body, one } = await register(wb, path)
   const stored = async () => (await rows.get(tables.mcpServers, [workspaceId, String(body.mcpServerId)]))!.row
-  const reviewedTools = { search: 'sha256:1' }
+  const reviewedTools = { search: { hash: 'sha256:1', description: 'searches' } }
   const row = { ...(await stored()), reviewedTools }
   await rows.atomic([{ op: 'replace', table: tables.mcpServers, row }])
   for (const fields of [{ label: 'renamed' }, { url }]) {

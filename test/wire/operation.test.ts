@@ -3,6 +3,7 @@ import { createServer } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
+import { chatting } from '../harness/chatting.ts'
 import { makeBase, makeWorkspace } from '../harness/place.ts'
 import { open, TestClock } from '../harness/runtime.ts'
 import { anyText, exactly, isoMs, count as wholeNumber } from './exactly.ts'
@@ -39,6 +40,7 @@ describe('GET /metrics', () => {
       'ingest_documents_total counter',
       'search_requests_total counter',
       'search_duration_seconds histogram',
+      'chat_requests_total counter',
     ])
       expect(text).toContain(`# TYPE workbase_${name}\n`)
     const requests = (labels: string) => sampleOf(text, `workbase_http_requests_total{${labels}}`)
@@ -76,6 +78,21 @@ describe('GET /metrics', () => {
     expect(searches('mode="vector",outcome="ok"')).toBe(1)
     expect(searches('mode="hybrid_rerank",outcome="error"')).toBe(1)
     expect(sampleOf(text, 'workbase_search_duration_seconds_count{mode="vector"}')).toBe(1)
+  })
+
+  test('counts what agents were sent, by provider, and how it ended', async () => {
+    const { model, stream, streaming, send } = await chatting({ server: true })
+    model.script({ text: 'Hello.' }, { status: 400, body: 'no' }, { text: 'one two', silentAfter: 2 })
+    await stream('hi')
+    await stream('hi')
+    for await (const { event } of streaming('hi')) if (event === 'token') break
+    const chats = async (outcome: string) =>
+      sampleOf(
+        (await send('GET /metrics')).text,
+        `workbase_chat_requests_total{provider="ollama",outcome="${outcome}"}`,
+      )
+    await expect.poll(() => chats('interrupted')).toBe(1)
+    expect([await chats('ok'), await chats('error')]).toEqual([1, 1])
   })
 
   test('counts the documents that the ingest worker has ended', async () => {

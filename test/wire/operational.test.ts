@@ -89,9 +89,10 @@ describe('operational routes need no credentials', () => {
     })
   })
 
-  test('GET /features announces batch ingest', async () => {
+  test('GET /features announces MCP and batch ingest', async () => {
+    const { origin } = new URL(wire.serving.url)
     await wire.exchange('GET /features', undefined, 200, {
-      mcp: { enabled: false, baseUrl: null },
+      mcp: { enabled: true, baseUrl: origin },
       ingestBatch: true,
     })
   })

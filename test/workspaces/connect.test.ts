@@ -51,12 +51,19 @@ describe('the traffic of a workspace', () => {
     const traffic = new Traffic(new TestClock())
     const get = async () => ({ row: {}, version: 1, ordinal: 1, chars: 2 })
     const rows = { get } as unknown as ConstructorParameters<typeof Connections>[0]['rows']
-    const room = new Connections({ rows, traffic, mcpWanted: true })
+    const room = new Connections({
+      rows,
+      traffic,
+      clock: new TestClock(),
+      log: { debug() {}, info() {}, warn() {}, error() {} },
+      mcpEnabled: true,
+      listTools: async () => [],
+    })
     for (const outcome of ['success', 'failure', 'denied', 'success'] as const)
       traffic.add('w', call(outcome, outcome))
     expect(await room.traffic('w', { limit: 1 })).toEqual({
       workspaceId: 'w',
-      mcpEnabled: false,
+      mcpEnabled: true,
       entries: [{ at: '2026-01-01T00:00:00.000Z', ...call('success') }],
       summary: { total: 4, successes: 2, failures: 2 },
     })

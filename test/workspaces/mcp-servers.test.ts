@@ -13,7 +13,12 @@ test('a server that lists nothing in ten seconds is given up, told so, and repor
   const { call } = await open({ clock, listTools })
   const { workspaceId } = await call(workspaces.create, { body: { name: 'w', kind: 'mock' } })
   const body = { label: 'silent', url: 'https://tools.example/mcp' }
-  const { mcpServerId } = await call(mcpServers.create, { params: { workspaceId }, body })
+  const creating = call(mcpServers.create, { params: { workspaceId }, body })
+  await until(() => given !== undefined)
+  // Who adds a server does not wait for it either.
+  clock.advance(5_000)
+  const { mcpServerId } = await creating
+  given = undefined
   const testing = call(mcpServers.testConnection, { params: { workspaceId, mcpServerId } })
   await until(() => given !== undefined)
   clock.advance(9_999)

@@ -31,6 +31,10 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'rerankingServices.update': () => ({ name: 'taken over' }),
   'llmServices.update': () => ({ name: 'taken over' }),
   'mcpServers.update': () => ({ label: 'taken over' }),
+  'mcpServers.review': () => ({ accept: [{ name: 'planted', hash: `sha256:${'0'.repeat(64)}` }] }),
+  'chat.send': () => ({ content: 'planted' }),
+  'chat.stream': () => ({ content: 'planted' }),
+  'chat.decide': () => ({ decision: 'once' }),
   'apiKeys.rotate': () => ({ graceSeconds: 0 }),
   'agents.update': () => ({ name: 'taken over' }),
   'conversations.create': () => ({ title: 'planted' }),
@@ -44,6 +48,9 @@ const routes = Object.entries(api).flatMap(([topic, operations]) =>
     .filter(([, { path }]) => /:workspaceId\/.*:/.test(path))
     .map(([operation, route]) => ({ name: `${topic}.${operation}`, route })),
 )
+
+/** Nothing waits for an approval. */
+const unknownApproval = '6e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1'
 
 async function furnished(wb: Opened) {
   const base = await makeBase(wb)
@@ -103,6 +110,7 @@ async function furnished(wb: Opened) {
     agentId,
     conversationId,
     messageId: message.messageId,
+    approvalId: unknownApproval,
   }
 }
 

@@ -1,6 +1,7 @@
 import { aPrincipal } from '../../../src/cli/choices.ts'
-import { WbCommand, yesFlag } from '../../../src/cli/command.ts'
+import { WbCommand } from '../../../src/cli/command.ts'
 import { existing } from '../../../src/cli/existing.ts'
+import { yesFlag } from '../../../src/cli/flags.ts'
 import { findPrincipal } from '../../../src/cli/principals.ts'
 import { principals } from '../../../src/contract/principals.ts'
 

@@ -1,4 +1,5 @@
-import { limitFlag, WbCommand } from '../../../src/cli/command.ts'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { limitFlag } from '../../../src/cli/flags.ts'
 import { attributesOf } from '../../../src/cli/principals.ts'
 import { limits } from '../../../src/contract/limits.ts'
 import { principals } from '../../../src/contract/principals.ts'

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { anMcpServer } from '../../../src/cli/choices.ts'
 import { WbCommand } from '../../../src/cli/command.ts'
-import { mcpServerFlags } from '../../../src/cli/mcp-server-flags.ts'
+import { mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { offerRelease } from '../../../src/cli/services/offer.ts'
 import { shellWord } from '../../../src/cli/shell-word.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'

@@ -1,9 +1,14 @@
-import { limitFlag, WbCommand } from '../../../src/cli/command.ts'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { limitFlag } from '../../../src/cli/flags.ts'
+import { type Declared, declaredFor } from '../../../src/cli/mcp/declared.ts'
+import { waitingAt, waitingLines } from '../../../src/cli/mcp/waiting.ts'
 import { limits } from '../../../src/contract/limits.ts'
-import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersList extends WbCommand {
   static override summary = 'list the MCP servers whose tools agents may call'
+  static override description =
+    'Servers that the configuration of this machine declares as commands are listed, too; --json has those that are registered.'
   static override examples = ['wb mcp servers list', 'wb mcp servers list --workspace demo --json']
   static override flags = { limit: limitFlag }
 
@@ -11,7 +16,9 @@ export default class McpServersList extends WbCommand {
     const { flags } = await this.parse(McpServersList)
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
-    const { rows, total } = await this.take(this.client.items(mcpServers.list, request), flags.limit)
+    const registered = this.client.items(mcpServers.list, request)
+    const declared = this.output.json ? [] : await declaredFor(workspaceId, this.session)
+    const { rows, total } = await this.take(oneAfterTheOther(registered, declared), flags.limit)
     this.output.list(rows, {
       columns: {
         id: { of: row => row.mcpServerId, piped: true },
@@ -23,5 +30,20 @@ export default class McpServersList extends WbCommand {
       empty: [`no MCP servers in workspace ${name}; register one:`, '  wb mcp servers add NAME URL'],
       total,
     })
+    if (this.output.json) return
+    const waiting = await this.waitFor(
+      'asking them',
+      waitingAt(this.client, rows.filter(isRegistered), this.signal),
+    )
+    for (const line of waiting.flatMap(waitingLines)) this.output.note(line)
   }
+}
+
+async function* oneAfterTheOther(registered: AsyncIterable<McpServer>, declared: readonly Declared[]) {
+  yield* registered
+  yield* declared
+}
+
+function isRegistered(row: McpServer | Declared): row is McpServer {
+  return 'workspaceId' in row
 }

@@ -2,7 +2,8 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command.ts'
 import { exit } from '../../../src/cli/exit.ts'
 import { PartlyFailed } from '../../../src/cli/faults.ts'
-import { findMcpServer } from '../../../src/cli/find-mcp-server.ts'
+import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
+import { waitingAt, waitingLines } from '../../../src/cli/mcp/waiting.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersTest extends WbCommand {
@@ -12,10 +13,8 @@ export default class McpServersTest extends WbCommand {
 
   async run() {
     const { args } = await this.parse(McpServersTest)
-    const { workspaceId, mcpServerId, label, allowedTools } = await this.waitFor(
-      'looking',
-      findMcpServer(this.resolving, args.server),
-    )
+    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
+    const { workspaceId, mcpServerId, label, allowedTools } = server
     const params = { workspaceId, mcpServerId }
     const trying = this.client.call(mcpServers.testConnection, { params })
     const found = await this.waitFor(`asking ${label}`, trying)
@@ -29,11 +28,13 @@ export default class McpServersTest extends WbCommand {
       found.tools.map(name => ({ name })),
       {
         columns: {
-          tool: { of: row => row.name, piped: true },
+          tool: { of: row => row.name },
           'agents may call it': { of: row => ((allowedTools?.includes(row.name) ?? true) ? 'yes' : 'no') },
         },
         empty: [`MCP server ${label} answers, and offers no tools`],
       },
     )
+    const waiting = await waitingAt(this.client, [server], this.signal)
+    for (const line of waiting.flatMap(waitingLines)) this.output.note(line)
   }
 }

@@ -3,26 +3,31 @@ import pMap from 'p-map'
 import type { Clock } from '../../base/clock.ts'
 import { within } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
-import type { AvailableTool } from '../../contract/agents.ts'
-import { limits } from '../../contract/limits.ts'
-import type { McpTool } from '../../models/mcp.ts'
+import type { McpAnswer, McpCall, McpTool } from '../../models/mcp/client.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type McpServerRow, tables } from '../../storage/tables.ts'
+import { type Offer, type OfferedTool, offerOf, reviewOf } from '../../workspaces/mcp-offer.ts'
+import { pinFirst } from '../../workspaces/mcp-pins.ts'
+import { answerTimeoutMs, mcpTool } from './mcp-tool.ts'
+import { ToolError } from './result.ts'
+import type { Tool } from './tool.ts'
 
 /** Ask a server for its tools; fails when it cannot be reached. */
 export type ListRemoteTools = (server: McpServerRow, signal: AbortSignal) => Promise<readonly McpTool[]>
+
+/** Call a tool of a server. @throws McpFailure */
+export type CallRemoteTool = (server: McpServerRow, call: McpCall, signal: AbortSignal) => Promise<McpAnswer>
 
 export interface RemoteToolsParts {
   readonly rows: RowStore
   readonly clock: Clock
   readonly log: Log
   readonly listTools: ListRemoteTools
+  readonly callTool: CallRemoteTool
   /** How long what a server said is believed, in milliseconds; 0 is not at all. */
   readonly ttlMs: number
 }
 
-/** A server that says nothing for as long offers nothing. */
-const answerTimeoutMs = 5_000
 const serversMax = 200
 const askedAtOnce = 8
 /** Once a list has taken this long, no other server is asked for it. */
@@ -30,20 +35,6 @@ const listWithinMs = 10_000
 /** What all servers said is kept up to this length, and of one list no more is given. */
 const charsRemembered = 64_000_000
 const charsListed = 16_000_000
-/** Tools of one server; more are left out. */
-const toolsMax = 500
-/** Of one server; what does not fit is left out. */
-const charsMax = 1_000_000
-const descriptionCharsMax = 1_024
-const schemaCharsMax = 16_384
-const anyObject = { type: 'object', additionalProperties: true }
-
-/** What a server said, as much of it as a model is given. */
-interface Offer {
-  readonly tools: readonly McpTool[]
-  /** Length of it all. */
-  readonly chars: number
-}
 
 /** The tools of the MCP servers that workspaces have registered. @see contract 7.3, 9 */
 export class RemoteTools {
@@ -66,12 +57,13 @@ export class RemoteTools {
   }
 
   /**
-   * What the enabled servers of a workspace offer, servers by id. One that fails offers nothing, and is named in the
-   * log.
+   * What the enabled servers of a workspace offer, servers by id, as far as it was reviewed and is what it was then.
+   * One that fails offers nothing, and is named in the log. What is heard of a server for the first time is taken as it
+   * is.
    *
    * @param only  ids of servers that are asked; all when left out
    */
-  async list(workspaceId: string, only?: ReadonlySet<string>): Promise<AvailableTool[]> {
+  async list(workspaceId: string, only?: ReadonlySet<string>): Promise<Tool[]> {
     const found = await this.#parts.rows.list(tables.mcpServers, {
       index: 'byWorkspace',
       prefix: [workspaceId],
@@ -80,37 +72,47 @@ export class RemoteTools {
     const servers = found
       .map(({ row }) => row)
       .filter(({ enabled, mcpServerId }) => enabled && (only?.has(mcpServerId) ?? true))
-    const offers = await this.#offers(servers)
     let chars = 0
-    return servers.flatMap((server, at) => {
-      chars += offers[at]!.chars
-      return chars > charsListed ? [] : offeredBy(server, offers[at]!)
+    return (await this.#offers(servers)).flatMap(({ server, offer }) => {
+      chars += offer.chars
+      return chars > charsListed ? [] : this.#toolsOf(server, offer)
     })
   }
 
   /** A few are asked at once, as each answer is read whole. */
-  #offers(servers: readonly McpServerRow[]): Promise<Offer[]> {
+  async #offers(servers: readonly McpServerRow[]) {
     const until = this.#parts.clock.now() + listWithinMs
-    return pMap(servers, server => this.#offer(server, until), { concurrency: askedAtOnce })
+    const heard = await pMap(servers, server => this.#heard(server, until), { concurrency: askedAtOnce })
+    return heard.filter(one => one !== undefined)
+  }
+
+  async #heard(server: McpServerRow, until: number) {
+    const { rows, log } = this.#parts
+    const { workspaceId, mcpServerId } = server
+    try {
+      const offer = await this.#offer(server, until)
+      if (server.reviewedTools !== null) return { server, offer }
+      const pinned = await pinFirst(rows, server, offer)
+      log.info({ workspaceId, mcpServerId }, 'an MCP server was heard first: its tools are taken as they are')
+      return pinned && { server: pinned, offer }
+    } catch (error) {
+      log.warn({ workspaceId, mcpServerId, error }, 'an MCP server did not list its tools')
+      return undefined
+    }
   }
 
   async #offer(server: McpServerRow, until: number): Promise<Offer> {
     const { workspaceId, mcpServerId, updatedAt, url, credentialRef } = server
     const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef])
-    try {
-      const known = this.#known.get(key)
-      if (known) return known
-      if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
-      if (this.#parts.ttlMs === 0) return await this.#ask(server)
-      const asked = this.#asked.get(key) ?? this.#ask(server).finally(() => this.#asked.delete(key))
-      this.#asked.set(key, asked)
-      const offer = await asked
-      this.#known.set(key, offer)
-      return offer
-    } catch (error) {
-      this.#parts.log.warn({ workspaceId, mcpServerId, error }, 'an MCP server did not list its tools')
-      return { tools: [], chars: 0 }
-    }
+    const known = this.#known.get(key)
+    if (known) return known
+    if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
+    if (this.#parts.ttlMs === 0) return this.#ask(server)
+    const asked = this.#asked.get(key) ?? this.#ask(server).finally(() => this.#asked.delete(key))
+    this.#asked.set(key, asked)
+    const offer = await asked
+    this.#known.set(key, offer)
+    return offer
   }
 
   /** What a server says in time. */
@@ -118,43 +120,38 @@ export class RemoteTools {
     const { clock, listTools } = this.#parts
     return offerOf(await within(clock, answerTimeoutMs, signal => listTools(server, signal)))
   }
-}
 
-/** What is kept of a server's answer: copies, as a part of a text keeps all of it in memory. */
-function offerOf(tools: readonly McpTool[]): Offer {
-  const kept: McpTool[] = []
-  let chars = 0
-  for (const { name, description, inputSchema } of tools.slice(0, toolsMax)) {
-    const text = JSON.stringify({
-      name,
-      description: description.slice(0, descriptionCharsMax),
-      inputSchema: bounded(inputSchema),
-    })
-    chars += text.length
-    if (chars > charsMax) return { tools: kept, chars: chars - text.length }
-    kept.push(JSON.parse(text))
+  /** Those that the server's row allows, and that are what they were when they were reviewed. */
+  #toolsOf(server: McpServerRow, { tools }: Offer): Tool[] {
+    const { mcpServerId: id, label } = server
+    return tools
+      .filter(tool => isOffered(server, tool))
+      .map(tool =>
+        mcpTool({ id, label, isRegistered: true }, tool, (call, signal) =>
+          this.#call(server, tool, call, signal),
+        ),
+      )
   }
-  return { tools: kept, chars }
+
+  /**
+   * The server is read again: what was changed since the list, holds, and the credential is resolved now.
+   *
+   * @throws ToolError, McpFailure
+   */
+  async #call(
+    { workspaceId, mcpServerId, url }: McpServerRow,
+    tool: OfferedTool,
+    call: McpCall,
+    signal: AbortSignal,
+  ): Promise<McpAnswer> {
+    const now = (await this.#parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
+    if (!now?.enabled || now.url !== url || !isOffered(now, tool))
+      throw new ToolError(`the tool ${tool.name} is not offered any more`)
+    return this.#parts.callTool(now, call, signal)
+  }
 }
 
-/** Tools of a server as they are listed; one whose id no agent could name is none. */
-function offeredBy({ mcpServerId, label, allowedTools }: McpServerRow, { tools }: Offer): AvailableTool[] {
-  const allowed = allowedTools && new Set(allowedTools)
-  return tools
-    .filter(({ name }) => allowed?.has(name) ?? true)
-    .map(({ name, description, inputSchema }) => ({
-      id: `mcp:${mcpServerId}:${name}`,
-      description,
-      source: 'mcp' as const,
-      inputSchema,
-      serverId: mcpServerId,
-      serverLabel: label,
-    }))
-    .filter(({ id }) => id.length <= limits.toolIdChars)
-}
-
-/** A schema that is too long, or not of an object, would be refused by model providers. */
-function bounded(schema: Record<string, unknown>): Record<string, unknown> {
-  const fits = schema.type === 'object' && JSON.stringify(schema).length <= schemaCharsMax
-  return fits ? schema : anyObject
+function isOffered({ allowedTools, reviewedTools }: McpServerRow, { name, hash }: OfferedTool): boolean {
+  const isAllowed = allowedTools?.includes(name) ?? true
+  return isAllowed && reviewedTools !== null && reviewOf(reviewedTools, name)?.hash === hash
 }

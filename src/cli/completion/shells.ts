@@ -1,6 +1,6 @@
 import type { Config } from '@oclif/core/config'
+import { loginShell } from '../environment.ts'
 import { UsageError } from '../faults.ts'
-import { loginShell } from '../profile.ts'
 import { bashScript } from './bash.ts'
 import { fishScript } from './fish.ts'
 import { offerOf } from './offer.ts'
@@ -15,6 +15,18 @@ export const installing: Readonly<Record<Shell, string>> = {
   bash: "echo 'source <(wb autocomplete bash)' >>~/.bashrc",
   zsh: "echo 'source <(wb autocomplete zsh)' >>~/.zshrc",
   fish: 'wb autocomplete fish >~/.config/fish/completions/wb.fish',
+}
+
+/** What a person types to have the script, who would not read it. */
+export function toType(shell: Shell): string[] {
+  const now = shell === 'fish' ? 'wb autocomplete fish | source' : `source <(wb autocomplete ${shell})`
+  return [
+    `  ${shell} completes wb by a script that wb autocomplete ${shell} prints into a pipe or a file:`,
+    `  ${now}`,
+    '      in this shell',
+    `  ${installing[shell]}`,
+    '      from the next one on',
+  ]
 }
 
 /** The script of a shell, from the commands that there are. */

@@ -1,9 +1,9 @@
 import type { Clock } from '../../base/clock.ts'
 import { type CheckedConfig, checkConfig } from '../config-problems.ts'
-import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
-import { overNetwork } from '../over-network.ts'
-import type { Profile } from '../profile.ts'
-import type { Session } from '../session.ts'
+import { type Announcement, findLocalServer, locateConfig } from '../connection/local.ts'
+import { overNetwork } from '../connection/over-network.ts'
+import type { Session } from '../connection/session.ts'
+import type { Profile } from '../settings/profile.ts'
 import { type Check, check, type Finding, type Look, skipped } from './check.ts'
 import { skewFound, skewTo } from './clock.ts'
 import { dataDirFound, secretsFound } from './files.ts'
@@ -12,7 +12,16 @@ import { configFound, lockFound, nodeFound, portFound } from './here.ts'
 import { identityProviderFound } from './identity-provider.ts'
 import { keychainFound } from './keychain.ts'
 import { chatFound, chatFoundFromHere, embeddingFound } from './providers.ts'
-import { type Answering, authFound, dateOf, runtimeFound, runtimeLate, versionFound } from './remote.ts'
+import {
+  type Answering,
+  authFound,
+  dateOf,
+  runtimeFound,
+  runtimeLate,
+  unlessSignedOut,
+  versionFound,
+} from './remote.ts'
+import { toolServersFound } from './tool-servers.ts'
 
 export interface DoctorParts {
   readonly profile: Profile
@@ -71,8 +80,9 @@ async function hereFound({ profile, named, config, server, clock }: Scene, path:
     named('data', async () => dataDirFound(profile)),
     named('secrets', async () => secretsFound(profile)),
     named('config', async () => configFound(config, path)),
+    named('mcp', async () => toolServersFound(profile, config)),
     named('folder', () => folderFound(profile, clock)),
-    named('lock', async () => lockFound(server)),
+    named('lock', async () => lockFound(server, clock.now())),
     named('port', signal => portFound(profile, config, server, signal)),
     named('identity', signal => identityProviderFound(profile, config, clock, signal)),
   ])
@@ -92,8 +102,8 @@ async function elsewhereFound(scene: Scene, runtime: Answering): Promise<Check[]
     named('clock', async signal =>
       skewFound(await skewTo(clock, () => dateOf(runtime, signal)), 'the runtime'),
     ),
-    named('chat', signal => chatFound(session.client, signal)),
-    named('embedding', signal => embeddingFound(session.client, signal)),
+    named('chat', signal => unlessSignedOut(chatFound(session.client, signal))),
+    named('embedding', signal => unlessSignedOut(embeddingFound(session.client, signal))),
   ])
   return [...answer, ...found.flat()]
 }

@@ -1,8 +1,8 @@
 import type { Clock } from '../../base/clock.ts'
 import { folderSays } from '../folder/decide.ts'
 import { filesHere } from '../folder/here.ts'
-import type { Profile } from '../profile.ts'
-import { readProfiles, requireProfile } from '../profiles.ts'
+import type { Profile } from '../settings/profile.ts'
+import { readProfiles, requireProfile } from '../settings/profiles.ts'
 import { type Finding, faultFound, ok, warning } from './check.ts'
 
 /**

@@ -3,9 +3,10 @@ import { connect } from 'node:net'
 import { join } from 'node:path'
 import { packageRoot, packageVersion } from '../../base/package.ts'
 import type { CheckedConfig } from '../config-problems.ts'
-import type { Announcement } from '../local.ts'
-import { portHolder } from '../port-holder.ts'
-import type { Profile } from '../profile.ts'
+import type { Announcement } from '../connection/local.ts'
+import { portHolder } from '../connection/port-holder.ts'
+import { ago } from '../moment.ts'
+import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
@@ -29,10 +30,10 @@ function isAtLeast(version: string, least: string): boolean {
 }
 
 /** Which `wb serve` has the data directory. */
-export function lockFound(server: Announcement | undefined): Finding {
+export function lockFound(server: Announcement | undefined, nowMs: number): Finding {
   return ok(
     server
-      ? `held by wb serve at ${server.url}, process ${server.pid}, since ${server.startedAt}`
+      ? `held by wb serve at ${server.url}, process ${server.pid}, begun ${ago(Date.parse(server.startedAt), nowMs)}`
       : 'no wb serve runs here',
   )
 }

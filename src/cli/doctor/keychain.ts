@@ -1,7 +1,8 @@
 import { KeychainUnavailable } from '../../keychain/keychain.ts'
-import type { Profile } from '../profile.ts'
-import { loginLine } from '../sign-in/credential.ts'
+import { loginLine } from '../next/login-line.ts'
+import type { Profile } from '../settings/profile.ts'
 import { tryKeychain } from '../sign-in/keep.ts'
+import { driverOf } from '../sign-in/keychains.ts'
 import { findLogin } from '../sign-in/logins.ts'
 import { placeOf } from '../sign-in/notes.ts'
 import { type Finding, failedWith, ok } from './check.ts'
@@ -12,9 +13,9 @@ import { type Finding, failedWith, ok } from './check.ts'
  */
 export async function keychainFound(profile: Profile): Promise<Finding> {
   const login = findLogin(profile)
-  const driver = login?.driver ?? profile.keychain ?? 'keyring'
+  const driver = driverOf(login?.driver ?? profile.keychain)
   try {
-    await tryKeychain(profile, driver)
+    await tryKeychain(profile, driver, login?.account)
     return ok(`logins are kept ${placeOf(driver, profile)}`)
   } catch (error) {
     if (!(error instanceof KeychainUnavailable)) throw error

@@ -1,19 +1,22 @@
 import { packageVersion } from '../../base/package.ts'
 import { connect } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
-import { auth } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operational } from '../../contract/operational.ts'
 import { workspaces } from '../../contract/workspaces.ts'
-import type { Announcement } from '../local.ts'
+import { KeychainUnavailable } from '../../keychain/keychain.ts'
+import { meantInstead } from '../connection/address.ts'
+import type { Announcement } from '../connection/local.ts'
+import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
+import type { Session } from '../connection/session.ts'
+import { asksNobody } from '../connection/ways-in.ts'
+import { isCi } from '../environment.ts'
+import { serveLine, signingIn } from '../next/signing-in.ts'
 import { counted } from '../output.ts'
-import { isCi } from '../profile.ts'
 import { reportOf } from '../report.ts'
-import type { ResolvedRuntime } from '../resolve-runtime.ts'
-import type { Session } from '../session.ts'
-import { nameOf } from '../sign-in/identity.ts'
+import { shellWord } from '../shell-word.ts'
+import { callerOf, nameOf } from '../sign-in/identity.ts'
 import { credentialWords } from '../sign-in/notes.ts'
-import { serveLine, signingIn } from '../signing-in.ts'
 import { plainLine } from '../terminal-text.ts'
 import { type Finding, failed, failedWith, faultFound, ok, skipped, warning } from './check.ts'
 
@@ -27,6 +30,9 @@ export async function runtimeFound(runtime: Answering, signal: AbortSignal): Pro
     const ready = await connect(runtime).call(operational.ready, {}, { signal })
     return ok(`${baseUrl} serves ${counted(ready.workspaces, 'workspace')}`)
   } catch (error) {
+    const meant = runtime.kind === 'named' ? meantInstead(baseUrl, error) : undefined
+    if (meant && error instanceof Error)
+      return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(meant.url)}`)
     if (error instanceof Unreachable) return failed(error.message, startLine(runtime))
     if (!(error instanceof WbError) || error.code === 'draining') return faultFound(error)
     const { code, message } = reportOf(error)
@@ -80,25 +86,35 @@ export async function authFound(
   const { used } = session.credential
   const sent = used ? credentialWords(used) : 'no credential'
   if (!runtime) return skipped(`${sent}; no server runs that could be asked`, 'wb whoami')
+  const caller = await callerOf(session, signal).catch(orShut)
+  if (caller === 'shut') return skipped(`${sent}, which is not read; see keychain`)
+  if (caller.kind === 'known') return ok(`${sent}; you are ${nameOf(caller.me)}`)
+  if (caller.kind === 'anybody' || (!used && (await strangersPass(session, signal))))
+    return ok('no credential, and none is needed')
+  const { refusal, ways } = caller
+  if (refusal.facts.wireStatus !== 401) throw refusal
+  const { message } = refusal
+  const lines = signingIn(session.profile, used, { ...runtime, ways, isCi: isCi(), message })
+  if (used && ways && asksNobody(ways))
+    return failed(`${lines[0]}, and needs none`, used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY')
+  return failedWith(used ? lines[0]! : `${sent}; the runtime asks for one`, lines.at(-1))
+}
+
+/** @throws whatever is no fault of a keychain */
+function orShut(error: unknown): 'shut' {
+  if (error instanceof KeychainUnavailable) return 'shut'
+  throw error
+}
+
+/** A login that does not count is told where it is looked at, and by what else needs one only pointed to. */
+export async function unlessSignedOut(found: Promise<Finding>): Promise<Finding> {
   try {
-    const me = await session.client.call(auth.me, {}, { signal })
-    return ok(`${sent}; you are ${nameOf(me)}`)
+    return await found
   } catch (error) {
-    if (!(error instanceof WbError) || error.facts.wireStatus !== 401) throw error
-    if (!used && (await strangersPass(session, signal))) return ok('no credential, and none is needed')
-    const ways = await session.ways()
-    const lines = signingIn(session.profile, used, {
-      ...runtime,
-      ways,
-      isCi: isCi(),
-      message: error.message,
-    })
-    if (used && ways && !ways.modes.apiKey && !ways.modes.oidc)
-      return failed(
-        `${lines[0]}, and needs none`,
-        used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY',
-      )
-    return failedWith(used ? lines[0]! : `${sent}; the runtime asks for one`, lines.at(-1))
+    const isSignedOut =
+      error instanceof KeychainUnavailable || (error instanceof WbError && error.code === 'unauthorized')
+    if (isSignedOut) return skipped('needs a login; see auth')
+    throw error
   }
 }
 

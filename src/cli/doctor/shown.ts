@@ -1,6 +1,6 @@
-import type { Examined } from '../local.ts'
+import type { Examined } from '../connection/local.ts'
 import type { Output } from '../output.ts'
-import type { Profile } from '../profile.ts'
+import type { Profile } from '../settings/profile.ts'
 import { plainLine } from '../terminal-text.ts'
 import { wrapLine } from '../wrap.ts'
 import type { Check } from './check.ts'

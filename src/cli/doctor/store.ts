@@ -1,6 +1,6 @@
-import type { Announcement, Examined } from '../local.ts'
+import type { Announcement, Examined } from '../connection/local.ts'
 import { counted } from '../output.ts'
-import type { Profile } from '../profile.ts'
+import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../shell-word.ts'
 import { type Check, type Finding, failed, faultFound, ok } from './check.ts'
 

@@ -1,13 +1,13 @@
 import { join } from 'node:path'
 import type { Clock } from '../../base/clock.ts'
 import { WbError } from '../../contract/errors.ts'
+import { findLocalServer, readProjectFile, type Survey, surveyFolder } from '../connection/local.ts'
 import { UsageError } from '../faults.ts'
-import { findLocalServer, readProjectFile, type Survey, surveyFolder } from '../local.ts'
-import type { FolderSays, Profile } from '../profile.ts'
+import type { FolderSays, Profile } from '../settings/profile.ts'
 import { shellWord } from '../shell-word.ts'
 import { plainLine } from '../terminal-text.ts'
 import { type FilesHere, realFolder } from './here.ts'
-import { diffLines, fileLines } from './shown.ts'
+import { diffLines, fileLines, notCounting } from './shown.ts'
 import { type Decision, decide, decisionNow, decisionOn, isUnchanged } from './trusted.ts'
 
 /** Lines of what would count that a person reads before they answer; of more, nobody is asked. */
@@ -126,7 +126,7 @@ async function isTrustedNow(
   if (asking.isCi) return untrustedInCi(wanted, survey)
   if (isKnown || survey.fault !== undefined || !mayAsk(survey, before, asking)) return false
   const isTrusted = await ask(folder, before, survey, asking)
-  decide(settingsDir, folder, decisionNow(asking.clock, isTrusted, survey.files))
+  await decide(settingsDir, folder, decisionNow(asking.clock, isTrusted, survey.files))
   return isTrusted
 }
 
@@ -193,5 +193,5 @@ function untrustedInCi(wanted: readonly Wanted[], { fault }: Survey): UsageError
 /** The configuration is told of where one is looked for. */
 function leftAside({ file, flag, says }: Wanted): string[] {
   if (says.config !== undefined) return []
-  return [`  ${file} does not count unless it is named, or its folder trusted (wb trust):`, `    ${flag}`]
+  return [`  ${notCounting(file)}:`, `    ${flag}`]
 }

@@ -1,8 +1,8 @@
 import { realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
-import { surveyFolder } from '../local.ts'
-import type { Profile } from '../profile.ts'
+import { surveyFolder } from '../connection/local.ts'
+import type { Profile } from '../settings/profile.ts'
 import { withoutStore } from './here.ts'
 import { decide, decisionNow, decisionOn } from './trusted.ts'
 
@@ -37,5 +37,5 @@ async function remember(
   const decision = decisionOn(settingsDir, folder)
   const known = decision?.trusted ? decision.files : {}
   if (!made || fault !== undefined || (wasThere && !(dataDirFile in known))) return
-  decide(settingsDir, folder, decisionNow(systemClock, true, { ...known, [dataDirFile]: made }))
+  await decide(settingsDir, folder, decisionNow(systemClock, true, { ...known, [dataDirFile]: made }))
 }

@@ -1,4 +1,4 @@
-import type { FolderFiles } from '../local.ts'
+import type { FolderFiles } from '../connection/local.ts'
 import { plainLine, truncate } from '../terminal-text.ts'
 
 /** Cells of a value; what is cut says so, as the end of an address decides where it leads. */
@@ -10,6 +10,11 @@ const acts: Readonly<Record<string, string>> = {
   '.workbase/workbase.yaml': 'would be the configuration of that data directory',
   '.workbase/.env': 'would set variables',
   '.wb.yaml': 'would choose the profile',
+}
+
+/** Why a file of a folder was left aside. */
+export function notCounting(file: string): string {
+  return `${file} does not count unless it is named, or its folder trusted (wb trust)`
 }
 
 /** Every file that would count, and what it says that could send or run something. */

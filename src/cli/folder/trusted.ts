@@ -2,8 +2,9 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { timestamp } from '../../base/clock.ts'
-import type { FolderFiles } from '../local.ts'
-import { bare, readSettings, writeSettings } from '../settings-file.ts'
+import type { FolderFiles } from '../connection/local.ts'
+import { changeSettings } from '../settings/change-settings.ts'
+import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
 
 /** What a person said of the files of a folder. */
 export interface Decision {
@@ -32,10 +33,12 @@ export function decisionOn(settingsDir: string, folder: string): Decision | unde
 }
 
 /** Keep what was said of a folder; `undefined` forgets it. */
-export function decide(settingsDir: string, folder: string, decision: Decision | undefined): void {
-  const { [folder]: _before, ...others } = readDecisions(settingsDir)
-  const kept = decision ? { ...others, [folder]: decision } : others
-  writeSettings(decisionsPath(settingsDir), kept)
+export function decide(settingsDir: string, folder: string, decision: Decision | undefined): Promise<void> {
+  return changeSettings(settingsDir, () => {
+    const { [folder]: _before, ...others } = readDecisions(settingsDir)
+    const kept = decision ? { ...others, [folder]: decision } : others
+    writeSettings(decisionsPath(settingsDir), kept)
+  })
 }
 
 export function decisionNow(clock: Clock, trusted: boolean, files: FolderFiles): Decision {

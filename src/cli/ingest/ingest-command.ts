@@ -1,8 +1,11 @@
+import { existsSync } from 'node:fs'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { isDynamicPattern } from 'tinyglobby'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { WbCommand } from '../command.ts'
 import { exit } from '../exit.ts'
+import { UsageError } from '../faults.ts'
 import { findOrCreate } from './base.ts'
 import { ingest } from './ingest.ts'
 import { stdinNamed } from './sources.ts'
@@ -47,7 +50,11 @@ export abstract class IngestCommand extends WbCommand {
       signal,
       ...destination,
       workspace: () => this.workspaceOrDefault(),
-      agree: async question => flags.create || this.agree(question),
+      agree: async question => {
+        const isMade = flags.create || (await this.agree(question))
+        if (isMade) requireSome(paths)
+        return isMade
+      },
     })
     if (created) output.note(`  made knowledge base ${base.name}`)
     const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
@@ -59,4 +66,10 @@ export abstract class IngestCommand extends WbCommand {
     if (broken) throw broken.error
     if (summary.tally.failed > 0) process.exitCode = exit.failed
   }
+}
+
+/** No knowledge base is made for paths that were mistyped, all of them. @throws UsageError */
+function requireSome(paths: readonly string[]): void {
+  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(path))) return
+  throw new UsageError(`There is no ${paths.join(', ')} to read; no knowledge base was made`)
 }

@@ -2,15 +2,19 @@ import { systemClock } from '../../base/clock.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { count } from '../output.ts'
 import { type Progress, silent } from '../progress.ts'
+import { plainLine, truncate } from '../terminal-text.ts'
 import { watchJob } from '../watch-job.ts'
+import type { Source } from './found.ts'
 import { ingestAll } from './run.ts'
-import type { Target } from './send.ts'
+import type { Target, Upload } from './send.ts'
 import { sizeOf } from './size.ts'
 import { type Intake, sources } from './sources.ts'
 import type { Summary } from './summary.ts'
 import { Tally } from './tally.ts'
 
 const countingMs = 150
+/** Cells of a file name before a bar, which leave room for the rest in 80. */
+const nameWidthMax = 24
 
 /** What an ingest came to, and the error that broke it off. */
 export interface Ingested {
@@ -39,15 +43,25 @@ export async function ingest(
   const tally = new Tally()
   const began = systemClock.now()
   const size: { total?: number } = {}
+  const uploads = new Map<Source, Upload>()
   const show = () => {
     const { total } = size
+    const [upload] = uploads.values()
+    if (upload) return progress.step(stepOf(upload))
     if (total === undefined) progress.spin(`${base.name}  ${count(tally.done)} documents`)
     else progress.step({ label: base.name, done: Math.min(tally.done, total), total, unit: 'docs' })
+  }
+  const onUpload = (upload: Upload) => {
+    if (upload.sentBytes < upload.totalBytes) uploads.set(upload.source, upload)
+    else uploads.delete(upload.source)
+    show()
   }
   show()
   if (progress !== silent) await counted(intake, signal, total => Object.assign(size, { total }))
   const work = async () => {
-    await ingestAll({ client, base, signal, byJobs: jobs !== undefined }, sources(intake), tally, show)
+    const target = { client, base, signal, byJobs: jobs !== undefined }
+    const seen = progress === silent ? undefined : onUpload
+    await ingestAll({ ...target, onUpload: seen }, sources(intake), tally, show)
     if (jobs === 'watched') await watchQueued({ client, signal, progress }, base.name, tally)
   }
   const broken = await work().then(
@@ -59,6 +73,12 @@ export async function ingest(
     count: size.total === undefined ? undefined : Math.max(0, size.total - tally.done),
   }
   return { summary: { base, tally, elapsedMs: systemClock.now() - began, left }, broken }
+}
+
+/** The first of those on their way. */
+function stepOf({ source, sentBytes, totalBytes }: Upload): Parameters<Progress['step']>[0] {
+  const label = truncate(plainLine(source.body.sourceFilename), nameWidthMax)
+  return { label, done: sentBytes, total: totalBytes, unit: 'bytes' }
 }
 
 /** Count what became of the texts that were left to jobs, in the order in which they were sent. */

@@ -4,6 +4,7 @@ import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Job } from '../../contract/jobs.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { isLarge } from './batches.ts'
 import type { Source } from './found.ts'
 
 /** What became of a source. */
@@ -19,6 +20,16 @@ export interface Target {
   readonly signal: AbortSignal
   /** Leave the work to jobs. */
   readonly byJobs?: boolean
+  /** Told how much of a large text has left. */
+  readonly onUpload?: (upload: Upload) => void
+}
+
+/** A large text on its way. */
+export interface Upload {
+  readonly source: Source
+  readonly sentBytes: number
+  /** No less than `sentBytes`; the same when all has left, and when the request has ended. */
+  readonly totalBytes: number
 }
 
 /** Sends sources of one group, and tells of each what became of it. */
@@ -78,16 +89,31 @@ async function retitle(
   return true
 }
 
+/** Tells how much of a request has left, where it is that of one large text and somebody wants to know. */
+class Uploading {
+  readonly onSent: ((bytes: number) => void) | undefined
+  readonly end: () => void = () => {}
+
+  constructor([source, ...more]: readonly Source[], tell: Target['onUpload']) {
+    if (!tell || !source || more.length > 0 || !isLarge(source)) return
+    // What travels beside the text is nothing to it.
+    const totalBytes = Buffer.byteLength(JSON.stringify(source.body.text))
+    this.onSent = bytes => tell({ source, sentBytes: Math.min(bytes, totalBytes), totalBytes })
+    this.end = () => tell({ source, sentBytes: totalBytes, totalBytes })
+  }
+}
+
 /** Groups as one stream of lines each. */
-export function batchSend({ client, base, signal }: Target): Send {
+export function batchSend({ client, base, signal, onUpload }: Target): Send {
   return async function* (batch, overwrite) {
     const body = linesOf(batch, overwrite)
+    const upload = new Uploading(batch, onUpload)
     let answered = 0
     try {
       for await (const line of client.stream(
         documents.ingestBatch,
         { params: ids(base), body },
-        { signal },
+        { signal, onSent: upload.onSent },
       )) {
         const { line: number, status, ...rest } = line as { line: number; status: number } & Answer
         const answer = 'error' in rest ? { error: { ...rest.error, status } } : rest
@@ -101,6 +127,8 @@ export function batchSend({ client, base, signal }: Target): Send {
       if (batch.length > 1 || answered > 0) throw error
       yield [batch[0]!, ofOneText(error)]
       return
+    } finally {
+      upload.end()
     }
     if (answered < batch.length) throw cutShort()
   }
@@ -124,14 +152,16 @@ function isBroken(error: unknown): boolean {
 }
 
 /** One request a source, for a runtime that takes no batches, and for jobs. */
-export function singleSend({ client, base, signal, byJobs }: Target): Send {
+export function singleSend({ client, base, signal, byJobs, onUpload }: Target): Send {
   const query = byJobs ? ({ async: 'true' } as const) : {}
   return async function* (batch, overwriteOnNameConflict) {
     for (const source of batch) {
       const body = { ...source.body, overwriteOnNameConflict }
+      const upload = new Uploading([source], onUpload)
       const answer = await client
-        .call(documents.ingest, { params: ids(base), query, body }, { signal })
+        .call(documents.ingest, { params: ids(base), query, body }, { signal, onSent: upload.onSent })
         .catch(ofOneText)
+        .finally(() => upload.end())
       yield [source, answer]
     }
   }

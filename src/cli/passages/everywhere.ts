@@ -1,8 +1,6 @@
 import type { Client } from '../../client/client.ts'
-import { kb } from '../../contract/knowledge.ts'
-import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { everything } from '../resolve.ts'
+import { everyBase } from '../resolve.ts'
 
 /** All knowledge bases of a workspace, as the place of a search. */
 export interface Everywhere {
@@ -13,7 +11,6 @@ export interface Everywhere {
 }
 
 export async function everywhere(client: Client, { workspaceId }: Workspace): Promise<Everywhere> {
-  const query = { limit: limits.pageMax }
-  const bases = await everything(client.items(kb.list, { params: { workspaceId }, query }))
+  const bases = await everyBase(client, workspaceId)
   return { workspaceId, names: new Map(bases.map(base => [base.knowledgeBaseId, base.name])) }
 }

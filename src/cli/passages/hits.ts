@@ -31,7 +31,7 @@ export interface Asked {
   readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
   /** Everything of the request but how many. */
-  readonly body: Omit<Search, 'topK' | 'includeEmbeddings'>
+  readonly body: Omit<Search, 'topK' | 'includeEmbeddings'> & { readonly knowledgeBaseIds?: string[] }
 }
 
 /**
@@ -85,13 +85,22 @@ export function spread<H extends Hit>(hits: readonly H[], limit: number): H[] {
   return chosen
 }
 
-async function withDocuments(asked: Asked, hits: readonly (Hit | HitOfBase)[]): Promise<Passage[]> {
+/**
+ * Hits as passages of their documents.
+ *
+ * @param read  how a document is got
+ */
+export async function withDocuments(
+  asked: Asked,
+  hits: readonly (Hit | HitOfBase)[],
+  read = documentOf,
+): Promise<Passage[]> {
   const baseOf = (hit: Hit | HitOfBase) =>
     'knowledgeBaseId' in hit ? hit.knowledgeBaseId : (asked.base.knowledgeBaseId ?? '')
   const bases = new Map(hits.map(hit => [payloadText(hit, 'documentId'), baseOf(hit)]))
   const found = new Map(
     await Promise.all(
-      [...bases].map(async ([id, base]) => [id, id && (await documentOf(asked, base, id))] as const),
+      [...bases].map(async ([id, base]) => [id, id && (await read(asked, base, id))] as const),
     ),
   )
   return hits.map((hit, index) => {
@@ -111,8 +120,8 @@ async function withDocuments(asked: Asked, hits: readonly (Hit | HitOfBase)[]): 
 }
 
 /** A document may go between the search and this. */
-async function documentOf(
-  { client, base: { workspaceId }, signal }: Asked,
+export async function documentOf(
+  { client, base: { workspaceId }, signal }: Pick<Asked, 'client' | 'base'> & Partial<Pick<Asked, 'signal'>>,
   knowledgeBaseId: string,
   documentId: string,
 ): Promise<Document | undefined> {

@@ -2,11 +2,34 @@ import { UsageError } from '../faults.ts'
 import { shellWord } from '../shell-word.ts'
 
 /** How `--mode` maps onto a search request. @see contract: lexical alone */
-export const modes = {
+const modes = {
   hybrid: { hybrid: true },
   lexical: { hybrid: true, lexicalWeight: 1 },
   vector: { hybrid: false },
 } as const
+
+export type Mode = keyof typeof modes
+export const modeNames = ['hybrid', 'lexical', 'vector'] as const satisfies readonly Mode[]
+
+/** How passages are ranked; what is left out is the choice of the runtime. */
+export interface Ranking {
+  readonly mode?: Mode
+  /** Share of the words, 0 to 1. */
+  readonly lexicalWeight?: number
+  readonly rerank?: boolean
+}
+
+/**
+ * The part of a search request that says how passages are ranked.
+ *
+ * @throws UsageError  a weight where only words or only meaning count
+ */
+export function rankingOf({ mode, lexicalWeight, rerank }: Ranking) {
+  if (lexicalWeight === undefined) return { ...(mode && modes[mode]), rerank }
+  if (mode === 'lexical' || mode === 'vector')
+    throw new UsageError(`--lexical-weight is for --mode hybrid, as ${mode} has no other share`)
+  return { ...modes.hybrid, lexicalWeight, rerank }
+}
 
 /**
  * @param everywhere  how all knowledge bases are searched: what is typed before the question

@@ -3,20 +3,24 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { WbCommand } from '../command.ts'
 import { conditionFlags, conditionOf } from '../condition.ts'
-import { savedFilterId } from '../find-filter.ts'
+import { UsageError } from '../faults.ts'
+import { savedFilterId } from '../find/filter.ts'
 import { citationsOf, rememberSearch } from '../last-search.ts'
 import type { Everywhere } from './everywhere.ts'
 import { findPassages, search } from './hits.ts'
 import { nothingFound } from './nothing.ts'
-import { modes } from './request.ts'
+import { type Mode, modeNames, rankingOf } from './request.ts'
 import { showPassages } from './show.ts'
 
 /** Flags of everything that searches. */
 export const searchFlags = {
   limit: Flags.integer({ default: 10, min: 1, max: limits.topKMax, summary: 'how many passages' }),
-  mode: Flags.option({ options: ['hybrid', 'lexical', 'vector'] as const })({
-    summary: 'how they are ranked',
+  mode: Flags.option({ options: modeNames })({ summary: 'how they are ranked' }),
+  'lexical-weight': Flags.custom<number>({ parse: async text => share(text) })({
+    summary: 'share of the words where words and meaning count, 0 to 1',
+    helpValue: 'N',
   }),
+  rerank: Flags.boolean({ summary: 'rank what was found once more, by words alone' }),
   ...conditionFlags,
   saved: Flags.string({ summary: 'a saved filter, by name or id', helpValue: 'NAME' }),
   explain: Flags.boolean({ summary: 'show the scores as numbers' }),
@@ -25,11 +29,20 @@ export const searchFlags = {
 /** What these flags say. */
 interface Narrowed {
   readonly limit: number
-  readonly mode?: keyof typeof modes
+  readonly mode?: Mode
+  readonly 'lexical-weight'?: number
+  readonly rerank?: boolean
   readonly filter?: string
   readonly where?: string[]
   readonly saved?: string
   readonly explain: boolean
+}
+
+/** @throws UsageError  the text is no number from 0 to 1 */
+function share(text: string): number {
+  const value = text.trim() === '' ? Number.NaN : Number(text)
+  if (value >= 0 && value <= 1) return value
+  throw new UsageError(`--lexical-weight takes a number from 0 to 1, not "${text}"`)
 }
 
 /** A command that finds passages and shows them. */
@@ -46,7 +59,7 @@ export abstract class SearchCommand extends WbCommand {
       text: question,
       filter: conditionOf(flags),
       knowledgeFilterId: await savedFilterId(resolving, base, flags.saved),
-      ...(flags.mode && modes[flags.mode]),
+      ...rankingOf({ ...flags, lexicalWeight: flags['lexical-weight'] }),
     }
     const asked = { client, base, signal, body }
     if (output.json) return output.value(await this.waitFor('searching', search(asked, flags.limit)))

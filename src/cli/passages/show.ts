@@ -1,6 +1,6 @@
 import { isMarkdown } from '../ingest/text-types.ts'
 import type { Output } from '../output.ts'
-import { documentName } from '../shown.ts'
+import { documentName } from '../shown/resources.ts'
 import { displayWidth, pad, plain, plainLine, truncate } from '../terminal-text.ts'
 import { type ExcerptLine, excerpt, marked, type Room } from './excerpt.ts'
 import type { Passage } from './hits.ts'
@@ -79,7 +79,7 @@ function* card(output: Output, { passage, stems, names }: Card, bar: string): Ge
 }
 
 /** What is shown of a passage, and the section that it stands in where it is Markdown. */
-function said(
+export function said(
   passage: Passage,
   stems: ReadonlySet<string>,
   room: Room,
@@ -95,23 +95,22 @@ function said(
   return { lines, section: section === name ? undefined : section }
 }
 
-function nameOf({ document, id }: Passage): string {
+/** What the document of a passage is called, fit for a terminal. */
+export function nameOf({ document, id }: Passage): string {
   return plainLine(document ? documentName(document) : id)
 }
 
-/** Where a passage stands. A narrow terminal has the id on a line of its own, so that it can be copied whole. */
-function sourceLines(
-  { document, documentId, chunkIndex, id, knowledgeBaseId }: Passage,
-  width: number,
-  names: BaseNames | undefined,
-): string[] {
+/** Where a passage stands: the file and the chunk. */
+export function placeOf({ document, chunkIndex }: Passage): string {
   const source = sourceOf(document)
-  const place = [
-    names?.get(knowledgeBaseId),
-    source && plainLine(source),
-    chunkIndex === null ? undefined : `chunk ${chunkIndex}`,
-  ]
-  const words = place.filter(Boolean).join(' · ')
+  const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
+  return place.filter(Boolean).join(' · ')
+}
+
+/** The same with the id. A narrow terminal has that on a line of its own, so that it can be copied whole. */
+function sourceLines(passage: Passage, width: number, names: BaseNames | undefined): string[] {
+  const { documentId, id, knowledgeBaseId } = passage
+  const words = [names?.get(knowledgeBaseId), placeOf(passage)].filter(Boolean).join(' · ')
   const known = plainLine(documentId ?? id)
   const whole = [words, known].filter(Boolean).join(' · ')
   if (displayWidth(indent + whole) <= width) return [indent + whole]

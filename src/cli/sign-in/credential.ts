@@ -1,6 +1,6 @@
 import { UsageError } from '../faults.ts'
-import { type CredentialChoice, type Profile, runtimeKey } from '../profile.ts'
-import { shellWord } from '../shell-word.ts'
+import { loginLine } from '../next/login-line.ts'
+import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
 import type { StoredLogin } from './logins.ts'
 
 /** A credential that could be sent: a key, or a bearer token of the identity provider. */
@@ -58,15 +58,4 @@ function reason(used: Candidate, other: Candidate): string {
   return used.kind !== other.kind
     ? 'a token of the identity provider goes before a key'
     : 'the environment goes before what is stored'
-}
-
-/** The line that signs in where a profile is. */
-export function loginLine(profile: Profile, more = ''): string {
-  const target = profile.url === undefined ? '' : ` ${shellWord(profile.url)}`
-  return `wb login${target}${profileFlag(profile)}${more}`
-}
-
-/** What a line needs to mean this profile, where another is in use. */
-export function profileFlag({ name, nameFrom }: Profile): string {
-  return nameFrom === 'wb profiles use' ? '' : ` --profile ${name}`
 }

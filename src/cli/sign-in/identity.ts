@@ -1,32 +1,60 @@
 import type { Client } from '../../client/client.ts'
+import { notOurs } from '../../client/unreachable.ts'
 import { auth, type Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { scopesOfRole } from '../../contract/scopes.ts'
 import { workspaces } from '../../contract/workspaces.ts'
-import { keyWords } from '../key-words.ts'
-import type { Session } from '../session.ts'
+import type { Session } from '../connection/session.ts'
+import { asksNobody, type WaysIn } from '../connection/ways-in.ts'
+import { keyWords } from '../keys/words.ts'
 import { plainLine } from '../terminal-text.ts'
 
 /** Workspaces that are named in a line; of more the rest is counted. */
 const namedMax = 5
 const countedMax = 1_000
 
-/**
- * Who one is to the runtime.
- *
- * @returns null where it asks nobody
- * @throws WbError unauthorized  it does not know who is calling
- */
-export async function whoIsCalling(session: Session): Promise<Me | null> {
+/** Who is calling, as far as a runtime knows. */
+export type Caller =
+  | { readonly kind: 'known'; readonly me: Me }
+  /** It asks nobody who they are. */
+  | { readonly kind: 'anybody' }
+  /** It does not know who is calling, or what is sent to it cannot be sent any more. */
+  | { readonly kind: 'stranger'; readonly refusal: WbError; readonly ways: WaysIn | undefined }
+
+/** Who one is to the runtime. @throws KeychainUnavailable */
+export async function callerOf(session: Session, signal?: AbortSignal): Promise<Caller> {
   try {
-    return await session.client.call(auth.me, {})
-  } catch (error) {
-    if (!(error instanceof WbError) || error.code !== 'unauthorized' || session.credential.used) throw error
+    return { kind: 'known', me: await askMe(session.client, signal) }
+  } catch (refusal) {
+    if (!(refusal instanceof WbError) || refusal.code !== 'unauthorized') throw refusal
     const ways = await session.ways()
-    if (!ways || ways.modes.apiKey || ways.modes.oidc) throw error
-    return null
+    if (ways && asksNobody(ways) && !session.credential.used) return { kind: 'anybody' }
+    return { kind: 'stranger', refusal, ways }
   }
+}
+
+/** @throws Unreachable  what answers does not say who one is in a way that could be shown */
+export async function askMe(client: Client, signal?: AbortSignal): Promise<Me> {
+  const me = await client.call(auth.me, {}, { signal })
+  const isText = (value: unknown) => typeof value === 'string' && value.length <= nameCharsMax
+  const areTexts = (value: unknown) => value === null || (Array.isArray(value) && value.every(isText))
+  const isSound =
+    isText(me.id) &&
+    (me.label === null || isText(me.label)) &&
+    (me.role === null || isText(me.role)) &&
+    areTexts(me.scopes) &&
+    areTexts(me.workspaceScopes) &&
+    isMoment(me.expiresAt)
+  if (!isSound) throw notOurs('the runtime does not say who you are')
+  return me
+}
+
+/** Of a name that is kept. */
+const nameCharsMax = 1_000
+
+function isMoment(seconds: unknown): boolean {
+  return seconds === null || (Number.isSafeInteger(seconds) && Math.abs(seconds as number) < 1e11)
 }
 
 /** What a person calls a caller. */

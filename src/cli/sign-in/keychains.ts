@@ -2,11 +2,17 @@ import { join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import type { Keychain, KeychainDriver } from '../../keychain/keychain.ts'
 import { openKeychain } from '../../keychain/open.ts'
-import { type Profile, sessionVariables } from '../profile.ts'
+import { sessionVariables } from '../environment.ts'
+import type { Profile } from '../settings/profile.ts'
 
 /** Where secrets lie that somebody wanted in a file. */
 export function credentialsFolder({ settingsDir }: Pick<Profile, 'settingsDir'>): string {
   return join(settingsDir, 'credentials')
+}
+
+/** The driver that was chosen, or the one where nobody chose. */
+export function driverOf(chosen: KeychainDriver | undefined): KeychainDriver {
+  return chosen ?? 'keyring'
 }
 
 /** A keychain of this person. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
-import { type CredentialChoice, type Profile, runtimeKey } from '../profile.ts'
-import { bare, readSettings, writeSettings } from '../settings-file.ts'
+import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
+import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
 
 /** What is known of a stored credential without its keychain. It holds no secret. */
 export interface Login {

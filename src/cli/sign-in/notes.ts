@@ -1,10 +1,13 @@
 import type { Me } from '../../contract/auth.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
-import { due, type Field } from '../output.ts'
-import { type Profile, readProfile, runtimeKey } from '../profile.ts'
-import type { Session } from '../session.ts'
+import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
+import type { Session } from '../connection/session.ts'
+import { due } from '../moment.ts'
+import { profileFlag } from '../next/login-line.ts'
+import type { Field } from '../output.ts'
+import { type Profile, readProfile, runtimeKey } from '../settings/profile.ts'
 import { plainLine } from '../terminal-text.ts'
-import { type Candidate, profileFlag } from './credential.ts'
+import type { Candidate } from './credential.ts'
 import { mayOf, nameOf, reachOf } from './identity.ts'
 import type { Tokens } from './kept-tokens.ts'
 import { credentialsFolder } from './keychains.ts'
@@ -28,7 +31,14 @@ export async function signedInNotes(
 }
 
 /** Nobody is asked who they are there: nothing is kept but the address. */
-export function openNotes(profile: Profile): string[] {
+export function openNotes(profile: Profile, kind: ResolvedRuntime['kind']): string[] {
+  if (kind === 'process')
+    return [
+      '  there is nothing to sign in to: no runtime is named, and none runs here',
+      '  wb login https://…    signs in to one elsewhere',
+      '  wb serve              runs one here',
+      '  wb quickstart         needs neither',
+    ]
   return [`  ${runtimeKey(profile)} asks nobody who they are; there is nothing to sign in to`, '  wb kb list']
 }
 

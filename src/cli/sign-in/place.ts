@@ -1,8 +1,9 @@
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
 import type { Output } from '../output.ts'
-import type { Profile } from '../profile.ts'
-import { changeProfiles } from '../profiles.ts'
+import { changeProfiles } from '../settings/change-settings.ts'
+import type { Profile } from '../settings/profile.ts'
 import { tryKeychain } from './keep.ts'
+import { driverOf } from './keychains.ts'
 
 /**
  * Where a login will lie. Where there is no keychain the person is told, and asked.
@@ -15,7 +16,7 @@ export async function keychainFor(
   output: Output,
   agree: ((question: string) => Promise<boolean>) | undefined,
 ): Promise<KeychainDriver> {
-  const driver = profile.keychain ?? 'keyring'
+  const driver = driverOf(profile.keychain)
   if (driver === 'file') return driver
   try {
     await tryKeychain(profile, driver)
@@ -32,8 +33,8 @@ export async function keychainFor(
 export function useRuntime(
   { name, url, urlFrom, settingsDir }: Profile,
   driver: KeychainDriver | undefined,
-): void {
-  changeProfiles(settingsDir, ({ profiles }) => {
+): Promise<void> {
+  return changeProfiles(settingsDir, ({ profiles }) => {
     profiles[name] = {
       ...(profiles[name] ?? { workspaces: {} }),
       ...(urlFrom === '--url' && { url }),

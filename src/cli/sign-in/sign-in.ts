@@ -1,14 +1,16 @@
 import { addAbortSignal, type Readable } from 'node:stream'
-import { notOurs } from '../../client/unreachable.ts'
-import { type AuthConfig, auth, type Me } from '../../contract/auth.ts'
+import type { Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
+import type { Session } from '../connection/session.ts'
+import type { WaysSaid } from '../connection/ways-in.ts'
 import { UsageError } from '../faults.ts'
-import { headerToken, runtimeKey } from '../profile.ts'
-import type { Session } from '../session.ts'
-import { signInLine } from '../signing-in.ts'
-import { kindOf, loginLine } from './credential.ts'
+import { loginLine } from '../next/login-line.ts'
+import { signInLine } from '../next/signing-in.ts'
+import { headerToken, runtimeKey } from '../settings/profile.ts'
+import { kindOf } from './credential.ts'
 import { pollForTokens, startDeviceLogin } from './device-login.ts'
 import { DeviceScreen, type DeviceScreenParts } from './device-screen.ts'
+import { askMe } from './identity.ts'
 import { type Tokens, tokensOf } from './kept-tokens.ts'
 
 /** Tokens that the runtime has accepted, and whose they are. */
@@ -35,7 +37,7 @@ export interface SignInWays {
  */
 export async function signIn(
   session: Session,
-  { modes, loginPath }: Pick<AuthConfig, 'modes' | 'loginPath'>,
+  { modes, loginPath }: WaysSaid,
   { given, askKey, isCi, screen }: SignInWays,
 ): Promise<SignedIn> {
   const { profile } = session
@@ -72,7 +74,7 @@ async function byDevice(
       onTrouble: (why?: string) => shown.trouble(why),
     }
     const tokens = tokensOf(await pollForTokens(started, polling), clock.now())
-    return { kind: 'login', tokens, me: await whoIs(session, tokens.token) }
+    return { kind: 'login', tokens, me: await askMe(session.bearing(tokens.token)) }
   } catch (error) {
     throw isOver(error) ? asEnded(error, loginLine(session.profile)) : error
   } finally {
@@ -97,7 +99,7 @@ function asEnded({ code, message, facts }: WbError, next: string): WbError {
  */
 async function byToken(session: Session, text: string, from: string): Promise<SignedIn> {
   const token = headerToken(text, from)
-  const me = await whoIs(session, token).catch(error => {
+  const me = await askMe(session.bearing(token)).catch(error => {
     throw error instanceof WbError && error.code === 'unauthorized' ? notAccepted(error, session) : error
   })
   const expiresAt = me.expiresAt === null ? undefined : me.expiresAt * 1_000
@@ -131,19 +133,3 @@ async function tokenFrom(stream: Readable, signal: AbortSignal): Promise<string>
 }
 
 const tokenCharsMax = 64_000
-
-/** @throws Unreachable  what answers does not say who it is in a way that could be shown */
-async function whoIs(session: Session, token: string): Promise<Me> {
-  const me = await session.bearing(token).call(auth.me, {})
-  const isText = (value: unknown) => typeof value === 'string' && value.length <= nameCharsMax
-  const isSound = isText(me.id) && (me.label === null || isText(me.label)) && isMoment(me.expiresAt)
-  if (!isSound) throw notOurs('the runtime does not say who you are')
-  return me
-}
-
-/** Of a name that is kept. */
-const nameCharsMax = 1_000
-
-function isMoment(seconds: unknown): boolean {
-  return seconds === null || (Number.isSafeInteger(seconds) && Math.abs(seconds as number) < 1e11)
-}

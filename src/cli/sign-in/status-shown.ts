@@ -1,6 +1,6 @@
 import type { Me } from '../../contract/auth.ts'
-import { type Profile, runtimeKey } from '../profile.ts'
-import type { Fields } from '../shown.ts'
+import { type Profile, runtimeKey } from '../settings/profile.ts'
+import type { Fields } from '../shown/resources.ts'
 import type { Chosen } from './credential.ts'
 import { mayOf, nameOf } from './identity.ts'
 import type { Tokens } from './kept-tokens.ts'

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import { agents } from '../../contract/agents.ts'
-import { auth, type Me } from '../../contract/auth.ts'
+import type { Me } from '../../contract/auth.ts'
 import { documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type Job, jobs } from '../../contract/jobs.ts'
@@ -8,10 +8,11 @@ import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { operational } from '../../contract/operational.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
+import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
+import type { Session } from '../connection/session.ts'
 import { UsageError } from '../faults.ts'
 import { type Resolving, resolveWorkspace } from '../resolve.ts'
-import type { ResolvedRuntime } from '../resolve-runtime.ts'
-import type { Session } from '../session.ts'
+import { callerOf } from '../sign-in/identity.ts'
 import type { Tokens } from '../sign-in/kept-tokens.ts'
 import { countItems } from '../take.ts'
 
@@ -97,14 +98,10 @@ export async function lookAtStatus(session: Session, resolving: Resolving): Prom
 }
 
 /** Who sends no credential is nobody; whether it may go on, shows at the next call. */
-async function whoIs({ client, credential }: Session): Promise<Me | null> {
-  try {
-    return await client.call(auth.me, {})
-  } catch (error) {
-    const isStranger = error instanceof WbError && error.facts.wireStatus === 401
-    if (isStranger && !credential.used) return null
-    throw error
-  }
+async function whoIs(session: Session): Promise<Me | null> {
+  const caller = await callerOf(session)
+  if (caller.kind === 'stranger' && session.credential.used) throw caller.refusal
+  return caller.kind === 'known' ? caller.me : null
 }
 
 /** The workspace that is meant. Nobody is asked; where several or none could be meant, why. */

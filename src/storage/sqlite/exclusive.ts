@@ -14,6 +14,16 @@ class NotALock extends Error {
   }
 }
 
+/** The system does not let a lock be made or opened. Known across rooms by its name. */
+class LockRefused extends Error {
+  override readonly name = 'LockRefused'
+
+  constructor(path: string, cause: unknown) {
+    const code = cause instanceof Error && 'code' in cause ? ` (${cause.code})` : ''
+    super(`${path} cannot be opened${code}`, { cause })
+  }
+}
+
 /**
  * Hold a file of one's own against all other processes: an exclusive transaction on a SQLite file in rollback-journal
  * mode. The operating system gives it up when the process dies, however it dies. Never open such a file by other means
@@ -63,12 +73,13 @@ const asksMax = 1_200
  * Do some work alone among all processes that use the same file.
  *
  * @param signal  ends the wait
- * @throws NotALock  something else lies there
- * @throws TimedOut  another process has held it for half a minute, as one does that is stopped
+ * @throws NotALock     something else lies there
+ * @throws LockRefused  it cannot be made or opened
+ * @throws TimedOut     another process has held it for half a minute, as one does that is stopped
  */
 export async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let asked = 0; asked < asksMax; asked++) {
-    const lock = holdExclusively(path, 0)
+    const lock = heldNow(path)
     if (lock)
       try {
         return await work()
@@ -78,4 +89,12 @@ export async function alone<T>(path: string, signal: AbortSignal, work: () => Pr
     await wait(askAgainMs, undefined, { signal })
   }
   throw new TimedOut(asksMax * askAgainMs)
+}
+
+function heldNow(path: string): Database.Database | undefined {
+  try {
+    return holdExclusively(path, 0)
+  } catch (error) {
+    throw error instanceof NotALock ? error : new LockRefused(path, error)
+  }
 }

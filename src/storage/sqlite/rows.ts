@@ -148,9 +148,10 @@ export class Rows {
       .prepare(
         `UPDATE ${table.name} SET version = version + 1, body = json_set(body, '$.${field}',
           json((SELECT json_group_array(value) FROM (SELECT value FROM ${list} WHERE value IS NOT ? ORDER BY key))))
-          WHERE ${under} AND EXISTS (SELECT 1 FROM ${list} WHERE value IS ?)`,
+          WHERE ${under} AND EXISTS (SELECT 1 FROM ${list} WHERE value IS ?)
+          AND EXISTS (SELECT 1 FROM ${list} WHERE value IS NOT ?)`,
       )
-      .run(value, ...prefix, value)
+      .run(value, ...prefix, value, value)
   }
 
   /** What another row has that this one must not share. */

@@ -1,0 +1,11 @@
+/** The fake model in a process of its own, until its input ends: it says where it is in one line of JSON. */
+import { startChatServer } from '../test/fakes/chat-server.ts'
+
+const words = Number(process.argv[2] ?? 40)
+const perSecond = Number(process.argv[3] ?? 0)
+
+const model = await startChatServer()
+const text = Array.from({ length: words }, (_, at) => `word${at}`).join(' ')
+model.respond(() => ({ text, ...(perSecond > 0 && { tokensPerSecond: perSecond }) }))
+console.log(JSON.stringify({ url: model.url }))
+process.stdin.resume().on('end', () => model.close())

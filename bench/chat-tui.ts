@@ -1,0 +1,110 @@
+/**
+ * The chat in a terminal of its own while an answer streams at 200 tokens a second: how long a key takes to be seen, how
+ * long a token takes, what it costs the processor, and whether a long answer costs more than a short one.
+ *
+ * npm run bench:chat-tui
+ */
+import { readFileSync } from 'node:fs'
+import { setTimeout as wait } from 'node:timers/promises'
+import { spawn } from '@lydell/node-pty'
+import { chatRuntime, type Stage } from '../test/fakes/chat-runtime.ts'
+import { remove, temporaryFolder } from './server.ts'
+import { quantile, table } from './statistics.ts'
+
+const perSecond = 200
+const seconds = 15
+const keys = 60
+const ticksPerSecond = 100
+
+const runtime = await chatRuntime()
+const home = temporaryFolder()
+let sentAt = new Map<string, number>()
+/** Tokens of the answer so far, and whether it goes on. */
+let lead = 0
+runtime.play = async (stage: Stage) => {
+  for (let at = 0; at < lead; at++) await stage.token(`word${at} ${at % 12 === 11 ? '\n\n' : ''}`)
+  const began = performance.now()
+  for (let at = 0; at < perSecond * seconds; at++) {
+    const word = `w${lead}x${at}`
+    sentAt.set(word, performance.now())
+    await stage.token(`${word} ${at % 12 === 11 ? '.\n\n' : ''}`)
+    await wait(Math.max(0, began + (at * 1_000) / perSecond - performance.now()))
+  }
+  await stage.done('all')
+}
+
+const child = spawn(process.execPath, ['bin/run.js', 'chat', 'maven'], {
+  cols: 100,
+  rows: 30,
+  env: { PATH: process.env.PATH ?? '', HOME: home, WB_URL: runtime.url, TERM: 'xterm-256color' },
+})
+let seen = ''
+const waiting = new Set<() => void>()
+child.onData(text => {
+  seen += text
+  for (const done of waiting) done()
+  waiting.clear()
+})
+
+/** When these words are on the screen, behind an offset of all that was written. */
+async function shows(words: string, from = 0): Promise<number> {
+  while (!seen.includes(words, from)) await new Promise<void>(done => waiting.add(done))
+  return performance.now()
+}
+
+/** Seconds of processor time of the chat. */
+function cpuSeconds(): number {
+  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+}
+
+async function round(ahead: number) {
+  lead = ahead
+  sentAt = new Map()
+  seen = ''
+  const tokenMs: number[] = []
+  child.write(`go ${ahead}\r`)
+  await shows(`w${lead}x1 `)
+  const watched = (async () => {
+    for (let at = 20; at < perSecond * (seconds - 1); at += 37) {
+      const word = `w${lead}x${at}`
+      const at0 = await shows(word)
+      tokenMs.push(at0 - sentAt.get(word)!)
+    }
+  })()
+  const echoMs: number[] = []
+  for (let at = 0; at < keys; at++) {
+    await wait(90 + (at % 7) * 11)
+    const mark = String.fromCharCode(0x410 + (at % 32))
+    const from = seen.length
+    const pressed = performance.now()
+    child.write(mark)
+    echoMs.push((await shows(mark, from)) - pressed)
+  }
+  // Nobody types in this part.
+  const [cpuBefore, before] = [cpuSeconds(), performance.now()]
+  await watched
+  const share = (cpuSeconds() - cpuBefore) / ((performance.now() - before) / 1_000)
+  await shows('tokens')
+  child.write('\x15')
+  await wait(300)
+  return { ahead, echo: quantile(echoMs, 0.95), token: quantile(tokenMs, 0.95), cpu: share * 100 }
+}
+
+await shows('Maven')
+await wait(500)
+const rounds = [await round(0), await round(10_000)]
+console.log(
+  table(
+    ['tokens before', 'key p95 ms', 'token p95 ms', 'processor % of a core'],
+    rounds.map(({ ahead, echo, token, cpu }) => [
+      String(ahead),
+      echo.toFixed(1),
+      token.toFixed(1),
+      cpu.toFixed(1),
+    ]),
+  ),
+)
+child.write('\x03\x03')
+await runtime.close()
+remove(home)

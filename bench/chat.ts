@@ -1,0 +1,172 @@
+/**
+ * What the runtime adds between a model and who reads it: the time to the first token beside that of the model asked
+ * directly, in turn; and the memory of a server that carries 200 answers at once.
+ *
+ * npm run bench:chat
+ */
+import { spawn } from 'node:child_process'
+import { readFileSync } from 'node:fs'
+import { createInterface } from 'node:readline'
+import { Agent, type Dispatcher, request } from 'undici'
+import { remove, startServer, temporaryFolder, unlimited } from './server.ts'
+import { quantile, table } from './statistics.ts'
+
+const rounds = 300
+const warmUp = 30
+const streams = 200
+const dispatcher = new Agent({ connections: 8, pipelining: 1 })
+/** A caller reads 32 streams at most: these are eight of them, each at an address of its own. */
+const callers = Array.from(
+  { length: 8 },
+  (_, at) => new Agent({ localAddress: `127.0.0.${at + 2}`, pipelining: 1 }),
+)
+
+interface Model {
+  readonly url: string
+  stop(): void
+}
+
+/** @param perSecond  tokens of one answer; 0 is as quick as they are read */
+async function startModel(words: number, perSecond: number): Promise<Model> {
+  const args = ['--import', 'tsx', `${import.meta.dirname}/chat-model.ts`, String(words), String(perSecond)]
+  const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
+  const line = (await createInterface({ input: child.stdout })[Symbol.asyncIterator]().next()).value as string
+  return { url: (JSON.parse(line) as { url: string }).url, stop: () => child.stdin.end() }
+}
+
+async function post<T>(url: string, body: object): Promise<T> {
+  const answer = await request(url, { ...asJson(body), dispatcher })
+  if (answer.statusCode >= 300) throw new Error(`${url}: ${answer.statusCode} ${await answer.body.text()}`)
+  return (await answer.body.json()) as T
+}
+
+function asJson(body: object) {
+  return {
+    method: 'POST' as const,
+    headers: { 'content-type': 'application/json' },
+    body: JSON.stringify(body),
+  }
+}
+
+/** Milliseconds to the first token, and all that came. */
+async function toFirst(
+  url: string,
+  body: object,
+  isToken: (text: string) => boolean,
+  by: Dispatcher = dispatcher,
+): Promise<number> {
+  const began = performance.now()
+  const answer = await request(url, { ...asJson(body), dispatcher: by })
+  if (answer.statusCode >= 300) throw new Error(`${url}: ${answer.statusCode} ${await answer.body.text()}`)
+  let first = Number.NaN
+  let told = ''
+  for await (const part of answer.body) {
+    if (!Number.isNaN(first)) continue
+    told += String(part)
+    if (isToken(told)) first = performance.now() - began
+  }
+  return first
+}
+
+interface Agents {
+  readonly place: string
+  conversation(): Promise<string>
+}
+
+/** An agent of a server that a model answers for. */
+async function agentOn(server: string, model: string): Promise<Agents> {
+  const root = `${server}/api/v1/workspaces`
+  const { workspaceId } = await post<{ workspaceId: string }>(root, { name: 'bench' })
+  const service = { name: 'fake', provider: 'ollama', modelName: 'fake', endpointBaseUrl: model }
+  const { llmServiceId } = await post<{ llmServiceId: string }>(
+    `${root}/${workspaceId}/llm-services`,
+    service,
+  )
+  const { agentId } = await post<{ agentId: string }>(`${root}/${workspaceId}/agents`, {
+    name: 'bench',
+    llmServiceId,
+  })
+  const place = `${root}/${workspaceId}/agents/${agentId}/conversations`
+  return {
+    place,
+    conversation: async () => (await post<{ conversationId: string }>(place, {})).conversationId,
+  }
+}
+
+const hasToken = (told: string) => told.includes('event: token')
+
+async function firstTokens(): Promise<void> {
+  const model = await startModel(40, 0)
+  const dataDir = temporaryFolder()
+  const server = await startServer(dataDir, { config: unlimited })
+  try {
+    const { place, conversation } = await agentOn(server.url, model.url)
+    const asked = { model: 'fake', stream: true, messages: [{ role: 'user', content: 'hi' }] }
+    const direct: number[] = []
+    const through: number[] = []
+    for (let round = 0; round < rounds + warmUp; round++) {
+      const id = await conversation()
+      const own = await toFirst(`${model.url}/chat/completions`, asked, text => text.includes('word0'))
+      const ours = await toFirst(`${place}/${id}/messages/stream`, { content: 'hi' }, hasToken)
+      if (round < warmUp) continue
+      direct.push(own)
+      through.push(ours)
+    }
+    const added = through.map((ms, at) => ms - direct[at]!)
+    const row = (name: string, sample: number[]) => [
+      name,
+      ...[0.5, 0.95].map(share => quantile(sample, share).toFixed(2)),
+    ]
+    const heads = ['time to the first token', 'p50 ms', 'p95 ms']
+    console.log(
+      table(heads, [
+        row('the model itself', direct),
+        row('through the runtime', through),
+        row('added', added),
+      ]),
+    )
+  } finally {
+    await server.stop()
+    model.stop()
+    remove(dataDir)
+  }
+}
+
+function residentMb(pid: number): number {
+  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_024
+}
+
+async function manyStreams(): Promise<void> {
+  const model = await startModel(200, 20)
+  const dataDir = temporaryFolder()
+  const server = await startServer(dataDir, { config: unlimited })
+  try {
+    const { place, conversation } = await agentOn(server.url, model.url)
+    const ids = await Promise.all(Array.from({ length: streams }, conversation))
+    const before = residentMb(server.pid)
+    let peak = before
+    const watch = setInterval(() => {
+      peak = Math.max(peak, residentMb(server.pid))
+    }, 100)
+    const ask = (id: string, at: number) =>
+      toFirst(`${place}/${id}/messages/stream`, { content: 'hi' }, hasToken, callers[at % callers.length])
+    const firsts = await Promise.all(ids.map(ask))
+    clearInterval(watch)
+    const answered = firsts.filter(ms => !Number.isNaN(ms)).length
+    const figures = [
+      `${answered} of ${streams}`,
+      before.toFixed(0),
+      peak.toFixed(0),
+      quantile(firsts, 0.95).toFixed(0),
+    ]
+    console.log(table(['answers at once', 'MB before', 'MB at most', 'first token p95 ms'], [figures]))
+  } finally {
+    await server.stop()
+    model.stop()
+    remove(dataDir)
+  }
+}
+
+await firstTokens()
+await manyStreams()
+await Promise.all([dispatcher, ...callers].map(one => one.close()))

@@ -1,0 +1,107 @@
+/**
+ * For how many questions the passages of the tool `search_kb` hold a relevant document, on a collection in BEIR form.
+ * A model can ask for eight; ten are those of the search behind it.
+ *
+ * npm run bench:search-tool -- DATA_FOLDER
+ */
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { anonymousIn } from '../src/access/subject.ts'
+import { everything } from '../src/access/visibility.ts'
+import type { ToolContext } from '../src/agents/tools/tool.ts'
+import { environmentOf } from '../src/config/environment.ts'
+import { loadConfig } from '../src/config/load.ts'
+import { openRuntime, type Seams } from '../src/runtime.ts'
+import { entriesOf, relevantIn } from '../test/harness/judged.ts'
+import { table } from './statistics.ts'
+
+type Tools = Parameters<NonNullable<Seams['tools']>>[0]
+
+const folder = process.argv[2] ?? '../shared/data/cranfield'
+const { signal } = new AbortController()
+
+const dataDir = mkdtempSync(join(tmpdir(), 'wb-bench-'))
+const environment = environmentOf({})
+let tools: Tools | undefined
+const runtime = await openRuntime(
+  {
+    config: loadConfig({ path: null }, environment).config,
+    environment,
+    dataDir,
+    threads: true,
+    loopback: true,
+    server: false,
+    log: { debug() {}, info() {}, warn: console.error, error: console.error },
+  },
+  {
+    tools: opened => {
+      tools = opened
+    },
+  },
+)
+
+async function send(path: string, body: string, type = 'application/json'): Promise<string> {
+  const headers = { 'content-type': type }
+  const answer = await runtime.fetch(
+    new Request(`http://localhost/api/v1/workspaces${path}`, { method: 'POST', headers, body }),
+  )
+  return answer.text()
+}
+
+async function post<T>(path: string, body: object): Promise<T> {
+  return JSON.parse(await send(path, JSON.stringify(body))) as T
+}
+
+/** Documents of the collection by the id that they have here. */
+async function ingest(base: string): Promise<Map<string, string>> {
+  const body = entriesOf(folder, 'corpus.jsonl')
+    .filter(({ text }) => text)
+    .map(({ _id, title, text }) => JSON.stringify({ text, sourceDocId: _id, metadata: { title } }))
+  const answer = await send(`${base}/ingest/batch`, body.join('\n'), 'application/x-ndjson')
+  const ids = new Map<string, string>()
+  for (const line of answer.split('\n').filter(Boolean)) {
+    const { document } = JSON.parse(line) as { document?: { documentId: string; sourceDocId: string } }
+    if (document) ids.set(document.documentId, document.sourceDocId)
+  }
+  return ids
+}
+
+try {
+  const { workspaceId } = await post<{ workspaceId: string }>('', { name: 'bench' })
+  const bases = `/${workspaceId}/knowledge-bases`
+  const { knowledgeBaseId } = await post<{ knowledgeBaseId: string }>(bases, { name: 'cranfield' })
+  const ids = await ingest(`${bases}/${knowledgeBaseId}`)
+  await runtime.settle({ signal, onProgress() {} })
+  const [search] = await tools!.toolbox.forAgent(workspaceId, { toolIds: ['search_kb'] }, signal)
+  const caller = { auth: anonymousIn('disabled'), visibility: everything(), signal, requestId: 'bench' }
+  const context: ToolContext = { workspaceId, caller, knowledgeBaseIds: [], signal, cite: () => 1 }
+  const ofTool = async (query: string, limit: number) => {
+    const { content } = await search!.call({ query, limit }, context)
+    const { results } = JSON.parse(content) as { results: { documentId: string }[] }
+    return results.map(({ documentId }) => ids.get(documentId)!)
+  }
+  const ofSearch = async (text: string, topK: number) => {
+    const path = `${bases}/${knowledgeBaseId}/search`
+    const hits = await post<{ payload: { documentId: string } }[]>(path, { text, topK })
+    return hits.map(({ payload }) => ids.get(payload.documentId)!)
+  }
+  const relevant = relevantIn(folder)
+  const asked = entriesOf(folder, 'queries.jsonl').filter(({ _id }) => relevant.has(_id))
+  const rows: string[][] = []
+  for (const [passages, ask] of [
+    [5, ofTool],
+    [8, ofTool],
+    [10, ofSearch],
+  ] as const) {
+    let found = 0
+    for (const { _id, text } of asked)
+      if ((await ask(text, passages)).some(id => relevant.get(_id)!.has(id))) found++
+    const share = ((100 * found) / asked.length).toFixed(1)
+    rows.push([String(passages), `${found} of ${asked.length}`, `${share} %`])
+  }
+  console.log(table(['passages', 'questions answered', 'share'], rows))
+} finally {
+  await runtime.close()
+  rmSync(dataDir, { recursive: true, force: true })
+}

@@ -1,0 +1,22 @@
+import * as Args from '@oclif/core/args'
+import { ChatCommand, chatFlags, screenReaderFlag } from '../src/cli/chat/chat-command.ts'
+
+export default class Chat extends ChatCommand {
+  static override summary = 'speak with an agent; the same as wb agents chat'
+  static override examples = [
+    'wb chat',
+    'wb chat bobby',
+    'wb chat --continue',
+    'echo "how do refunds work" | wb chat',
+  ]
+  static override args = {
+    agent: Args.string({ ignoreStdin: true, description: 'name or id; left out, the only one or Maven' }),
+    question: Args.string({ ignoreStdin: true, description: 'what to ask at once' }),
+  }
+  static override flags = { ...chatFlags, 'screen-reader': screenReaderFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(Chat)
+    await this.chat({ ...args, flags }, flags['screen-reader'], () => import('../src/tui/chat/fronts.ts'))
+  }
+}

@@ -1,0 +1,66 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { yesFlag } from '../../src/cli/flags.ts'
+import { type Allowance, allowances } from '../../src/cli/mcp/allowed.ts'
+import {
+  type Change,
+  type ClientName,
+  changeOf,
+  clientNames,
+  configuration,
+  entryFor,
+} from '../../src/cli/mcp/clients.ts'
+
+export default class McpInstall extends WbCommand {
+  static override summary = 'print what an MCP client needs to start wb mcp serve'
+  static override description =
+    'With `--write` it is put into the configuration of the client, beside what stands there. No credential is written: the command uses your login, or the WB_API_KEY that the client passes on.'
+  static override examples = [
+    'wb mcp install',
+    'wb mcp install cursor --write --yes',
+    'wb mcp install claude-desktop -w demo --allow write:ingest --write --yes',
+  ]
+  static override args = {
+    client: Args.string({ options: clientNames, description: clientNames.join(', ') }),
+  }
+  static override flags = {
+    allow: Flags.option({
+      options: allowances,
+      multiple: true,
+      delimiter: ',',
+      summary: 'have these tools offered too',
+    })(),
+    write: Flags.boolean({ summary: 'change the configuration of the client' }),
+    yes: yesFlag,
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(McpInstall)
+    const client = args.client as ClientName | undefined
+    if (flags.write && !client)
+      throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
+    const { name } = await this.workspace()
+    const entry = entryFor(this.profile, name, (flags.allow ?? []) as Allowance[])
+    const servers = { [`workbase-${name}`]: entry }
+    const change = client && changeOf(client, servers)
+    if (change && flags.write) return this.write(change, flags.yes)
+    const printed = configuration(client, servers)
+    if (this.output.json) this.output.value(printed)
+    else this.output.result(JSON.stringify(printed, null, 2))
+    if (change) this.output.note(`  belongs into ${change.path}; --write puts it there`)
+  }
+
+  private async write(change: Change, yes: boolean) {
+    const { title, path, replaced, isDone } = change
+    if (isDone) return this.output.note(`  ✓ ${title} has it already, in ${path}`)
+    const fate = replaced.length > 0 ? `, in the place of another ${replaced.join(', ')}` : ''
+    if (!yes && !this.canAsk)
+      throw new UsageError(`this changes ${path}${fate}`, ['add --yes to go on without being asked'])
+    if (!yes && !(await this.agree(`change ${path}${fate}?`)))
+      throw new UsageError('nothing was written', [this.spoken])
+    change.write()
+    this.output.note(`  ✓ ${title} starts it from ${path}; restart ${title}`)
+  }
+}

@@ -1,0 +1,34 @@
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { type Allowance, allowances } from '../../src/cli/mcp/allowed.ts'
+import { serveMcp } from '../../src/cli/mcp/serve.ts'
+import { pathOf } from '../../src/client/client.ts'
+import { mcp } from '../../src/contract/mcp.ts'
+
+export default class McpServe extends WbCommand {
+  static override summary = 'offer a workspace to one MCP client on stdin and stdout'
+  static override description =
+    'For programs that start their MCP servers themselves; `wb mcp install` prints what they need. No `wb serve` has to run. The tools that read are offered; `--allow` adds others, in the bounds of your key.'
+  static override examples = ['wb mcp serve -w demo', 'wb mcp serve --allow write:ingest,write:kb']
+  static override flags = {
+    allow: Flags.option({
+      options: allowances,
+      multiple: true,
+      delimiter: ',',
+      summary: 'offer these tools too',
+    })(),
+  }
+
+  async run() {
+    const { flags } = await this.parse(McpServe)
+    const { workspaceId } = await this.workspace()
+    if (process.stdin.isTTY) this.output.note('  an MCP client speaks here, on stdin: wb mcp install --help')
+    const parts = {
+      path: pathOf(mcp.send, { params: { workspaceId } }),
+      raw: this.client.raw,
+      allowed: new Set<Allowance>(flags.allow),
+      signal: this.signal,
+    }
+    await serveMcp(parts, { input: process.stdin, output: process.stdout })
+  }
+}

@@ -1,0 +1,55 @@
+import * as Args from '@oclif/core/args'
+import { WbCommand } from '../../../src/cli/command.ts'
+import { exit } from '../../../src/cli/exit.ts'
+import { PartlyFailed } from '../../../src/cli/faults.ts'
+import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
+import { yesFlag } from '../../../src/cli/flags.ts'
+import { reviewLines, waitingOf } from '../../../src/cli/mcp/review.ts'
+import { plainLine } from '../../../src/cli/terminal-text.ts'
+import { type McpServerTool, type McpServerTools, mcpServers } from '../../../src/contract/mcp-servers.ts'
+
+export default class McpServersReview extends WbCommand {
+  static override summary = 'accept what an MCP server has changed, or offers anew'
+  static override description =
+    'Agents are not given a tool whose description or arguments have changed since they were accepted. Where nobody can be asked, the tools are listed, and the command ends with 1 while some wait.'
+  static override examples = ['wb mcp servers review tools', 'wb mcp servers review tools --yes']
+  static override args = { server: Args.string({ description: 'name or id; the only one when left out' }) }
+  static override flags = { yes: yesFlag }
+
+  async run() {
+    const { args, flags } = await this.parse(McpServersReview)
+    const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
+    const { workspaceId, mcpServerId, label } = server
+    const params = { workspaceId, mcpServerId }
+    const asked = this.client.call(mcpServers.tools, { params })
+    const found = await this.waitFor(`asking ${label}`, asked)
+    if (found.error) throw new PartlyFailed(`MCP server ${label}: ${found.error.message}`)
+    const accept = await this.#accepted(waitingOf(found), flags.yes)
+    const stands =
+      accept.length === 0 ? found : await this.client.call(mcpServers.review, { params, body: { accept } })
+    this.#show(stands, label)
+    if (!this.canAsk && waitingOf(stands).length > 0) process.exitCode = exit.failed
+  }
+
+  async #accepted(waiting: readonly McpServerTool[], yes: boolean) {
+    const accepted: { name: string; hash: string }[] = []
+    for (const tool of waiting) {
+      if (!yes) for (const line of reviewLines(tool)) this.output.warn(line)
+      const { name, hash } = tool
+      if (yes || (await this.agree(`Accept ${plainLine(name)}?`, false))) accepted.push({ name, hash })
+    }
+    return accepted
+  }
+
+  #show(stands: McpServerTools, label: string) {
+    if (this.output.json) return this.output.value(stands)
+    this.output.list(stands.items, {
+      columns: {
+        tool: { of: row => row.name },
+        state: { of: row => row.state },
+        'agents may call it': { of: row => (row.allowed && row.state === 'accepted' ? 'yes' : 'no') },
+      },
+      empty: [`MCP server ${label} answers, and offers no tools`],
+    })
+  }
+}

@@ -1,0 +1,62 @@
+import * as Args from '@oclif/core/args'
+import { systemClock } from '../src/base/clock.ts'
+import { asciiSink } from '../src/cli/charset.ts'
+import { clipboard } from '../src/cli/clipboard.ts'
+import { WbCommand } from '../src/cli/command.ts'
+import { servedUrl } from '../src/cli/connection/served-url.ts'
+import { takesUtf8 } from '../src/cli/environment.ts'
+import { UsageError } from '../src/cli/faults.ts'
+import { plainLine } from '../src/cli/terminal-text.ts'
+import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
+
+/** Flags that say which runtime and workspace are meant. */
+const whereFlags = ['workspace', 'profile', 'url', 'data-dir', 'config'] as const
+
+export default class Playground extends WbCommand {
+  static override summary = 'search as you type, and try how passages are ranked'
+  static override description =
+    'Fills the terminal until you leave with ctrl+c. Esc goes to the settings; ? there lists all keys.'
+  static override examples = ['wb playground', 'wb playground handbook', 'wb playground handbook "refunds"']
+  static override args = {
+    kb: Args.string({
+      ignoreStdin: true,
+      description: 'knowledge base, by name or id; left out, the only one or one from a list',
+    }),
+    question: Args.string({ ignoreStdin: true, description: 'what to ask at once' }),
+  }
+
+  async run() {
+    const { args, flags } = await this.parse(Playground)
+    if (!this.output.interactive || !this.canAsk)
+      throw new UsageError('the playground needs a terminal', ['wb kb search NAME "…"    needs none'])
+    const { client, session, signal, output } = this
+    const { workspaceId, name } = await this.waitFor('looking', this.workspace())
+    const port = new RuntimePort(client, workspaceId, systemClock)
+    const bases = await this.waitFor('looking', port.knowledgeBases())
+    const base = await baseAmong(bases, args.kb ?? this.profile.knowledgeBase)
+    const { kind, baseUrl } = await session.runtime()
+    const { playInTerminal } = await import('../src/tui/playground/terminal.tsx')
+    const sink = takesUtf8() ? process.stdout : asciiSink(process.stdout)
+    const left = await playInTerminal({
+      port,
+      clock: systemClock,
+      copy: clipboard(),
+      colour: output.style.dim('') !== '',
+      beginning: {
+        about: {
+          workspaceId,
+          workspace: plainLine(name),
+          url: kind === 'process' ? await servedUrl(this.profile) : baseUrl,
+          hasCredential: session.credential.used !== undefined,
+          flags: whereFlags.flatMap(flag => (flags[flag] === undefined ? [] : [`--${flag}`, flags[flag]])),
+        },
+        bases,
+        base,
+        question: args.question ?? '',
+      },
+      signal,
+      write: text => void sink.write(text),
+    })
+    if (left !== undefined) output.result(left)
+  }
+}

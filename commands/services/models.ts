@@ -1,0 +1,41 @@
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command.ts'
+import { limitFlag } from '../../src/cli/flags.ts'
+import { whyOurs } from '../../src/cli/services/listed.ts'
+import { llmModels } from '../../src/contract/models.ts'
+import { type ChatProvider, chatProviders } from '../../src/contract/providers.ts'
+
+export default class ServicesModels extends WbCommand {
+  static override summary = 'list the models that LLM services can name'
+  static override examples = [
+    'wb services models --provider openai',
+    'wb services models --provider openai --json | jq length',
+  ]
+  static override flags = {
+    provider: Flags.string({
+      options: [...chatProviders],
+      summary: "whose models [the configuration's provider]",
+    }),
+    endpoint: Flags.string({ summary: 'where Ollama is', helpValue: 'URL' }),
+    limit: limitFlag,
+  }
+
+  async run() {
+    const { flags } = await this.parse(ServicesModels)
+    const query = { provider: flags.provider as ChatProvider | undefined, baseUrl: flags.endpoint }
+    const asked = this.client.call(llmModels.list, { query })
+    const { provider, source, models } = await this.waitFor('asking the provider', asked)
+    const { rows, total } = await this.take(models, flags.limit)
+    this.output.list(rows, {
+      columns: {
+        model: { of: row => row.id },
+        name: { of: row => row.name, as: 'free' },
+        tools: { of: row => row.supportsTools },
+        recommended: { of: row => row.recommended },
+      },
+      empty: [`${provider} lists no models`],
+      total,
+    })
+    if (source === 'fallback') for (const line of whyOurs(provider)) this.output.note(`  ${line}`)
+  }
+}

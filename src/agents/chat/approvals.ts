@@ -1,0 +1,112 @@
+import type { Caller } from '../../access/caller.ts'
+import { type AuthContext, subjectName } from '../../access/subject.ts'
+import type { Clock } from '../../base/clock.ts'
+import { newId } from '../../base/id.ts'
+import type { Approval } from '../../contract/chat.ts'
+import { WbError } from '../../contract/errors.ts'
+import { changeRow } from '../../storage/change.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { type ConversationRow, tables } from '../../storage/tables.ts'
+import { conversationNotFound } from '../missing.ts'
+import type { Tool } from '../tools/tool.ts'
+
+/** Who says nothing for as long has said no. @see contract: tool approval */
+const answerWithinMs = 120_000
+
+/** A question to the sender of a message: may this tool run? */
+export interface Question {
+  readonly approvalId: string
+  readonly expiresAt: string
+  /** What was decided; `never` when nobody answers in time, or nobody waits any longer. */
+  readonly decision: Promise<Approval['decision']>
+}
+
+/** What is asked about. */
+interface Matter {
+  readonly conversation: Pick<ConversationRow, 'workspaceId' | 'conversationId'>
+  readonly tool: Pick<Tool, 'id' | 'hash'>
+}
+
+interface Waiting extends Matter {
+  readonly sender: string | null
+  readonly answer: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
+}
+
+/** Questions of this process that wait for their answers. */
+export class Approvals {
+  readonly #waiting = new Map<string, Waiting>()
+
+  constructor(private readonly parts: { rows: RowStore; clock: Clock }) {}
+
+  /**
+   * @param auth    of the sender
+   * @param signal  the turn ends: nobody waits any longer
+   */
+  ask(matter: Matter, auth: AuthContext, signal: AbortSignal): Question {
+    const { clock } = this.parts
+    const approvalId = newId()
+    const expiresAt = new Date(clock.now() + answerWithinMs).toISOString()
+    const decision = new Promise<Approval['decision']>(resolve => {
+      const answer: Waiting['answer'] = decision => {
+        this.#waiting.delete(approvalId)
+        signal.removeEventListener('abort', leave)
+        callOff()
+        resolve(decision)
+      }
+      const leave = () => answer('never')
+      const callOff = clock.after(answerWithinMs, leave)
+      this.#waiting.set(approvalId, { ...matter, sender: subjectName(auth), answer })
+      signal.addEventListener('abort', leave)
+      if (signal.aborted) leave()
+    })
+    return { approvalId, expiresAt, decision }
+  }
+
+  /**
+   * Answer a question. One whose record cannot be kept is answered with no.
+   *
+   * @throws not_found               nothing of this conversation waits by that id for this caller
+   * @throws conversation_not_found  it was deleted meanwhile
+   */
+  async decide(
+    { conversationId, approvalId }: { conversationId: string; approvalId: string },
+    decision: Approval['decision'],
+    caller: Pick<Caller, 'auth' | 'record'>,
+  ): Promise<void> {
+    const waiting = this.#waiting.get(approvalId)
+    const isOfThis = waiting?.conversation.conversationId === conversationId
+    if (!isOfThis || waiting.sender !== subjectName(caller.auth))
+      throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
+        hint: 'It was decided, it took longer than 120 seconds, or somebody else was asked.',
+      })
+    const kept = this.#keep(waiting, decision, caller)
+    waiting.answer(
+      kept.then(
+        () => decision,
+        () => 'never',
+      ),
+    )
+    await kept
+  }
+
+  /** The record of a decision, and what it grants, in one unit. */
+  async #keep(
+    { conversation, tool }: Waiting,
+    decision: Approval['decision'],
+    caller: Pick<Caller, 'record'>,
+  ): Promise<void> {
+    const { workspaceId, conversationId } = conversation
+    const key = [workspaceId, conversationId]
+    const changed = await changeRow(
+      this.parts.rows,
+      tables.conversations,
+      key,
+      row =>
+        decision === 'always'
+          ? { ...row, approvedTools: { ...row.approvedTools, [tool.id]: tool.hash } }
+          : row,
+      () => [caller.record({ toolName: tool.id, decision })],
+    )
+    if (!('row' in changed)) throw conversationNotFound(conversationId)
+  }
+}

@@ -1,0 +1,116 @@
+import type { Citation, ToolCall } from '../../contract/chat.ts'
+import type { ChatMessage } from '../../models/chat/completion.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { type MessageRow, tables } from '../../storage/tables.ts'
+import type { Marks } from './prompt.ts'
+
+/** Rows that are looked at, and messages of them that a model is told. @see contract 8.4 */
+const rowsRead = 200
+const messagesKept = 16
+/** Of the rows, as JSON; far more than a model is told. */
+const charsRead = 16_000_000
+
+/** What a tool gave, as it is stored with the turn. */
+export interface ToolResponse {
+  readonly toolCallId: string
+  readonly content: string
+  /** Passages that it found. */
+  readonly passages?: readonly Citation[]
+}
+
+/** What was said before, as far as a model is told it. */
+export interface History {
+  readonly messages: readonly ChatMessage[]
+  /** Older ones that are not told. */
+  readonly dropped: number
+  /** Passages that answers cite. */
+  readonly citations: readonly Citation[]
+  /** Text of documents or tools is among it. */
+  readonly hasRead: boolean
+  /** When the last message was said; none when nothing was. */
+  readonly lastAt: string | undefined
+}
+
+/**
+ * The latest messages of a conversation, for its next turn.
+ *
+ * @param replaced  messages that are not told any more
+ */
+export async function readHistory(
+  rows: RowStore,
+  place: { workspaceId: string; conversationId: string },
+  marks: Marks,
+  replaced: readonly MessageRow[],
+): Promise<History> {
+  const stored = await rows.list(tables.messages, {
+    index: 'byConversation',
+    prefix: [place.workspaceId, place.conversationId],
+    limit: rowsRead,
+    charsMax: charsRead,
+    descending: true,
+  })
+  const gone = new Set(replaced.map(({ messageId }) => messageId))
+  const all = stored
+    .map(({ row }) => row)
+    .filter(({ messageId }) => !gone.has(messageId))
+    .reverse()
+  const told = all.filter(isTold)
+  const kept = paired(told.slice(-messagesKept))
+  const responses = all.flatMap(row => responseIn(row) ?? [])
+  return {
+    messages: kept.map(row => messageOf(row, marks)),
+    dropped: told.length - kept.length,
+    citations: responses.flatMap(({ passages = [] }) => passages),
+    hasRead: kept.some(row => row.role === 'tool'),
+    lastAt: stored[0]?.row.messageTs,
+  }
+}
+
+/** Answers that failed, and those without a word, are not worth telling. */
+function isTold(row: MessageRow): boolean {
+  if (row.role === 'system') return false
+  if (row.role === 'tool' || callsIn(row).length > 0) return true
+  return row.metadata.finish_reason !== 'error' && Boolean(row.content)
+}
+
+/**
+ * A call without its results, a result without its call and a second one would be refused by providers. Two turns of a
+ * conversation at once leave all of these.
+ */
+function paired(rows: readonly MessageRow[]): MessageRow[] {
+  const kept: MessageRow[] = []
+  for (let at = 0; at < rows.length; at++) {
+    const row = rows[at]!
+    const after = resultsAfter(rows, at)
+    const results = callsIn(row).map(({ id }) => after.find(result => responseIn(result)?.toolCallId === id))
+    if (row.role !== 'tool' && results.every(result => result !== undefined)) kept.push(row, ...results)
+    at += after.length
+  }
+  return kept
+}
+
+function resultsAfter(rows: readonly MessageRow[], at: number): MessageRow[] {
+  const end = rows.findIndex((row, place) => place > at && row.role !== 'tool')
+  return rows.slice(at + 1, end === -1 ? rows.length : end)
+}
+
+function messageOf(row: MessageRow, marks: Marks): ChatMessage {
+  const response = responseIn(row)
+  if (response)
+    return {
+      role: 'tool',
+      toolCallId: response.toolCallId,
+      content: marks.around(row.toolId ?? '', response.content),
+    }
+  const toolCalls = callsIn(row)
+  if (row.role === 'user') return { role: 'user', content: row.content ?? '' }
+  return { role: 'assistant', content: row.content, ...(toolCalls.length > 0 && { toolCalls }) }
+}
+
+function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {
+  return (toolCallPayload as { toolCalls?: ToolCall[] } | null)?.toolCalls ?? []
+}
+
+function responseIn({ role, toolResponse }: MessageRow): ToolResponse | undefined {
+  return role === 'tool' ? ((toolResponse as ToolResponse | null) ?? undefined) : undefined
+}

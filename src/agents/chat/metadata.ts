@@ -1,0 +1,91 @@
+import type { Citation } from '../../contract/chat.ts'
+import type { Completion } from '../../models/chat/completion.ts'
+import type { Passage } from '../tools/tool.ts'
+
+/** What a turn has come to so far. */
+export interface Tally {
+  /** Passages that a search of the turn gave. */
+  readonly found: readonly Passage[]
+  readonly promptTokens: number
+  readonly completionTokens: number
+  /** In US dollars; null while no provider told. */
+  readonly costUsd: number | null
+  /** Messages of earlier turns that the model was not told. */
+  readonly historyDropped: number
+  /** Results of tools that were cut to fit. */
+  readonly resultsCut: number
+}
+
+export const emptyTally: Tally = {
+  found: [],
+  promptTokens: 0,
+  completionTokens: 0,
+  costUsd: null,
+  historyDropped: 0,
+  resultsCut: 0,
+}
+
+/** A tally after one more answer of the model. */
+export function withCompletion(
+  tally: Tally,
+  { promptTokens, completionTokens, costUsd }: Completion,
+  { dropped, cut }: { dropped: number; cut: number },
+): Tally {
+  return {
+    ...tally,
+    promptTokens: tally.promptTokens + (promptTokens ?? 0),
+    completionTokens: tally.completionTokens + (completionTokens ?? 0),
+    costUsd: costUsd === null ? tally.costUsd : (tally.costUsd ?? 0) + costUsd,
+    historyDropped: dropped,
+    resultsCut: tally.resultsCut + cut,
+  }
+}
+
+/** How a turn ended, and what its answer cites. */
+export interface Ending {
+  readonly model: string
+  readonly finishReason: Completion['finishReason'] | 'error'
+  /** What went wrong, for people. */
+  readonly error?: string
+  /** Its reader went away, or the runtime stopped. */
+  readonly isInterrupted?: boolean
+  readonly citations: readonly Citation[]
+  readonly citationsDropped: number
+}
+
+/**
+ * What is kept with an answer; keys are absent when there is nothing to tell. `context_document_ids` holds ids of
+ * chunks, whatever its name says.
+ *
+ * @see contract 8.5
+ */
+export function answerMetadata(tally: Tally, ending: Ending): Record<string, string> {
+  const { found } = tally
+  const placed = found.map(({ chunkId, knowledgeBaseId, documentId }) => [
+    chunkId,
+    knowledgeBaseId,
+    documentId,
+  ])
+  const { citations } = ending
+  return given({
+    model: ending.model,
+    finish_reason: ending.finishReason,
+    context_document_ids: found.map(({ chunkId }) => chunkId).join(','),
+    context_chunks: found.length > 0 && JSON.stringify(placed),
+    citations: citations.length > 0 && JSON.stringify(citations),
+    citations_dropped: ending.citationsDropped,
+    prompt_tokens: tally.promptTokens,
+    completion_tokens: tally.completionTokens,
+    cost_usd: tally.costUsd,
+    history_dropped: tally.historyDropped,
+    tool_results_cut: tally.resultsCut,
+    interrupted: ending.isInterrupted && 'true',
+    error_message: ending.error,
+  })
+}
+
+function given(fields: Record<string, string | number | false | null | undefined>): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(fields).flatMap(([name, value]) => (value ? [[name, String(value)]] : [])),
+  )
+}

@@ -1,0 +1,123 @@
+import type { Agent } from '../../contract/agents.ts'
+import type { Approval, Citation, ToolCall } from '../../contract/chat.ts'
+import type { ToolSpec } from '../../models/chat/completion.ts'
+import type { ConversationRow } from '../../storage/tables.ts'
+import { permissionFor } from '../tools/permission.ts'
+import type { ToolGate } from '../tools/run.ts'
+import type { Passage, Tool, ToolContext, ToolResult } from '../tools/tool.ts'
+import type { Approvals, Question } from './approvals.ts'
+import type { Citations } from './citations.ts'
+
+/** Tools whose passages ground an answer. @see contract 8.5 */
+const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
+/** Tools whose passages can be cited. */
+const citingTools: ReadonlySet<string> = new Set(['search_kb', 'list_chunks'])
+
+/** What a turn decides by about its tools, and what runs them. */
+export interface ToolDeskParts {
+  readonly gate: ToolGate
+  readonly approvals: Approvals
+  readonly agent: Agent
+  readonly conversation: ConversationRow
+  readonly tools: readonly Tool[]
+  readonly context: Omit<ToolContext, 'signal' | 'cite'>
+  readonly citations: Citations
+  /** The sender answers questions. */
+  readonly isAsked: boolean
+  /** Text of documents or tools is in what the model is told already. */
+  readonly hasRead: boolean
+}
+
+/** What a call came to, and the passages that it found. */
+export interface Served extends ToolResult {
+  readonly passages: readonly Citation[]
+  /** Those that ground the answer. */
+  readonly found: readonly Passage[]
+}
+
+/** The tools of one turn: what the model is told of them, whether one may run, and its running. */
+export class ToolDesk {
+  readonly #parts: ToolDeskParts
+  readonly #tools: ReadonlyMap<string, Tool>
+  #hasRead: boolean
+  /** Hashes of the tools that are approved in the conversation, by id. */
+  #approved: Readonly<Record<string, string>>
+  readonly specs: readonly ToolSpec[]
+
+  constructor(parts: ToolDeskParts) {
+    this.#parts = parts
+    this.#hasRead = parts.hasRead
+    this.#approved = parts.conversation.approvedTools ?? {}
+    this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
+    this.specs = parts.tools.map(({ id, description, inputSchema }) => ({
+      name: id,
+      description,
+      parameters: inputSchema,
+    }))
+  }
+
+  get searches(): boolean {
+    return this.specs.some(({ name }) => groundingTools.has(name))
+  }
+
+  get cites(): boolean {
+    return this.specs.some(({ name }) => citingTools.has(name))
+  }
+
+  /** What the sender has to be asked before a call runs; nothing where the call needs no answer, or nobody gives one. */
+  questionOn(call: ToolCall, signal: AbortSignal): Question | undefined {
+    const { isAsked, approvals, conversation, context } = this.#parts
+    const tool = this.#tools.get(call.name)
+    if (!tool || !isAsked || this.#permissionOf(call) !== 'ask') return undefined
+    return approvals.ask({ conversation, tool }, context.caller.auth, signal)
+  }
+
+  /**
+   * Run a call, or say why it may not run.
+   *
+   * @param decision  what the sender said, where it was asked
+   */
+  async run(
+    call: ToolCall,
+    decision: Approval['decision'] | undefined,
+    signal: AbortSignal,
+  ): Promise<Served> {
+    const { gate, agent, tools, context, citations } = this.#parts
+    const tool = this.#tools.get(call.name)
+    const passages: Citation[] = []
+    const cite = (passage: Passage) => {
+      const number = citations.numberOf(passage)
+      passages.push({ ...passage, number })
+      return number
+    }
+    const turn = { agentId: agent.agentId, tools, context: { ...context, signal, cite } }
+    if (tool && decision === 'always') this.#approved = { ...this.#approved, [tool.id]: tool.hash }
+    const refusal = this.#refusalOf(call, decision)
+    const result = refusal ? gate.refuse(call, turn, refusal) : await gate.run(call, turn)
+    if (tool?.readsUntrusted && !refusal) this.#hasRead = true
+    return { ...result, passages, found: groundingTools.has(call.name) ? passages : [] }
+  }
+
+  #refusalOf(call: ToolCall, decision: Approval['decision'] | undefined): string | undefined {
+    const permission = this.#permissionOf(call)
+    if (permission === 'deny') return 'the rules of the agent deny it'
+    if (permission === 'allow' || decision === 'once' || decision === 'always') return undefined
+    return decision === 'never'
+      ? 'the person did not approve it'
+      : 'it needs an approval that nobody can give here'
+  }
+
+  /**
+   * An agent without a rule for a tool asks before it reaches out of the runtime with text that it has read, where
+   * somebody is there to be asked.
+   */
+  #permissionOf(call: ToolCall) {
+    const { agent, isAsked } = this.#parts
+    const tool = this.#tools.get(call.name)
+    if (!tool) return 'allow'
+    const usual = isAsked && this.#hasRead && tool.source !== 'builtin' ? 'ask' : 'allow'
+    const permission = permissionFor(agent.toolRules ?? {}, tool, { afterReading: this.#hasRead }, usual)
+    const isApproved = this.#approved[tool.id] === tool.hash
+    return permission === 'ask' && isApproved ? 'allow' : permission
+  }
+}

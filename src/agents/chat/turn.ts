@@ -1,0 +1,280 @@
+import type { Clock } from '../../base/clock.ts'
+import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
+import type { Message } from '../../contract/conversations.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { ChatMessage, Completion } from '../../models/chat/completion.ts'
+import { ProviderFailure } from '../../models/provider/failure.ts'
+import type { MessageRow } from '../../storage/tables.ts'
+import { messageOf } from '../messages.ts'
+import type { Passage } from '../tools/tool.ts'
+import { fitted } from './budget.ts'
+import { CitationReader, type Citations } from './citations.ts'
+import type { History } from './history.ts'
+import { answerMetadata, type Ending, emptyTally, type Tally, withCompletion } from './metadata.ts'
+import type { AnsweringModel } from './model.ts'
+import type { Marks } from './prompt.ts'
+import type { ToolDesk } from './tool-desk.ts'
+import type { Transcript } from './transcript.ts'
+
+/** Calls of the model in one turn. @see contract 8.4 */
+const roundsMax = 6
+
+export interface TurnParts {
+  readonly clock: Clock
+  readonly model: AnsweringModel
+  readonly desk: ToolDesk
+  readonly transcript: Transcript
+  readonly history: History
+  readonly citations: Citations
+  readonly marks: Marks
+  readonly system: string
+  /** Passages that the model is told before it is asked. */
+  readonly found: readonly Passage[]
+  readonly question: string
+  /** Messages that give way to the question. */
+  readonly replaced: readonly MessageRow[]
+  /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
+  readonly isWhole: boolean
+  /** Fires when nobody waits for the answer any longer. */
+  readonly signal: AbortSignal
+  /** Say a defect in the log. */
+  readonly tell: (error: unknown) => void
+  /** Count the turn, once it is over. */
+  readonly count: (outcome: TurnOutcome) => void
+}
+
+/** How a turn ended: with an answer, without one, or with a reader that was gone. */
+export type TurnOutcome = 'ok' | 'error' | 'interrupted'
+
+/** What a model was asked, and what of it was left out. */
+interface Asked {
+  readonly pieces: AsyncGenerator<string, Completion, undefined>
+  readonly first: Promise<IteratorResult<string, Completion>>
+  readonly dropped: number
+  readonly cut: number
+}
+
+/** One question to an agent and its answer, with the calls of tools between them. @see contract 8.3, 8.4 */
+export class Turn {
+  readonly #parts: TurnParts
+  readonly #exchanges: ChatMessage[] = []
+  #tally: Tally
+  #asked: Asked | undefined
+  #reader: CitationReader
+  /** What the model said since it last called tools. */
+  #text = ''
+  #isOver = false
+  #left: Message | undefined
+
+  constructor(parts: TurnParts) {
+    this.#parts = parts
+    this.#tally = { ...emptyTally, found: parts.found }
+    this.#reader = new CitationReader(parts.citations)
+  }
+
+  /**
+   * What happens, as it happens. It stops where it is not read on; what was said by then is kept.
+   *
+   * @throws llm_model_not_chat, llm_model_unavailable  where answers are asked for as a whole
+   * @throws conversation_not_found                     it was deleted before the question was kept
+   */
+  async *events(): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, question, replaced, isWhole } = this.#parts
+    // A model takes its time to begin: the question is kept meanwhile.
+    if (!isWhole) this.#asked = this.#begin()
+    const user = await transcript.user(question, replaced)
+    try {
+      yield { event: 'user-message', data: said(user) }
+      for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
+    } catch (error) {
+      if (!this.#parts.signal.aborted) yield* this.#fail(error, user)
+    } finally {
+      if (!this.#isOver) await this.#interrupt()
+    }
+  }
+
+  /** What stands for the answer of a turn that was called off. */
+  get left(): Message | undefined {
+    return this.#left
+  }
+
+  async *#round(round: number): AsyncGenerator<TurnEvent, void, undefined> {
+    const completion = yield* this.#ask()
+    const { toolCalls, finishReason } = completion
+    if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
+    else if (round === roundsMax) throw new TurnLimit()
+    else yield* this.#callAll(toolCalls, completion)
+  }
+
+  /** One answer of the model, whose text comes as tokens. */
+  async *#ask(): AsyncGenerator<TurnEvent, Completion, undefined> {
+    const { pieces, first, ...told } = this.#asked ?? this.#begin()
+    this.#asked = undefined
+    this.#text = ''
+    this.#reader = new CitationReader(this.#parts.citations)
+    try {
+      for (let step = await first; ; step = await pieces.next()) {
+        yield* this.#say(step.done ? this.#reader.end() : this.#reader.read(step.value))
+        if (!step.done) continue
+        this.#tally = withCompletion(this.#tally, step.value, told)
+        return step.value
+      }
+    } finally {
+      await pieces.return(undefined as never).catch(() => {})
+    }
+  }
+
+  /** Ask the model; the signal of the turn lets go of it. */
+  #begin(): Asked {
+    const { model, desk, isWhole, signal } = this.#parts
+    signal.throwIfAborted()
+    const { messages, ...told } = this.#told()
+    const settings = { maxTokens: model.maxTokens, tools: desk.specs, signal }
+    const isInPieces = !isWhole && model.supportsStreaming !== false
+    const pieces = isInPieces ? model.chat.stream(messages, settings) : wholly(model, messages, settings)
+    const first = pieces.next()
+    // It is waited for later, and may fail before.
+    first.catch(() => {})
+    return { pieces, first, ...told }
+  }
+
+  #told() {
+    const { model, desk, history, system, question } = this.#parts
+    const draft = {
+      system,
+      history: history.messages,
+      question,
+      exchanges: this.#exchanges,
+      tools: desk.specs,
+    }
+    const { dropped, ...fit } = fitted(draft, model.contextTokens - model.maxTokens)
+    return { ...fit, dropped: dropped + history.dropped }
+  }
+
+  *#say(delta: string): Generator<TurnEvent, void, undefined> {
+    this.#text += delta
+    if (delta !== '') yield { event: 'token', data: { delta } }
+  }
+
+  async *#callAll(toolCalls: readonly ToolCall[], { tokenCount }: Completion) {
+    const { transcript, model } = this.#parts
+    const metadata = { model: model.model, finish_reason: 'tool_calls' }
+    await transcript.calls(this.#text, toolCalls, { tokenCount, metadata })
+    this.#exchanges.push({ role: 'assistant', content: this.#text, toolCalls })
+    this.#text = ''
+    yield { event: 'token-reset', data: {} } satisfies TurnEvent
+    yield { event: 'tool-call', data: { toolCalls: [...toolCalls] } } satisfies TurnEvent
+    for (const call of toolCalls) yield* this.#call(call)
+  }
+
+  async *#call(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
+    const { clock, desk, transcript, marks, signal } = this.#parts
+    signal.throwIfAborted()
+    const question = desk.questionOn(call, signal)
+    if (question) {
+      const { approvalId, expiresAt } = question
+      yield { event: 'tool-approval', data: { approvalId, expiresAt, toolCall: call } }
+    }
+    const decision = await question?.decision
+    signal.throwIfAborted()
+    const startedAt = clock.now()
+    const { content, outcome, passages, found } = await desk.run(call, decision, signal)
+    const durationMs = clock.now() - startedAt
+    await transcript.result(call, content, passages)
+    this.#tally = { ...this.#tally, found: [...this.#tally.found, ...found] }
+    this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.around(call.name, content) })
+    yield {
+      event: 'tool-result',
+      data: { toolCallId: call.id, name: call.name, content, outcome, durationMs },
+    }
+  }
+
+  async *#fail(error: unknown, user: MessageRow): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, isWhole, replaced } = this.#parts
+    if (isWhole && error instanceof WbError && this.#exchanges.length === 0) {
+      this.#isOver = true
+      this.#parts.count('error')
+      await transcript.withdraw(user, replaced)
+      throw error
+    }
+    const reason = this.#reasonOf(error)
+    const text = this.#text + this.#reader.end()
+    yield* this.#end(text || reason, { tokenCount: null }, { finishReason: 'error', error: reason })
+  }
+
+  /** The last event. An answer that cannot be kept is told as one that failed. */
+  async *#end(
+    content: string,
+    { tokenCount }: Pick<Completion, 'tokenCount'>,
+    ending: Pick<Ending, 'finishReason' | 'error'>,
+  ): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, count } = this.#parts
+    this.#isOver = true
+    count(ending.finishReason === 'error' ? 'error' : 'ok')
+    const spoken = { tokenCount, metadata: this.#metadata(ending) }
+    try {
+      const row = await transcript.answer(content, spoken)
+      yield { event: ending.finishReason === 'error' ? 'error' : 'done', data: said(row) }
+    } catch (error) {
+      if (!(error instanceof WbError)) throw error
+      const metadata = this.#metadata({ finishReason: 'error', error: `not kept: ${error.message}` })
+      yield { event: 'error', data: said(transcript.answerRow(content, { ...spoken, metadata })) }
+    }
+  }
+
+  /** Nobody reads on: what was said is kept, and marked. */
+  async #interrupt(): Promise<void> {
+    this.#isOver = true
+    this.#parts.count('interrupted')
+    const text = this.#text + this.#reader.end()
+    const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
+    try {
+      this.#left = said(await this.#parts.transcript.answer(text, { tokenCount: null, metadata }))
+    } catch (error) {
+      // Gone with its conversation.
+      if (!(error instanceof WbError)) throw error
+    }
+  }
+
+  /** Why there is no answer, in words for people. */
+  #reasonOf(error: unknown): string {
+    if (error instanceof TurnLimit) return error.message
+    if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
+    if (error instanceof ProviderFailure)
+      return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
+    this.#parts.tell(error)
+    return 'The runtime failed; its log says why.'
+  }
+
+  #metadata(ending: Pick<Ending, 'finishReason' | 'error' | 'isInterrupted'>): Record<string, string> {
+    const { used: citations, dropped: citationsDropped } = this.#reader
+    return answerMetadata(this.#tally, {
+      ...ending,
+      model: this.#parts.model.model,
+      citations,
+      citationsDropped,
+    })
+  }
+}
+
+class TurnLimit extends Error {
+  override readonly name = 'TurnLimit'
+
+  constructor() {
+    super(`The turn limit of ${roundsMax} model calls was met before there was an answer.`)
+  }
+}
+
+/** An answer that comes as a whole, as one piece. */
+async function* wholly(
+  { chat }: AnsweringModel,
+  ...asked: Parameters<AnsweringModel['chat']['complete']>
+): AsyncGenerator<string, Completion, undefined> {
+  const completion = await chat.complete(...asked)
+  yield completion.text
+  return completion
+}
+
+function said(row: MessageRow): Message {
+  return messageOf({ ...row, role: row.role as Message['role'] })
+}

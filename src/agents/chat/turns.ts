@@ -1,0 +1,251 @@
+import type { Caller } from '../../access/caller.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { Agent } from '../../contract/agents.ts'
+import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
+import type { Message } from '../../contract/conversations.ts'
+import type { ServerEvent } from '../../contract/route.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { type ConversationRow, tables } from '../../storage/tables.ts'
+import type { ConversationPlace, Conversations } from '../conversations.ts'
+import { agentNotFound } from '../missing.ts'
+import type { ToolGate } from '../tools/run.ts'
+import type { Tool } from '../tools/tool.ts'
+import { Approvals } from './approvals.ts'
+import { Citations } from './citations.ts'
+import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
+import { readHistory } from './history.ts'
+import { type ChatSource, modelFor } from './model.ts'
+import { calledOff, draining, type Opened, pairOf, toldFrom, unlessOfModel } from './opened.ts'
+import { Marks, type NamedBase, systemPrompt } from './prompt.ts'
+import { readReplaced } from './replaced.ts'
+import { ToolDesk } from './tool-desk.ts'
+import { Transcript } from './transcript.ts'
+import { Turn, type TurnOutcome } from './turn.ts'
+import { TurnStream } from './turn-stream.ts'
+
+export interface TurnsParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly log: Log
+  readonly models: ChatSource
+  readonly conversations: Pick<Conversations, 'get'>
+  /** What an agent without words of its own is told; null is the usual. */
+  readonly systemPrompt: string | null
+  readonly gate: ToolGate
+  readonly toolsOf: (agent: Agent, signal: AbortSignal) => Promise<readonly Tool[]>
+  /** The knowledge bases of a workspace that some ids name; all of it where none are named. */
+  readonly basesOf: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
+  readonly retrieve: Retrieve
+  /** Of one knowledge base, where they are found before the model is asked. */
+  readonly passagesPerBase: number
+  /** Is told of each turn that is over. */
+  readonly answered: (provider: string, outcome: TurnOutcome) => void
+}
+
+/** What a turn takes place in. */
+interface Setting {
+  readonly agent: Agent
+  readonly conversation: ConversationRow
+  readonly caller: Caller
+  readonly citations: Citations
+  readonly marks: Marks
+  readonly bases: readonly NamedBase[]
+  readonly signal: AbortSignal
+}
+
+interface Asked {
+  readonly place: ConversationPlace
+  readonly body: MessageSend
+  readonly caller: Caller
+  readonly isWhole: boolean
+  /** Passages are found before the model is asked, which is given no tools. */
+  readonly isGrounded?: boolean
+}
+
+/** An answer, and the chunks that it could rest on. */
+export interface Reply {
+  readonly message: Message
+  readonly contextChunkIds: readonly string[]
+}
+
+/** Questions to agents, and their answers. @see contract 8 */
+export class Turns {
+  readonly #parts: TurnsParts
+  readonly #approvals: Approvals
+
+  constructor(parts: TurnsParts) {
+    this.#parts = parts
+    this.#approvals = new Approvals(parts)
+  }
+
+  /**
+   * Ask, and wait for the answer. A tool that would have to be approved is denied. When the runtime drains, the answer
+   * is what was said by then.
+   *
+   * @throws workspace_not_found, conversation_not_found, agent_not_found, chat_message_not_found
+   * @throws chat_disabled, llm_service_not_found, llm_provider_unsupported, llm_credential_missing
+   * @throws llm_model_not_chat, llm_model_unavailable
+   */
+  async send(place: ConversationPlace, body: MessageSend, caller: Caller): Promise<MessagePair> {
+    return this.#whole({ place, body: { ...body, approvals: false }, caller })
+  }
+
+  /**
+   * Ask for one answer to what is found for the question: no tool is called.
+   *
+   * @throws what `send` throws, and what a search throws
+   * @throws draining  it was called off; the question is kept
+   * @see contract 11
+   */
+  async reply(place: ConversationPlace, content: string, caller: Caller): Promise<Reply> {
+    const { assistant } = await this.#whole({
+      place,
+      body: { content, approvals: false },
+      caller,
+      isGrounded: true,
+    })
+    if (assistant.metadata.interrupted) throw draining()
+    const ids = assistant.metadata.context_document_ids ?? ''
+    return { message: assistant, contextChunkIds: ids.split(',').filter(Boolean) }
+  }
+
+  /**
+   * Ask, and read the answer as it is made. Nothing goes on once nobody reads.
+   *
+   * @throws what `send` throws, but for what stands in the way of the model, which is a `stream-error`
+   */
+  async stream(
+    place: ConversationPlace,
+    body: MessageSend,
+    caller: Caller,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    const leave = new AbortController()
+    const opened = await this.#open({ place, body, caller, isWhole: false }, leave.signal).catch(
+      unlessOfModel,
+    )
+    return new TurnStream(toldFrom(opened), caller.signal, leave)
+  }
+
+  /** @throws workspace_not_found, conversation_not_found, not_found */
+  async decide(
+    place: ConversationPlace & { approvalId: string },
+    { decision }: Approval,
+    caller: Caller,
+  ): Promise<Approval & { approvalId: string }> {
+    await this.#parts.conversations.get(place, caller.auth)
+    await this.#approvals.decide(place, decision, caller)
+    return { approvalId: place.approvalId, decision }
+  }
+
+  #whole(asked: Omit<Asked, 'isWhole'>): Promise<MessagePair> {
+    return calledOff(asked.caller, async signal =>
+      pairOf(await this.#open({ ...asked, isWhole: true }, signal), signal),
+    )
+  }
+
+  async #open(asked: Asked, signal: AbortSignal): Promise<Opened> {
+    const { place, body, caller, isWhole } = asked
+    const marks = new Marks()
+    const { history, replaced, ...stored } = await this.#stored(asked, marks)
+    const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
+    const setting = { ...stored, caller, citations: new Citations(history.citations), signal, marks, bases }
+    const isGrounded = asked.isGrounded || model.supportsTools === false
+    const terms = { isAsked: body.approvals, hasRead: history.hasRead }
+    const desk = this.#desk(setting, isGrounded ? [] : tools, terms)
+    const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
+    const turn = new Turn({
+      ...this.#parts,
+      ...setting,
+      model,
+      desk,
+      transcript: new Transcript(this.#parts, place, history.lastAt),
+      history,
+      system: this.#system(setting, desk, grounding),
+      found: grounding.found,
+      question: body.content,
+      replaced,
+      isWhole,
+      count: outcome => this.#parts.answered(model.provider, outcome),
+      tell: error => this.#tell(place, caller, error),
+    })
+    return { turn, check: () => model.chat.check() }
+  }
+
+  /** What a turn begins with; read at once, as each reading is a way to the store and back. */
+  async #stored({ place, body, caller }: Asked, marks: Marks) {
+    const { rows, conversations } = this.#parts
+    // Who may not see the conversation learns nothing of its messages.
+    if (body.replaces !== undefined) await conversations.get(place, caller.auth)
+    const replaced = body.replaces === undefined ? [] : await readReplaced(rows, place, body.replaces)
+    const [conversation, agent, history] = await Promise.all([
+      conversations.get(place, caller.auth),
+      rows.get(tables.agents, [place.workspaceId, place.agentId]),
+      readHistory(rows, place, marks, replaced),
+    ])
+    if (!agent) throw agentNotFound(place.agentId)
+    return { conversation, agent: agent.row, history, replaced }
+  }
+
+  /** The model that is asked, and what it is given to answer with. */
+  async #offered(
+    { agent, conversation }: Pick<Setting, 'agent' | 'conversation'>,
+    llmServiceId: MessageSend['llmServiceId'],
+    signal: AbortSignal,
+  ) {
+    const { workspaceId } = agent
+    const [model, bases, tools] = await Promise.all([
+      modelFor(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
+      this.#parts.basesOf(workspaceId, boundTo(conversation, agent)),
+      this.#parts.toolsOf(agent, signal),
+    ])
+    return { model, bases, tools }
+  }
+
+  #desk(
+    { agent, conversation, caller, citations }: Setting,
+    tools: readonly Tool[],
+    terms: { isAsked: boolean; hasRead: boolean },
+  ): ToolDesk {
+    const { workspaceId } = agent
+    return new ToolDesk({
+      ...this.#parts,
+      ...terms,
+      approvals: this.#approvals,
+      agent,
+      conversation,
+      citations,
+      tools,
+      context: { workspaceId, caller, knowledgeBaseIds: boundTo(conversation, agent) },
+    })
+  }
+
+  #ground({ agent, bases, ...setting }: Setting, question: string): Promise<Grounding> {
+    const { retrieve, passagesPerBase } = this.#parts
+    const { workspaceId } = agent
+    const knowledgeBaseIds = bases.map(base => base.knowledgeBaseId)
+    return ground({ workspaceId, question, knowledgeBaseIds, passagesPerBase }, { ...setting, retrieve })
+  }
+
+  /** What the model is told first. */
+  #system({ agent, bases, marks }: Setting, desk: ToolDesk, grounding: Grounding): string {
+    const prompt = systemPrompt({
+      own: agent.systemPrompt,
+      usual: this.#parts.systemPrompt,
+      search: grounding === notSearched ? (desk.searches ? 'tool' : 'none') : 'told',
+      cites: desk.cites || grounding.found.length > 0,
+      bases: desk.cites ? bases : [],
+      marks,
+    })
+    return [prompt, grounding.text].filter(Boolean).join('\n\n')
+  }
+
+  #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {
+    this.#parts.log.error({ requestId, workspaceId, agentId, error }, 'a turn broke')
+  }
+}
+
+/** What a conversation is about, else what its agent is for. */
+function boundTo(conversation: ConversationRow, agent: Agent): readonly string[] {
+  return conversation.knowledgeBaseIds.length > 0 ? conversation.knowledgeBaseIds : agent.knowledgeBaseIds
+}

@@ -1,0 +1,76 @@
+import pMap from 'p-map'
+import type { Clock } from '../../base/clock.ts'
+import { within } from '../../base/deadline.ts'
+import type { Log } from '../../base/log.ts'
+import { limits } from '../../contract/limits.ts'
+import type { StdioServer } from '../../models/mcp/process.ts'
+import type { Models } from '../../models/open.ts'
+import { type Offer, offerOf } from '../../workspaces/mcp-offer.ts'
+import { answerTimeoutMs, mcpTool } from './mcp-tool.ts'
+import type { Tool } from './tool.ts'
+
+export interface DeclaredToolsParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly declared: readonly StdioServer[]
+  readonly processes: Models['processes']
+  /** How long what a server said is believed, in milliseconds; 0 is not at all. */
+  readonly ttlMs: number
+}
+
+const askedAtOnce = 4
+
+/**
+ * The tools of the MCP servers that the configuration declares as commands. Whoever wrote the command runs what it
+ * likes, so what a server offers is not reviewed.
+ *
+ * @see security decision 9
+ */
+export class DeclaredTools {
+  /** By the id of the server. */
+  readonly #known = new Map<string, { readonly offer: Promise<Offer>; readonly untilMs: number }>()
+
+  constructor(private readonly parts: DeclaredToolsParts) {}
+
+  /**
+   * What the servers offer that a workspace is given. One that fails offers nothing, and is named in the log.
+   *
+   * @param only  ids of servers that are asked; all when left out
+   */
+  async list(workspaceId: string, only?: ReadonlySet<string>): Promise<Tool[]> {
+    const given = this.parts.declared.filter(
+      ({ id, enabled, workspaces }) =>
+        enabled && (workspaces?.includes(workspaceId) ?? true) && (only?.has(id) ?? true),
+    )
+    const tools = await pMap(given, server => this.#toolsOf(server), { concurrency: askedAtOnce })
+    return tools.flat()
+  }
+
+  async #toolsOf(server: StdioServer): Promise<Tool[]> {
+    const as = { id: server.id, label: server.id, isRegistered: false }
+    try {
+      const { tools } = await this.#offer(server)
+      return tools
+        .filter(({ name }) => server.allowedTools?.includes(name) ?? true)
+        .map(tool => mcpTool(as, tool, (...call) => this.parts.processes.callTool(server, ...call)))
+        .filter(({ id }) => id.length <= limits.toolIdChars)
+    } catch (error) {
+      const reason = error instanceof Error ? error.message : ''
+      this.parts.log.warn({ server: server.id, reason }, 'a declared MCP server did not list its tools')
+      return []
+    }
+  }
+
+  /** Who asks within `ttlMs` of another waits for the same answer. */
+  #offer(server: StdioServer): Promise<Offer> {
+    const { clock, processes, ttlMs } = this.parts
+    const known = this.#known.get(server.id)
+    if (known && clock.now() < known.untilMs) return known.offer
+    const offer = within(clock, answerTimeoutMs, signal => processes.listTools(server, signal)).then(offerOf)
+    this.#known.set(server.id, { offer, untilMs: clock.now() + ttlMs })
+    offer.catch(() => {
+      if (this.#known.get(server.id)?.offer === offer) this.#known.delete(server.id)
+    })
+    return offer
+  }
+}

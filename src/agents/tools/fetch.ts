@@ -1,0 +1,131 @@
+import type { z } from 'zod'
+import type { Clock } from '../../base/clock.ts'
+import { TimedOut, within } from '../../base/deadline.ts'
+import { readWhole, TooLong } from '../../base/read-whole.ts'
+import type { Config } from '../../config/schema.ts'
+import { refusalIn } from '../../models/guard.ts'
+import { executable } from './executable.ts'
+import { fetchTool } from './own-tools.ts'
+import { preview, ToolError } from './result.ts'
+import type { Tool, ToolContext } from './tool.ts'
+
+type Settings = Config['chat']['tools']['fetch']
+type Args = z.output<typeof fetchTool.input>
+
+export interface FetchParts {
+  readonly clock: Clock
+  /** Dials public addresses, and private ones that the operator named; follows no redirect. */
+  readonly fetch: typeof fetch
+  readonly settings: Settings
+}
+
+const headersMax = 32
+const addressChars = 2_000
+const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
+const headerValue = /^[\t\x20-\x7e]*$/
+/**
+ * What says who calls, from where, or how the message is cut. A model speaks for nobody: where a key is needed, that is
+ * for a tool server, which the operator gave one.
+ */
+const ownHeaders =
+  /^(?:host|cookie2?|authorization|x-api-key|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-encoding|accept-encoding|forwarded|via|origin|referer|(?:proxy|sec|x-forwarded|x-real)-.*)$/i
+const readable = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
+
+/**
+ * Reads a page, or calls an HTTP interface. No credential of the runtime is ever sent along.
+ *
+ * @see contract 7.4, security decision 14
+ */
+export function openFetchTool(parts: FetchParts): Tool {
+  return executable(fetchTool, (args, context) => fetched(parts, args, context), { readsUntrusted: true })
+}
+
+async function fetched(parts: FetchParts, args: Args, context: ToolContext): Promise<string> {
+  const { clock, settings } = parts
+  const url = new URL(args.url)
+  if (url.username || url.password) throw new ToolError('url: must not hold user information')
+  if (args.method === 'GET' && args.body !== undefined) throw new ToolError('body: goes with POST only')
+  refuseHeaders(Object.entries(args.headers ?? {}))
+  try {
+    return await within(
+      clock,
+      settings.timeoutMs,
+      signal => exchanged(parts, url, args, signal),
+      context.signal,
+    )
+  } catch (error) {
+    throw told(error, url, settings, context)
+  }
+}
+
+async function exchanged(
+  { fetch, settings }: FetchParts,
+  url: URL,
+  { method, headers, body }: Args,
+  signal: AbortSignal,
+): Promise<string> {
+  const answer = await fetch(url, {
+    method,
+    headers: { accept: 'text/*, application/json, application/xml', 'user-agent': 'workbase', ...headers },
+    ...(body === undefined ? {} : { body }),
+    redirect: 'manual',
+    signal,
+  })
+  const type = answer.headers.get('content-type') ?? ''
+  const refusal = redirection(answer, url) ?? unreadable(answer, type)
+  if (refusal) {
+    await answer.body?.cancel()
+    throw refusal
+  }
+  const text = decoded(await readWhole(answer.body, settings.maxResponseBytes), type)
+  if (!answer.ok) throw new ToolError(`status ${answer.status}\n\n${text}`)
+  return text === '' ? `Status ${answer.status}, and no text.` : text
+}
+
+function redirection({ status, headers }: Response, url: URL): ToolError | undefined {
+  const location = headers.get('location')
+  if (status < 300 || status >= 400 || location === null) return undefined
+  const target = URL.canParse(location, url.href) ? new URL(location, url).href : location
+  return new ToolError(
+    `${url.host} redirects to ${preview(target, addressChars)}; call that one if it is meant`,
+  )
+}
+
+function unreadable({ status, ok, body }: Response, type: string): ToolError | undefined {
+  const essence = type.split(';', 1)[0]!.trim().toLowerCase()
+  if (readable.test(essence) || (ok && body === null)) return undefined
+  if (!ok) return new ToolError(`status ${status}`)
+  return new ToolError(
+    `the answer is ${essence === '' ? 'of no type' : preview(essence, 100)}; only text, JSON and XML are read`,
+  )
+}
+
+function decoded(bytes: Uint8Array, type: string): string {
+  const charset = /;\s*charset="?([\w-]+)/i.exec(type)?.[1] ?? 'utf-8'
+  try {
+    return new TextDecoder(charset).decode(bytes)
+  } catch {
+    return new TextDecoder().decode(bytes)
+  }
+}
+
+function refuseHeaders(headers: readonly [string, string][]): void {
+  if (headers.length > headersMax) throw new ToolError(`headers: must be at most ${headersMax}`)
+  for (const [name, value] of headers) {
+    if (!headerName.test(name) || !headerValue.test(value))
+      throw new ToolError(`headers: ${preview(name, 100)} is not a valid header`)
+    if (ownHeaders.test(name)) throw new ToolError(`headers: ${name} may not be set`)
+  }
+}
+
+/** A failure in words for the model; where an address leads inside is not told. */
+function told(error: unknown, { host }: URL, settings: Settings, { signal }: ToolContext): unknown {
+  if (error instanceof ToolError) return error
+  if (error instanceof TimedOut)
+    return new ToolError(`${host} did not answer within ${settings.timeoutMs} ms`)
+  if (error instanceof TooLong)
+    return new ToolError(`${host} answers with more than ${settings.maxResponseBytes} bytes`)
+  const refusal = refusalIn(error)
+  if (refusal) return new ToolError(refusal.message)
+  return signal.aborted ? error : new ToolError(`${host} cannot be reached`)
+}

@@ -1,0 +1,252 @@
+import type { z } from 'zod'
+import type { Chunk } from '../../contract/documents.ts'
+import type { HitOfBase, KnowledgeBase } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import type { KnowledgeBases } from '../../knowledge/bases.ts'
+import type { Documents } from '../../knowledge/documents.ts'
+import type { ManySearcher } from '../../knowledge/search-many.ts'
+import type { DocumentRow } from '../../storage/tables.ts'
+import { executable } from './executable.ts'
+import { builtin } from './own-tools.ts'
+import { label, pageOf, passagesOf, textOf } from './passages.ts'
+import { fitted, preview, ToolError } from './result.ts'
+import { type Scope, scopeOf } from './scope.ts'
+import type { Passage, Tool, ToolContext } from './tool.ts'
+
+/** What of the knowledge bases tools read. */
+export interface Reads {
+  readonly bases: Pick<KnowledgeBases, 'list' | 'some'>
+  readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'chunks'>
+  readonly many: Pick<ManySearcher, 'search'>
+}
+
+const listedMax = 25
+const samplesMax = 5
+const previewChars = 400
+const chunkChars = 1_500
+
+const noBases = 'There are no knowledge bases.'
+const noDocuments = 'There are no documents.'
+
+/** The built-in tools. What they read is what the caller sees of the knowledge bases that the call is bound to. */
+export class KnowledgeTools {
+  constructor(private readonly reads: Reads) {}
+
+  /** In the order in which they are listed. */
+  all(): Tool[] {
+    const untrusted = { readsUntrusted: true }
+    return [
+      executable(builtin.listBases, (_, context) => this.#listBases(context)),
+      executable(builtin.listDocuments, (args, context) => this.#listDocuments(args, context), untrusted),
+      executable(builtin.countDocuments, (args, context) => this.#countDocuments(args, context)),
+      executable(builtin.summarizeBases, (args, context) => this.#summarize(args, context), untrusted),
+      executable(builtin.search, (args, context) => this.#search(args, context), untrusted),
+      executable(builtin.getDocument, (args, context) => this.#getDocument(args, context), untrusted),
+      executable(builtin.listChunks, (args, context) => this.#listChunks(args, context), untrusted),
+    ]
+  }
+
+  async #listBases(context: ToolContext): Promise<string> {
+    const scope = await scopeOf(this.reads.bases, context)
+    if (scope.bases.length === 0) return noBases
+    const entries = scope.bases.slice(0, listedMax).map(base => ({ ...idOf(base), ...described(base) }))
+    return fitted(entries, knowledgeBases => ({
+      knowledgeBases,
+      ...cutAt(knowledgeBases, scope.bases.length, scope),
+    }))
+  }
+
+  async #listDocuments(args: OneOrAll, context: ToolContext): Promise<string> {
+    const { documents } = this.reads
+    const scope = await scopeOf(this.reads.bases, context, args.knowledgeBaseId)
+    const counts = await this.#counts(scope, context)
+    const total = sum(counts)
+    if (total === 0) return noDocuments
+    const rows: DocumentRow[] = []
+    for (const [at, { knowledgeBaseId }] of scope.bases.entries()) {
+      if (counts[at] === 0 || rows.length === listedMax) continue
+      const query = { limit: listedMax - rows.length }
+      rows.push(...(await documents.list(context.workspaceId, knowledgeBaseId, query)).items)
+    }
+    return fitted(rows.map(listedDocument), found => ({ documents: found, ...cutAt(found, total, scope) }))
+  }
+
+  async #countDocuments(args: OneOrAll, context: ToolContext): Promise<string> {
+    const scope = await scopeOf(this.reads.bases, context, args.knowledgeBaseId)
+    if (scope.bases.length === 0) return noBases
+    const counts = await this.#counts(scope, context)
+    const entries = scope.bases.map((base, at) => ({ ...idOf(base), documentCount: counts[at]! }))
+    return fitted(entries, perKnowledgeBase => ({
+      total: sum(counts),
+      perKnowledgeBase,
+      ...(scope.isCut && { truncated: true }),
+    }))
+  }
+
+  async #summarize(args: OneOrAll, context: ToolContext): Promise<string> {
+    const { documents } = this.reads
+    const scope = await scopeOf(this.reads.bases, context, args.knowledgeBaseId)
+    if (scope.bases.length === 0) return noBases
+    const entries = await Promise.all(
+      scope.bases.slice(0, listedMax).map(async base => {
+        const { workspaceId, knowledgeBaseId } = base
+        const sample = await documents.list(workspaceId, knowledgeBaseId, { limit: samplesMax })
+        return {
+          ...idOf(base),
+          ...described(base),
+          documentCount: await documents.count(workspaceId, knowledgeBaseId),
+          sampleDocuments: sample.items.map(({ documentId, sourceFilename }) => ({
+            documentId,
+            sourceFilename: label(sourceFilename),
+          })),
+        }
+      }),
+    )
+    return fitted(entries, summaries => ({ summaries, ...cutAt(summaries, scope.bases.length, scope) }))
+  }
+
+  async #search(args: z.output<typeof builtin.search.input>, context: ToolContext): Promise<string> {
+    const { bases } = await scopeOf(this.reads.bases, context, args.knowledgeBaseId)
+    if (bases.length === 0) return noBases
+    if (bases.length > limits.knowledgeBasesPerSearch)
+      throw new ToolError(
+        `there are more than ${limits.knowledgeBasesPerSearch} knowledge bases; name the one to search by knowledgeBaseId`,
+      )
+    const query = {
+      text: args.query,
+      topK: args.limit,
+      includeEmbeddings: false,
+      knowledgeBaseIds: bases.map(base => base.knowledgeBaseId),
+    }
+    const searching = { visibility: context.caller.visibility, signal: context.signal }
+    const { hits } = await this.reads.many.search(context.workspaceId, query, searching)
+    if (hits.length === 0) return 'No passage was found.'
+    const passages = await passagesOf(this.reads.documents, context.workspaceId, hits)
+    const results = hits.map((hit, at) => found(hit, passages[at]!, context))
+    return fitted(results, kept => ({ results: kept }))
+  }
+
+  async #getDocument(args: OneDocument, context: ToolContext): Promise<string> {
+    const row = await this.#document(args, context)
+    const {
+      documentId,
+      knowledgeBaseId,
+      sourceFilename,
+      fileType,
+      fileSize,
+      chunkTotal,
+      status,
+      ingestedAt,
+    } = row
+    return fitted(Object.entries(row.metadata), kept => ({
+      documentId,
+      knowledgeBaseId,
+      sourceFilename: label(sourceFilename),
+      fileType,
+      fileSize,
+      chunkTotal,
+      status,
+      ingestedAt,
+      metadata: Object.fromEntries(kept),
+    }))
+  }
+
+  async #listChunks(args: ChunksArgs, context: ToolContext): Promise<string> {
+    const { documentId, knowledgeBaseId, sourceFilename, chunkTotal, metadata } = await this.#document(
+      args,
+      context,
+    )
+    const chunks = await this.#chunksFrom(args, context)
+    if (chunks.length === 0)
+      return args.offset === 0
+        ? 'The document has no text.'
+        : `The document has no chunk at offset ${args.offset}.`
+    const place = { knowledgeBaseId, documentId, title: label(textOf(metadata.title)) }
+    const entries = chunks.map(({ id, chunkIndex, text, payload }) => ({
+      citation: context.cite({
+        ...place,
+        chunkId: id,
+        chunkIndex,
+        sourceFilename: label(sourceFilename),
+        page: pageOf(payload.page),
+      }),
+      id,
+      chunkIndex,
+      text: preview(text ?? '', chunkChars),
+    }))
+    return fitted(entries, kept => ({
+      documentId,
+      knowledgeBaseId,
+      chunkTotal,
+      offset: args.offset,
+      returned: kept.length,
+      chunks: kept,
+    }))
+  }
+
+  /** @throws document_not_found, ToolError */
+  async #document({ knowledgeBaseId, documentId }: OneDocument, context: ToolContext): Promise<DocumentRow> {
+    await scopeOf(this.reads.bases, context, knowledgeBaseId)
+    return this.reads.documents.get(context.workspaceId, knowledgeBaseId, documentId)
+  }
+
+  /** Chunks are counted, not addressed: what the caller does not see has no place among them. */
+  async #chunksFrom({ offset, limit, ...ids }: ChunksArgs, context: ToolContext): Promise<Chunk[]> {
+    const place = { ...ids, workspaceId: context.workspaceId }
+    let toPass = offset
+    let cursor: string | undefined
+    for (;;) {
+      context.signal.throwIfAborted()
+      const query = { limit: Math.min(limits.chunkPageMax, toPass + limit), cursor }
+      const page = await this.reads.documents.chunks(place, query, context.caller)
+      if (page.items.length > toPass || page.nextCursor === null)
+        return page.items.slice(toPass, toPass + limit)
+      toPass -= page.items.length
+      cursor = page.nextCursor
+    }
+  }
+
+  #counts({ bases }: Scope, { workspaceId }: ToolContext): Promise<number[]> {
+    return Promise.all(bases.map(base => this.reads.documents.count(workspaceId, base.knowledgeBaseId)))
+  }
+}
+
+type OneOrAll = z.output<typeof builtin.listDocuments.input>
+type OneDocument = z.output<typeof builtin.getDocument.input>
+type ChunksArgs = z.output<typeof builtin.listChunks.input>
+
+function found({ id, score, payload = {} }: HitOfBase, passage: Passage, context: ToolContext) {
+  const { knowledgeBaseId, documentId, chunkIndex, title, sourceFilename } = passage
+  return {
+    citation: context.cite(passage),
+    knowledgeBaseId,
+    documentId,
+    chunkId: id,
+    chunkIndex,
+    title,
+    sourceFilename,
+    score,
+    contentPreview: preview(textOf(payload.chunkText) ?? '', previewChars),
+  }
+}
+
+function listedDocument({ knowledgeBaseId, documentId, sourceFilename, fileType, status }: DocumentRow) {
+  return { knowledgeBaseId, documentId, sourceFilename: label(sourceFilename), fileType, status }
+}
+
+function idOf({ knowledgeBaseId }: KnowledgeBase) {
+  return { knowledgeBaseId }
+}
+
+function described({ name, description }: KnowledgeBase) {
+  return { name: label(name), description: label(description) }
+}
+
+/** Says how many there are where not all are shown. */
+function cutAt(shown: readonly unknown[], total: number, { isCut }: Scope) {
+  return shown.length < total || isCut ? { truncated: true, total } : {}
+}
+
+function sum(numbers: readonly number[]): number {
+  return numbers.reduce((total, count) => total + count, 0)
+}

@@ -1,0 +1,52 @@
+import { mcpToolId } from '../../contract/tool-ids.ts'
+import { type McpAnswer, type McpCall, McpFailure } from '../../models/mcp/client.ts'
+import type { OfferedTool } from '../../workspaces/mcp-offer.ts'
+import { failure, success, ToolError } from './result.ts'
+import type { Tool, ToolResult } from './tool.ts'
+
+/** A server that says nothing for as long offers nothing. */
+export const answerTimeoutMs = 5_000
+
+/** An MCP server as agents know it. */
+interface ToolServer {
+  readonly id: string
+  readonly label: string
+  /** In the workspace; else the configuration declares it. */
+  readonly isRegistered: boolean
+}
+
+/**
+ * A tool of an MCP server that can be called.
+ *
+ * @param ask  calls it; what it refuses with an `McpFailure` or a `ToolError` is told to the model
+ */
+export function mcpTool(
+  { id, label, isRegistered }: ToolServer,
+  { name, description, inputSchema, hash }: OfferedTool,
+  ask: (call: McpCall, signal: AbortSignal) => Promise<McpAnswer>,
+): Tool {
+  return {
+    id: mcpToolId(id, name),
+    description,
+    source: 'mcp',
+    inputSchema,
+    ...(isRegistered && { serverId: id }),
+    serverLabel: label,
+    isExternal: true,
+    readsUntrusted: true,
+    hash,
+    async call(args, { signal }) {
+      try {
+        return resultOf(await ask({ name, args }, signal))
+      } catch (error) {
+        if (error instanceof McpFailure || error instanceof ToolError) return failure(error.message)
+        throw error
+      }
+    },
+  }
+}
+
+function resultOf({ text, isError }: McpAnswer): ToolResult {
+  if (isError) return failure(text, 'the tool says that it failed')
+  return success(text === '' ? 'The tool gave no text.' : text)
+}

@@ -1,0 +1,35 @@
+import type { Clock } from '../../base/clock.ts'
+import type { Environment } from '../../config/environment.ts'
+import type { Config } from '../../config/schema.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+import type { Outbound } from '../../models/outbound.ts'
+import { executable } from './executable.ts'
+import { openFetchTool } from './fetch.ts'
+import { dataApiTool } from './own-tools.ts'
+import { ToolError } from './result.ts'
+import type { Tool } from './tool.ts'
+import { openWebSearchTool } from './web-search.ts'
+
+export type ToolSettings = Config['chat']['tools']
+
+export interface NativeParts {
+  readonly clock: Clock
+  readonly environment: Environment
+  readonly settings: ToolSettings
+  readonly outbound: Outbound
+  /** Dials public addresses, and private ones that the operator named; follows no redirect. */
+  readonly fetch: typeof fetch
+}
+
+/** The tools beside the built-in ones that a workspace has by the configuration, and by its kind. */
+export function openNativeTools(parts: NativeParts): (workspace: Workspace) => readonly Tool[] {
+  const { fetch: page, webSearch } = parts.settings
+  const native: Tool[] = []
+  if (page.enabled) native.push(openFetchTool({ ...parts, settings: page }))
+  if (webSearch.enabled && webSearch.provider !== null && webSearch.apiKeyRef !== null)
+    native.push(openWebSearchTool({ ...parts, settings: webSearch }, webSearch.apiKeyRef))
+  const dataApi = executable(dataApiTool, () => {
+    throw new ToolError('this runtime has no driver that reads the database of the workspace')
+  })
+  return ({ kind }) => (kind === 'astra' || kind === 'hcd' ? [...native, dataApi] : native)
+}

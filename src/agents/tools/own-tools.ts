@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import type { AvailableTool } from '../../contract/agents.ts'
+import { limits } from '../../contract/limits.ts'
+
+/** A tool of the runtime's own: what a model is told of it, and the arguments that it takes. */
+export interface OwnTool<Input extends z.ZodType = z.ZodType> {
+  readonly id: string
+  readonly description: string
+  readonly input: Input
+}
+
+const knowledgeBaseId = z.uuid().describe('id of a knowledge base')
+const documentId = z.uuid().describe('id of a document')
+const query = z.string().min(1).max(limits.searchTextChars).describe('what to look for, in words')
+
+function whole(min: number, max: number, fallback: number) {
+  return z.int().min(min).max(max).default(fallback)
+}
+
+function own<Input extends z.ZodType>(tool: OwnTool<Input>): OwnTool<Input> {
+  return tool
+}
+
+const offset = z.int().min(0).default(0)
+const oneBaseOrAll = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional() })
+
+/** What every agent can be given. @see contract 7.3, 7.4 */
+export const builtin = {
+  listBases: own({
+    id: 'list_kbs',
+    description: 'List the knowledge bases of the workspace.',
+    input: z.strictObject({}),
+  }),
+  listDocuments: own({
+    id: 'list_documents',
+    description: 'List documents, of one knowledge base or of all.',
+    input: oneBaseOrAll,
+  }),
+  countDocuments: own({
+    id: 'count_documents',
+    description: 'Count documents, of one knowledge base or of all.',
+    input: oneBaseOrAll,
+  }),
+  summarizeBases: own({
+    id: 'summarize_kb',
+    description: 'Say what knowledge bases hold: their description, how many documents, and a few of them.',
+    input: oneBaseOrAll,
+  }),
+  search: own({
+    id: 'search_kb',
+    description: 'Find the passages that fit a question best, in one knowledge base or in all.',
+    input: z.strictObject({ query, knowledgeBaseId: knowledgeBaseId.optional(), limit: whole(1, 8, 5) }),
+  }),
+  getDocument: own({
+    id: 'get_document',
+    description: 'Show what is known of a document: its file, size, status and metadata.',
+    input: z.strictObject({ knowledgeBaseId, documentId }),
+  }),
+  listChunks: own({
+    id: 'list_chunks',
+    description: 'Read the text of a document, chunk by chunk.',
+    input: z.strictObject({ knowledgeBaseId, documentId, limit: whole(1, 50, 10), offset }),
+  }),
+}
+
+/** Calls any address, where the configuration allows it. */
+export const fetchTool = own({
+  id: 'native:fetch',
+  description: 'Read a page or call an HTTP interface; gives its text.',
+  input: z.strictObject({
+    url: z.url({ protocol: /^https?$/ }),
+    method: z.enum(['GET', 'POST']).default('GET'),
+    headers: z.record(z.string(), z.string()).optional(),
+    body: z.string().optional(),
+  }),
+})
+
+/** Searches the web, with as many results as the configuration allows. */
+export function webSearchTool(maxResults: number) {
+  return own({
+    id: 'native:web_search',
+    description: 'Search the web; gives titles, addresses and summaries.',
+    input: z.strictObject({ query, limit: z.int().min(1).max(maxResults).optional() }),
+  })
+}
+
+/** Reads the database behind a workspace. */
+export const dataApiTool = own({
+  id: 'astra:data_api',
+  description:
+    'Read the database of the workspace: find gives chunks of a knowledge base in order, vector_search those closest to a query.',
+  input: z.strictObject({
+    operation: z.enum(['find', 'vector_search']),
+    knowledgeBaseId,
+    documentId: documentId.optional(),
+    query: query.optional(),
+    topK: whole(1, 25, 5),
+    limit: whole(1, 25, 10),
+    offset,
+  }),
+})
+
+/** A tool as it is listed. */
+export function listed({ id, description, input }: OwnTool): AvailableTool {
+  const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: 'input' })
+  return { id, description, source: sourceOf(id), inputSchema }
+}
+
+function sourceOf(id: string): AvailableTool['source'] {
+  if (id.startsWith('native:')) return 'native'
+  return id.startsWith('astra:') ? 'astra' : 'builtin'
+}

@@ -1,0 +1,135 @@
+import type { AuditTrail } from '../../access/audit.ts'
+import { decide } from '../../access/gate.ts'
+import type { Clock } from '../../base/clock.ts'
+import { TimedOut, within } from '../../base/deadline.ts'
+import { isDeeper } from '../../base/json-depth.ts'
+import type { Log } from '../../base/log.ts'
+import type { ToolCall } from '../../contract/chat.ts'
+import { limits } from '../../contract/limits.ts'
+import { externalToolAccess } from '../../contract/tool-access.ts'
+import { bounded, failure, preview, ToolError } from './result.ts'
+import type { Tool, ToolContext, ToolResult } from './tool.ts'
+
+/** A call that takes longer has failed. @see contract 8.4 */
+const callTimeoutMs = 30_000
+/** Of a name that a model made up, as much as it is told of it again. */
+const nameCharsMax = 200
+
+/** What the calls of a turn have in common. */
+export interface ToolTurn {
+  readonly agentId: string
+  /** Those that the agent has. */
+  readonly tools: readonly Tool[]
+  readonly context: ToolContext
+}
+
+export interface ToolGateParts {
+  readonly clock: Clock
+  readonly log: Log
+  readonly audit: Pick<AuditTrail, 'note'>
+}
+
+/**
+ * Runs the tools that models call, within what the agent and the caller may do.
+ *
+ * Audited are all calls but those of built-in tools that succeed, which only read.
+ *
+ * @see specification 5.5.4, contract 8.4
+ */
+export class ToolGate {
+  constructor(private readonly parts: ToolGateParts) {}
+
+  /** Run one call. Whatever becomes of it is a result for the model; nothing is thrown. */
+  async run(call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
+    const tool = turn.tools.find(({ id }) => id === call.name)
+    const result = tool ? await this.#permitted(tool, call, turn) : notOfAgent(call)
+    const shown = { ...result, content: bounded(result.content) }
+    if (tool?.source !== 'builtin' || shown.outcome !== 'success') this.#note(call, tool, turn, shown)
+    return shown
+  }
+
+  /** What becomes of a call that a rule of the agent, or whoever was asked, does not let run. */
+  refuse(call: ToolCall, turn: ToolTurn, reason: string): ToolResult {
+    const tool = turn.tools.find(({ id }) => id === call.name)
+    const result = denied(call, reason)
+    this.#note(call, tool, turn, result)
+    return result
+  }
+
+  async #permitted(tool: Tool, call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
+    const { caller, workspaceId } = turn.context
+    const demand = { rule: externalToolAccess, workspaceId }
+    if (tool.isExternal && !decide(demand, caller).allow) return denied(call, 'missing tools:invoke scope')
+    try {
+      return await this.#called(tool, argumentsOf(call), turn)
+    } catch (error) {
+      return this.#failed(tool, error, turn)
+    }
+  }
+
+  #called(tool: Tool, args: Record<string, unknown>, { context }: ToolTurn): Promise<ToolResult> {
+    const work = (signal: AbortSignal) => tool.call(args, { ...context, signal })
+    return within(this.parts.clock, callTimeoutMs, work, context.signal)
+  }
+
+  #failed(tool: Tool, error: unknown, { agentId, context }: ToolTurn): ToolResult {
+    if (error instanceof ToolError) return failure(error.message)
+    if (error instanceof TimedOut)
+      return failure(`the tool gave no result within the limit of ${callTimeoutMs / 1_000} s`)
+    if (context.signal.aborted) return failure('nobody waits for the result any more')
+    const { workspaceId } = context
+    this.parts.log.error({ workspaceId, agentId, tool: tool.id, error }, 'a tool failed')
+    return failure('the tool failed')
+  }
+
+  #note(call: ToolCall, tool: Tool | undefined, { agentId, context }: ToolTurn, result: ToolResult): void {
+    const { outcome, reason } = result
+    this.parts.audit.note(context.caller, {
+      action: 'tool.invoke',
+      outcome,
+      workspaceId: context.workspaceId,
+      details: {
+        agentId,
+        toolName: call.name,
+        ...(tool && { source: tool.source }),
+        ...(tool?.serverId && { mcpServerId: tool.serverId }),
+        ...(reason && { reason }),
+      },
+    })
+  }
+}
+
+function notOfAgent({ name }: ToolCall): ToolResult {
+  return {
+    content: `Error: the tool ${preview(name, nameCharsMax)} is not one that this agent may use.`,
+    outcome: 'denied',
+    reason: 'the agent may not use the tool',
+  }
+}
+
+function denied({ name }: ToolCall, reason: string): ToolResult {
+  return {
+    content: `Error: the tool ${preview(name, nameCharsMax)} is not permitted: ${reason}.`,
+    outcome: 'denied',
+    reason,
+  }
+}
+
+/** @throws ToolError  no JSON object, or nested too deep */
+function argumentsOf({ arguments: text }: ToolCall): Record<string, unknown> {
+  if (text.trim() === '') return {}
+  if (isDeeper(Buffer.from(text), limits.jsonDepth))
+    throw new ToolError(`the arguments are nested deeper than ${limits.jsonDepth} levels`)
+  const value = parsed(text)
+  if (typeof value !== 'object' || value === null || Array.isArray(value))
+    throw new ToolError('the arguments are not a JSON object')
+  return value as Record<string, unknown>
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    throw new ToolError('the arguments are not JSON')
+  }
+}

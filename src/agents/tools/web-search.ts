@@ -1,0 +1,92 @@
+import { z } from 'zod'
+import type { Clock } from '../../base/clock.ts'
+import { TimedOut, within } from '../../base/deadline.ts'
+import { leave, readWhole } from '../../base/read-whole.ts'
+import type { Environment } from '../../config/environment.ts'
+import type { Config } from '../../config/schema.ts'
+import { secretFor } from '../../models/endpoint.ts'
+import type { Outbound } from '../../models/outbound.ts'
+import { executable } from './executable.ts'
+import { webSearchTool } from './own-tools.ts'
+import { preview, ToolError } from './result.ts'
+import type { Tool, ToolContext } from './tool.ts'
+
+type Settings = Config['chat']['tools']['webSearch']
+
+export interface WebSearchParts {
+  readonly clock: Clock
+  readonly outbound: Outbound
+  readonly environment: Environment
+  readonly settings: Settings
+}
+
+const endpoint = new URL('https://api.tavily.com/search')
+const answerBytesMax = 2_000_000
+const lineChars = 300
+const summaryChars = 2_000
+
+/** As much of the answer as is used. @see https://docs.tavily.com/documentation/api-reference/endpoint/search */
+const Answer = z.object({
+  results: z.array(z.object({ title: z.string().catch(''), url: z.string(), content: z.string().catch('') })),
+})
+
+/** Searches the web with the operator's own key. */
+export function openWebSearchTool(parts: WebSearchParts, apiKeyRef: string): Tool {
+  const { maxResults } = parts.settings
+  const tool = webSearchTool(maxResults)
+  const search = ({ query, limit = maxResults }: z.output<typeof tool.input>, context: ToolContext) =>
+    searched(parts, apiKeyRef, { query, max_results: limit }, context)
+  return executable(tool, search, { readsUntrusted: true })
+}
+
+async function searched(
+  { clock, outbound, environment, settings }: WebSearchParts,
+  apiKeyRef: string,
+  body: { query: string; max_results: number },
+  context: ToolContext,
+): Promise<string> {
+  const failed = (_trouble: string, reason: string) => new ToolError(`the web search ${reason}`)
+  const key = secretFor({ environment, failed }, apiKeyRef, endpoint)
+  const ask = async (signal: AbortSignal) => {
+    const answer = await outbound(endpoint, {
+      method: 'POST',
+      headers: {
+        accept: 'application/json',
+        'content-type': 'application/json',
+        'user-agent': 'workbase',
+        authorization: `Bearer ${key}`,
+      },
+      body: JSON.stringify(body),
+      signal,
+    })
+    if (answer.status !== 200) {
+      await leave(answer.body)
+      throw new ToolError(`the web search answered with status ${answer.status}`)
+    }
+    return (await readWhole(answer.body, answerBytesMax)).toString()
+  }
+  try {
+    return shown(await within(clock, settings.timeoutMs, ask, context.signal), body.max_results)
+  } catch (error) {
+    if (error instanceof ToolError || context.signal.aborted) throw error
+    const reason =
+      error instanceof TimedOut ? `did not answer within ${settings.timeoutMs} ms` : 'cannot be used now'
+    throw new ToolError(`the web search ${reason}`)
+  }
+}
+
+/** @throws SyntaxError, ZodError  it is no answer of a search */
+function shown(answer: string, limit: number): string {
+  const { results } = Answer.parse(JSON.parse(answer))
+  if (results.length === 0) return 'Nothing was found.'
+  const entries = results
+    .slice(0, limit)
+    .map(({ title, url, content }, at) =>
+      [
+        `${at + 1}. ${preview(title, lineChars)}`,
+        preview(url, summaryChars),
+        preview(content, summaryChars),
+      ].join('\n'),
+    )
+  return entries.join('\n\n')
+}

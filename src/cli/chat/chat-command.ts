@@ -1,0 +1,204 @@
+import { writeFile } from 'node:fs/promises'
+import { resolve } from 'node:path'
+import * as Flags from '@oclif/core/flags'
+import { systemClock } from '../../base/clock.ts'
+import type { Agent } from '../../contract/agents.ts'
+import type { TurnEvent } from '../../contract/chat.ts'
+import { asciiSink } from '../charset.ts'
+import { clipboard } from '../clipboard.ts'
+import { WbCommand } from '../command.ts'
+import { readStdin } from '../connection/request-body.ts'
+import { isCi, takesUtf8 } from '../environment.ts'
+import { UsageError } from '../faults.ts'
+import { conversationName, findConversation } from '../find/conversation.ts'
+import { everyServer } from '../find/mcp-server.ts'
+import { everyBase } from '../resolve.ts'
+import { plainLine } from '../terminal-text.ts'
+import { approving, askApproval } from './approve.ts'
+import { answerAsText, endless, errorOf, failedAnswer } from './filter.ts'
+import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
+import { speaker } from './speaker.ts'
+import { Talk } from './talk.ts'
+import { isOfServer, toolName } from './tool-name.ts'
+
+export const chatFlags = {
+  conversation: Flags.string({ summary: 'go on with this one, by title or id', helpValue: 'TITLE' }),
+  continue: Flags.boolean({ char: 'c', summary: 'go on with the newest one', exclusive: ['conversation'] }),
+  stream: Flags.boolean({
+    allowNo: true,
+    default: true,
+    summary: 'print the answer as it comes; else one object with question and answer',
+  }),
+}
+
+export const screenReaderFlag = Flags.boolean({ summary: 'plain lines, one below the other' })
+
+interface Wanted {
+  readonly agent?: string
+  readonly question?: string
+  readonly flags: { readonly conversation?: string; readonly continue?: boolean; readonly stream: boolean }
+}
+
+interface Meeting {
+  readonly agent: Agent
+  readonly talk: Talk
+  readonly conversation: { readonly id: string; readonly name: string } | undefined
+}
+
+/** A command that speaks with an agent. */
+export abstract class ChatCommand extends WbCommand {
+  /** Chat in a terminal; elsewhere answer the one question that was typed or comes in. */
+  protected async chat(wanted: Wanted, isReadOut: boolean, fronts: () => Promise<Fronts>): Promise<void> {
+    if (!this.isScreen || !wanted.flags.stream) return this.answer(wanted, fronts)
+    const meeting = await this.waitFor('looking', this.meet(wanted))
+    const options = await this.waitFor('looking', this.options(meeting, wanted.question))
+    const { chatInTerminal, chatInLines } = await fronts()
+    await (isReadOut ? chatInLines : chatInTerminal)(options)
+    const { conversationId } = meeting.talk
+    if (conversationId) this.output.note(`  ${this.spoken} --conversation ${conversationId}`)
+  }
+
+  /** One question and its answer. */
+  protected async answer(wanted: Wanted, fronts: () => Promise<Fronts>): Promise<void> {
+    const question = await this.questionOf(wanted.question)
+    const meeting = await this.waitFor('looking', this.meet(wanted))
+    const { output } = this
+    if (!wanted.flags.stream) {
+      const pair = await this.waitFor('waiting for the answer', meeting.talk.sendWhole({ content: question }))
+      output.value(pair)
+      const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
+      if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
+      return
+    }
+    if (output.json) return this.tellEvents(meeting, question)
+    if (output.interactive && !isCi()) return this.show(meeting, question, fronts)
+    await answerAsText({
+      question,
+      events: this.turn(meeting, question),
+      find: () => meeting.talk.find(question),
+      agent: meeting.agent.name,
+      output,
+      signal: this.signal,
+      write: text => process.stdout.write(text),
+    })
+  }
+
+  /** In a terminal: the answer as a chat shows it. */
+  private async show(meeting: Meeting, question: string, fronts: () => Promise<Fronts>): Promise<void> {
+    const { talk } = meeting
+    const options = await this.options(meeting, question)
+    const port: AskOptions['port'] = {
+      send: ({ content }) => this.turn(meeting, content),
+      find: asked => talk.find(asked),
+    }
+    const { askInTerminal } = await fronts()
+    this.progress.spin('waiting for the answer')
+    const write = (text: string) => {
+      this.progress.end()
+      options.write(text)
+    }
+    await askInTerminal({ ...options, port, write })
+  }
+
+  /** A question and its answer; about tools that must ask, the person is asked who is there. */
+  private turn({ agent, talk }: Meeting, content: string): AsyncGenerator<TurnEvent> {
+    if (!this.canAsk) return talk.sendUnasked({ content }, this.signal)
+    return approving({
+      send: leaving => talk.send({ content }, AbortSignal.any([this.signal, leaving])),
+      ask: async ({ toolCall }, late) => {
+        const { servers } = await this.about(agent)
+        const call = { ...toolCall, name: toolName(toolCall.name, servers) }
+        this.progress.end()
+        return askApproval(call, agent.name, this.output, late)
+      },
+      decide: (approvalId, decision) => talk.decide(approvalId, decision),
+    })
+  }
+
+  private async tellEvents({ talk }: Meeting, question: string): Promise<void> {
+    for await (const event of talk.sendUnasked({ content: question }, this.signal)) {
+      this.output.line(event)
+      if (event.event === 'done') return
+      if (event.event === 'error') throw failedAnswer(event.data)
+      if (event.event === 'stream-error') throw errorOf(event.data)
+    }
+    throw endless(this.signal)
+  }
+
+  private get isScreen(): boolean {
+    return this.output.interactive && this.canAsk
+  }
+
+  private async questionOf(typed: string | undefined): Promise<string> {
+    if (typed !== undefined) return typed
+    const missing = new UsageError('QUESTION is missing: what to ask, in words or a sentence')
+    if (process.stdin.isTTY) throw missing
+    const text = (await readStdin()).trim()
+    if (text === '') throw missing
+    return text
+  }
+
+  /** Whom one speaks with, and in which conversation. */
+  private async meet({ agent: wanted, flags }: Wanted): Promise<Meeting> {
+    const { resolving, client, signal, output } = this
+    if (flags.conversation !== undefined) {
+      const found = await findConversation(resolving, flags.conversation)
+      const { agent } = await speaker(resolving, found.agentId)
+      const talk = new Talk(client, agent, signal)
+      talk.goOn(found.conversationId)
+      return { agent, talk, conversation: { id: found.conversationId, name: conversationName(found) } }
+    }
+    const { agent, isAssumed } = await speaker(resolving, wanted)
+    if (isAssumed)
+      this.progress.above(() =>
+        output.note(`  ${plainLine(agent.name)} answers; wb agents list shows the others`),
+      )
+    const talk = new Talk(client, agent, signal)
+    const newest = flags.continue ? await talk.newest() : undefined
+    if (!newest) return { agent, talk, conversation: undefined }
+    talk.goOn(newest.conversationId)
+    return { agent, talk, conversation: { id: newest.conversationId, name: conversationName(newest) } }
+  }
+
+  private async options({ agent, talk, conversation }: Meeting, question?: string): Promise<FrontOptions> {
+    const sink = takesUtf8() ? process.stdout : asciiSink(process.stdout)
+    return {
+      port: talk,
+      desk: { copy: clipboard(), save: saveNew },
+      clock: systemClock,
+      about: await this.about(agent),
+      colour: this.output.style.dim('') !== '',
+      conversation,
+      question,
+      signal: this.signal,
+      write: text => void sink.write(text),
+    }
+  }
+
+  private async about(agent: Agent): Promise<About> {
+    const { name, workspaceId, knowledgeBaseIds, toolIds } = agent
+    const { client } = this
+    const [bases, servers] = await Promise.all([
+      knowledgeBaseIds.length === 0 ? [] : everyBase(client, workspaceId),
+      toolIds.some(isOfServer) ? everyServer(client, workspaceId) : [],
+    ])
+    const used = bases.filter(({ knowledgeBaseId }) => knowledgeBaseIds.includes(knowledgeBaseId))
+    return {
+      agent: plainLine(name),
+      knowledgeBases: used.map(base => plainLine(base.name)),
+      servers: Object.fromEntries(servers.map(({ mcpServerId, label }) => [mcpServerId, label])),
+    }
+  }
+}
+
+async function saveNew(path: string, text: string): Promise<void> {
+  try {
+    await writeFile(resolve(path), text, { flag: 'wx' })
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? error.code : undefined
+    if (code === 'EEXIST') throw new UsageError(`${path} is there already; name another file`)
+    if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
+      throw new UsageError(`${path} cannot be written (${code})`)
+    throw error
+  }
+}

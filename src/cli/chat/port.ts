@@ -1,0 +1,47 @@
+import type { Approval, Citation, TurnEvent } from '../../contract/chat.ts'
+import type { Message } from '../../contract/conversations.ts'
+import type { Passage } from '../passages/hits.ts'
+
+/** What a person says to an agent. */
+export interface Say {
+  readonly content: string
+  /** Answers this message instead of the agent's own model. */
+  readonly llmServiceId?: string
+  /** A message of the person that this one stands for, from now on. */
+  readonly replaces?: string
+}
+
+/** One of several that a person chooses from. */
+export interface Choice {
+  readonly id: string
+  readonly name: string
+  /** It answers to this as well. */
+  readonly alias?: string
+  /** What else is said of it. */
+  readonly about: string
+  readonly isChosen: boolean
+}
+
+/** What a conversation is held through. All of it throws `WbError` and `Unreachable`, as the client does. */
+export interface ChatPort {
+  /** The turn as it goes on. The first message begins the conversation. */
+  send(say: Say, signal: AbortSignal): AsyncIterable<TurnEvent>
+  decide(approvalId: string, decision: Approval['decision']): Promise<void>
+  /** The messages of the conversation in order; none before the first. */
+  said(): Promise<Message[]>
+  /** The conversation as a Markdown document; undefined before the first message. */
+  exported(): Promise<string | undefined>
+  /** Passages for a question where no model answers it. */
+  find(question: string): Promise<Passage[]>
+  /** The text around a passage that was cited: its chunk, with the one before and the one behind it. */
+  passage(citation: Citation): Promise<{ readonly text: string; readonly around: readonly [string, string] }>
+  /** Ids of tools that the agent may use, each with what it does. */
+  tools(): Promise<readonly { readonly id: string; readonly description: string }[]>
+  models(): Promise<Choice[]>
+  knowledgeBases(): Promise<Choice[]>
+  /** Answer from these from now on; none is all of the workspace. */
+  useKnowledgeBases(ids: readonly string[]): Promise<void>
+  conversations(): Promise<Choice[]>
+  /** Go on with a conversation, or with undefined begin another one. */
+  goOn(conversationId: string | undefined): void
+}

@@ -1,0 +1,250 @@
+import { systemClock } from '../../base/clock.ts'
+import type { Client } from '../../client/client.ts'
+import { type Agent, agents } from '../../contract/agents.ts'
+import { type Approval, type Citation, chat, type MessagePair, type TurnEvent } from '../../contract/chat.ts'
+import { type Conversation, conversations, type Message, messages } from '../../contract/conversations.ts'
+import { documents } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
+import { llmServices } from '../../contract/services.ts'
+import { chunksOf } from '../chunks.ts'
+import { conversationName } from '../find/conversation.ts'
+import { ago } from '../moment.ts'
+import { findPassages, type Passage } from '../passages/hits.ts'
+import { everyBase, everything } from '../resolve.ts'
+import { markdownOf } from '../shown/conversation.ts'
+import { plain } from '../terminal-text.ts'
+import type { ChatPort, Choice, Say } from './port.ts'
+
+const titleChars = 80
+const passagesFound = 5
+const query = { limit: limits.pageMax }
+
+/** A conversation with an agent of a runtime. It begins there with the first message. */
+export class Talk implements ChatPort {
+  #conversation: Conversation | undefined
+  #conversationId: string | undefined
+  /** Of a conversation that has not begun. */
+  #knowledgeBaseIds: readonly string[] | undefined
+
+  constructor(
+    private readonly client: Client,
+    private readonly agent: Agent,
+    private readonly signal: AbortSignal,
+  ) {}
+
+  get conversationId(): string | undefined {
+    return this.#conversationId
+  }
+
+  send(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    return this.#stream({ ...say, approvals: true }, signal)
+  }
+
+  /** The same for who cannot be asked whether a tool may run. */
+  sendUnasked(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    return this.#stream(say, signal)
+  }
+
+  async sendWhole(say: Say): Promise<MessagePair> {
+    return this.#inConversation(say.content, async params =>
+      this.client.call(chat.send, { params, body: say }),
+    )
+  }
+
+  async decide(approvalId: string, decision: Approval['decision']): Promise<void> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', approvalId }
+    await this.client.call(chat.decide, { params, body: { decision } })
+  }
+
+  async said(): Promise<Message[]> {
+    const conversationId = this.#conversationId
+    if (conversationId === undefined) {
+      await this.client.call(agents.show, { params: this.#ofAgent })
+      return []
+    }
+    const params = { ...this.#ofAgent, conversationId }
+    return everything(this.client.items(messages.list, { params, query }))
+  }
+
+  async exported(): Promise<string | undefined> {
+    const said = await this.said()
+    const conversation = await this.#begun()
+    return conversation && said.length > 0
+      ? plain(markdownOf(conversation, this.agent.name, said))
+      : undefined
+  }
+
+  async find(question: string): Promise<Passage[]> {
+    const { workspaceId } = this.agent
+    const ids = await this.#inUse()
+    const knowledgeBaseIds = ids.length === 0 ? undefined : [...ids]
+    return findPassages(
+      {
+        client: this.client,
+        base: { workspaceId },
+        signal: this.signal,
+        body: { text: question.slice(0, limits.searchTextChars), knowledgeBaseIds },
+      },
+      passagesFound,
+    )
+  }
+
+  async passage({ knowledgeBaseId, documentId, chunkId }: Citation) {
+    const { workspaceId } = this.agent
+    if (documentId === null) return { text: '', around: ['', ''] as const }
+    const params = { workspaceId, knowledgeBaseId, documentId }
+    const document = await this.client.call(documents.show, { params })
+    let before = ''
+    let text: string | undefined
+    for await (const chunk of chunksOf(this.client, document)) {
+      const said = chunk.text ?? ''
+      if (text !== undefined) return { text, around: [before, said] as const }
+      if (chunk.id === chunkId) text = said
+      else before = said
+    }
+    return { text: text ?? '', around: [text === undefined ? '' : before, ''] as const }
+  }
+
+  async tools() {
+    const { workspaceId, toolIds } = this.agent
+    const { items } = await this.client.call(agents.tools, { params: { workspaceId } })
+    return items.filter(({ id, source }) =>
+      toolIds.length === 0 ? source === 'builtin' : toolIds.includes(id),
+    )
+  }
+
+  async models(): Promise<Choice[]> {
+    const { workspaceId, llmServiceId: bound } = this.agent
+    const all = await everything(this.client.items(llmServices.list, { params: { workspaceId }, query }))
+    return all.map(({ llmServiceId: id, name, provider, modelName }) => ({
+      id,
+      name: modelName,
+      alias: name,
+      about: `${name}, ${provider}${id === bound ? ", the agent's own" : ''}`,
+      isChosen: id === bound,
+    }))
+  }
+
+  async knowledgeBases(): Promise<Choice[]> {
+    const { workspaceId } = this.agent
+    const chosen = await this.#inUse()
+    const all = await everyBase(this.client, workspaceId)
+    return all.map(({ knowledgeBaseId: id, name, description }) => ({
+      id,
+      name,
+      about: description ?? '',
+      isChosen: chosen.length === 0 || chosen.includes(id),
+    }))
+  }
+
+  async useKnowledgeBases(chosen: readonly string[]): Promise<void> {
+    const ids = chosen.length === 0 ? await this.#all() : chosen
+    this.#knowledgeBaseIds = ids
+    const conversationId = this.#conversationId
+    if (conversationId === undefined) return
+    const params = { ...this.#ofAgent, conversationId }
+    this.#conversation = await this.client.call(conversations.update, {
+      params,
+      body: { knowledgeBaseIds: [...ids] },
+    })
+  }
+
+  /** All of the workspace, as a conversation says it: of an agent that has its own by their ids. */
+  async #all(): Promise<string[]> {
+    if (this.agent.knowledgeBaseIds.length === 0) return []
+    return (await this.knowledgeBases()).map(({ id }) => id)
+  }
+
+  async conversations(): Promise<Choice[]> {
+    const items = this.client.items(conversations.list, { params: this.#ofAgent, query })
+    return (await everything(items)).map(one => ({
+      id: one.conversationId,
+      name: conversationName(one),
+      about: ago(Date.parse(one.createdAt), systemClock.now()),
+      isChosen: one.conversationId === this.#conversationId,
+    }))
+  }
+
+  goOn(conversationId: string | undefined): void {
+    this.#conversationId = conversationId
+    this.#conversation = undefined
+    if (conversationId !== undefined) this.#knowledgeBaseIds = undefined
+  }
+
+  /** The newest conversation with this agent; undefined where there is none. */
+  async newest(): Promise<Conversation | undefined> {
+    const page = { params: this.#ofAgent, query: { limit: 1 } }
+    return (await this.client.call(conversations.list, page)).items[0]
+  }
+
+  get #ofAgent() {
+    const { workspaceId, agentId } = this.agent
+    return { workspaceId, agentId }
+  }
+
+  /** What is answered from: the conversation's, else the agent's; none is all of the workspace. */
+  async #inUse(): Promise<readonly string[]> {
+    const conversation = await this.#begun()
+    const own = conversation?.knowledgeBaseIds ?? this.#knowledgeBaseIds ?? []
+    return own.length > 0 ? own : this.agent.knowledgeBaseIds
+  }
+
+  async #begun(): Promise<Conversation | undefined> {
+    const conversationId = this.#conversationId
+    if (conversationId === undefined) return undefined
+    const params = { ...this.#ofAgent, conversationId }
+    this.#conversation ??= await this.client.call(conversations.show, { params })
+    return this.#conversation
+  }
+
+  async *#stream(body: Say & { approvals?: boolean }, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    const isNew = this.#conversationId === undefined
+    const events = await this.#inConversation(body.content, async params => {
+      const stream = this.client.events(chat.stream, { params, body }, { signal })
+      return { first: await stream.next(), rest: stream }
+    })
+    const { first, rest } = events
+    try {
+      if (first.done) return
+      const { event, data } = first.value
+      if (event === 'stream-error' && isNew) await this.#forget()
+      yield { event, data } as TurnEvent
+      for await (const { event, data } of rest) yield { event, data } as TurnEvent
+    } finally {
+      // Also where the reader leaves at the first event: an open stream keeps the process alive.
+      await rest.return(undefined)
+    }
+  }
+
+  /** Say something where it belongs. A conversation that would begin with a refusal does not begin. */
+  async #inConversation<T>(
+    content: string,
+    say: (params: Record<'workspaceId' | 'agentId' | 'conversationId', string>) => Promise<T>,
+  ): Promise<T> {
+    const isNew = this.#conversationId === undefined
+    const conversationId = this.#conversationId ?? (await this.#begin(content))
+    try {
+      return await say({ ...this.#ofAgent, conversationId })
+    } catch (error) {
+      if (isNew && error instanceof WbError) await this.#forget()
+      throw error
+    }
+  }
+
+  async #begin(content: string): Promise<string> {
+    const [first = ''] = content.trim().split('\n')
+    const title = first.length > titleChars ? `${first.slice(0, titleChars - 1)}…` : first
+    const body = { title: title || null, knowledgeBaseIds: [...(this.#knowledgeBaseIds ?? [])] }
+    this.#conversation = await this.client.call(conversations.create, { params: this.#ofAgent, body })
+    this.#conversationId = this.#conversation.conversationId
+    return this.#conversationId
+  }
+
+  async #forget(): Promise<void> {
+    const conversationId = this.#conversationId
+    this.goOn(undefined)
+    if (conversationId === undefined) return
+    await this.client.call(conversations.delete, { params: { ...this.#ofAgent, conversationId } })
+  }
+}

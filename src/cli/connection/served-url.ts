@@ -1,0 +1,13 @@
+import { reachable } from '../../base/loopback.ts'
+import type { Profile } from '../settings/profile.ts'
+import { readConfig } from './local.ts'
+
+/**
+ * Where `wb serve` of a profile would answer, by its configuration.
+ *
+ * @throws validation_error  see `readConfig`
+ */
+export async function servedUrl(profile: Profile): Promise<string> {
+  const { publicOrigin, host, port } = (await readConfig(profile)).config.runtime
+  return publicOrigin ?? `http://${reachable(host)}:${port}`
+}

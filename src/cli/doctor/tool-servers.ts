@@ -1,0 +1,32 @@
+import { resolve } from 'node:path'
+import type { CheckedConfig } from '../config-problems.ts'
+import type { LocalConfig } from '../connection/local.ts'
+import { isExecutable, isOnPath } from '../environment.ts'
+import { counted } from '../output.ts'
+import type { Profile } from '../settings/profile.ts'
+import { type Finding, ok, warning } from './check.ts'
+
+type Declared = LocalConfig['config']['mcp']['stdioServers'][number]
+
+/** The tool servers that the configuration declares as commands: whether each command is there. None is started. */
+export function toolServersFound(
+  { url, dataDir }: Pick<Profile, 'url' | 'dataDir'>,
+  { local }: CheckedConfig,
+): Finding[] {
+  const declared = local?.config.mcp.stdioServers ?? []
+  if (url !== undefined || declared.length === 0) return []
+  const lost = declared.filter(server => server.enabled && !isThere(server, dataDir))
+  if (lost.length > 0)
+    return lost.map(({ id, command }) =>
+      warning(`${id} of mcp.stdioServers: there is no program ${command}`, 'wb config show'),
+    )
+  const names = declared.map(({ id, enabled }) => (enabled ? id : `${id} (disabled)`))
+  return [ok(`${counted(declared.length, 'server')} from the configuration: ${names.join(', ')}`)]
+}
+
+/** A path is one from the data directory, where servers are started. On Windows a name has many endings. */
+function isThere({ command, env }: Declared, dataDir: string): boolean {
+  if (process.platform === 'win32') return true
+  const isPath = command.includes('/')
+  return isPath ? isExecutable(resolve(dataDir, command)) : isOnPath(command, env)
+}

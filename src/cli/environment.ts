@@ -1,0 +1,130 @@
+import { accessSync, constants } from 'node:fs'
+import { basename, delimiter, join } from 'node:path'
+import { UsageError } from './faults.ts'
+
+/** Variables by name. Nothing else of the command line reads those of the process. */
+export type Environment = Readonly<Record<string, string | undefined>>
+
+export function processEnvironment(): Environment {
+  return process.env
+}
+
+/** True where nobody is there to answer. */
+export function isCi(environment: Environment = process.env): boolean {
+  const { CI } = nonEmpty(environment)
+  return CI !== undefined && CI !== 'false'
+}
+
+/** What the environment says of connections to other machines. */
+export interface ConnectionSettings {
+  readonly proxies: { readonly http?: string; readonly https?: string; readonly except?: string }
+  /** Files of authorities to trust, by the variable that names each. */
+  readonly authorities: { readonly SSL_CERT_FILE?: string; readonly NODE_EXTRA_CA_CERTS?: string }
+}
+
+/**
+ * Proxies and trust. Of a variable in lower and in upper case the lower one counts, as elsewhere.
+ *
+ * @throws UsageError  the address of a proxy is none; it is not shown, as it may hold a password
+ */
+export function connectionSettings(environment: Environment = process.env): ConnectionSettings {
+  const set = nonEmpty(environment)
+  const { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } = set
+  const proxies = {
+    http: proxyAddress(set.http_proxy ?? set.HTTP_PROXY, 'HTTP_PROXY'),
+    https: proxyAddress(set.https_proxy ?? set.HTTPS_PROXY, 'HTTPS_PROXY'),
+    except: set.no_proxy ?? set.NO_PROXY,
+  }
+  return { proxies, authorities: { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } }
+}
+
+function proxyAddress(value: string | undefined, name: string): string | undefined {
+  if (value === undefined) return undefined
+  const address = value.includes('://') ? value : `http://${value}`
+  if (URL.canParse(address) && /^(?:https?|socks5?):$/.test(new URL(address).protocol)) return address
+  throw new UsageError(`${name} is not the address of a proxy`, [`${name}=http://proxy.example:3128`])
+}
+
+/** False where a terminal was said to take no UTF-8; one of which nothing is said takes it. @see POSIX 8.2 */
+export function takesUtf8(environment: Environment = process.env): boolean {
+  const { LC_ALL, LC_CTYPE, LANG } = nonEmpty(environment)
+  const locale = LC_ALL ?? LC_CTYPE ?? LANG
+  return locale === undefined || /utf-?8/i.test(locale)
+}
+
+/** How wide lines may be where no terminal says so: `COLUMNS`. */
+export function columnsSaid(environment: Environment = process.env): number | undefined {
+  const { COLUMNS = '' } = environment
+  return /^[1-9]\d{1,3}$/.test(COLUMNS) ? Number(COLUMNS) : undefined
+}
+
+/** Name of the shell that this person works in: `zsh`; undefined where nothing says so. */
+export function loginShell(environment: Environment = process.env): string | undefined {
+  const { SHELL } = nonEmpty(environment)
+  return SHELL && basename(SHELL)
+}
+
+/** Programs that put their input into the clipboard, and the variable without which they reach none. */
+const clipboards: readonly { command: readonly [string, ...string[]]; display?: string }[] = [
+  { command: ['wl-copy'], display: 'WAYLAND_DISPLAY' },
+  { command: ['xclip', '-selection', 'clipboard'], display: 'DISPLAY' },
+  { command: ['xsel', '--clipboard', '--input'], display: 'DISPLAY' },
+  { command: ['pbcopy'] },
+  { command: ['clip.exe'] },
+]
+
+/** The command line that puts its input into the clipboard of this person; undefined where there is none. */
+export function clipboardCommand(environment: Environment = process.env): readonly string[] | undefined {
+  const set = nonEmpty(environment)
+  const folders = pathFolders(environment)
+  return clipboards.find(
+    ({ command: [program], display }) =>
+      (display === undefined || set[display]) && folders.some(folder => isExecutable(join(folder, program))),
+  )?.command
+}
+
+/** Where programs are looked for, in this order. */
+export function pathFolders(environment: Environment = process.env): readonly string[] {
+  return (environment.PATH ?? '').split(delimiter).filter(Boolean)
+}
+
+/** True where a browser could be opened in front of this person. */
+export function hasBrowser(environment: Environment = process.env): boolean {
+  const set = nonEmpty(environment)
+  if (isCi(environment) || set.SSH_CONNECTION || set.SSH_TTY) return false
+  return process.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
+}
+
+/** By what a library finds the keychain of this person's session. */
+const sessionVariable =
+  /^(?:HOME|USER|LOGNAME|PATH|LANG|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|USERPROFILE|APPDATA|LOCALAPPDATA|SystemRoot|TEMP|TMP)$/
+
+/** The variables of this person's session, and no other: no credential is among them. */
+export function sessionVariables(environment: Environment = process.env): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([name]) => sessionVariable.test(name)))
+}
+
+/** Programs that are started from here get no key of the person's. */
+export function hideCredential(): void {
+  delete process.env.WB_API_KEY
+}
+
+/** Whether a program is found by its name. A `PATH` that is given it counts, else that of this process. */
+export function isOnPath(program: string, given: Environment): boolean {
+  const environment = { ...process.env, ...given }
+  return pathFolders(environment).some(folder => isExecutable(join(folder, program)))
+}
+
+export function isExecutable(path: string): boolean {
+  try {
+    accessSync(path, constants.X_OK)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** An empty variable counts as unset. */
+export function nonEmpty(environment: Environment): Environment {
+  return Object.fromEntries(Object.entries(environment).filter(([, value]) => value))
+}

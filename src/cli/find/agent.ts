@@ -1,0 +1,51 @@
+import { type Agent, type AgentTemplate, agents, agentTemplates } from '../../contract/agents.ts'
+import { limits } from '../../contract/limits.ts'
+import { everything, isId, type Kind, pick, type Resolving, resolveWorkspace } from '../resolve.ts'
+
+const agentKind: Kind = {
+  one: 'agent',
+  code: 'agent_not_found',
+  list: 'wb agents list',
+  create: ['wb agents create --template bobby'],
+}
+const templateKind: Kind = {
+  one: 'agent template',
+  code: 'agent_template_not_found',
+  list: 'wb agents templates',
+  create: [],
+}
+
+/** Agents by id and name. */
+export async function namedAgents({ client }: Resolving, workspaceId: string): Promise<Agent[]> {
+  const query = { limit: limits.pageMax }
+  return everything(client.items(agents.list, { params: { workspaceId }, query }))
+}
+
+/**
+ * The agent that is meant: by id or name, else the only one of the workspace.
+ *
+ * @throws WbError agent_not_found  with what was probably meant
+ * @throws UsageError               several could be meant
+ */
+export async function findAgent(resolving: Resolving, wanted?: string): Promise<Agent> {
+  const { workspaceId } = await resolveWorkspace(resolving)
+  if (wanted && isId(wanted))
+    return resolving.client.call(agents.show, { params: { workspaceId, agentId: wanted } })
+  const all = await namedAgents(resolving, workspaceId)
+  const named = all.map(row => ({ row, id: row.agentId, name: row.name }))
+  return pick(named, asNamed(all, wanted), { ...agentKind, naming: resolving.withBase }, resolving.choose)
+}
+
+/** A name in other letters than it was given: `maven` is Maven, where no other is meant. */
+function asNamed(all: readonly Agent[], wanted: string | undefined): string | undefined {
+  if (wanted === undefined || all.some(({ name }) => name === wanted)) return wanted
+  const alike = all.filter(({ name }) => name.toLowerCase() === wanted.toLowerCase())
+  return alike.length === 1 ? alike[0]!.agentId : wanted
+}
+
+/** @throws WbError agent_template_not_found  with what was probably meant */
+export async function findTemplate({ client }: Resolving, wanted: string): Promise<AgentTemplate> {
+  const { items } = await client.call(agentTemplates.list, {})
+  const named = items.map(row => ({ row, id: row.templateId, name: row.name }))
+  return pick(named, wanted, templateKind, undefined)
+}

@@ -1,0 +1,42 @@
+import { systemClock } from '../../base/clock.ts'
+import { type Conversation, conversations } from '../../contract/conversations.ts'
+import { limits } from '../../contract/limits.ts'
+import { ago } from '../moment.ts'
+import { everything, type Kind, pick, type Resolving, resolveWorkspace } from '../resolve.ts'
+
+const conversationKind: Kind = {
+  one: 'conversation',
+  code: 'conversation_not_found',
+  list: 'wb conversations list',
+  create: [],
+}
+
+/** What a conversation is called: its title, else its id. */
+export function conversationName({ title, conversationId }: Conversation): string {
+  return title ?? conversationId
+}
+
+/** Titles come from questions, and are asked again: `begun 2026-01-31T09:00:00.000Z, 3 d ago`. */
+function about({ createdAt }: Conversation): string {
+  return `begun ${createdAt}, ${ago(Date.parse(createdAt), systemClock.now())}`
+}
+
+/**
+ * The conversation that is meant: by id or title, else the only one.
+ *
+ * @throws WbError conversation_not_found, agent_not_found
+ * @throws UsageError  several could be meant
+ */
+export async function findConversation(resolving: Resolving, wanted?: string): Promise<Conversation> {
+  const { workspaceId } = await resolveWorkspace(resolving)
+  const query = { limit: limits.pageMax }
+  const items = resolving.client.items(conversations.listAll, { params: { workspaceId }, query })
+  const all = await everything(items)
+  const named = all.map(row => ({
+    row,
+    id: row.conversationId,
+    name: conversationName(row),
+    about: about(row),
+  }))
+  return pick(named, wanted, { ...conversationKind, naming: resolving.withBase }, resolving.choose)
+}

@@ -1,0 +1,74 @@
+import * as Flags from '@oclif/core/flags'
+import { type Document, documents } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import { UsageError } from '../faults.ts'
+import { citedDocument } from '../last-search.ts'
+import { everyBase, isId, type Resolving, resolveKnowledgeBase, resolveWorkspace } from '../resolve.ts'
+import { documentName } from '../shown/resources.ts'
+
+const candidatesShown = 8
+
+/** `--kb` of commands on one document. */
+export const kbFlag = Flags.string({
+  char: 'k',
+  summary: 'knowledge base, by name or id [all are looked through]',
+})
+
+/**
+ * A document by id, file name, source id or title.
+ *
+ * @throws WbError document_not_found  nowhere in the knowledge bases that were looked through
+ * @throws UsageError                  several are called so
+ */
+export async function findDocument(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+  const bases =
+    base === undefined
+      ? await everyBase(resolving.client, (await resolveWorkspace(resolving)).workspaceId)
+      : [await resolveKnowledgeBase(resolving, base)]
+  const found: Document[] = []
+  for (const searched of bases) found.push(...(await inBase(resolving, searched, wanted)))
+  if (found.length === 1) return found[0]!
+  if (found.length > 1)
+    throw new UsageError(
+      `${found.length} documents are called "${wanted}"; name one by id`,
+      found.slice(0, candidatesShown).map(row => `${row.documentId}  ${documentName(row)}`),
+    )
+  const names = bases.map(({ name }) => name).join(', ')
+  throw new WbError('document_not_found', `no document "${wanted}" in ${names || 'any knowledge base'}`, {
+    next: [`wb documents list${bases.length === 1 ? ` ${names}` : ' NAME'}`],
+  })
+}
+
+/** The same, or by the number of a passage in the last search. */
+export async function findCited(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+  const cited = base === undefined ? await citedDocument(resolving, wanted) : undefined
+  return cited ?? findDocument(resolving, wanted, base)
+}
+
+async function inBase(resolving: Resolving, base: KnowledgeBase, wanted: string): Promise<Document[]> {
+  const { workspaceId, knowledgeBaseId } = base
+  const params = { workspaceId, knowledgeBaseId }
+  if (isId(wanted)) {
+    const document = await byId(resolving, { ...params, documentId: wanted })
+    return document ? [document] : []
+  }
+  const all = resolving.client.items(documents.list, { params, query: { limit: limits.pageMax } })
+  const found: Document[] = []
+  for await (const row of all)
+    if ([row.sourceFilename, row.sourceDocId, row.metadata.title].includes(wanted)) found.push(row)
+  return found
+}
+
+async function byId(
+  { client }: Resolving,
+  params: { workspaceId: string; knowledgeBaseId: string; documentId: string },
+): Promise<Document | undefined> {
+  try {
+    return await client.call(documents.show, { params })
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'document_not_found') return undefined
+    throw error
+  }
+}

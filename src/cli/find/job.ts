@@ -1,0 +1,48 @@
+import * as Args from '@oclif/core/args'
+import { WbError } from '../../contract/errors.ts'
+import { type Job, jobs } from '../../contract/jobs.ts'
+import { UsageError } from '../faults.ts'
+import type { JobPlace } from '../job-places.ts'
+import type { Field } from '../output.ts'
+import { isId, type Resolving, resolveWorkspace } from '../resolve.ts'
+
+/** A job by its id, or the newest one. */
+export const jobArg = Args.string({ description: 'id of the job; the newest when left out' })
+
+/**
+ * @throws UsageError             what is no id names no job
+ * @throws WbError job_not_found
+ */
+export async function findJob(resolving: Resolving, wanted: string | undefined): Promise<Job> {
+  const { client } = resolving
+  if (wanted !== undefined && !isId(wanted))
+    throw new UsageError(`a job is named by its id, which "${wanted}" is not`, ['wb jobs list'])
+  const { workspaceId } = await resolveWorkspace(resolving)
+  if (wanted !== undefined) return client.call(jobs.show, { params: { workspaceId, jobId: wanted } })
+  const { items } = await client.call(jobs.list, { params: { workspaceId }, query: { limit: 1 } })
+  if (items[0]) return items[0]
+  throw new WbError('job_not_found', 'there is no job yet', {
+    next: ['wb kb ingest handbook ./docs --async'],
+  })
+}
+
+/** How far a job is: "4/12". */
+export function progressOf({ processed, total }: Job): string {
+  return total === null ? '' : `${processed}/${total}`
+}
+
+/** The fields of a job that a person reads. */
+export function jobFields(job: Job, { document, base }: JobPlace): Record<string, Field> {
+  return {
+    id: job.jobId,
+    kind: job.kind,
+    status: job.status,
+    chunks: progressOf(job),
+    error: job.errorMessage,
+    document,
+    'document id': job.documentId,
+    'knowledge base': base,
+    created: { time: job.createdAt },
+    updated: { time: job.updatedAt },
+  }
+}

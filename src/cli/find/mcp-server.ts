@@ -1,0 +1,33 @@
+import type { Client } from '../../client/client.ts'
+import { limits } from '../../contract/limits.ts'
+import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
+import { everything, isId, type Kind, pick, type Resolving, resolveWorkspace } from '../resolve.ts'
+
+const mcpServerKind: Kind = {
+  one: 'MCP server',
+  code: 'mcp_server_not_found',
+  list: 'wb mcp servers list',
+  create: ['wb mcp servers add NAME URL'],
+}
+
+/**
+ * The MCP server that is meant: by id or label, else the only one of the workspace.
+ *
+ * @throws WbError mcp_server_not_found  with what was probably meant
+ * @throws UsageError                    several could be meant
+ */
+export async function findMcpServer(resolving: Resolving, wanted?: string): Promise<McpServer> {
+  const { client, choose } = resolving
+  const { workspaceId } = await resolveWorkspace(resolving)
+  if (wanted && isId(wanted))
+    return client.call(mcpServers.show, { params: { workspaceId, mcpServerId: wanted } })
+  const all = await everyServer(client, workspaceId)
+  const named = all.map(row => ({ row, id: row.mcpServerId, name: row.label }))
+  return pick(named, wanted, { ...mcpServerKind, naming: resolving.withBase }, choose)
+}
+
+/** The MCP servers that a workspace has registered. */
+export async function everyServer(client: Client, workspaceId: string): Promise<McpServer[]> {
+  const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
+  return everything(client.items(mcpServers.list, request))
+}

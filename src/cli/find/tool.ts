@@ -1,0 +1,154 @@
+import { type AvailableTool, agents } from '../../contract/agents.ts'
+import { WbError } from '../../contract/errors.ts'
+import { mcpToolId, namespaced, ofServer } from '../../contract/tool-ids.ts'
+import { UsageError } from '../faults.ts'
+import { nearest } from '../nearest.ts'
+import type { Resolving } from '../resolve.ts'
+import { shellWord } from '../shell-word.ts'
+import { toolWord } from '../shown/tool.ts'
+import { everyServer } from './mcp-server.ts'
+
+const list = 'wb agents tools'
+
+/** What a word of the command line may mean: a tool, or all that a server offers. */
+interface Meaning {
+  /** Of the tool or server. */
+  readonly id: string
+  /** As it is named best. */
+  readonly name: string
+  /** What it is called besides. */
+  readonly alias?: string
+  readonly isServer: boolean
+  readonly toolIds: readonly string[]
+}
+
+/**
+ * The ids of tools that are named: by id, by name, as `SERVER/TOOL`, or by a server, which is all that it offers now.
+ * Undefined where none is named.
+ *
+ * @throws WbError agent_tool_unresolved  with what was probably meant
+ * @throws UsageError                     several could be meant
+ */
+export async function toolIds(
+  resolving: Resolving,
+  workspaceId: string,
+  wanted: readonly string[] | undefined,
+): Promise<string[] | undefined> {
+  if (wanted === undefined || wanted.length === 0) return undefined
+  if (wanted.every(word => namespaced.test(word))) return [...wanted]
+  const meanings = await offered(resolving, workspaceId)
+  const found: string[] = []
+  for (const word of wanted)
+    if (namespaced.test(word)) found.push(word)
+    else found.push(...(await meant(resolving, workspaceId, word, meanings)).toolIds)
+  return [...new Set(found)]
+}
+
+/**
+ * What rules say of tools that are named in the same way; a server, or `SERVER/*`, is all that it ever offers, and what
+ * else ends in `*` is taken as it is.
+ *
+ * @throws WbError agent_tool_unresolved  with what was probably meant
+ * @throws UsageError                     several could be meant
+ */
+export async function toolPatterns(
+  resolving: Resolving,
+  workspaceId: string,
+  wanted: readonly string[],
+): Promise<string[]> {
+  const isPattern = (word: string) =>
+    namespaced.test(word) || (word.endsWith('*') && !word.endsWith('/*')) || word === '*'
+  if (wanted.every(isPattern)) return [...wanted]
+  const [known, registered] = await Promise.all([
+    offered(resolving, workspaceId),
+    everyServer(resolving.client, workspaceId),
+  ])
+  const silent = registered
+    .filter(({ mcpServerId }) => !known.some(({ id }) => id === mcpServerId))
+    .map(({ mcpServerId: id, label: name }): Meaning => ({ id, name, isServer: true, toolIds: [] }))
+  const meanings = [...known, ...silent]
+  const found: string[] = []
+  for (const word of wanted) {
+    if (isPattern(word)) found.push(word)
+    else {
+      const { id, isServer } = await meant(resolving, workspaceId, word.replace(/\/\*$/, ''), meanings)
+      found.push(isServer ? mcpToolId(id, '*') : id)
+    }
+  }
+  return found
+}
+
+async function offered({ client }: Resolving, workspaceId: string): Promise<Meaning[]> {
+  const { items } = await client.call(agents.tools, { params: { workspaceId } })
+  return [...items.map(meaningOf), ...serversOf(items)]
+}
+
+async function meant(
+  resolving: Resolving,
+  workspaceId: string,
+  word: string,
+  meanings: readonly Meaning[],
+): Promise<Meaning> {
+  const matches = meanings.filter(({ id, name, alias }) => [id, name, alias].includes(word))
+  // An id is nobody else's to take by a name.
+  const first = matches.find(({ id }) => id === word) ?? matches[0]
+  if (!first) throw await notFound(resolving, workspaceId, word, meanings)
+  if (matches.length > 1 && first.id !== word) throw ambiguous(word, matches)
+  return first
+}
+
+function meaningOf(tool: AvailableTool): Meaning {
+  const { id } = tool
+  const alias = ofServer(id)?.tool ?? id.replace(namespaced, '')
+  return { id, name: nameOf(tool), alias, isServer: false, toolIds: [id] }
+}
+
+/** A tool as `--tool` takes it. */
+export function nameOf({ id, serverId, serverLabel }: AvailableTool): string {
+  const servers = serverId !== undefined && serverLabel !== undefined ? { [serverId]: serverLabel } : {}
+  return toolWord(id, servers)
+}
+
+function serversOf(tools: readonly AvailableTool[]): Meaning[] {
+  const servers = new Map<string, { name: string; toolIds: string[] }>()
+  for (const { id, serverLabel } of tools) {
+    const server = ofServer(id)?.server
+    if (server === undefined || serverLabel === undefined) continue
+    const known = servers.get(server) ?? { name: serverLabel, toolIds: [] }
+    known.toolIds.push(id)
+    servers.set(server, known)
+  }
+  return [...servers].map(([id, server]) => ({ id, isServer: true, ...server }))
+}
+
+function ambiguous(word: string, matches: readonly Meaning[]): UsageError {
+  const isClear = (name: string) => name !== word && matches.filter(one => one.name === name).length === 1
+  return new UsageError(
+    `"${word}" is the name of ${matches.length} tools or servers`,
+    matches.map(({ id, name }) => shellWord(isClear(name) ? name : id)).sort(),
+  )
+}
+
+async function notFound(
+  resolving: Resolving,
+  workspaceId: string,
+  word: string,
+  meanings: readonly Meaning[],
+): Promise<WbError> {
+  const known = meanings.flatMap(({ name, alias = name }) => [name, alias])
+  const close = nearest(word, known)
+  if (close === undefined) return notGiven(resolving, workspaceId, word)
+  const facts = { next: [`did you mean ${close}?`, list], didYouMean: close }
+  return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, facts)
+}
+
+/** What a server does not give may wait for a review, or the server does not answer: the review says which. */
+async function notGiven({ client }: Resolving, workspaceId: string, word: string): Promise<WbError> {
+  const servers = await everyServer(client, workspaceId)
+  const server = servers.map(({ label }) => label).find(name => word === name || word.startsWith(`${name}/`))
+  if (server === undefined)
+    return new WbError('agent_tool_unresolved', `no tool is named "${word}"`, { next: [list] })
+  const what = word === server ? 'no tools' : `no tool "${word.slice(server.length + 1)}"`
+  const next = [list, `wb mcp servers review ${shellWord(server)}`]
+  return new WbError('agent_tool_unresolved', `MCP server ${server} gives agents ${what}`, { next })
+}

@@ -1,0 +1,146 @@
+import {
+  accessSync,
+  closeSync,
+  constants,
+  fstatSync,
+  fsyncSync,
+  linkSync,
+  lstatSync,
+  openSync,
+  renameSync,
+  rmSync,
+  statSync,
+  writeSync,
+} from 'node:fs'
+import { dirname, resolve } from 'node:path'
+import { nameHex } from '../../base/id.ts'
+import { clipboard } from '../clipboard.ts'
+import { UsageError } from '../faults.ts'
+import { shellWord } from '../shell-word.ts'
+
+/** Where a token goes that is known once. It is checked before there is a token, so that none is lost. */
+export interface TokenTarget {
+  readonly kind: 'stdout' | 'file' | 'clipboard'
+  /** In words: "on stdout", or the path of a file. */
+  readonly place: string
+  /** @throws Error  it did not arrive; the message says why, without the token */
+  put(text: string): Promise<void>
+}
+
+export interface TargetFlags {
+  write?: string
+  force?: boolean
+  copy?: boolean
+}
+
+/**
+ * The target that the flags name, found fit to take a token.
+ *
+ * @throws UsageError  a token would not arrive there
+ */
+export function tokenTarget({ write, force = false, copy = false }: TargetFlags): TokenTarget {
+  if (write !== undefined) return fileTarget(resolve(write), force)
+  return copy ? clipboardTarget() : stdoutTarget()
+}
+
+function stdoutTarget(): TokenTarget {
+  const { fd } = process.stdout
+  // Node opens the null device in the place of a stream that is closed.
+  if (leadsNowhere(fd))
+    throw new UsageError('stdout leads nowhere, and the token is shown once', [
+      '--write FILE    writes it to a file that you alone can read',
+    ])
+  return {
+    kind: 'stdout',
+    place: 'on stdout',
+    // Written at once: what a stream of Node cannot write it tells when nobody can say which key is lost.
+    put: async text => writeWhole(fd, `${text}\n`),
+  }
+}
+
+function leadsNowhere(fd: number): boolean {
+  try {
+    const [stdout, nowhere] = [fstatSync(fd), statSync('/dev/null')]
+    return stdout.isCharacterDevice() && stdout.rdev === nowhere.rdev
+  } catch {
+    // Where there is no such device, what a stream leads to cannot be told.
+    return false
+  }
+}
+
+function writeWhole(fd: number, text: string): void {
+  const bytes = Buffer.from(text)
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
+}
+
+/** A draft beside the file, which takes its place in one step. */
+function fileTarget(path: string, force: boolean): TokenTarget {
+  refuseOccupied(path, force)
+  refuseUnwritable(path)
+  return {
+    kind: 'file',
+    place: path,
+    async put(text) {
+      const draft = `${path}.${nameHex(6)}`
+      const fd = openSync(draft, 'wx', 0o600)
+      try {
+        writeWhole(fd, `${text}\n`)
+        fsyncSync(fd)
+        if (force) renameSync(draft, path)
+        else moveToFree(draft, path)
+      } finally {
+        closeSync(fd)
+        rmSync(draft, { force: true })
+      }
+    },
+  }
+}
+
+/** @throws UsageError  something stands there that is not to be replaced */
+function refuseOccupied(path: string, force: boolean): void {
+  const there = lstatSync(path, { throwIfNoEntry: false })
+  if (!there) return
+  if (there.isSymbolicLink())
+    throw new UsageError(`${path} is a symbolic link, and a token is not written through one`)
+  if (!there.isFile()) throw new UsageError(`${path} is no file`)
+  if (!force) throw new UsageError(`${path} exists already`, ['add --force to replace it'])
+}
+
+/** @throws UsageError  its folder is missing, or takes no files of this user */
+function refuseUnwritable(path: string): void {
+  const folder = dirname(path)
+  try {
+    accessSync(folder, constants.W_OK | constants.X_OK)
+  } catch (error) {
+    if (codeOf(error) === 'ENOENT')
+      throw new UsageError(`the folder ${folder} does not exist`, [`mkdir -p ${shellWord(folder)}`])
+    throw new UsageError(`${path} cannot be written (${codeOf(error)})`)
+  }
+}
+
+/** A file under a name that nothing else has taken in the meantime. */
+function moveToFree(draft: string, path: string): void {
+  try {
+    linkSync(draft, path)
+  } catch (error) {
+    // Some file systems have no links.
+    if (codeOf(error) === 'EEXIST' || lstatSync(path, { throwIfNoEntry: false })) throw error
+    renameSync(draft, path)
+  }
+}
+
+function clipboardTarget(): TokenTarget {
+  const put = clipboard()
+  if (!put)
+    throw new UsageError(
+      'there is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)',
+      ['--write FILE    writes the token to a file that you alone can read'],
+    )
+  return { kind: 'clipboard', place: 'in the clipboard', put }
+}
+
+/** Why something could not be done, for a person: the code of the system, else the message. */
+export function codeOf(error: unknown): string {
+  if (!(error instanceof Error)) return String(error)
+  return 'code' in error ? String(error.code) : error.message
+}

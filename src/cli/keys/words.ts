@@ -1,0 +1,79 @@
+import { holds, type Scope } from '../../contract/scopes.ts'
+
+/** What holding a scope lets a key do, as words that go on from "may". */
+const grants: Readonly<Record<Scope, string>> = {
+  read: 'read everything',
+  'read:content': 'search and read documents',
+  'read:chat': 'read conversations',
+  'read:audit': 'read the audit trail',
+  write: 'change everything: documents, knowledge bases, services and agents',
+  'write:ingest': 'add, change and delete documents and records',
+  'write:kb': 'make, change and delete knowledge bases and filters',
+  'write:services': 'make, change and delete services and tool servers',
+  'write:agents': 'make, change and delete agents',
+  manage: 'manage keys and access, and delete the workspace',
+  'manage:keys': 'make, rotate and revoke keys',
+  'manage:access': 'decide who sees what',
+  'manage:workspace': 'delete the workspace',
+  'tools:invoke': 'have agents call external tools',
+}
+
+/** What a key cannot do that holds nothing of a tier, as words that go on from "may not". */
+const withheld = {
+  write: 'change anything',
+  manage: 'manage keys or access, or delete the workspace',
+} as const
+
+const writing: readonly Scope[] = ['write:ingest', 'write:kb', 'write:services', 'write:agents']
+const managing: readonly Scope[] = ['manage:keys', 'manage:access', 'manage:workspace']
+
+/** What a key may do and may not, each a list of words in the order of the scopes. */
+export interface KeyWords {
+  readonly may: readonly string[]
+  readonly mayNot: readonly string[]
+}
+
+/**
+ * The scopes of a key in words, as the gates read them: a coarse scope holds its fine ones, membership of the workspace
+ * is enough to read over HTTP, and who may write may have agents call tools.
+ *
+ * @see specification 2.4, 5.5
+ */
+export function keyWords(scopes: readonly Scope[]): KeyWords {
+  const has: Has = scope => holds(scopes, scope)
+  const audits = has('read:audit') || has('manage:access')
+  const tools = has('tools:invoke') || has('write')
+  const may = [
+    ...(has('read') ? [grants.read] : readsAnyway(has)),
+    ...(audits && !has('read') ? [grants['read:audit']] : []),
+    ...tier('write', writing, has),
+    ...tier('manage', managing, has),
+    ...(tools ? [grants['tools:invoke']] : []),
+  ]
+  const mayNot = [
+    ...(audits ? [] : [grants['read:audit']]),
+    ...untold('write', writing, has),
+    ...untold('manage', managing, has),
+    ...(tools ? [] : [grants['tools:invoke']]),
+  ]
+  return { may, mayNot }
+}
+
+type Has = (scope: Scope) => boolean
+
+/** No scope is asked of who reads over HTTP; what is read by way of tools is. */
+function readsAnyway(has: Has): string[] {
+  const named = (['read:content', 'read:chat'] as const).filter(has).map(scope => grants[scope])
+  return [...named, 'read over HTTP what the workspace holds, as every key of it may']
+}
+
+/** What a tier grants: in one where the whole is held, else each fine scope that is. */
+function tier(whole: 'write' | 'manage', parts: readonly Scope[], has: Has): string[] {
+  return has(whole) ? [grants[whole]] : parts.filter(has).map(scope => grants[scope])
+}
+
+function untold(whole: 'write' | 'manage', parts: readonly Scope[], has: Has): string[] {
+  if (has(whole)) return []
+  if (!parts.some(has)) return [withheld[whole]]
+  return parts.filter(scope => !has(scope)).map(scope => grants[scope])
+}

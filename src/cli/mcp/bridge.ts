@@ -1,0 +1,182 @@
+import type { RawCall } from '../../client/client.ts'
+import { eventsOf } from '../../client/events.ts'
+import { failure } from '../../client/failure.ts'
+import type { Incoming } from '../../client/transport.ts'
+import { WbError } from '../../contract/errors.ts'
+import { jsonOf } from '../connection/raw-call.ts'
+import { type Allowance, allowanceFor } from './allowed.ts'
+import { codes, failed, fieldsOf, type Id, type Message, uncalled } from './message.ts'
+
+export interface BridgeParts {
+  /** Path of the workspace's MCP route. */
+  readonly path: string
+  readonly raw: (call: RawCall) => Promise<Incoming>
+  /** What may be called beside the tools that read. */
+  readonly allowed: ReadonlySet<Allowance>
+  /** Takes one message to the client. */
+  readonly write: (message: object) => void
+  /** Ends all calls. */
+  readonly signal: AbortSignal
+}
+
+/** Calls that are under way at once. */
+const callsMax = 64
+/** Of the revision of 2026, in which every request says what it speaks. */
+const versionField = 'io.modelcontextprotocol/protocolVersion'
+
+/**
+ * Carries the messages of one MCP client to the route of a workspace, and the answers back, in the order in which they
+ * come. What is not allowed never leaves.
+ *
+ * @see security decision 9
+ */
+export class McpBridge {
+  readonly #parts: BridgeParts
+  readonly #calls = new Map<Id, AbortController>()
+  readonly #running = new Set<Promise<void>>()
+
+  constructor(parts: BridgeParts) {
+    this.#parts = parts
+  }
+
+  /** Take one line of the client. */
+  take(line: string): void {
+    if (line.trim() === '') return
+    const sent = jsonOf(line)
+    const message = fieldsOf(sent) as Message
+    if (sent === undefined) this.#parts.write(failed(null, codes.notJson, 'the line is not JSON'))
+    else if (typeof message.method !== 'string') this.#refuse(sent)
+    else if (message.id === undefined) this.#notified(message)
+    else this.#run(message as Message & { id: Id })
+  }
+
+  #run(message: Message & { id: Id }): void {
+    const running = this.#answer(message).finally(() => {
+      this.#running.delete(running)
+    })
+    this.#running.add(running)
+  }
+
+  /** Resolves when all that was asked is answered. */
+  async settled(): Promise<void> {
+    while (this.#running.size > 0) await Promise.all(this.#running)
+  }
+
+  /** Answers of the client are to questions that nobody asks; anything else is no message. */
+  #refuse(sent: unknown): void {
+    const { result, error } = fieldsOf(sent)
+    if (result !== undefined || error !== undefined) return
+    this.#parts.write(failed(null, codes.notARequest, 'a line holds one JSON-RPC request, and no batch'))
+  }
+
+  /** Each request stands alone for the runtime, so that a notification matters here only. */
+  #notified({ method, params }: Message): void {
+    if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as Id)?.abort()
+  }
+
+  async #answer(message: Message & { id: Id }): Promise<void> {
+    const { id } = message
+    const refusal = this.#refusal(message)
+    if (refusal) {
+      this.#parts.write(refusal)
+      return
+    }
+    const call = new AbortController()
+    this.#calls.set(id, call)
+    const signal = AbortSignal.any([call.signal, this.#parts.signal])
+    try {
+      await this.#forward(message, signal)
+    } catch (error) {
+      if (!signal.aborted) this.#parts.write(failureTold(id, error))
+    } finally {
+      this.#calls.delete(id)
+    }
+  }
+
+  #refusal({ id, method, params }: Message & { id: Id }): object | undefined {
+    if (typeof id !== 'string' && typeof id !== 'number')
+      return failed(null, codes.notARequest, 'an id is a text or a number')
+    if (this.#calls.has(id)) return failed(id, codes.notARequest, 'a request of this id is under way')
+    if (this.#calls.size >= callsMax)
+      return failed(id, codes.failed, `${callsMax} requests are under way; wait for one`)
+    if (method !== 'tools/call') return undefined
+    const name = params?.name
+    if (typeof name !== 'string') return failed(id, codes.invalidParams, 'the name of a tool is a text')
+    const required = allowanceFor(name)
+    if (required === undefined)
+      return uncalled(id, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
+    if (required === null || this.#parts.allowed.has(required)) return undefined
+    return uncalled(id, {
+      outcome: 'denied',
+      code: 'scope_required',
+      required,
+      subjectScopes: [...this.#parts.allowed],
+      message: `this client may not call ${name}: wb mcp serve runs without --allow ${required}`,
+    })
+  }
+
+  async #forward(message: Message, signal: AbortSignal): Promise<void> {
+    const { path, raw, write } = this.#parts
+    const headers = headersOf(message)
+    // As it was understood here, so that nobody reads another tool's name in it.
+    const body = JSON.stringify(message)
+    const answer = await raw({ method: 'POST', path, headers, body, signal })
+    for await (const told of messagesIn(answer, signal)) {
+      if (signal.aborted) return
+      write(message.method === 'tools/list' ? this.#filtered(told) : told)
+    }
+  }
+
+  #filtered(told: object): object {
+    const { result } = fieldsOf(told)
+    const { tools } = fieldsOf(result)
+    if (!Array.isArray(tools)) return told
+    const offered = tools.filter(tool => this.#isOffered(fieldsOf(tool).name))
+    return { ...told, result: { ...fieldsOf(result), tools: offered } }
+  }
+
+  #isOffered(tool: unknown): boolean {
+    const required = typeof tool === 'string' ? allowanceFor(tool) : undefined
+    return required === null || (required !== undefined && this.#parts.allowed.has(required))
+  }
+}
+
+function headersOf({ method, params }: Message): Record<string, string> {
+  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+  const version = fieldsOf(params?._meta)[versionField]
+  if (typeof version !== 'string' || !isHeaderText(version)) return headers
+  const name = params?.name
+  return {
+    ...headers,
+    'mcp-protocol-version': version,
+    'mcp-method': method!,
+    ...(typeof name === 'string' && isHeaderText(name) && { 'mcp-name': name }),
+  }
+}
+
+function isHeaderText(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text)
+}
+
+/** The JSON-RPC messages of an answer. @throws WbError, Unreachable  it is a refusal of the runtime, or of no runtime */
+async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerator<object> {
+  if (answer.headers.get('content-type')?.startsWith('text/event-stream') && answer.body) {
+    for await (const { data } of eventsOf(answer.body, signal)) yield data
+    return
+  }
+  const text = await answer.text()
+  const value = fieldsOf(jsonOf(text))
+  if (value.jsonrpc === '2.0') yield value
+  else if (answer.status !== 202)
+    throw await failure({ ...answer, headers: answer.headers, text: async () => text })
+}
+
+function failureTold(id: Id, error: unknown): object {
+  if (!(error instanceof WbError)) {
+    const isKnown = error instanceof Error && 'hint' in error
+    return failed(id, codes.failed, isKnown ? error.message : 'the request could not be carried out')
+  }
+  const { code, message, hint, facts } = error
+  const { requestId } = facts
+  return failed(id, codes.failed, message, { code, ...(hint && { hint }), ...(requestId && { requestId }) })
+}

@@ -1,0 +1,121 @@
+import { readFileSync, realpathSync } from 'node:fs'
+import { homedir, platform } from 'node:os'
+import { join } from 'node:path'
+import { writePrivately } from '../../base/private-file.ts'
+import { jsonOf } from '../connection/raw-call.ts'
+import { UsageError } from '../faults.ts'
+import type { Profile } from '../settings/profile.ts'
+import type { Allowance } from './allowed.ts'
+import { fieldsOf } from './message.ts'
+import { startedAs } from './started-as.ts'
+
+/** What a client starts. It holds no credential: the command finds that as every other does. */
+export interface Entry {
+  readonly type?: 'stdio'
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+interface Client {
+  readonly title: string
+  /** Its servers stand there, by name. */
+  readonly field: 'mcpServers' | 'servers'
+  readonly path: () => string
+}
+
+const clients = {
+  'claude-desktop': {
+    title: 'Claude Desktop',
+    field: 'mcpServers',
+    path: () => join(applicationData(), 'Claude', 'claude_desktop_config.json'),
+  },
+  cursor: { title: 'Cursor', field: 'mcpServers', path: () => join(homedir(), '.cursor', 'mcp.json') },
+  vscode: {
+    title: 'VS Code',
+    field: 'servers',
+    path: () => join(applicationData(), 'Code', 'User', 'mcp.json'),
+  },
+} as const satisfies Record<string, Client>
+
+export type ClientName = keyof typeof clients
+export const clientNames = Object.keys(clients) as ClientName[]
+
+/** Where programs of this platform keep their settings. */
+function applicationData(): string {
+  if (platform() === 'win32') return join(homedir(), 'AppData', 'Roaming')
+  if (platform() === 'darwin') return join(homedir(), 'Library', 'Application Support')
+  return join(homedir(), '.config')
+}
+
+/** What stands in the configuration of a client; of one that is not known, in the form that most have. */
+export function configuration(client: ClientName | undefined, servers: Readonly<Record<string, Entry>>) {
+  const field = client ? clients[client].field : 'mcpServers'
+  if (field === 'mcpServers') return { [field]: servers }
+  const typed = Object.entries(servers).map(([name, entry]) => [name, { type: 'stdio', ...entry }])
+  return { [field]: Object.fromEntries(typed) as Record<string, Entry> }
+}
+
+/** The command that serves a workspace of a profile's runtime. */
+export function entryFor(
+  { name, nameFrom, url, urlFrom, dataDir, dataDirFrom, config }: Profile,
+  workspace: string,
+  allow: readonly Allowance[],
+): Entry {
+  const args = ['mcp', 'serve', '-w', workspace]
+  if (allow.length > 0) args.push('--allow', allow.join(','))
+  if (nameFrom !== 'wb profiles use' || urlFrom === 'profile') args.push('--profile', name)
+  if (url !== undefined && urlFrom !== 'profile') args.push('--url', url)
+  if (url === undefined && dataDirFrom !== 'platform') args.push('--data-dir', dataDir)
+  const file = config.flag ?? config.variable ?? config.trusted
+  if (url === undefined && file !== undefined) args.push('--config', file)
+  const start = startedAs()
+  return { command: start.command, args: [...start.args, ...args] }
+}
+
+/** A configuration file of a client, and what it would hold with some servers more. */
+export interface Change {
+  readonly title: string
+  readonly path: string
+  /** Names of servers that stand there with other words. */
+  readonly replaced: readonly string[]
+  /** Everything stands there already. */
+  readonly isDone: boolean
+  write(): void
+}
+
+/** @throws UsageError  the file is there and cannot be read as JSON: it stays as it is */
+export function changeOf(client: ClientName, servers: Readonly<Record<string, Entry>>): Change {
+  const { title, field, path: place } = clients[client]
+  const { path, content } = contentOf(place(), title)
+  const before = fieldsOf(content[field])
+  const wanted = fieldsOf(configuration(client, servers)[field])
+  const others = Object.keys(wanted).filter(
+    name => name in before && JSON.stringify(before[name]) !== JSON.stringify(wanted[name]),
+  )
+  const after = { ...content, [field]: { ...before, ...wanted } }
+  return {
+    title,
+    path,
+    replaced: others,
+    isDone: others.length === 0 && Object.keys(wanted).every(name => name in before),
+    write: () => writePrivately(path, `${JSON.stringify(after, null, 2)}\n`),
+  }
+}
+
+/** A link is followed, so that what it leads to is written, and not the link. */
+function contentOf(place: string, title: string): { path: string; content: Record<string, unknown> } {
+  let path: string
+  try {
+    path = realpathSync(place)
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code !== 'ENOENT') throw error
+    return { path: place, content: {} }
+  }
+  const text = readFileSync(path, 'utf8')
+  const content = text.trim() === '' ? {} : jsonOf(text)
+  if (typeof content !== 'object' || content === null || Array.isArray(content))
+    throw new UsageError(`${path} is not JSON that can be changed here; it stays as it is`, [
+      `put what this command prints without --write into it, or into the settings of ${title}`,
+    ])
+  return { path, content: { ...content } }
+}

@@ -1,0 +1,26 @@
+import { lines } from '../../client/lines.ts'
+import { McpBridge } from './bridge.ts'
+
+type Parts = Omit<ConstructorParameters<typeof McpBridge>[0], 'write'>
+
+/** The two ends of a client. */
+interface Ends {
+  readonly input: NodeJS.ReadStream
+  readonly output: { write(text: string): unknown }
+}
+
+/** Serve one MCP client until it says no more, or the person ends it. What was asked by then is answered. */
+export async function serveMcp(parts: Parts, { input, output }: Ends): Promise<void> {
+  const write = (message: object) => void output.write(`${JSON.stringify(message)}\n`)
+  const bridge = new McpBridge({ ...parts, write })
+  const stop = () => void input.destroy()
+  parts.signal.addEventListener('abort', stop)
+  try {
+    for await (const line of lines(input)) bridge.take(line)
+  } catch (error) {
+    if (!parts.signal.aborted) throw error
+  } finally {
+    parts.signal.removeEventListener('abort', stop)
+  }
+  await bridge.settled()
+}

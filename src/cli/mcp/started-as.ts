@@ -1,0 +1,37 @@
+import { existsSync, realpathSync } from 'node:fs'
+import { isAbsolute, join, sep } from 'node:path'
+import { packageRoot } from '../../base/package.ts'
+import { pathFolders } from '../environment.ts'
+
+/** A program and what comes before its own arguments. */
+export interface Start {
+  readonly command: string
+  readonly args: readonly string[]
+}
+
+/**
+ * How other programs start this one: by its name where that leads here, by npx where it came from there, else by the
+ * absolute paths of Node.js and of its own file.
+ */
+export function startedAs(): Start {
+  const program = join(packageRoot(), 'bin', 'run.js')
+  if ([program, process.argv[1] ?? ''].some(path => path.split(sep).includes('_npx')))
+    return { command: 'npx', args: ['-y', 'workbase'] }
+  if (isNamed(program)) return { command: 'wb', args: [] }
+  return { command: process.execPath, args: [program] }
+}
+
+/** Whether `wb`, where another program looks for it, is this one; npm puts folders of a project first for itself alone. */
+function isNamed(program: string): boolean {
+  const name = process.platform === 'win32' ? 'wb.cmd' : 'wb'
+  const folder = pathFolders().find(
+    path => isAbsolute(path) && !path.endsWith(join('node_modules', '.bin')) && existsSync(join(path, name)),
+  )
+  if (folder === undefined) return false
+  // On Windows it is a script beside the packages that are installed globally.
+  const led =
+    process.platform === 'win32'
+      ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js')
+      : join(folder, name)
+  return existsSync(led) && realpathSync(led) === realpathSync(program)
+}

@@ -1,0 +1,69 @@
+import pMap from 'p-map'
+import { systemClock } from '../../base/clock.ts'
+import { TimedOut, within } from '../../base/deadline.ts'
+import type { Client } from '../../client/client.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
+import { counted } from '../output.ts'
+import { shellWord } from '../shell-word.ts'
+import { plainLine } from '../terminal-text.ts'
+import { waitingOf } from './review.ts'
+
+/** Who looks at a list does not wait for servers longer than this. */
+const waitMs = 3_000
+const askedAtOnce = 8
+
+/** Tools of a server that agents are not given before somebody accepts them. */
+export interface Waiting {
+  readonly server: McpServer
+  readonly count: number
+}
+
+/**
+ * The servers of which tools wait for a review, by what they offer now. One that is disabled, or does not answer in
+ * time, is left out.
+ */
+export async function waitingAt(
+  client: Client,
+  servers: readonly McpServer[],
+  signal: AbortSignal,
+): Promise<Waiting[]> {
+  const enabled = servers.filter(server => server.enabled)
+  const asked = await pMap(
+    enabled,
+    async server => ({ server, count: await waitingCount(client, server, signal) }),
+    { concurrency: askedAtOnce },
+  )
+  return asked.filter(({ count }) => count > 0)
+}
+
+async function waitingCount(client: Client, { workspaceId, mcpServerId }: McpServer, signal: AbortSignal) {
+  const params = { workspaceId, mcpServerId }
+  const ask = (until: AbortSignal) => client.call(mcpServers.tools, { params }, { signal: until })
+  try {
+    return waitingOf(await within(systemClock, waitMs, ask, signal)).length
+  } catch (error) {
+    signal.throwIfAborted()
+    if (error instanceof TimedOut || error instanceof WbError || error instanceof Unreachable) return 0
+    throw error
+  }
+}
+
+/** What waits at a server, and below it the line to type. */
+export function waitingLines({ server: { label }, count }: Waiting): string[] {
+  const wait = count === 1 ? 'waits' : 'wait'
+  return [
+    `  ${counted(count, 'tool')} of ${plainLine(label)} ${wait} for a review:`,
+    `    ${reviewLine(label)}`,
+  ]
+}
+
+/** The same of one server that is shown. */
+export function waitingWords({ server: { label }, count }: Waiting): string {
+  return `${counted(count, 'tool')} ${count === 1 ? 'waits' : 'wait'}: ${reviewLine(label)}`
+}
+
+function reviewLine(label: string): string {
+  return `wb mcp servers review ${shellWord(plainLine(label))}`
+}

@@ -1,0 +1,64 @@
+import { Unreachable } from '../../client/unreachable.ts'
+import { WbError } from '../../contract/errors.ts'
+import { meantInstead, WrongAddress } from '../connection/address.ts'
+import type { Session } from '../connection/session.ts'
+import { isCi } from '../environment.ts'
+import { flagsMeant } from '../parse-fault.ts'
+import { defectLine, type Report } from '../report.ts'
+import type { Profile } from '../settings/profile.ts'
+import { loginLine } from './login-line.ts'
+import { retyped, type Typed } from './retyped.ts'
+import { asOwner, signingIn, unreached } from './signing-in.ts'
+
+/** A command line that failed, as far as it came. */
+export interface Failed {
+  readonly typed: Typed
+  /** Names of the flags that it could have had. */
+  readonly flags: readonly string[]
+  readonly profile: Profile | undefined
+  readonly session: Session | undefined
+}
+
+/**
+ * What to type next: what the error itself says, as it reads for this command line, its profile and its runtime. The
+ * last line mends it where anything does that is typed.
+ */
+export async function nextLines(error: Error, report: Report, failed: Failed): Promise<string[]> {
+  const { kind, code, next } = report
+  const { profile, session } = failed
+  const met = await session?.met()
+  if (session && met && isRefused(error)) {
+    const { message } = report
+    const stranger = { ...met, ways: await session.ways(), isCi: isCi(), message }
+    return signingIn(session.profile, session.credential.used, stranger)
+  }
+  const otherwise = elsewhere(error, failed)
+  if (kind === 'unreachable' && otherwise.length === 0)
+    return error instanceof Unreachable && error.next ? next : [...next, ...unreached(profile)]
+  if (kind === 'unreachable') return [...next, ...otherwise]
+  if (otherwise.length > 0) return otherwise
+  if (kind === 'keychain' && profile) return [...next, loginLine(profile, ' --insecure-storage')]
+  if (code === 'internal_error' && met?.kind === 'process') return [defectLine]
+  if (code === 'forbidden' && met) return [...next, ...asOwner(met.kind)]
+  if (kind === 'usage' && next.length === 0)
+    return [...flagsMeant(error, failed.flags), `${failed.typed.spoken} --help`]
+  return next
+}
+
+/** The same command line with addresses that were probably meant, the best one last. */
+function elsewhere(error: unknown, { typed, profile }: Failed): string[] {
+  if (error instanceof WrongAddress) return error.meant.map(meant => retyped(typed, error, meant))
+  if (profile?.url === undefined) return []
+  const { url: address, urlFrom: from } = profile
+  const meant = meantInstead(address, error)
+  if (!meant) return []
+  // What a profile says is mended where it stands.
+  const { url, flag } = meant
+  if (from === 'profile') return [loginLine({ ...profile, url }, flag && ` ${flag}`)]
+  return [retyped(typed, { address, from }, meant)]
+}
+
+/** True where the runtime does not know who is calling; what this side says of a login names its own way out. */
+function isRefused(error: Error): boolean {
+  return error instanceof WbError && error.code === 'unauthorized' && error.facts.wireStatus === 401
+}

@@ -1,0 +1,39 @@
+import { type AddressFrom, type Meant, withoutEnd } from '../connection/address.ts'
+import { shellWord } from '../shell-word.ts'
+
+/** A command line as it was typed. */
+export interface Typed {
+  /** `wb kb list`. */
+  readonly spoken: string
+  readonly argv: readonly string[]
+  /** It holds nothing that must not be shown again. */
+  readonly mayRepeat: boolean
+}
+
+/**
+ * The same command line with another address; where it cannot be shown again, what is other in it.
+ *
+ * @param from  who named the address that was wrong
+ */
+export function retyped(
+  { spoken, argv, mayRepeat }: Typed,
+  { address, from }: { address: string; from: AddressFrom | undefined },
+  { url, flag }: Meant,
+): string {
+  const after = flag === undefined ? '' : ` ${flag}    if you trust every network on the way`
+  const variable = from === '--url' || url === address ? '' : `WB_URL=${shellWord(url)} `
+  if (!mayRepeat) return `${variable || `--url ${shellWord(url)}`}${after}`.trim()
+  const words = argv.map(word => shellWord(withAddress(word, address, url)))
+  return `${variable}${[spoken, ...words].join(' ')}${after}`
+}
+
+function withAddress(word: string, address: string, url: string): string {
+  if (isSame(word, address)) return url
+  return word.startsWith('--url=') && isSame(word.slice('--url='.length), address) ? `--url=${url}` : word
+}
+
+/** Whether a word is an address, which is kept without slashes at its end and with a host in small letters. */
+function isSame(word: string, address: string): boolean {
+  if (word === address) return true
+  return URL.canParse(word) && withoutEnd(new URL(word).href) === address
+}

@@ -1,0 +1,98 @@
+import { isLoopback } from '../../base/loopback.ts'
+import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
+import { asksNobody, looksAtTokensOnly, type WaysIn } from '../connection/ways-in.ts'
+import type { Profile } from '../settings/profile.ts'
+import type { Candidate } from '../sign-in/credential.ts'
+import { loginLine } from './login-line.ts'
+
+/** A runtime that did not know who is calling, and what it said. */
+export interface Stranger {
+  readonly kind: ResolvedRuntime['kind']
+  readonly baseUrl: string
+  readonly ways: WaysIn | undefined
+  /** Nobody is there to answer. */
+  readonly isCi: boolean
+  /** The message of the refusal. */
+  readonly message: string
+}
+
+const keyShape = /^wb_live_(?:([a-z0-9]{12})_)?/
+
+/**
+ * What to type where a runtime does not know who is calling. What was typed is not repeated, as it may hold a
+ * credential; of a key the prefix is public.
+ *
+ * @see design/security 8
+ */
+export function signingIn(profile: Profile, used: Candidate | undefined, stranger: Stranger): string[] {
+  const prefix = used?.from === 'WB_API_KEY' ? keyShape.exec(used.token)?.[1] : undefined
+  const refused = used ? [refusedCredential(used, prefix, stranger)] : []
+  return [...refused, ...asOwner(stranger.kind), ...cures(profile, prefix, stranger)]
+}
+
+function refusedCredential(
+  used: Candidate,
+  prefix: string | undefined,
+  { kind, baseUrl, ways }: Stranger,
+): string {
+  if (used.kind === 'key' && looksAtTokensOnly(ways))
+    return 'API keys are not looked at here (auth.mode oidc)'
+  const runtime = kind === 'process' ? 'this runtime' : `the runtime at ${baseUrl}`
+  const credential = prefix ? `the key ${prefix}` : used.kind === 'key' ? 'the key' : 'the token'
+  const place = used.from === 'WB_API_KEY' ? 'in WB_API_KEY' : 'that wb login stored'
+  return `${runtime} does not accept ${credential} ${place}`
+}
+
+/** The last of them, typed, mends it where anything does that is typed. */
+function cures(profile: Profile, prefix: string | undefined, stranger: Stranger): string[] {
+  const { kind, baseUrl, ways, message } = stranger
+  if (ways && asksNobody(ways)) return []
+  if (ways?.modes.device) return [signInAgain(profile, stranger)]
+  if (looksAtTokensOnly(ways)) return [signInLine(kind === 'process' ? undefined : baseUrl, ways.loginPath)]
+  if (prefix && message.includes('expired'))
+    return [`wb keys rotate ${prefix}    makes its successor, by who manages keys`]
+  if (prefix && message.includes('revoked'))
+    return [`wb keys create NAME    makes another than ${prefix}, by who manages keys`]
+  if (kind === 'named')
+    return [
+      'wb keys create NAME    makes a key, for who may',
+      'WB_API_KEY=… in the environment says who you are, and so does',
+      signInAgain(profile, stranger),
+    ]
+  return ['wb keys create NAME --role admin --as-operator    makes a key, for WB_API_KEY']
+}
+
+/** Where nobody could approve, a key is given; one in the environment that is not accepted would go first again. */
+function signInAgain(profile: Profile, { isCi }: Stranger): string {
+  const first = profile.apiKey === undefined ? '' : 'unset WB_API_KEY; '
+  return first + loginLine(profile, isCi ? ' --with-token < KEY_FILE' : '')
+}
+
+/**
+ * What to do where only the identity provider says who somebody is.
+ *
+ * @param url        where the runtime answers; without it, no browser finds it
+ * @param loginPath  where a browser signs in
+ */
+export function signInLine(url: string | undefined, loginPath: string | null | undefined): string {
+  return url && loginPath && /^\/(?!\/)/.test(loginPath)
+    ? `sign in at ${url}${loginPath}; WB_API_KEY takes an access token`
+    : 'WB_API_KEY takes an access token of the identity provider'
+}
+
+/** What who owns the data directory may type where others are refused. */
+export function asOwner(kind: ResolvedRuntime['kind']): string[] {
+  return kind === 'named' ? [] : ['add --as-operator to act as the owner of the data directory']
+}
+
+/** What to type where no runtime answers: on this machine the one that would, else what looks for the reason. */
+export function unreached(profile: Profile | undefined): string[] {
+  return [(profile?.url !== undefined && serveLine(profile.url)) || 'wb doctor']
+}
+
+/** What starts a runtime at an address of this machine; undefined for one of another. */
+export function serveLine(address: string): string | undefined {
+  const { protocol, hostname, port } = new URL(address)
+  if (!isLoopback(hostname)) return undefined
+  return `wb serve --port ${port || (protocol === 'https:' ? 443 : 80)}`
+}

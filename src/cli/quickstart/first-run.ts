@@ -1,0 +1,37 @@
+import { readdirSync } from 'node:fs'
+import { homedir } from 'node:os'
+import { basename, parse } from 'node:path'
+import { agree } from '../ask.ts'
+import { findLocalServer, holdsNothing } from '../connection/local.ts'
+import { isCi } from '../environment.ts'
+import { type Profile, readProfile } from '../settings/profile.ts'
+import { plainLine } from '../terminal-text.ts'
+
+/**
+ * Ask who types `wb` alone, and has nothing yet, whether this folder shall be searched. A home folder and the root of a
+ * disk are nobody's documents, and are not offered.
+ */
+export async function wantsThisFolder(): Promise<boolean> {
+  const folder = process.cwd()
+  if (isCi() || folder === homedir() || folder === parse(folder).root) return false
+  if (!(await isUntouched(readProfile({})))) return false
+  const question = `Nothing is here to search yet. Read the folder ${plainLine(basename(folder))} and search it?`
+  return agree(question, new AbortController().signal, false)
+}
+
+/** True where no runtime is named and none has ever kept anything. */
+async function isUntouched({ url, config, dataDir }: Profile): Promise<boolean> {
+  if (url !== undefined || config.variable !== undefined || !isBare(dataDir)) return false
+  return (await findLocalServer(dataDir)) === undefined && holdsNothing(dataDir)
+}
+
+/** What any command makes in a data directory that only asks something there. */
+const madeByAsking = /^workbase\.db(?:-wal|-shm)?$|^serve\.lock$|^uploads$/
+
+function isBare(folder: string): boolean {
+  try {
+    return readdirSync(folder).every(name => madeByAsking.test(name))
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
+}

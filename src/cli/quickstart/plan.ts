@@ -1,0 +1,72 @@
+import { readdir, stat } from 'node:fs/promises'
+import { basename, join, resolve } from 'node:path'
+import { packageRoot } from '../../base/package.ts'
+import { UsageError } from '../faults.ts'
+import { sizeOf } from '../ingest/size.ts'
+import type { Intake } from '../ingest/sources.ts'
+import { isMarkdown } from '../ingest/text-types.ts'
+
+const shippedName = 'handbook'
+/** A question that the shipped documents answer. */
+export const shippedQuestion = 'where is my data stored'
+const nameCharsMax = 48
+
+/** What a quickstart will do. */
+export interface Plan {
+  readonly intake: Intake
+  readonly name: string
+  /** Undefined: the first document says what can be asked. */
+  readonly question: string | undefined
+  /** The folder that was named holds nothing to read, so the documents of the package stand in. */
+  readonly emptyFolder?: string
+}
+
+/**
+ * What the words after `quickstart` mean: a folder, a question, both, or neither.
+ *
+ * @throws UsageError  the folder is none
+ */
+export async function planOf(
+  first: string | undefined,
+  second: string | undefined,
+  signal: AbortSignal,
+): Promise<Plan> {
+  const alone = second === undefined && first !== undefined && /\s/.test(first) && !(await isFolder(first))
+  const folder = alone ? undefined : first
+  const question = alone ? first : second
+  if (folder === undefined) return shipped(question)
+  if (!(await isFolder(folder)))
+    throw new UsageError(`there is no folder "${folder}"`, [
+      'wb quickstart ./my-folder "a question"',
+      'wb quickstart',
+    ])
+  const intake = { paths: [folder], all: false, stdin: undefined }
+  if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question)), emptyFolder: folder }
+  return { intake, name: nameAfter(folder), question }
+}
+
+/** Figures are for who compares, and the reference of routes is looked up, not asked: it answers everything a little. */
+const apart = ['benchmarks.md', 'api.md']
+
+/** The pages for users that come with the package; what lies in folders beside them is for who works on it. */
+async function shipped(question = shippedQuestion): Promise<Plan> {
+  const folder = join(packageRoot(), 'docs')
+  const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !apart.includes(name))
+  const paths = pages.map(name => join(folder, name))
+  return { intake: { paths, all: true, stdin: undefined, prefix: 'docs/' }, name: shippedName, question }
+}
+
+async function isFolder(path: string): Promise<boolean> {
+  const found = await stat(path).catch(() => undefined)
+  return found?.isDirectory() ?? false
+}
+
+/** A folder's name as that of a knowledge base: letters, digits and underscores after a letter. */
+export function nameAfter(folder: string): string {
+  const plain = basename(resolve(folder))
+    .normalize('NFKD')
+    .replace(/\p{M}/gu, '')
+    .replace(/[^A-Za-z0-9]+/g, '_')
+    .replace(/^[^A-Za-z]+|_+$/g, '')
+  return plain.slice(0, nameCharsMax) || shippedName
+}

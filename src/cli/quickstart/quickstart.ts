@@ -1,0 +1,146 @@
+import { homedir } from 'node:os'
+import { join } from 'node:path'
+import type { Client } from '../../client/client.ts'
+import { documents } from '../../contract/documents.ts'
+import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import { type Workspace, workspaces } from '../../contract/workspaces.ts'
+import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
+import { ingest } from '../ingest/ingest.ts'
+import { details, type Summary, seconds } from '../ingest/summary.ts'
+import { citationsOf, rememberSearch } from '../last-search.ts'
+import { counted, type Output } from '../output.ts'
+import { findPassages, type Passage } from '../passages/hits.ts'
+import type { Progress } from '../progress.ts'
+import { everyBase, everything } from '../resolve.ts'
+import type { Profile } from '../settings/profile.ts'
+import { documentName } from '../shown/resources.ts'
+import { countItems } from '../take.ts'
+import { pad, plainLine } from '../terminal-text.ts'
+import { type Plan, shippedQuestion } from './plan.ts'
+
+/** Passages that a first answer shows. */
+const passagesShown = 3
+
+/** What a quickstart works with. */
+export interface Parts {
+  readonly client: Client
+  readonly signal: AbortSignal
+  readonly progress: Progress
+  readonly output: Output
+  readonly profile: Profile
+  readonly runtime: ResolvedRuntime
+  /** Fit the embedder before the question is asked. */
+  readonly wait: boolean
+}
+
+/** What a quickstart came to. */
+export interface Started {
+  readonly workspace: Workspace
+  readonly base: KnowledgeBase
+  /** There is no other workspace, so that none need be named. */
+  readonly alone: boolean
+  readonly held: { readonly documents: number; readonly chunks: number | undefined }
+  readonly summary: Summary
+  readonly question: string
+  readonly passages: readonly Passage[]
+}
+
+/**
+ * Make what is missing, ingest, and ask; each step is told when it is done.
+ *
+ * @throws whatever broke the ingest off, after what was done was told
+ */
+export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
+  const { client, signal, progress, output, profile, runtime } = parts
+  const style = output.errorStyle
+  if (plan.emptyFolder)
+    output.note(`  – ${plainLine(plan.emptyFolder)} holds no text; here are our own documents\n`)
+  const { workspace, base, alone } = await prepare(client, profile.workspace ?? 'demo', plan.name)
+  output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
+  const { summary, broken } = await ingest({ client, signal, progress, base }, plan.intake)
+  for (const line of details(output, summary.tally)) output.warn(line)
+  if (broken) throw broken.error
+  if (parts.wait) await runtime.settle({ signal, progress })
+  progress.end()
+  const held = await holdings(client, base)
+  output.note(
+    `  ${style.good('✓')} knowledge   ${pad(base.name, nameWidth)}  ${heldInWords(held, summary)}\n`,
+  )
+  const question = plan.question ?? (await firstQuestion(client, base))
+  const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesShown)
+  rememberSearch(profile, citationsOf(base, passages))
+  return { workspace, base, alone, held, summary, question, passages }
+}
+
+const nameWidth = 14
+
+function heldInWords({ documents, chunks }: Started['held'], { tally, elapsedMs }: Summary): string {
+  const changed = tally.added + tally.replaced > 0
+  const parts = [counted(documents, 'document'), ...(chunks === undefined ? [] : [counted(chunks, 'chunk')])]
+  return `${parts.join(', ')}   ${changed ? seconds(elapsedMs) : 'unchanged'}`
+}
+
+/** Lines to type next. */
+export function nextLines({ base, workspace, alone }: Started, width: number): string[] {
+  const where = alone ? '' : ` -w ${workspace.name}`
+  const lines: [string, string][] = [
+    [`wb kb ingest ${base.name} ./my-folder${where}`, 'add your own files'],
+    [`wb kb search ${base.name} "…"${where}`, 'ask something else'],
+    ['wb documents show 1', 'open what was cited'],
+    ['wb serve --open', 'the HTTP API and its reference'],
+  ]
+  const column = Math.max(...lines.map(([line]) => line.length)) + 4
+  const fits = lines.every(([, about]) => column + about.length + 4 <= width)
+  return lines.map(([line, about]) => (fits ? `    ${pad(line, column)}${about}` : `    ${line}`))
+}
+
+/** The workspace and the knowledge base of a quickstart, made where they are missing. */
+async function prepare(
+  client: Client,
+  workspaceName: string,
+  name: string,
+): Promise<Pick<Started, 'workspace' | 'base' | 'alone'>> {
+  const query = { limit: limits.pageMax }
+  const all = await everything(client.items(workspaces.list, { query }))
+  const known = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
+  const workspace = known ?? (await client.call(workspaces.create, { body: { name: workspaceName } }))
+  const params = { workspaceId: workspace.workspaceId }
+  const bases = await everyBase(client, workspace.workspaceId)
+  const base =
+    bases.find(row => row.name === name) ?? (await client.call(kb.create, { params, body: { name } }))
+  return { workspace, base, alone: all.length === (known ? 1 : 0) }
+}
+
+/** How much a knowledge base holds. */
+async function holdings(client: Client, { workspaceId, knowledgeBaseId }: KnowledgeBase) {
+  const params = { workspaceId, knowledgeBaseId }
+  const { embedder } = await client.call(kb.show, { params })
+  const held = await countItems(client.items(documents.list, { params, query: { limit: limits.pageMax } }))
+  return { documents: held, chunks: embedder?.chunks }
+}
+
+/** Something that can be asked of a knowledge base that one knows nothing of: what its first document is called. */
+async function firstQuestion(
+  client: Client,
+  { workspaceId, knowledgeBaseId }: KnowledgeBase,
+): Promise<string> {
+  const params = { workspaceId, knowledgeBaseId }
+  const { items } = await client.call(documents.list, { params, query: { limit: 1 } })
+  return items[0]
+    ? documentName(items[0])
+        .replace(/\.\w+$/, '')
+        .replace(/[-_/]+/g, ' ')
+    : shippedQuestion
+}
+
+/** Where the runtime is and what it stores where, in a few words each. */
+export function placeOf(
+  { kind, baseUrl }: Pick<ResolvedRuntime, 'kind' | 'baseUrl'>,
+  dataDir: string,
+): string[] {
+  const home = homedir()
+  const data = `data in ${dataDir.startsWith(join(home, '/')) ? `~${dataDir.slice(home.length)}` : dataDir}`
+  if (kind === 'process') return ['embedded runtime', data]
+  return kind === 'server' ? [`wb serve at ${baseUrl}`, data] : [baseUrl]
+}

@@ -1,0 +1,190 @@
+import { createPrivateKey, X509Certificate } from 'node:crypto'
+import { readFileSync } from 'node:fs'
+import { systemClock, timestamp } from '../../base/clock.ts'
+import { isLoopback } from '../../base/loopback.ts'
+import { WbError } from '../../contract/errors.ts'
+import {
+  anonymousPass,
+  type LocalConfig,
+  lockDataDir,
+  openPort,
+  openServed,
+  readConfig,
+  secretProblems,
+  type Voice,
+} from '../connection/local.ts'
+import { portHolder } from '../connection/port-holder.ts'
+import { UsageError } from '../faults.ts'
+import { requireStillTrusted } from '../folder/decide.ts'
+import { watchMaking } from '../folder/made.ts'
+import { notCounting } from '../folder/shown.ts'
+import type { Profile } from '../settings/profile.ts'
+import { shellWord } from '../shell-word.ts'
+import { Serving, type Told } from './serving.ts'
+
+export interface ServeFlags {
+  host?: string
+  port?: number
+  https?: { cert: string; key: string }
+  allowOpenAccess: boolean
+}
+
+/** What is said of a server, and where its log goes. */
+export interface ServeVoice extends Told {
+  voice(config: LocalConfig): Voice
+}
+
+/**
+ * Serve a data directory; where its control plane cannot be opened, in rescue mode.
+ *
+ * @throws UsageError        a configuration file lies here that nobody named; an open runtime on an open network
+ * @throws WbError conflict  another server has the data directory, or another process the port
+ * @throws control_plane_unavailable  the data directory cannot be written
+ */
+export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoice): Promise<Serving> {
+  const config = await readConfig(profile, flags)
+  refuseStranger(config)
+  const { host, port } = { ...config.config.runtime, ...given(flags) }
+  await refuseOpenBind(host, config, flags.allowOpenAccess)
+  const certificate = flags.https && readCertificate(flags.https)
+  const made = watchMaking(profile)
+  const taken = await lockDataDir(profile.dataDir)
+  if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
+  const { lock } = taken
+  const undo: (() => unknown)[] = [() => lock.release()]
+  let serving: Serving | undefined
+  try {
+    const loopback = isLoopback(host)
+    const open = (config: LocalConfig, isAgain: boolean) =>
+      openServed(profile, config, {
+        loopback,
+        voice: told.voice(config),
+        isAgain,
+        restart: () => serving?.restart(),
+      })
+    const runtime = await open(config, false)
+    undo.unshift(() => runtime.close())
+    await made()
+    const listening = await openPort(runtime, { host, port, https: flags.https }).catch(error =>
+      refuseAddress(error, { host, port, named: namedConfig(profile) }),
+    )
+    // Else the process would go on with it, whatever it says.
+    undo.unshift(() => listening.close(0))
+    serving = new Serving({
+      config,
+      runtime,
+      listening,
+      loopback,
+      told,
+      read: () => readAgain(profile, flags, host),
+      open: config => open(config, true),
+      release: lock.release,
+    })
+    lock.announce({
+      url: listening.url,
+      pid: process.pid,
+      startedAt: timestamp(systemClock),
+      certificate,
+    })
+    return serving
+  } catch (error) {
+    for (const step of undo) await step()
+    throw error
+  }
+}
+
+/**
+ * The configuration as it is now, for a server that keeps its address.
+ *
+ * @throws UsageError, validation_error  what would stop a start with it
+ */
+async function readAgain(profile: Profile, flags: ServeFlags, host: string): Promise<LocalConfig> {
+  await requireStillTrusted(profile)
+  const config = await readConfig(profile, flags)
+  refuseStranger(config)
+  await refuseOpenBind(host, config, flags.allowOpenAccess)
+  const [problem] = await secretProblems(config)
+  if (problem) throw new WbError('validation_error', `${problem.key}: ${problem.message}`)
+  return config
+}
+
+function given({ host, port }: ServeFlags): { host?: string; port?: number } {
+  return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
+}
+
+/** @see design/security 6 */
+function refuseStranger({ found }: LocalConfig): void {
+  if (found.untrusted)
+    throw new UsageError(notCounting(found.untrusted), [
+      'wb trust    lets the files of this folder count, here and in every command',
+      `wb serve --config ${found.untrusted}`,
+    ])
+}
+
+/** @see design/security 2 */
+async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
+  if (isLoopback(host) || allowed || config.config.auth.acknowledgeOpenAccess === true) return
+  if (await anonymousPass(config))
+    throw new UsageError(
+      `on ${host} other machines could read and change everything, as callers need no credential`,
+      [
+        'wb serve    listens on this machine alone',
+        `wb serve --host ${host} --allow-open-access    lets everyone in`,
+      ],
+    )
+}
+
+function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string } | undefined): WbError {
+  const who = holder ? `process ${holder.pid} at ${holder.url}` : 'another process, which is still starting'
+  const next = holder
+    ? [`wb kb list    talks to it`, `kill ${holder.pid}    ends it`]
+    : ['try again in a moment']
+  return new WbError('conflict', `${dataDir} is served already, by ${who}`, { next })
+}
+
+/** @throws UsageError a file cannot be read, holds something else, or the key belongs to another certificate */
+function readCertificate({ cert, key }: { cert: string; key: string }): string {
+  const certificate = readPem('--https-cert', cert, text => new X509Certificate(text))
+  const secret = readPem('--https-key', key, text => createPrivateKey(text))
+  if (!certificate.parsed.checkPrivateKey(secret.parsed))
+    throw new UsageError(`--https-key: ${key} is not the key of ${cert}`)
+  return certificate.text
+}
+
+function readPem<T>(flag: string, path: string, parse: (text: string) => T): { text: string; parsed: T } {
+  let text: string
+  try {
+    text = readFileSync(path, 'utf8')
+  } catch (error) {
+    const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
+    throw new UsageError(`${flag}: ${path} cannot be read${code}`)
+  }
+  try {
+    return { text, parsed: parse(text) }
+  } catch {
+    const wanted = flag === '--https-key' ? 'private key without a passphrase' : 'certificate'
+    throw new UsageError(`${flag}: ${path} holds no ${wanted} in PEM`)
+  }
+}
+
+/** The flag by which the same configuration is named again. */
+function namedConfig({ config: { flag } }: Profile): string {
+  return flag === undefined ? '' : ` --config ${shellWord(flag)}`
+}
+
+function refuseAddress(
+  error: unknown,
+  { host, port, named }: { host: string; port: number; named: string },
+): never {
+  const code = error instanceof Error && 'code' in error ? error.code : undefined
+  if (code === 'EADDRINUSE') {
+    const holder = portHolder(port)
+    const message = `port ${port} is taken${holder ? ` by ${holder}` : ''}`
+    throw new WbError('conflict', message, { next: [`wb serve --port 0${named}`] })
+  }
+  if (code === 'EACCES')
+    throw new UsageError(`port ${port} may not be opened by this user`, [`wb serve --port 8787${named}`])
+  if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EADDRNOTAVAIL')
+    throw new UsageError(`${host} is not an address of this machine`, [`wb serve --host 127.0.0.1${named}`])
+  throw error
+}

@@ -1,0 +1,117 @@
+import type { LocalConfig, Voice } from '../connection/local.ts'
+import type { Output } from '../output.ts'
+import { type Report, reportLines, reportOf } from '../report.ts'
+import { HeldLog } from './held-log.ts'
+import { logLine } from './log-line.ts'
+import type { ServeVoice } from './serve.ts'
+import type { Serving } from './serving.ts'
+import { openWarning, welcome } from './welcome.ts'
+
+/** What `wb serve` says: to a person, or with `--json` in lines of JSON on stdout. */
+export class ServeTold implements ServeVoice {
+  readonly #log: HeldLog
+
+  constructor(
+    private readonly output: Output,
+    private readonly about: { dataDir: string; isUsualPlace: boolean; version: string; verbose: boolean },
+  ) {
+    this.#log = new HeldLog(output.json ? this.#forPrograms() : this.#forPeople())
+  }
+
+  #forPrograms(): { write(line: string): unknown } {
+    return this.output.filters ? { write: line => this.#tell(JSON.parse(line)) } : process.stdout
+  }
+
+  /** A line of JSON. An expression that is not for it is told, and ends no server. */
+  #tell(value: unknown): void {
+    try {
+      this.output.line(value)
+    } catch (error) {
+      this.#complain(reportOf(error))
+    }
+  }
+
+  /** In a terminal without `--verbose` a request that was refused is a line to read; the log has the rest. */
+  #forPeople(): { write(line: string): unknown } {
+    if (this.about.verbose || !process.stderr.isTTY) return process.stderr
+    return { write: line => this.output.trace(logLine(line)) }
+  }
+
+  voice({ config }: LocalConfig): Voice {
+    const forPeople = this.about.verbose ? 'info' : 'warn'
+    return { level: this.output.json ? config.runtime.logLevel : forPeople, stream: this.#log }
+  }
+
+  /** The first that is said; what was logged before it follows. */
+  async begun(serving: Serving): Promise<void> {
+    const { output } = this
+    if (serving.runtime.fault !== undefined) this.#rescue(serving)
+    else if (output.json) this.#event('ready', serving)
+    else output.result(await this.#welcome(serving))
+    this.release()
+    const open = await openWarning(this.#screen(serving))
+    if (open) output.warn(`  ${output.errorStyle.bad('!')} ${open}`)
+    for (const warning of serving.config.warnings) output.warn(`  ! ${warning}`)
+  }
+
+  /** Let the log go on: it began, or it failed. */
+  release(): void {
+    this.#log.release()
+  }
+
+  restarting(): void {
+    this.output.note('  restarting: finishing what is in flight')
+  }
+
+  restarted(serving: Serving): void {
+    if (serving.runtime.fault !== undefined) this.#rescue(serving)
+    else if (this.output.json) this.#event('restarted', serving)
+    else this.output.warn(`  ${this.output.errorStyle.good('✓')} restarted at ${serving.url}`)
+    for (const warning of serving.config.warnings) this.output.warn(`  ! ${warning}`)
+  }
+
+  notRestarted(error: unknown): void {
+    const report = reportOf(error)
+    const { kind, code = kind, message } = report
+    if (this.output.json) this.#tell({ event: 'not restarted', error: { code, message } })
+    else
+      this.#complain({ ...report, message: `not restarted: ${message}` }, [
+        '    the server goes on as it was',
+      ])
+  }
+
+  #rescue(serving: Serving): void {
+    const report = reportOf(serving.runtime.fault)
+    const { kind, code = kind, message } = report
+    if (this.output.json) return void this.#event('rescue', serving, { error: { code, message } })
+    this.#complain({ ...report, message: `rescue mode: ${message}` }, [
+      '',
+      `    ${serving.url}/setup-status    says how it stands; nearly all else is refused`,
+      `    ${wayOut(serving.config)}`,
+    ])
+  }
+
+  #complain(report: Report, more: readonly string[] = []): void {
+    this.output.trace([...reportLines(report, this.output.errorStyle), ...more].join('\n'))
+  }
+
+  #event(event: string, { url }: Serving, more: object = {}): void {
+    this.#tell({ event, url, pid: process.pid, dataDir: this.about.dataDir, ...more })
+  }
+
+  #welcome(serving: Serving): Promise<string> {
+    return welcome(this.#screen(serving), this.output.style)
+  }
+
+  #screen({ url, loopback, config, runtime }: Serving) {
+    return { url, loopback, config, runtime, ...this.about }
+  }
+}
+
+/** What to type once the cause is mended. */
+function wayOut({ config: { auth } }: LocalConfig): string {
+  const restart = 'wb api POST /setup/restart    in another terminal, once the cause is mended'
+  if (auth.mode === 'disabled') return restart
+  if (auth.bootstrapTokenRef !== null) return `WB_API_KEY=BOOTSTRAP_TOKEN ${restart}`
+  return 'ctrl-c, then wb serve    once the cause is mended'
+}

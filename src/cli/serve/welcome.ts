@@ -1,0 +1,88 @@
+import type { AuthConfig } from '../../contract/auth.ts'
+import { anonymousPass, type Served } from '../connection/local.ts'
+import { looksAtTokensOnly } from '../connection/ways-in.ts'
+import { signInLine } from '../next/signing-in.ts'
+import { counted } from '../output.ts'
+import { shellWord } from '../shell-word.ts'
+import type { Style } from '../style.ts'
+import type { Serving } from './serving.ts'
+
+/** A server that has begun, and what it says of itself. */
+export interface Begun extends Pick<Serving, 'url' | 'loopback' | 'config' | 'runtime'> {
+  dataDir: string
+  /** Another terminal finds the data directory by itself. */
+  isUsualPlace: boolean
+  version: string
+}
+
+/** The block that a person reads: where it answers, what lies where, who may call, and what to type next. */
+export async function welcome(begun: Begun, style: Style): Promise<string> {
+  const { url, runtime, dataDir, version } = begun
+  const { workspaces } = await asked<{ workspaces: number }>(runtime, '/readyz')
+  const fields = {
+    data: `${dataDir} · ${counted(workspaces, 'workspace')}`,
+    ...(await auth(begun)),
+    reference: `${url}/docs`,
+    'ctrl-c': 'ends it',
+  }
+  return [
+    `  ${style.strong('Workbase')} ${version}  ${style.strong(url)}`,
+    ...Object.entries(fields).map(
+      ([name, text]) => `  ${style.dim(name)}${' '.repeat(11 - name.length)}${text}`,
+    ),
+    '',
+    `  ${await nextLine(begun, workspaces)}`,
+  ].join('\n')
+}
+
+async function asked<T>(runtime: Served, path: string): Promise<T> {
+  return (await runtime.fetch(new Request(`http://localhost${path}`))).json() as Promise<T>
+}
+
+/** Who may call, and how they prove who they are. */
+async function auth({ loopback, config, runtime }: Begun): Promise<Record<string, string>> {
+  const { mode, bootstrapTokenRef, oidc } = config.config.auth
+  if (mode === 'disabled') return { callers: anyone(loopback) }
+  const passing = (await anonymousPass(config)) ? `${anyone(loopback)}; ` : ''
+  const { modes } = await waysOf(runtime)
+  const proofs = [modes.apiKey && 'an API key', modes.oidc && 'a token of the identity provider'].filter(
+    Boolean,
+  )
+  const ways = [modes.login && 'browsers', modes.device && 'devices'].filter(Boolean)
+  const signIn = ways.length > 0 ? `${ways.join(' and ')} sign in` : 'tokens only'
+  return {
+    callers: `${passing}with ${proofs.join(' or ')} (auth.mode ${mode})`,
+    ...(modes.oidc && oidc && { provider: `${oidc.issuer} · ${signIn}` }),
+    bootstrap: bootstrapTokenRef === null ? 'no token' : 'token set; each use of it is audited',
+  }
+}
+
+function anyone(loopback: boolean): string {
+  return loopback ? 'anyone on this machine' : 'anyone who reaches this address'
+}
+
+async function nextLine(begun: Begun, workspaces: number): Promise<string> {
+  const { config, runtime, url, dataDir, isUsualPlace } = begun
+  const place = isUsualPlace ? '' : ` --data-dir ${shellWord(dataDir)}`
+  const elsewhere = (line: string) => `${line}${place}    in another terminal`
+  if (await anonymousPass(config)) return elsewhere(workspaces === 0 ? 'wb quickstart' : 'wb kb search "…"')
+  const ways = await waysOf(runtime)
+  return looksAtTokensOnly(ways)
+    ? signInLine(url, ways.loginPath)
+    : elsewhere('wb keys create NAME --role admin --as-operator')
+}
+
+function waysOf(runtime: Served): Promise<Pick<AuthConfig, 'modes' | 'loginPath'>> {
+  return asked(runtime, '/auth/config')
+}
+
+/** What must not be overlooked: that nobody is asked who they are, where what they change stays. */
+export async function openWarning({ loopback, config, dataDir }: Begun): Promise<string | undefined> {
+  const { controlPlane, auth } = config.config
+  if (controlPlane.driver === 'memory' || !(await anonymousPass(config))) return undefined
+  const setting =
+    auth.mode === 'disabled'
+      ? 'auth.mode: apiKey and anonymousPolicy: reject'
+      : 'auth.anonymousPolicy: reject'
+  return `${anyone(loopback)} may read and change everything in ${dataDir} without a credential; ${setting} asks for one`
+}

@@ -1,0 +1,79 @@
+import { join } from 'node:path'
+import type { KeychainDriver } from '../../keychain/keychain.ts'
+import { UsageError } from '../faults.ts'
+import { nearest } from '../nearest.ts'
+import { shellWord } from '../shell-word.ts'
+import { bare, readSettings } from './settings-file.ts'
+
+/** A runtime that a person works with, under a name. It holds no secret. */
+export interface StoredProfile {
+  /** Address of the runtime; the one of this machine's data directory when left out. */
+  url?: string
+  /** Where its logins are kept; the keychain of this system when left out. */
+  keychain?: KeychainDriver
+  /** Id of the workspace that is used unless another is named, by runtime. */
+  workspaces: Record<string, string>
+}
+
+export interface StoredProfiles {
+  /** Name of the profile in use. */
+  current: string
+  profiles: Record<string, StoredProfile>
+}
+
+export const defaultProfile = 'default'
+
+/** What a profile may be named: it is typed, and shown. */
+const nameShape = /^[\w][\w.-]{0,63}$/
+
+/** The file of all profiles. */
+export function profilesPath(settingsDir: string): string {
+  return join(settingsDir, 'profiles.json')
+}
+
+/**
+ * The profiles that are stored; at least the one in use is there.
+ *
+ * @throws UsageError  the file is there and cannot be read, so that nothing is written over it
+ */
+export function readProfiles(settingsDir: string): StoredProfiles {
+  const { current = defaultProfile, profiles = {} } = fileOf(profilesPath(settingsDir))
+  const known: StoredProfiles['profiles'] = bare({ [current]: { workspaces: bare({}) } })
+  for (const [name, stored] of Object.entries(profiles))
+    known[name] = { ...stored, workspaces: bare({ ...stored.workspaces }) }
+  return { current, profiles: known }
+}
+
+/** Uses a profile of this machine from now on, made where there is none. */
+export function homeLine({ profiles }: StoredProfiles): string {
+  const [known] = Object.keys(profiles).filter(name => profiles[name]?.url === undefined)
+  if (known !== undefined) return `wb profiles use ${known}`
+  const name = ['here', 'local'].find(free => !profiles[free]) ?? 'this-machine'
+  return `wb profiles add ${name} && wb profiles use ${name}`
+}
+
+/** @throws UsageError  a name that could be taken for something else where it is typed */
+export function requireProfileName(name: string): void {
+  if (!nameShape.test(name))
+    throw new UsageError(`"${name}" cannot name a profile: letters, digits, ".", "_" and "-", 64 at most`)
+}
+
+function fileOf(path: string): Partial<StoredProfiles> {
+  const content = readSettings(path)
+  if (content === 'none') return {}
+  if (content !== 'broken') return content
+  const line = `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
+  throw new UsageError(`${path} is no file of profiles`, ['mend it, or move it away:', line])
+}
+
+/** @throws UsageError  there is no such profile */
+export function requireProfile({ profiles }: StoredProfiles, name: string): StoredProfile {
+  const stored = profiles[name]
+  if (stored) return stored
+  const close = nearest(name, Object.keys(profiles))
+  throw new UsageError(`there is no profile named "${name}"`, [
+    ...(close ? [`did you mean ${close}?`] : []),
+    'wb profiles list',
+    `wb profiles add ${name} --url URL    makes it`,
+  ])
+}

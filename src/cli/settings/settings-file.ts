@@ -1,0 +1,50 @@
+import { readFileSync, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+import { writePrivately } from '../../base/private-file.ts'
+import { UsageError } from '../faults.ts'
+import { shellWord } from '../shell-word.ts'
+
+/** What a file of this person's settings holds. It has no prototype, as its keys are names that people give. */
+export type Settings = Record<string, unknown>
+
+/**
+ * A JSON object of the settings folder.
+ *
+ * @returns `none` where there is no such file, `broken` where it holds something else
+ * @throws UsageError  somebody else may have written it
+ * @throws Error  the system does not let it be read
+ */
+export function readSettings(path: string): Settings | 'none' | 'broken' {
+  try {
+    refuseOpen(dirname(path))
+    refuseOpen(path)
+    const content: unknown = JSON.parse(readFileSync(path, 'utf8'))
+    return isObject(content) ? bare(content) : 'broken'
+  } catch (error) {
+    if (error instanceof SyntaxError) return 'broken'
+    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'none'
+    throw error
+  }
+}
+
+/** Write one, in one step, for its owner alone. */
+export function writeSettings(path: string, value: object): void {
+  writePrivately(path, `${JSON.stringify(value, null, 2)}\n`)
+}
+
+/** Addresses that credentials are sent to stand there. */
+function refuseOpen(path: string): void {
+  if (process.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
+  throw new UsageError(`${path} can be written by others, so that its words are not believed`, [
+    `chmod go-w ${shellWord(path)}`,
+  ])
+}
+
+function isObject(value: unknown): value is Settings {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
+}
+
+/** The same without a prototype. */
+export function bare<T extends object>(value: T): T {
+  return Object.assign(Object.create(null), value)
+}

@@ -1,0 +1,45 @@
+import type { Agent } from '../../contract/agents.ts'
+import type { Conversation } from '../../contract/conversations.ts'
+import type { AgentNames } from '../find/names.ts'
+import type { Fields } from './resources.ts'
+import { type Names, toolWord } from './tool.ts'
+
+/** The fields of an agent that a person reads. What has no name any more keeps its id. */
+export function agentFields(agent: Agent, { llmService, knowledgeBases, servers }: AgentNames): Fields {
+  const toolNames = agent.toolIds.map(id => toolWord(id, servers))
+  return {
+    id: agent.agentId,
+    name: agent.name,
+    description: agent.description,
+    prompt: agent.systemPrompt,
+    'user prompt': agent.userPrompt,
+    'LLM service': llmService ?? 'the chat provider of the runtime',
+    'knowledge bases': named(agent.knowledgeBaseIds, knowledgeBases) || 'all',
+    tools: toolNames.join(', ') || 'every built-in one',
+    rules: rulesOf(agent, servers) || 'all of them may run',
+    rerank: agent.rerankEnabled ? 'on' : 'off',
+    created: { time: agent.createdAt },
+    updated: { time: agent.updatedAt },
+  }
+}
+
+function rulesOf({ toolRules = {} }: Agent, servers: Names): string {
+  return Object.entries(toolRules)
+    .map(([id, { permission }]) => `${toolWord(id, servers)}=${permission}`)
+    .join(', ')
+}
+
+/** The fields of a conversation that a person reads. */
+export function conversationFields(conversation: Conversation, agent: string, bases: Names): Fields {
+  return {
+    id: conversation.conversationId,
+    title: conversation.title,
+    agent,
+    'knowledge bases': named(conversation.knowledgeBaseIds, bases) || "the agent's",
+    begun: { time: conversation.createdAt },
+  }
+}
+
+function named(ids: readonly string[], names: Names): string {
+  return ids.map(id => names[id] ?? id).join(', ')
+}

@@ -1,0 +1,48 @@
+import type { AuditRecord } from '../../contract/audit-record.ts'
+import type { Column } from '../output.ts'
+
+const kinds = {
+  apiKey: 'key',
+  oidc: 'signed in',
+  bootstrap: 'bootstrap token',
+  anonymous: 'anonymous',
+  system: 'system',
+} as const
+
+/** Who did it: the label or id, and what kind of caller that is. */
+export function whoDid({ subject }: Pick<AuditRecord, 'subject'>): string {
+  if (!subject) return ''
+  const name = subject.label ?? subject.id
+  return name === null ? kinds[subject.type] : `${name} (${kinds[subject.type]})`
+}
+
+/** On what it was done; of a refusal and a failure, why it came to that. */
+export function onWhat({ details, outcome }: Pick<AuditRecord, 'details' | 'outcome'>): string {
+  if (!details) return ''
+  const { label, reason, count, toolName, jobKind, principalId, user_code, ...rest } = details
+  if (outcome !== 'success' && rest.requiredScope) return `needs ${rest.requiredScope}`
+  if (outcome !== 'success' && reason) return reason
+  const ids = [rest.documentId, rest.keyId, rest.agentId, rest.jobId, rest.knowledgeBaseId, rest.mcpServerId]
+  const name = label ?? toolName ?? jobKind ?? principalId ?? user_code ?? ids.find(id => id !== undefined)
+  const number = count === undefined ? undefined : `${count} of`
+  const more = rest.scopes && `may ${rest.scopes.replaceAll(',', ' ')}`
+  const decided = rest.decision && `(${rest.decision})`
+  return [number, name ?? reason ?? rest.scheme, more, decided].filter(Boolean).join(' ')
+}
+
+/**
+ * What a person reads of a record in a line.
+ *
+ * @param everywhere  the records are of the whole runtime
+ */
+export function auditColumns(everywhere: boolean): Record<string, Column<AuditRecord>> {
+  return {
+    time: { of: row => row.at, as: 'time' },
+    who: { of: whoDid, as: 'free', least: 17 },
+    what: { of: row => row.action, least: 18 },
+    outcome: { of: row => row.outcome, least: 7, isBad: row => row.outcome !== 'success' },
+    on: { of: onWhat, as: 'free' },
+    workspace: { of: row => row.workspaceId, as: 'free', piped: !everywhere },
+    request: { of: row => row.requestId, piped: true },
+  }
+}

@@ -1,0 +1,68 @@
+import type { ApiKey } from '../../contract/keys.ts'
+import { limits } from '../../contract/limits.ts'
+import { keyWords } from '../keys/words.ts'
+import type { Column } from '../output.ts'
+import type { Fields } from './resources.ts'
+
+/** Whether a key works, and if not, why. */
+export function keyState(
+  { revokedAt, expiresAt }: Pick<ApiKey, 'revokedAt' | 'expiresAt'>,
+  nowMs: number,
+): 'active' | 'revoked' | 'expired' {
+  if (revokedAt !== null) return 'revoked'
+  return expiresAt !== null && Date.parse(expiresAt) <= nowMs ? 'expired' : 'active'
+}
+
+/**
+ * Whether a key lives out its grace: a later one is who it is, by its name and with its rights, was made when it was
+ * given its end, and outlives it.
+ */
+export function isReplaced(key: ApiKey, all: readonly ApiKey[]): boolean {
+  const { expiresAt } = key
+  if (expiresAt === null || key.revokedAt !== null) return false
+  return all.some(
+    other =>
+      other.revokedAt === null &&
+      other.label === key.label &&
+      other.principalId === (key.principalId ?? key.keyId) &&
+      other.scopes.join() === key.scopes.join() &&
+      other.createdAt > key.createdAt &&
+      Date.parse(expiresAt) - Date.parse(other.createdAt) <= limits.keyGraceSeconds * 1_000 &&
+      (other.expiresAt === null || other.expiresAt > expiresAt),
+  )
+}
+
+/** What a person decides by in a list of keys. */
+export function keyColumns(all: readonly ApiKey[], nowMs: number): Record<string, Column<ApiKey>> {
+  const works = (key: ApiKey) => keyState(key, nowMs) === 'active'
+  return {
+    id: { of: row => row.keyId, piped: true },
+    prefix: { of: row => row.prefix },
+    label: { of: row => row.label, as: 'free' },
+    role: { of: row => row.role ?? row.scopes.join(' '), as: 'free' },
+    state: { of: row => (works(row) && isReplaced(row, all) ? 'replaced' : keyState(row, nowMs)) },
+    'last used': { of: row => row.lastUsedAt, as: 'time' },
+    until: { of: row => row.expiresAt, as: 'due' },
+    created: { of: row => row.createdAt, as: 'time', piped: true },
+  }
+}
+
+/** The fields of a key that a person reads. */
+export function keyFields(key: ApiKey, nowMs: number): Fields {
+  const { may, mayNot } = keyWords(key.scopes)
+  return {
+    id: key.keyId,
+    prefix: key.prefix,
+    label: key.label,
+    role: key.role,
+    scopes: key.scopes.join(' '),
+    may: may.join('; '),
+    'may not': mayNot.join('; '),
+    principal: key.principalId,
+    state: keyState(key, nowMs),
+    created: { time: key.createdAt },
+    'last used': key.lastUsedAt ? { time: key.lastUsedAt } : 'never',
+    until: key.expiresAt ? { due: key.expiresAt } : undefined,
+    revoked: key.revokedAt ? { time: key.revokedAt } : undefined,
+  }
+}

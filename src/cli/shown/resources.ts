@@ -1,0 +1,90 @@
+import type { Document } from '../../contract/documents.ts'
+import type { KnowledgeFilter } from '../../contract/filters.ts'
+import type { Embedder, KnowledgeBase } from '../../contract/knowledge.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+import { count, counted, type Field } from '../output.ts'
+
+export type Fields = Record<string, Field>
+
+/** The fields of a workspace that a person reads. */
+export function workspaceFields(workspace: Workspace): Fields {
+  return {
+    id: workspace.workspaceId,
+    name: workspace.name,
+    kind: workspace.kind,
+    url: workspace.url,
+    keyspace: workspace.keyspace,
+    credentials: Object.entries(workspace.credentials)
+      .map(pair => pair.join('='))
+      .join(', '),
+    'row-level access': workspace.rlacEnabled ? 'on' : 'off',
+    created: { time: workspace.createdAt },
+    updated: { time: workspace.updatedAt },
+  }
+}
+
+/** The fields of a knowledge base that a person reads. */
+export function knowledgeBaseFields(base: KnowledgeBase & { embedder?: Embedder }): Fields {
+  return {
+    id: base.knowledgeBaseId,
+    name: base.name,
+    description: base.description,
+    status: base.status,
+    language: base.language,
+    'lexical search': base.lexical.enabled ? 'on' : 'off',
+    embedder: base.embedder && embedderState(base.embedder),
+    collection: base.vectorCollection,
+    created: { time: base.createdAt },
+    updated: { time: base.updatedAt },
+  }
+}
+
+function embedderState({ state, chunks, fittedChunks }: Embedder): string {
+  if (state === 'ready') return `ready, fitted on ${count(fittedChunks)} of ${counted(chunks, 'chunk')}`
+  return `${state}, ${counted(chunks, 'chunk')}`
+}
+
+/** The fields of a saved filter that a person reads. */
+export function filterFields(saved: KnowledgeFilter): Fields {
+  return {
+    id: saved.knowledgeFilterId,
+    name: saved.name,
+    description: saved.description,
+    filter: JSON.stringify(saved.filter),
+    created: { time: saved.createdAt },
+    updated: { time: saved.updatedAt },
+  }
+}
+
+/** What a document is called: its title, its file, the name it had where it came from, or its id. */
+export function documentName(document: Document): string {
+  return titleOf(document) || document.sourceFilename || document.sourceDocId || document.documentId
+}
+
+/** The title of a document; undefined where it has none. */
+export function titleOf({ metadata }: Document): string | undefined {
+  return (typeof metadata.title === 'string' && metadata.title.trim()) || undefined
+}
+
+/** The fields of a document that a person reads. */
+export function documentFields(document: Document): Fields {
+  const { title, ...rest } = document.metadata
+  return {
+    id: document.documentId,
+    title: title === undefined ? undefined : String(title),
+    file: document.sourceFilename,
+    source: document.sourceDocId,
+    type: document.fileType,
+    status: document.status,
+    error: document.errorMessage,
+    chunks: document.chunkTotal,
+    bytes: document.fileSize,
+    hash: document.contentHash,
+    'visible to': document.visibleTo?.join(', '),
+    metadata: Object.entries(rest)
+      .map(pair => pair.join('='))
+      .join(', '),
+    ingested: { time: document.ingestedAt },
+    updated: { time: document.updatedAt },
+  }
+}

@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import { member } from './access.ts'
+import { Message } from './conversations.ts'
+import type { ErrorCode } from './errors.ts'
+import { timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { route } from './route.ts'
+
+const MessageSend = z.object({
+  content: z.string().min(1).max(limits.chatMessageChars),
+  approvals: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'the sender answers `tool-approval`; else tools that must ask are denied' }),
+  llmServiceId: z
+    .uuid()
+    .optional()
+    .meta({ description: 'answers this message instead of the service of the agent' }),
+  replaces: z
+    .uuid()
+    .optional()
+    .meta({ description: 'a message of the user: it and all that follows it are deleted first' }),
+})
+export type MessageSend = z.output<typeof MessageSend>
+
+const MessagePair = z.object({ user: Message, assistant: Message })
+export type MessagePair = z.output<typeof MessagePair>
+
+/** A call of a tool as a model made it. */
+export const ToolCall = z.object({
+  id: z.string(),
+  name: z.string().meta({ description: 'id of the tool' }),
+  arguments: z.string().meta({ description: 'JSON, as the model wrote it' }),
+})
+export type ToolCall = z.output<typeof ToolCall>
+
+export const toolOutcomes = ['success', 'failure', 'denied'] as const
+export type ToolOutcome = (typeof toolOutcomes)[number]
+
+/**
+ * What a turn tells while it goes on, in this order: `user-message (token* token-reset tool-call (tool-approval?
+ * tool-result)+)* token* (done|error)`, or a single `stream-error`.
+ *
+ * @see contract 8.3
+ */
+export const turnEvents = {
+  'user-message': Message,
+  token: z.object({ delta: z.string() }),
+  'token-reset': z.object({}),
+  'tool-call': z.object({ toolCalls: z.array(ToolCall) }),
+  'tool-approval': z.object({ approvalId: z.uuid(), toolCall: ToolCall, expiresAt: timestamp }),
+  'tool-result': z.object({
+    toolCallId: z.string(),
+    name: z.string(),
+    content: z.string(),
+    outcome: z.enum(toolOutcomes),
+    durationMs: z.int(),
+  }),
+  done: Message,
+  error: Message,
+  'stream-error': z.object({ code: z.string(), message: z.string(), status: z.int() }),
+} as const
+
+export type TurnEvent = {
+  [K in keyof typeof turnEvents]: { event: K; data: z.output<(typeof turnEvents)[K]> }
+}[keyof typeof turnEvents]
+
+/**
+ * A passage that an answer cites as `[number]`. The metadata of the answer holds the list of them as JSON, as
+ * `citations`.
+ */
+export const Citation = z.object({
+  number: z.int().positive(),
+  knowledgeBaseId: z.uuid(),
+  documentId: z.string().nullable(),
+  chunkId: z.string(),
+  chunkIndex: z.int().nullable(),
+  title: z.string().nullable(),
+  sourceFilename: z.string().nullable(),
+  page: z.int().nullable(),
+})
+export type Citation = z.output<typeof Citation>
+
+export const approvalDecisions = ['once', 'always', 'never'] as const
+const Approval = z.object({
+  decision: z.enum(approvalDecisions).meta({
+    description: '`always` holds for this tool in this conversation, until its description changes',
+  }),
+})
+export type Approval = z.output<typeof Approval>
+
+const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
+const ofConversation = '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId'
+const ofTurn = [
+  'workspace_not_found',
+  'agent_not_found',
+  'conversation_not_found',
+  'chat_message_not_found',
+  'chat_disabled',
+  'llm_service_not_found',
+] as const satisfies ErrorCode[]
+/** What a send is refused with before anything is stored; a stream tells these as `stream-error`. */
+const ofModel = [
+  'llm_provider_unsupported',
+  'llm_credential_missing',
+  'llm_model_not_chat',
+  'llm_model_unavailable',
+] as const satisfies ErrorCode[]
+
+export const chat = {
+  send: route({
+    method: 'POST',
+    path: `${ofConversation}/messages`,
+    summary: 'Say something to an agent, and wait for its answer',
+    access: member('read:chat'),
+    body: { ...json, mode: 'lenient', schema: MessageSend },
+    replies: { 201: MessagePair },
+    errors: [...ofTurn, ...ofModel],
+  }),
+  stream: route({
+    method: 'POST',
+    path: `${ofConversation}/messages/stream`,
+    summary: 'Say something to an agent, and read its answer as it is made',
+    access: member('read:chat'),
+    body: { ...json, mode: 'lenient', schema: MessageSend },
+    replies: { 200: 'text/event-stream' },
+    errors: ofTurn,
+    events: turnEvents,
+  }),
+  decide: route({
+    method: 'POST',
+    path: `${ofConversation}/approvals/:approvalId`,
+    summary: 'Say whether a tool that waits for it may run',
+    description:
+      'Only the sender of the message is asked. Who says nothing within 120 seconds has said never.',
+    access: member('read:chat'),
+    body: { ...json, mode: 'strict', schema: z.strictObject(Approval.shape) },
+    replies: { 200: Approval.extend({ approvalId: z.uuid() }) },
+    errors: ['workspace_not_found', 'conversation_not_found'],
+    audit: 'tool.decide',
+  }),
+}

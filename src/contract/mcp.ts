@@ -1,0 +1,47 @@
+import { z } from 'zod'
+import { member } from './access.ts'
+import type { ErrorCode } from './errors.ts'
+import { limits } from './limits.ts'
+import { route } from './route.ts'
+
+const path = '/api/v1/workspaces/:workspaceId/mcp'
+const access = member(null)
+const errors = ['workspace_not_found'] as const satisfies ErrorCode[]
+const stateless =
+  'Streamable HTTP without sessions: every request stands alone, and none has to begin with `initialize`. What the protocol refuses is told as a JSON-RPC error, with a status of its own.'
+
+/** The tools of a workspace, for programs that speak the Model Context Protocol. @see contract 11 */
+export const mcp = {
+  send: route({
+    method: 'POST',
+    path,
+    summary: 'Call the tools of a workspace by MCP',
+    description: `${stateless} \`Accept\` must name \`application/json\` and \`text/event-stream\`. What a tool needs is checked where it is called: a caller who lacks it gets a result with \`isError\` and the outcome \`denied\`.`,
+    access,
+    body: {
+      kind: 'json',
+      mode: 'lenient',
+      schema: z.unknown().meta({ description: 'a JSON-RPC 2.0 message' }),
+      limitBytes: limits.jsonBodyBytes,
+    },
+    replies: { 200: 'text/event-stream', 202: null },
+    errors,
+  }),
+  listen: route({
+    method: 'GET',
+    path,
+    summary: 'Listen for what MCP servers tell unasked',
+    description: `${stateless} Nothing is told in this version. \`Accept\` must name \`text/event-stream\`.`,
+    access,
+    replies: { 200: 'text/event-stream' },
+    errors,
+  }),
+  end: route({
+    method: 'DELETE',
+    path,
+    summary: 'End an MCP session, of which there are none',
+    access,
+    replies: { 200: null },
+    errors,
+  }),
+}

@@ -1,0 +1,13 @@
+/** Ids of tools that are somebody's: of an MCP server, the runtime or a database. Any other is taken as it is. @see contract 7.3 */
+export const namespaced = /^(?:mcp|native|astra):/
+
+/** @param server  id of an MCP server: of a registered one a UUID, else the name that the configuration gives it */
+export function mcpToolId(server: string, tool: string): string {
+  return `mcp:${server}:${tool}`
+}
+
+/** The server and the tool that an id names; undefined for a tool of no MCP server. */
+export function ofServer(id: string): { server: string; tool: string } | undefined {
+  const [, server, tool] = /^mcp:([^:]+):(.*)$/s.exec(id) ?? []
+  return server === undefined || tool === undefined ? undefined : { server, tool }
+}

@@ -1,0 +1,112 @@
+import { z } from 'zod'
+import type { Handlers } from '../access/caller.ts'
+import type { Turns } from '../agents/chat/turns.ts'
+import type { Conversations } from '../agents/conversations.ts'
+import { agents } from '../contract/agents.ts'
+import { conversations, type Message } from '../contract/conversations.ts'
+import { WbError } from '../contract/errors.ts'
+import { boundedText } from '../contract/fields.ts'
+import { params } from '../contract/ids.ts'
+import { limits } from '../contract/limits.ts'
+import { chatNotFound } from './missing.ts'
+import { type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
+
+export interface ChatToolParts {
+  /** Handlers of the routes that the tools stand for. */
+  readonly routes: {
+    readonly agents: Pick<Handlers<typeof agents>, 'show'>
+    readonly conversations: Pick<Handlers<typeof conversations>, 'create'>
+  }
+  readonly conversations: Pick<Conversations, 'get'>
+  /** One completion over passages that were found first, without a loop of tools. */
+  readonly replies: Pick<Turns, 'reply'>
+}
+
+const { agentId } = params
+const chatId = params.conversationId
+const content = boundedText(limits.chatMessageChars)
+const titleChars = 120
+
+/** The tools that have an agent answer, in the order in which they are listed. @see contract 11 */
+export function chatTools(parts: ChatToolParts): FacadeTool[] {
+  return [
+    tool({
+      name: 'chat_send',
+      description: 'Say something in a chat with an agent, and get its answer.',
+      input: z.object({ agentId, chatId, content }),
+      async run(input, { workspaceId, caller }) {
+        const place = { workspaceId, agentId: input.agentId, conversationId: input.chatId }
+        await parts.conversations.get(place, caller.auth).catch(error => chatNotFound(input.chatId, error))
+        const { message } = await parts.replies.reply(place, input.content, caller)
+        return { payload: message.content ?? '', isError: hasFailed(message) }
+      },
+    }),
+    tool({
+      name: 'run_agent',
+      description: 'Ask an agent; begins a conversation unless one is named.',
+      input: z.object({
+        agentId,
+        content,
+        conversationId: params.conversationId.optional(),
+        title: boundedText(titleChars).optional(),
+      }),
+      run: (input, call) => runAgent(parts, input, call),
+    }),
+  ]
+}
+
+interface AgentRun {
+  readonly agentId: string
+  readonly content: string
+  readonly conversationId?: string | undefined
+  readonly title?: string | undefined
+}
+
+async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): Promise<FacadeResult> {
+  let conversationId: string
+  try {
+    conversationId = await placeOf(parts, run, call)
+  } catch (error) {
+    const outcome = error instanceof WbError ? error.code : undefined
+    const named = { agentId: run.agentId, message: error instanceof WbError ? error.message : '' }
+    if (outcome === 'agent_not_found') return { isError: true, payload: { outcome, ...named } }
+    if (outcome !== 'chat_not_found') throw error
+    return { isError: true, payload: { outcome, conversationId: run.conversationId, ...named } }
+  }
+  const place = { workspaceId: call.workspaceId, agentId: run.agentId, conversationId }
+  const { message, contextChunkIds } = await parts.replies.reply(place, run.content, call.caller)
+  const { finish_reason: finishReason, error_message: errorMessage } = message.metadata
+  return {
+    payload: {
+      outcome: hasFailed(message) ? 'completion_error' : 'completed',
+      conversationId,
+      agentId: run.agentId,
+      content: message.content,
+      finishReason: finishReason ?? null,
+      tokenCount: message.tokenCount,
+      contextChunkIds,
+      ...(errorMessage !== undefined && { errorMessage }),
+    },
+  }
+}
+
+/** The conversation that is named, or one that is begun over the agent's knowledge bases. @throws agent_not_found, chat_not_found */
+async function placeOf(
+  { routes, conversations: rooms }: ChatToolParts,
+  { agentId: id, conversationId, title }: AgentRun,
+  { workspaceId, caller, rest }: FacadeCall,
+): Promise<string> {
+  const agent = (await rest.ask(agents.show, routes.agents.show, { params: { agentId: id } })).body
+  if (conversationId !== undefined) {
+    const place = { workspaceId, agentId: id, conversationId }
+    await rooms.get(place, caller.auth).catch(error => chatNotFound(conversationId, error))
+    return conversationId
+  }
+  const { knowledgeBaseIds } = agent
+  const asked = { params: { agentId: id }, body: { title, knowledgeBaseIds } }
+  return (await rest.ask(conversations.create, routes.conversations.create, asked)).body.conversationId
+}
+
+function hasFailed({ metadata }: Message): boolean {
+  return metadata.finish_reason === 'error'
+}

@@ -1,0 +1,73 @@
+import type { Caller, Handlers } from '../access/caller.ts'
+import { requireWorkspace } from '../access/workspace.ts'
+import { once } from '../base/once.ts'
+import { WbError } from '../contract/errors.ts'
+import type { mcp } from '../contract/mcp.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { type ChatToolParts, chatTools } from './chat-tools.ts'
+import { type InvokeParts, invoke } from './invoke.ts'
+import { type ReadToolParts, readTools } from './read-tools.ts'
+import { isSubscription, type Offered, serveOnce } from './server.ts'
+import { type WriteToolParts, writeTools } from './write-tools.ts'
+
+export interface McpParts extends InvokeParts {
+  readonly rows: RowStore
+  /** Of the configuration. */
+  readonly settings: { readonly enabled: boolean; readonly exposeChat: boolean }
+  readonly version: string
+  /** Handlers of the routes that the tools stand for, by topic. */
+  readonly routes: ReadToolParts['routes'] & WriteToolParts['routes'] & ChatToolParts['routes']
+  readonly conversations: ReadToolParts['conversations']
+  readonly replies: ChatToolParts['replies']
+}
+
+/** The tools of workspaces for programs that speak MCP, and their routes. */
+export function openMcp(parts: McpParts) {
+  const { settings } = parts
+  const tools = once(() => [
+    ...readTools(parts),
+    ...writeTools(parts),
+    ...(settings.exposeChat ? chatTools(parts) : []),
+  ])
+  const offeredTo = (workspaceId: string, caller: Caller): Offered => ({
+    workspaceId,
+    version: parts.version,
+    tools: tools(),
+    invoke: (tool, input) => invoke(parts, tool, input, { workspaceId, caller }),
+  })
+
+  async function answered(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {
+    if (!settings.enabled)
+      throw new WbError('not_found', 'this runtime serves no tools by MCP', {
+        hint: 'Whoever runs it can set mcp.enabled in its configuration.',
+      })
+    await requireWorkspace(parts.rows, workspaceId)
+    const offered = offeredTo(workspaceId, caller)
+    return { own: { answer: (request: Request) => serveOnce(offered, request, message), isEndless } }
+  }
+
+  const handlers: Handlers<typeof mcp> = {
+    send: ({ params, body }, caller) => answered(params.workspaceId, caller, isSubscription(body), body),
+    listen: ({ params }, caller) => answered(params.workspaceId, caller, true),
+    end: ({ params }, caller) => answered(params.workspaceId, caller, false),
+  }
+  return {
+    handlers,
+    /**
+     * The names of the tools that a client is told of, asked for as one asks.
+     *
+     * @throws Error  the answer lists none
+     */
+    listTools: (workspaceId: string, caller: Caller) => listedBy(offeredTo(workspaceId, caller)),
+  }
+}
+
+async function listedBy(offered: Offered): Promise<string[]> {
+  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+  const request = new Request('http://localhost/mcp', { method: 'POST', headers })
+  const answer = await serveOnce(offered, request, { jsonrpc: '2.0', id: 1, method: 'tools/list' })
+  const [, data] = /^data: (.+)$/m.exec(await answer.text()) ?? []
+  const { result } = JSON.parse(data ?? '{}') as { result?: { tools: { name: string }[] } }
+  if (!result) throw new Error('the answer lists no tools')
+  return result.tools.map(({ name }) => name)
+}

@@ -1,0 +1,142 @@
+import { z } from 'zod'
+import type { Handlers } from '../access/caller.ts'
+import { documents } from '../contract/documents.ts'
+import { type ErrorCode, WbError } from '../contract/errors.ts'
+import { params } from '../contract/ids.ts'
+import { kb } from '../contract/knowledge.ts'
+import type { Reply } from '../contract/route.ts'
+import { type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
+
+export interface WriteToolParts {
+  /** Handlers of the routes that the tools stand for. */
+  readonly routes: {
+    readonly kb: Pick<Handlers<typeof kb>, 'create' | 'delete'>
+    readonly documents: Pick<Handlers<typeof documents>, 'show' | 'ingest' | 'delete'>
+  }
+}
+
+const { knowledgeBaseId, documentId, chunkingServiceId, embeddingServiceId, rerankingServiceId } = params
+const baseNameChars = 120
+
+/** The tools that change something, in the order in which they are listed. @see contract 11 */
+export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
+  return [
+    tool({
+      name: 'ingest_text',
+      description: 'Add a text to a knowledge base, so that it can be found.',
+      input: z.object({
+        knowledgeBaseId,
+        text: z.string().min(1),
+        sourceFilename: z.string().optional(),
+        sourceDocId: z.string().optional(),
+        metadata: z.record(z.string(), z.string()).optional(),
+        overwriteOnNameConflict: z.boolean().optional(),
+      }),
+      async run({ knowledgeBaseId: id, ...body }, { rest }) {
+        const asked = { params: { knowledgeBaseId: id }, body }
+        return ingested((await rest.ask(documents.ingest, routes.documents.ingest, asked)).body)
+      },
+    }),
+    tool({
+      name: 'delete_document',
+      description: 'Delete a document with its chunks.',
+      input: z.object({ knowledgeBaseId, documentId }),
+      run: (place, call) => deleteDocument(routes.documents, place, call),
+    }),
+    tool({
+      name: 'create_knowledge_base',
+      description: 'Create a knowledge base.',
+      input: z.object({
+        name: z.string().min(1).max(baseNameChars),
+        chunkingServiceId,
+        embeddingServiceId,
+        description: z.string().optional(),
+        rerankingServiceId: rerankingServiceId.optional(),
+        language: z.string().optional(),
+        attach: z.boolean().optional(),
+        vectorCollection: z.string().optional(),
+      }),
+      async run(body, { rest }) {
+        try {
+          const made = (await rest.ask(kb.create, routes.kb.create, { body })).body
+          return { payload: { outcome: 'created', ...created(made) } }
+        } catch (error) {
+          return { isError: true, payload: uncreated(error) }
+        }
+      },
+    }),
+    tool({
+      name: 'delete_knowledge_base',
+      description: 'Delete a knowledge base with its documents.',
+      input: z.object({ knowledgeBaseId }),
+      async run(place, { rest }) {
+        const isDeleted = await rest
+          .ask(kb.delete, routes.kb.delete, { params: place })
+          .then(() => true, unlessCode('knowledge_base_not_found'))
+        return { payload: { outcome: isDeleted ? 'deleted' : 'not_found', ...place } }
+      },
+    }),
+  ]
+}
+
+function ingested(reply: Reply<typeof documents.ingest>): FacadeResult {
+  const { documentId, sourceFilename, contentHash } = reply.document
+  if ('chunks' in reply)
+    return {
+      payload: { outcome: 'completed', documentId, sourceFilename, contentHash, chunks: reply.chunks },
+    }
+  if (!('outcome' in reply)) throw new Error('a text that was to be ingested at once was put off')
+  const { outcome } = reply
+  if (outcome === 'duplicate') {
+    const message = 'the knowledge base holds this text already; nothing was changed'
+    return { payload: { outcome, documentId, sourceFilename, contentHash, message } }
+  }
+  const message = 'another text has this file name; send overwriteOnNameConflict to put this one in its place'
+  return { isError: true, payload: { outcome, documentId, sourceFilename, message } }
+}
+
+async function deleteDocument(
+  routes: WriteToolParts['routes']['documents'],
+  place: { knowledgeBaseId: string; documentId: string },
+  { rest }: FacadeCall,
+): Promise<FacadeResult> {
+  const { documentId: id } = place
+  try {
+    const { chunkTotal } = (await rest.ask(documents.show, routes.show, { params: place })).body
+    await rest.ask(documents.delete, routes.delete, { params: place })
+    return { payload: { outcome: 'deleted', documentId: id, chunksDropped: chunkTotal ?? 0 } }
+  } catch (error) {
+    unlessCode('document_not_found')(error)
+    return { payload: { outcome: 'not_found', documentId: id, chunksDropped: 0 } }
+  }
+}
+
+function created(base: Reply<typeof kb.create>) {
+  const { knowledgeBaseId: id, name, vectorCollection, owned, language, status, ...services } = base
+  return {
+    knowledgeBaseId: id,
+    name,
+    vectorCollection,
+    owned,
+    chunkingServiceId: services.chunkingServiceId,
+    embeddingServiceId: services.embeddingServiceId,
+    rerankingServiceId: services.rerankingServiceId,
+    language,
+    status,
+  }
+}
+
+/** Why a knowledge base was not made, as its tool tells it. @throws what is no refusal */
+function uncreated(error: unknown) {
+  if (!(error instanceof WbError)) throw error
+  const { code, message } = error
+  return code.endsWith('_not_found') ? { outcome: 'not_found', message } : { outcome: 'error', code, message }
+}
+
+/** @returns false  for the failure of one code @throws any other failure */
+function unlessCode(code: ErrorCode): (error: unknown) => false {
+  return error => {
+    if (error instanceof WbError && error.code === code) return false
+    throw error
+  }
+}

@@ -1,0 +1,174 @@
+import type { Clock } from '../../base/clock.ts'
+import { WbError } from '../../contract/errors.ts'
+import { type ChatProvider, isChatProvider } from '../../contract/providers.ts'
+import {
+  credentialFor,
+  type Dialling,
+  endpointAt,
+  endpointOf,
+  type FailureFacts,
+  type ModelParts,
+  type ModelService,
+  secretFor,
+  usualBaseUrl,
+} from '../endpoint.ts'
+import { openClient } from '../provider/client.ts'
+import { ProviderFailure } from '../provider/failure.ts'
+import type { Chat, ChatMessage, CompletionSettings } from './completion.ts'
+import { begins, Draft } from './draft.ts'
+import { questionOf } from './wire.ts'
+
+/** What the configuration says of chats. */
+export interface ChatConfig {
+  readonly provider: ChatProvider
+  /** The runtime's own credential. It stands in for that of a service, at the runtime's own endpoint alone. */
+  readonly tokenRef: string
+  readonly baseUrl: string | null
+  readonly allowDataCollection: boolean
+}
+
+export interface ChatParts extends ModelParts {
+  readonly clock: Clock
+  readonly chat: ChatConfig
+  /** How often a request that a provider could not answer is repeated. */
+  readonly retriesMax: number
+}
+
+const path = '/chat/completions'
+/** A model may think for long before it says anything. */
+const timeoutMsDefault = 120_000
+
+/**
+ * The chat of a service. Nothing is dialled or resolved before its first call.
+ *
+ * @throws llm_provider_unsupported  the runtime cannot call this provider
+ * @see https://platform.openai.com/docs/api-reference/chat/create
+ */
+export function openChat(service: ModelService, parts: ChatParts): Chat {
+  const { provider } = service
+  if (!isChatProvider(provider))
+    throw new WbError(
+      'llm_provider_unsupported',
+      `${spoken(service)} has a provider that this runtime cannot call`,
+    )
+  const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
+  const open = () => clientFor(dialling, provider, parts)
+  let checked: ReturnType<typeof open> | undefined
+  const asked = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
+    const { body, names } = questionOf(messages, settings)
+    const opening = checked ?? open()
+    checked = undefined
+    const client = await opening
+    return { client, body: { ...bodyFor(service, provider, parts.chat), ...body }, draft: new Draft(names) }
+  }
+  return {
+    async check() {
+      checked = open()
+      await checked
+    },
+    async complete(messages, settings) {
+      const { client, body, draft } = await asked(messages, settings)
+      try {
+        draft.add(await client.post(path, body, settings.signal))
+        return draft.completion()
+      } catch (error) {
+        throw verdictOn(error, service, settings.signal)
+      }
+    },
+    async *stream(messages, settings) {
+      const { client, body, draft } = await asked(messages, settings)
+      const { signal } = settings
+      const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
+      try {
+        yield* pieces(client.stream(path, streamed, { clock: parts.clock, signal, begins }), draft)
+        signal.throwIfAborted()
+        return draft.completion()
+      } catch (error) {
+        throw verdictOn(error, service, signal)
+      }
+    },
+  }
+}
+
+/** The text of an answer as it comes. What breaks after the model is done costs no more than the count of its tokens. */
+async function* pieces(events: AsyncIterable<unknown>, draft: Draft): AsyncGenerator<string> {
+  try {
+    for await (const event of events) {
+      const piece = draft.add(event)
+      if (piece !== '') yield piece
+    }
+  } catch (error) {
+    if (!draft.isFinished) throw error
+  }
+}
+
+async function clientFor(dialling: Dialling, provider: ChatProvider, parts: ChatParts) {
+  const endpoint = endpointOf(dialling)
+  const credential = await credentialAt(dialling, endpoint, parts.chat)
+  const headers = provider === 'openrouter' ? attribution : {}
+  const timeoutMs = dialling.service.requestTimeoutMs ?? timeoutMsDefault
+  return openClient(
+    { endpoint, credential, timeoutMs, retriesMax: parts.retriesMax, headers },
+    parts.outbound,
+  )
+}
+
+/** @see https://openrouter.ai/docs/app-attribution */
+const attribution = { 'http-referer': 'http://localhost', 'x-title': 'Workbase' }
+
+/**
+ * The service's own credential; the runtime's own for a service that names none and is where the runtime's own chat
+ * is, so that nobody collects it with an address of their own.
+ */
+async function credentialAt(
+  dialling: Dialling,
+  endpoint: URL,
+  chat: ChatConfig,
+): Promise<string | undefined> {
+  const { service, provider, environment } = dialling
+  const isOwn =
+    service.credentialRef === null &&
+    provider === chat.provider &&
+    provider !== 'ollama' &&
+    endpoint.origin === endpointAt(chat.baseUrl ?? usualBaseUrl(provider, environment), provider, path).origin
+  return isOwn ? secretFor(dialling, chat.tokenRef, endpoint) : credentialFor(dialling, endpoint)
+}
+
+function bodyFor({ modelName }: ModelService, provider: ChatProvider, { allowDataCollection }: ChatConfig) {
+  const isPrivate = provider === 'openrouter' && !allowDataCollection
+  return { model: modelName, ...(isPrivate ? { provider: { data_collection: 'deny' } } : {}) }
+}
+
+/** Words by which providers say that a model is of another kind, or that they have no such model. */
+const notChat = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
+const unavailable =
+  /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i
+
+/** What a provider says definitively, as our own code; every other failure of it in a sentence about the service. */
+function verdictOn(error: unknown, service: ModelService, signal: AbortSignal): unknown {
+  if (signal.aborted) return signal.reason
+  if (!(error instanceof ProviderFailure)) return error
+  const { facts, told } = error
+  const isOfTheRequest = facts.providerStatus === undefined || [400, 404, 422].includes(facts.providerStatus)
+  const message = told.message ?? ''
+  if (isOfTheRequest && notChat.test(message))
+    return refused(service, 'llm_model_not_chat', 'is not for chat')
+  if (isOfTheRequest && (told.code === 'model_not_found' || unavailable.test(message)))
+    return refused(service, 'llm_model_unavailable', 'is not there')
+  return new ProviderFailure(`${spoken(service)} ${error.reason}`, facts, told, error.cause)
+}
+
+function refused(service: ModelService, code: 'llm_model_not_chat' | 'llm_model_unavailable', what: string) {
+  return new WbError(code, `${spoken(service)}: the provider says that model "${service.modelName}" ${what}`)
+}
+
+function failureOf(service: ModelService): Dialling['failed'] {
+  return (trouble, reason, facts: FailureFacts = {}, cause) =>
+    trouble === 'credential'
+      ? new WbError('llm_credential_missing', `${spoken(service)} ${reason}`, facts, { cause })
+      : new ProviderFailure(`${spoken(service)} ${reason}`, facts, {}, cause)
+}
+
+function spoken({ name, provider }: ModelService): string {
+  return `LLM service "${name}" (${provider})`
+}

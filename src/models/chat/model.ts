@@ -1,0 +1,68 @@
+import type { Config } from '../../config/schema.ts'
+import type { LlmService } from '../../contract/services.ts'
+import { type ChatParts, openChat } from './chat.ts'
+import type { Chat } from './completion.ts'
+import { hasChatProvider } from './provider.ts'
+
+const retriesMax = 2
+
+/** A model that answers, and what is known of it. */
+export interface ChatModel {
+  readonly chat: Chat
+  /** Its name at the provider. */
+  readonly model: string
+  readonly provider: string
+  /** Of one answer, in tokens. */
+  readonly maxTokens: number
+  /** Of question and answer together; null where nobody has said. */
+  readonly contextWindowTokens: number | null
+  readonly supportsTools: boolean | null
+  readonly supportsStreaming: boolean | null
+}
+
+type ModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
+
+/** @throws llm_provider_unsupported  the runtime cannot call the provider of the service */
+export function modelOfService(service: LlmService, parts: ModelParts): ChatModel {
+  const { provider, modelName, maxOutputTokens, contextWindowTokens, supportsTools, supportsStreaming } =
+    service
+  return {
+    chat: openChat(service, { ...parts, retriesMax }),
+    model: modelName,
+    provider,
+    maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
+    contextWindowTokens,
+    supportsTools,
+    supportsStreaming,
+  }
+}
+
+/**
+ * The model of the configuration. Its credential needs no release, as who writes the configuration says where it goes.
+ *
+ * @returns undefined where chat is switched off, or the credential leads to nothing
+ */
+export function modelOfConfig(parts: ModelParts): ChatModel | undefined {
+  const { chat, environment } = parts
+  if (!hasChatProvider({ chat }, environment)) return undefined
+  const { provider, model, baseUrl, requestTimeoutMs, maxOutputTokens } = chat
+  const service = {
+    name: 'chat',
+    provider,
+    modelName: model,
+    workspaceId: '',
+    endpointBaseUrl: baseUrl,
+    endpointPath: null,
+    credentialRef: null,
+    requestTimeoutMs,
+  }
+  return {
+    chat: openChat(service, { ...parts, retriesMax }),
+    model,
+    provider,
+    maxTokens: maxOutputTokens,
+    contextWindowTokens: null,
+    supportsTools: null,
+    supportsStreaming: null,
+  }
+}

@@ -1,0 +1,221 @@
+import type { Client } from '@modelcontextprotocol/client'
+import type { Environment } from '../../config/environment.ts'
+import type { McpFailureCode } from '../../contract/mcp-servers.ts'
+import { type Failed, type IsReleased, releasedSecret } from '../endpoint.ts'
+import { refusalIn } from '../guard.ts'
+import {
+  answerBytesMax,
+  answerTo,
+  type McpAnswer,
+  type McpCall,
+  McpFailure,
+  type McpSdk,
+  type McpTool,
+  mcpClient,
+  notInTime,
+  requestsMax,
+  toolsOf,
+} from './client.ts'
+
+/** What a record says of a tool server. */
+export interface McpEndpoint {
+  readonly workspaceId: string
+  readonly url: string
+  readonly credentialRef: string | null
+}
+
+export interface McpParts {
+  readonly environment: Environment
+  /** Asked at each connection, so that a release is in force at once. */
+  readonly isReleased: IsReleased
+  /** Guarded; follows no redirect. */
+  readonly fetch: typeof fetch
+}
+
+/**
+ * The tools that a server offers, by a session of its own.
+ *
+ * @param signal  ends it; the session itself waits for ever
+ * @throws McpFailure
+ */
+export async function listMcpTools(
+  server: McpEndpoint,
+  parts: McpParts,
+  signal: AbortSignal,
+): Promise<McpTool[]> {
+  return inSession(server, parts, signal, toolsOf)
+}
+
+/**
+ * Call a tool of a server, by a session of its own.
+ *
+ * @param signal  ends it; the session itself waits for ever
+ * @returns the texts of the result, one below the other, or its object where it has none; a part that is no text is named
+ *   where it stood
+ * @throws McpFailure
+ * @see contract 7.4
+ */
+export async function callMcpTool(
+  server: McpEndpoint,
+  call: McpCall,
+  parts: McpParts,
+  signal: AbortSignal,
+): Promise<McpAnswer> {
+  return inSession(server, parts, signal, (client, until, sdk) => answerTo(call, client, until, sdk))
+}
+
+/**
+ * Connect, and let go of the server when done. The credential is resolved for this session, for the host that is
+ * dialled.
+ *
+ * @throws McpFailure
+ * @see security decisions 1 and 14
+ */
+async function inSession<T>(
+  server: McpEndpoint,
+  parts: McpParts,
+  signal: AbortSignal,
+  use: (client: Client, until: AbortSignal, sdk: McpSdk) => Promise<T>,
+): Promise<T> {
+  const url = new URL(server.url)
+  const credential = await credentialOf(server, parts, url)
+  const sdk = await import('@modelcontextprotocol/client')
+  const wire = new Wire(url.origin, parts.fetch, signal)
+  const transport = new sdk.StreamableHTTPClientTransport(url, {
+    fetch: wire.fetch,
+    requestInit: {
+      redirect: 'manual',
+      headers: credential === undefined ? {} : { authorization: `Bearer ${credential}` },
+    },
+    reconnectionOptions: {
+      maxRetries: 0,
+      initialReconnectionDelay: 0,
+      maxReconnectionDelay: 0,
+      reconnectionDelayGrowFactor: 1,
+    },
+  })
+  const client = mcpClient(sdk, 'auto')
+  try {
+    await client.connect(transport, { signal: wire.signal })
+    return await use(client, wire.signal, sdk)
+  } catch (error) {
+    throw wire.failureOf(error)
+  } finally {
+    await transport.terminateSession().catch(() => {})
+    await client.close()
+  }
+}
+
+/** @throws McpFailure  missing, not released for the host, about to leave in the clear, or not resolved */
+async function credentialOf(
+  { credentialRef, workspaceId }: McpEndpoint,
+  { environment, isReleased }: McpParts,
+  url: URL,
+): Promise<string | undefined> {
+  if (credentialRef === null) return undefined
+  const failed: Failed = (_trouble, reason, { hint = '' } = {}) =>
+    new McpFailure('credential_unavailable', [`The server ${reason}.`, hint].join(' ').trim())
+  return releasedSecret({ environment, isReleased, failed }, credentialRef, workspaceId, url)
+}
+
+/** What passes between a session and its server, in bounds, and what is known of it when the session fails. */
+class Wire {
+  #status: number | undefined
+  #failure: unknown
+  #bytes = 0
+  #requests = 0
+  readonly #flooded = new AbortController()
+  /** Ends the session: nobody waits for it any more, or its server asks too much. */
+  readonly signal: AbortSignal
+
+  constructor(
+    private readonly origin: string,
+    private readonly send: typeof fetch,
+    private readonly until: AbortSignal,
+  ) {
+    this.signal = AbortSignal.any([until, this.#flooded.signal])
+  }
+
+  /** For the SDK. Nobody listens to what a server says unasked, so that no stream is opened for it. */
+  readonly fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
+    const url = new URL(input)
+    if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
+    if (init.method === 'GET') return new Response(null, { status: 405 })
+    // The SDK answers whatever a server asks, and a server can ask a hundred thousand times in one answer.
+    if (++this.#requests > requestsMax) this.#flooded.abort()
+    this.signal.throwIfAborted()
+    const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal
+    try {
+      const answer = await this.send(url, { ...init, signal })
+      if (init.method === 'POST') this.#status = answer.status
+      return await singly(answer, answer.body?.pipeThrough(this.#counted()) ?? null)
+    } catch (error) {
+      if (!(error instanceof BatchRefused)) this.#failure ??= error
+      throw error
+    }
+  }
+
+  failureOf(cause: unknown): McpFailure {
+    const failure = (code: McpFailureCode, message: string) => new McpFailure(code, message, cause)
+    const refusal = refusalIn(this.#failure)
+    if (refusal)
+      return failure(
+        'endpoint_refused',
+        `The address may not be dialled: ${refusal.message}. ${refusal.hint}`,
+      )
+    if (this.#bytes > answerBytesMax)
+      return failure('too_large', `The server sent more than ${answerBytesMax} bytes.`)
+    if (this.#flooded.signal.aborted)
+      return failure('protocol_error', `The server asks for more than ${requestsMax} answers.`)
+    if (this.until.aborted) return notInTime(cause)
+    return this.#status === undefined || this.#failure !== undefined
+      ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')
+      : failure(...described(this.#status))
+  }
+
+  #counted(): TransformStream<Uint8Array, Uint8Array> {
+    return new TransformStream({
+      transform: (part, controller) => {
+        this.#bytes += part.length
+        if (this.#bytes > answerBytesMax) controller.error(new Error('too large'))
+        else controller.enqueue(part)
+      },
+    })
+  }
+}
+
+/** Nothing is asked in batches, and one of requests would hold the process up until all are answered. */
+class BatchRefused extends Error {
+  override readonly name = 'BatchRefused'
+}
+
+/** The answer, unless it is JSON that holds several messages at once. @throws BatchRefused */
+async function singly(
+  { status, headers }: Response,
+  body: ReadableStream<Uint8Array> | null,
+): Promise<Response> {
+  if (body === null || !headers.get('content-type')?.toLowerCase().includes('application/json'))
+    return new Response(body, { status, headers })
+  const text = await new Response(body).text()
+  if (/^\s*\[/.test(text)) throw new BatchRefused('several messages at once')
+  return new Response(text, { status, headers })
+}
+
+/** What the status of the last answer says of a session that failed. */
+function described(status: number): [McpFailureCode, string] {
+  if (status === 401 || status === 403)
+    return [
+      'unauthorized',
+      `The server answered with status ${status}. Check the key that credentialRef names.`,
+    ]
+  if (status >= 300 && status < 400)
+    return [
+      'redirected',
+      'The server answered with a redirect, which is not followed. Use the address that it leads to.',
+    ]
+  if (status >= 400) return ['http_error', `The server answered with status ${status}. Check the url.`]
+  return [
+    'protocol_error',
+    'The server does not answer as an MCP server by Streamable HTTP does. Check the url.',
+  ]
+}

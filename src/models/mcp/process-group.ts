@@ -1,0 +1,191 @@
+import { type ChildProcessByStdio, spawn } from 'node:child_process'
+import { PassThrough, type Readable, type Stream, type Writable } from 'node:stream'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { JSONRPCMessage, ReadBuffer, Transport } from '@modelcontextprotocol/client'
+import { pause } from '../../base/pause.ts'
+import type { McpSdk } from './client.ts'
+
+type StdioSdk = typeof import('@modelcontextprotocol/client/stdio')
+
+/** A program that MCP is spoken with on its standard input and output. */
+export interface ProgramTransport extends Transport {
+  readonly stderr: Stream | null
+  /** Null before it is started, and once it is being ended. */
+  readonly pid: number | null
+}
+
+interface Program {
+  readonly command: string
+  readonly args: readonly string[]
+  readonly env: Readonly<Record<string, string | undefined>>
+  readonly cwd: string
+  /** Of one message. */
+  readonly maxBufferSize: number
+}
+
+/** A program is asked to go, told to, and killed, each after as long. */
+const stepMs = 2_000
+/** What it has started gets less, as nobody speaks with that. */
+const leftoverMs = 1_000
+const lookEveryMs = 50
+
+/** What speaks with a program that is not started yet. Windows has no process groups: there it ends alone. */
+export function transportTo(sdk: McpSdk, stdio: StdioSdk, program: Program): ProgramTransport {
+  if (process.platform !== 'win32') return new ProgramGroup(program, sdk)
+  const { command, args, env, cwd, maxBufferSize } = program
+  return new stdio.StdioClientTransport({
+    command,
+    args: [...args],
+    env: env as Record<string, string>,
+    cwd,
+    stderr: 'pipe',
+    maxBufferSize,
+  })
+}
+
+const endings = new Set<() => void>()
+const endAll = () => {
+  for (const end of endings) end()
+}
+
+/** Whether something is done when this process ends at once: a group of its own hears no second Ctrl-C. */
+function withProcess(end: () => void, isWanted: boolean): void {
+  process.off('exit', endAll)
+  if (isWanted) endings.add(end)
+  else endings.delete(end)
+  if (endings.size > 0) process.on('exit', endAll)
+}
+
+/**
+ * A program at the head of a process group of its own, which ends as one: a wrapper (`sh -c`, `npx`) takes with it what
+ * it has started. For POSIX.
+ */
+class ProgramGroup implements ProgramTransport {
+  onclose?: () => void
+  onerror?: (error: Error) => void
+  onmessage?: (message: JSONRPCMessage) => void
+  readonly stderr = new PassThrough()
+  readonly #buffer: ReadBuffer
+  #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
+  #ending: Promise<void> | undefined
+  #isKilled = false
+  /** Nobody of the group is left, so that its number is free for others. */
+  #isEmpty = false
+  /** What has been written is on its way. */
+  #drained: Promise<void> | undefined
+  /** Fires once nobody holds the other end of its output. */
+  readonly #closed = new AbortController()
+
+  constructor(
+    private readonly program: Program,
+    private readonly sdk: McpSdk,
+  ) {
+    this.#buffer = new sdk.ReadBuffer({ maxBufferSize: program.maxBufferSize })
+  }
+
+  get pid(): number | null {
+    return this.#ending || this.#closed.signal.aborted ? null : (this.#child?.pid ?? null)
+  }
+
+  /** @throws whatever keeps the program from starting */
+  start(): Promise<void> {
+    const { command, args, env, cwd } = this.program
+    const child = spawn(command, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], detached: true })
+    this.#child = child
+    const fail = (error: Error) => this.onerror?.(error)
+    child.stdin.on('error', fail)
+    child.stdout.on('error', fail)
+    child.stdout.on('data', (part: Buffer) => this.#read(part))
+    child.stderr.pipe(this.stderr)
+    child.on('exit', () => {
+      this.#isEmpty = !this.#signal(0)
+    })
+    child.on('close', () => this.#sweep())
+    return new Promise((resolve, reject) => {
+      child.on('spawn', () => {
+        withProcess(this.#kill, true)
+        resolve()
+      })
+      child.on('error', error => {
+        reject(error)
+        fail(error)
+      })
+    })
+  }
+
+  async send(message: JSONRPCMessage): Promise<void> {
+    const { stdin } = this.#child!
+    if (stdin.write(this.sdk.serializeMessage(message))) return
+    this.#drained ??= new Promise<void>(resolve => stdin.once('drain', resolve)).finally(() => {
+      this.#drained = undefined
+    })
+    await this.#drained
+  }
+
+  close(): Promise<void> {
+    this.#ending ??= this.#end()
+    return this.#ending
+  }
+
+  async #end(): Promise<void> {
+    this.#child?.stdin.end()
+    for (const signal of ['SIGTERM', 'SIGKILL'] as const) {
+      if (this.#child) await pause(stepMs, this.#closed.signal)
+      if (this.#closed.signal.aborted) return
+      this.#signal(signal)
+    }
+  }
+
+  /** What it has left behind goes, too. */
+  async #sweep(): Promise<void> {
+    this.#closed.abort()
+    if (!this.#isKilled && this.#signal('SIGTERM')) {
+      for (let waited = 0; waited < leftoverMs && this.#signal(0); waited += lookEveryMs)
+        await wait(lookEveryMs)
+      this.#signal('SIGKILL')
+    }
+    withProcess(this.#kill, false)
+    this.onclose?.()
+  }
+
+  readonly #kill = () => void this.#signal('SIGKILL')
+
+  /** @returns whether anybody of the group is there. */
+  #signal(signal: 'SIGTERM' | 'SIGKILL' | 0): boolean {
+    const pid = this.#child?.pid
+    if (pid === undefined || this.#isEmpty) return false
+    this.#isKilled ||= signal === 'SIGKILL'
+    try {
+      process.kill(-pid, signal)
+      return true
+    } catch {
+      return false
+    }
+  }
+
+  #read(part: Buffer): void {
+    try {
+      this.#buffer.append(part)
+      for (let isMore = true; isMore; ) isMore = this.#readMessage()
+    } catch (error) {
+      this.#complain(error)
+      void this.close()
+    }
+  }
+
+  /** A line that is no message is told, and the next one is read. */
+  #readMessage(): boolean {
+    try {
+      const message = this.#buffer.readMessage()
+      if (message === null) return false
+      this.onmessage?.(message)
+    } catch (error) {
+      this.#complain(error)
+    }
+    return true
+  }
+
+  #complain(error: unknown): void {
+    this.onerror?.(error instanceof Error ? error : new Error(String(error)))
+  }
+}

@@ -1,0 +1,49 @@
+import type { Clock } from '../../base/clock.ts'
+import { presentable } from '../../base/redact.ts'
+
+/** Of one line, in UTF-16 units; the rest of it is dropped. */
+const lineCharsMax = 4_000
+const linesPerMinuteMax = 100
+const minuteMs = 60_000
+
+/** What a program writes to its standard error, line by line and without secrets: as much of it as a log should hold. */
+export class ErrorLines {
+  #rest = ''
+  #told = 0
+  #since: number
+
+  /**
+   * @param hide  takes the secrets out that the program was given
+   * @param tell  is given each line
+   */
+  constructor(
+    private readonly clock: Clock,
+    private readonly hide: (text: string) => string,
+    private readonly tell: (line: string) => void,
+  ) {
+    this.#since = clock.now()
+  }
+
+  write(text: string): void {
+    const lines = (this.#rest + text).split('\n')
+    this.#rest = lines.pop()!.slice(0, lineCharsMax)
+    for (const line of lines) this.#line(line.trimEnd())
+  }
+
+  /** What was written after the last line break. */
+  end(): void {
+    this.#line(this.#rest)
+    this.#rest = ''
+  }
+
+  #line(line: string): void {
+    if (line === '') return
+    if (this.clock.now() - this.#since >= minuteMs) {
+      this.#since = this.clock.now()
+      this.#told = 0
+    }
+    this.#told++
+    if (this.#told <= linesPerMinuteMax) this.tell(presentable(this.hide(line.slice(0, lineCharsMax))))
+    else if (this.#told === linesPerMinuteMax + 1) this.tell('(more lines are left out for a minute)')
+  }
+}

@@ -1,0 +1,183 @@
+import type { Clock } from '../../base/clock.ts'
+import { abortWith, TimedOut, unlessAborted } from '../../base/deadline.ts'
+import { bounded, readWhole, TooLong } from '../../base/read-whole.ts'
+import type { OutboundAnswer } from '../outbound.ts'
+import { eventData } from './event-stream.ts'
+import { answerBytesMax, type Send, whole } from './exchange.ts'
+import { ProviderFailure } from './failure.ts'
+
+/** Of what may still come after the last event. A connection whose answer was read to its end serves the next request. */
+const lingerMs = 250
+
+/** How an answer that comes in pieces is read. */
+export interface Reading {
+  readonly clock: Clock
+  readonly signal: AbortSignal
+  /** Whether an event says anything. From the first that does, the answer has begun, and is not asked for again. */
+  readonly begins: (event: unknown) => boolean
+}
+
+interface StreamParts extends Reading {
+  readonly idleMs: number
+  readonly totalMs: number
+  readonly credential: string | undefined
+  readonly sender: (tell: (refusal: ProviderFailure) => void) => Send
+  /** Has the SDK make the request, and repeat it where `fetch` fails. @throws ProviderFailure */
+  readonly post: (fetch: typeof globalThis.fetch, signal: AbortSignal) => Promise<void>
+}
+
+/** The first event that says something, and those after it. */
+interface Begun {
+  readonly first: IteratorResult<unknown, void>
+  readonly rest: AsyncGenerator<unknown, void, undefined>
+  readonly attempt: Attempt
+}
+
+/** The events of an answer. To the SDK a request is answered when they have begun: what fails before is repeated. */
+export async function* streamed(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
+  const { signal, clock, totalMs } = parts
+  const ending = new AbortController()
+  const letGo = abortWith(ending, signal)
+  const cancel = clock.after(totalMs, () =>
+    ending.abort(new ProviderFailure('did not finish its answer in time')),
+  )
+  let begun: Begun | undefined
+  try {
+    begun = await beginning(parts, ending)
+    for (let next = begun.first; !next.done; next = await begun.rest.next()) yield next.value
+  } catch (error) {
+    ending.signal.throwIfAborted()
+    throw brokenOff(error)
+  } finally {
+    cancel()
+    letGo()
+    begun?.attempt.end()
+  }
+}
+
+async function beginning(parts: StreamParts, ending: AbortController): Promise<Begun> {
+  const giveUp = (failure: ProviderFailure) => ending.abort(failure)
+  const send = parts.sender(giveUp)
+  let begun: Begun | undefined
+  const posted = parts.post(async (input, init) => {
+    const attempt = new Attempt({ ...parts, until: ending.signal })
+    try {
+      const answer = await send(input, { ...init, signal: attempt.signal })
+      if (answer.status >= 300) return await whole(answer, parts.credential)
+      const rest = attempt.events(answer)
+      let first = await rest.next()
+      while (!first.done && !parts.begins(first.value)) first = await rest.next()
+      begun = { first, rest, attempt }
+      return new Response(null)
+    } catch (error) {
+      if (error instanceof ProviderFailure) giveUp(error)
+      throw error
+    } finally {
+      if (!begun) attempt.end()
+    }
+  }, ending.signal)
+  await unlessAborted(posted, ending.signal)
+  return begun!
+}
+
+function brokenOff(cause: unknown): ProviderFailure {
+  if (cause instanceof ProviderFailure) return cause
+  const what =
+    cause instanceof TimedOut
+      ? 'fell silent in the middle of its answer'
+      : 'broke off in the middle of its answer'
+  return new ProviderFailure(what, {}, {}, cause)
+}
+
+interface AttemptParts {
+  readonly clock: Clock
+  /** Longest silence of the provider, before the answer begins and between its parts. */
+  readonly idleMs: number
+  /** Fires when nobody waits any longer. */
+  readonly until: AbortSignal
+}
+
+/** One request whose answer is read as it comes; a provider that falls silent is left. */
+class Attempt {
+  readonly #stop = new AbortController()
+  readonly #letGo: () => void
+  #cancel = () => {}
+  /** The provider has said that it is done. */
+  #isDone = false
+  #isRead = false
+
+  constructor(private readonly parts: AttemptParts) {
+    this.#letGo = abortWith(this.#stop, parts.until)
+    this.#wait(parts.idleMs)
+  }
+
+  /** For the request. */
+  get signal(): AbortSignal {
+    return this.#stop.signal
+  }
+
+  /**
+   * The events of the answer as JSON, until the provider says that it is done. Then as much of the body is read as
+   * comes at once.
+   *
+   * @throws ProviderFailure  the answer cannot be read, or ends before the provider says so
+   * @throws TimedOut, and whatever else a connection breaks with
+   */
+  async *events(answer: OutboundAnswer): AsyncGenerator<unknown, void, undefined> {
+    try {
+      if (/\bjson\b/i.test(answer.headers.get('content-type') ?? '')) yield await this.#whole(answer)
+      else yield* this.#parsed(eventData(this.#heard(answer.body)))
+    } catch (error) {
+      if (error instanceof SyntaxError || error instanceof TooLong || error instanceof RangeError)
+        throw new ProviderFailure('sent an answer that cannot be read', {}, {}, error)
+      throw this.signal.aborted ? this.signal.reason : error
+    }
+  }
+
+  /** Let go of the request, where it is still under way. */
+  end(): void {
+    this.#cancel()
+    this.#letGo()
+    if (!this.#isRead) this.#stop.abort()
+  }
+
+  async *#parsed(events: AsyncIterable<string>): AsyncGenerator<unknown, void, undefined> {
+    let seen = 0
+    try {
+      for await (const data of events) {
+        seen++
+        if (data.trim() === '[DONE]') this.#done()
+        if (!this.#isDone) yield JSON.parse(data) as unknown
+      }
+    } catch (error) {
+      if (!this.#isDone) throw error
+    }
+    if (this.#isDone) return
+    throw new ProviderFailure(
+      seen === 0 ? 'sent an answer that cannot be read' : 'broke off in the middle of its answer',
+    )
+  }
+
+  async #whole({ body }: OutboundAnswer): Promise<unknown> {
+    return JSON.parse((await readWhole(this.#heard(body), answerBytesMax)).toString())
+  }
+
+  async *#heard(body: OutboundAnswer['body']): AsyncGenerator<Uint8Array> {
+    for await (const part of bounded(body, answerBytesMax)) {
+      if (!this.#isDone) this.#cancel()
+      yield part
+      if (!this.#isDone) this.#wait(this.parts.idleMs)
+    }
+    this.#isRead = true
+  }
+
+  #done(): void {
+    if (!this.#isDone) this.#wait(lingerMs)
+    this.#isDone = true
+  }
+
+  #wait(ms: number): void {
+    this.#cancel()
+    this.#cancel = this.parts.clock.after(ms, () => this.#stop.abort(new TimedOut(ms)))
+  }
+}

@@ -1,0 +1,73 @@
+import type { ChatPort, Choice } from '../../cli/chat/port.ts'
+import { UsageError } from '../../cli/faults.ts'
+import { nearest } from '../../cli/nearest.ts'
+import { plainLine } from '../../cli/terminal-text.ts'
+import type { ChoicePanel, Named, Purpose, State } from './types.ts'
+
+const titles: Record<Purpose, string> = {
+  model: 'what answers',
+  kb: 'what is answered from',
+  history: 'conversations',
+}
+const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
+/** Everything, by a word. */
+const all = 'all'
+
+/** What a person may choose, with what holds now marked. */
+export async function choicesOf(port: ChatPort, purpose: Purpose, state: State): Promise<ChoicePanel> {
+  const items = await itemsOf(port, purpose, state)
+  const at =
+    purpose === 'kb'
+      ? 0
+      : Math.max(
+          0,
+          items.findIndex(({ isChosen }) => isChosen),
+        )
+  return { kind: 'choice', purpose, title: titles[purpose], items, at }
+}
+
+async function itemsOf(
+  port: ChatPort,
+  purpose: Purpose,
+  { llmServiceId }: State,
+): Promise<readonly Choice[]> {
+  if (purpose === 'kb') return port.knowledgeBases()
+  if (purpose === 'history') return port.conversations()
+  const models = await port.models()
+  return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
+}
+
+/** What may be typed for each. */
+export function namesOf({ items }: ChoicePanel): string[] {
+  const isOne = (name: string) => items.filter(item => item.name === name).length === 1
+  return items.map(item => plainLine(isOne(item.name) ? item.name : (item.alias ?? item.name)))
+}
+
+/**
+ * The same as chosen by names, which commas part.
+ *
+ * @throws UsageError  nothing or several things are named so
+ */
+export function chosenBy(typed: string, panel: ChoicePanel): ChoicePanel {
+  const { items, purpose } = panel
+  if (purpose !== 'kb') return { ...panel, at: items.indexOf(named(typed, panel)) }
+  const isAll = typed.toLowerCase() === all && !items.some(({ name }) => name.toLowerCase() === all)
+  const names = items.some(({ name }) => name === typed) ? [typed] : typed.split(',').map(name => name.trim())
+  const chosen = isAll ? items : names.filter(name => name !== '').map(name => named(name, panel))
+  return { ...panel, items: items.map(item => ({ ...item, isChosen: chosen.includes(item) })) }
+}
+
+function named(typed: string, panel: ChoicePanel): Choice {
+  const { items } = panel
+  const kind = kinds[panel.purpose as Named]
+  const fits = (same: (name: string) => boolean) =>
+    items.filter(({ id, name, alias }) => [id, name, alias ?? ''].some(same))
+  const exact = fits(name => name === typed)
+  const found = exact.length > 0 ? exact : fits(name => name.toLowerCase() === typed.toLowerCase())
+  if (found.length === 1) return found[0]!
+  const names = namesOf({ ...panel, items: found.length > 0 ? found : items })
+  if (found.length > 1) throw new UsageError(`several are named ${typed}: ${names.join(', ')}`)
+  const meant = nearest(typed, names)
+  const hint = meant ? `; did you mean ${meant}?` : names.length > 0 ? `; there are ${names.join(', ')}` : ''
+  throw new UsageError(`no ${kind} is named ${typed}${hint}`)
+}

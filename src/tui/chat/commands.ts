@@ -1,0 +1,202 @@
+import { pretty } from '../../cli/chat/approve.ts'
+import { plainLine } from '../../cli/terminal-text.ts'
+import { contentOf, editorOf } from '../parts/editor.ts'
+import { note, print, send, stop, waitNotice } from './turn.ts'
+import type { Effect, Named, State, Step } from './types.ts'
+
+interface Command {
+  readonly name: string
+  readonly takes?: string
+  readonly does: string
+  /** It does not wait for an answer that comes. */
+  readonly anytime?: true
+  run(state: State, rest: string): Step
+}
+
+/** What a line that begins with `/` may say, in the order of the help. */
+export const commands: readonly Command[] = [
+  { name: 'help', does: 'show this', anytime: true, run: state => [state, [print({ kind: 'help' })]] },
+  { name: 'new', does: 'begin another conversation', run: begin },
+  {
+    name: 'history',
+    does: 'go on with an earlier conversation',
+    run: state => [state, [{ type: 'openChoices', purpose: 'history' }]],
+  },
+  {
+    name: 'model',
+    takes: '[NAME]',
+    does: 'choose what answers',
+    run: (state, rest) => chooseFrom(state, 'model', rest),
+  },
+  {
+    name: 'kb',
+    takes: '[NAME, …]',
+    does: 'choose the knowledge bases to answer from; all is all of them',
+    run: (state, rest) => chooseFrom(state, 'kb', rest),
+  },
+  {
+    name: 'tools',
+    does: 'show the tools that the agent may use',
+    anytime: true,
+    run: state => [state, [{ type: 'openTools' }]],
+  },
+  { name: 'open', takes: 'N', does: 'show the source [N]', anytime: true, run: open },
+  {
+    name: 'expand',
+    takes: 'N',
+    does: 'show what tool N was asked, and answered',
+    anytime: true,
+    run: expand,
+  },
+  {
+    name: 'export',
+    takes: '[FILE]',
+    does: 'write the conversation to a file',
+    run: (state, rest) => [state, [{ type: 'export', file: rest || undefined }]],
+  },
+  { name: 'copy', takes: '[N]', does: 'copy the answer, or its Nth block of code', anytime: true, run: copy },
+  { name: 'retry', does: 'ask the last question again', run: retry },
+  { name: 'edit', does: 'change the last question, and ask again', run: edit },
+  { name: 'quit', does: 'leave', anytime: true, run: quit },
+]
+
+/** True of a line that is for this program; two slashes begin a message with one. */
+export function isCommand(line: string): boolean {
+  return /^\/(?!\/)\S*(?:\s|$)/.test(line) && !line.trimEnd().includes('\n')
+}
+
+/** Do what a line says. One that says nothing is left in the field. */
+export function obey(state: State, line: string): Step {
+  const [, name = '', rest = ''] = /^\/(\S*)\s*(.*)$/.exec(line.trim()) ?? []
+  const fitting = commands.filter(command => command.name.startsWith(name))
+  const command =
+    commands.find(other => other.name === name) ?? (fitting.length === 1 ? fitting[0] : undefined)
+  if (!command || name === '')
+    return [
+      {
+        ...state,
+        input: { ...state.input, editor: editorOf(line) },
+        notice: `no command /${name}; /help lists them`,
+      },
+      [],
+    ]
+  if (state.turn && !command.anytime)
+    return [
+      {
+        ...state,
+        input: { ...state.input, editor: editorOf(line) },
+        notice: waitNotice,
+      },
+      [],
+    ]
+  return command.run(state, rest)
+}
+
+function chooseFrom(state: State, of: Named, typed: string): Step {
+  return [state, [typed === '' ? { type: 'openChoices', purpose: of } : { type: 'choose', of, typed }]]
+}
+
+function told(state: State, notice: string): Step {
+  return [{ ...state, notice }, []]
+}
+
+/** Forget what was said, for another conversation. */
+export function begin(state: State): Step {
+  const last = { question: undefined, answer: '', citations: [], texts: {} }
+  const input = { ...state.input, replaces: undefined }
+  return [{ ...state, last, input, runs: [] }, [{ type: 'goOn', conversation: undefined }]]
+}
+
+/** Show the source of a number. */
+export function open(state: State, number: string): Step {
+  const { citations, texts } = state.last
+  if (citations.length === 0) return told(state, 'no answer here cites anything')
+  const wanted =
+    number === '' && citations.length === 1 ? citations[0]!.number : Number(number.replace(/[[\]]/g, ''))
+  const citation = citations.find(one => one.number === wanted)
+  if (!citation) return told(state, `/open takes a number: ${citations.map(one => one.number).join(' ')}`)
+  return [state, [{ type: 'openPassage', citation, known: texts[citation.chunkId] }]]
+}
+
+function expand(state: State, number: string): Step {
+  const run = number === '' ? state.runs.at(-1) : state.runs.find(one => String(one.number) === number)
+  if (!run)
+    return told(
+      state,
+      state.runs.length === 0 ? 'no tool ran yet' : `/expand takes a number up to ${state.runs.length}`,
+    )
+  const { call, result } = run
+  const text = ['asked', '', pretty(call.arguments), '', 'answered', '', pretty(result?.content ?? '')].join(
+    '\n',
+  )
+  return [
+    { ...state, panel: { kind: 'text', title: plainLine(call.name), text, format: 'plain', top: 0 } },
+    [],
+  ]
+}
+
+function copy(state: State, number: string): Step {
+  const { answer } = state.last
+  if (answer === '') return told(state, 'there is no answer to copy')
+  if (number === '') return [state, [{ type: 'copy', text: answer, what: 'the answer' }]]
+  const fences = [...answer.matchAll(/^ *(`{3,}|~{3,})[^\n]*\n([\s\S]*?)^ *\1\s*$/gm)].map(
+    ([, , code]) => code!,
+  )
+  const code = fences[Number(number) - 1]
+  if (code === undefined)
+    return told(
+      state,
+      fences.length === 0 ? 'the answer has no block of code' : `/copy takes a number up to ${fences.length}`,
+    )
+  return [state, [{ type: 'copy', text: code, what: `code ${number}` }]]
+}
+
+function retry(state: State): Step {
+  const { question } = state.last
+  if (!question) return told(state, 'nothing was asked yet')
+  const { llmServiceId } = state
+  return send(state, { content: question.content, replaces: question.messageId, llmServiceId })
+}
+
+function edit(state: State): Step {
+  const { question } = state.last
+  if (!question) return told(state, 'nothing was asked yet')
+  const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
+  return [
+    { ...state, input, notice: 'what you send stands for the last question; ctrl+c leaves it as it is' },
+    [],
+  ]
+}
+
+function quit(state: State): Step {
+  return [state, [...(state.turn ? [{ type: 'abort' } as const] : []), { type: 'leave' }]]
+}
+
+const leaveNotice = 'ctrl+c again leaves'
+
+/** Ctrl-C: stops what goes on, else empties the field, and pressed again it leaves. */
+export function cancel(state: State): Step {
+  const { turn, away, input, isLeaving } = state
+  if (turn) return stop({ ...state, isLeaving: true, notice: leaveNotice }, turn)
+  if (isLeaving) return [state, [...leaving(state)]]
+  const armed: State = { ...state, isLeaving: true, notice: leaveNotice }
+  if (away?.waiting)
+    return [{ ...armed, away: undefined, ...takenBack(state) }, [{ type: 'stopWaiting' }, note('not sent')]]
+  const content = contentOf(input.editor)
+  if (content === '' && input.replaces === undefined) return [armed, []]
+  const past = content === '' ? input.past : [...input.past, content]
+  return [
+    { ...armed, input: { ...input, editor: editorOf(''), past, replaces: undefined, recalled: undefined } },
+    [],
+  ]
+}
+
+function leaving({ away }: State): Effect[] {
+  return [...(away ? [{ type: 'stopWaiting' } as const] : []), { type: 'leave' }]
+}
+
+/** A message that waits comes back into the field. */
+function takenBack({ away, input }: State): Pick<State, 'input'> {
+  const isFree = contentOf(input.editor) === ''
+  return { input: isFree && away?.waiting ? { ...input, editor: editorOf(away.waiting.content) } : input }
+}

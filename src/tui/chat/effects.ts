@@ -1,0 +1,233 @@
+import type { Clock } from '../../base/clock.ts'
+import { pause } from '../../base/pause.ts'
+import type { Desk } from '../../cli/chat/front.ts'
+import type { ChatPort, Say } from '../../cli/chat/port.ts'
+import { sourceOf } from '../../cli/chat/sources.ts'
+import { toolName } from '../../cli/chat/tool-name.ts'
+import { reportOf } from '../../cli/report.ts'
+import { plainLine } from '../../cli/terminal-text.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import type { Citation } from '../../contract/chat.ts'
+import { isAway } from '../parts/away.ts'
+import { choicesOf, chosenBy, namesOf } from './choices.ts'
+import { panelFrom } from './panel.ts'
+import { step } from './state.ts'
+import type { Effect, Event, Failure, Panel, Printed, State } from './types.ts'
+
+export interface Parts {
+  readonly port: ChatPort
+  readonly desk: Desk
+  readonly clock: Clock
+  /** Told of what stays on the screen, in order. */
+  onPrint(printed: Printed): void
+  /** Told after each event. */
+  onChange(event: Event): void
+  onRedraw(): void
+  onLeave(): void
+}
+
+const waitFirstMs = 500
+const waitMaxMs = 10_000
+/** How often time passes while something is waited for. */
+const tickMs = 100
+
+/** A chat as it goes on: events change its state, and what is to be done about it is done. */
+export class Chat {
+  #state: State
+  #sending: AbortController | undefined
+  #waiting: AbortController | undefined
+  #isTicking = false
+
+  constructor(
+    state: State,
+    private readonly parts: Parts,
+  ) {
+    this.#state = state
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  dispatch(event: Event): void {
+    const nowMs = this.parts.clock.now()
+    const [timed] = step(this.#state, { type: 'tick', nowMs })
+    const [state, effects] = step(timed, event)
+    this.#state = state
+    for (const effect of effects) this.#run(effect)
+    this.#tick()
+    this.parts.onChange(event)
+  }
+
+  /** End what goes on. */
+  close(): void {
+    this.#sending?.abort()
+    this.#waiting?.abort()
+  }
+
+  #tick(): void {
+    const { turn, away } = this.#state
+    if (this.#isTicking || (!turn && !away)) return
+    this.#isTicking = true
+    this.parts.clock.after(tickMs, () => {
+      this.#isTicking = false
+      this.dispatch({ type: 'tick', nowMs: this.parts.clock.now() })
+    })
+  }
+
+  #run(effect: Effect): void {
+    const { port, desk, onPrint } = this.parts
+    switch (effect.type) {
+      case 'print':
+        onPrint(effect.printed)
+        break
+      case 'send':
+        void this.#send(effect.say)
+        break
+      case 'abort':
+        this.#sending?.abort()
+        break
+      case 'decide':
+        this.#try(() => port.decide(effect.approvalId, effect.decision))
+        break
+      case 'wait':
+        void this.#wait()
+        break
+      case 'stopWaiting':
+        this.#waiting?.abort()
+        break
+      case 'find':
+        this.#try(async () => this.dispatch({ type: 'found', passages: await port.find(effect.question) }))
+        break
+      case 'openPassage':
+        this.#try(() => this.#openPassage(effect.citation, effect.known))
+        break
+      case 'openTools':
+        this.#try(() => this.#openTools())
+        break
+      case 'openChoices':
+        this.#try(async () => this.#open(await choicesOf(port, effect.purpose, this.#state)))
+        break
+      case 'choose':
+        this.#try(async () => {
+          const panel = chosenBy(effect.typed, await choicesOf(port, effect.of, this.#state))
+          this.dispatch({ type: 'chose', panel })
+        })
+        break
+      case 'loadNames':
+        this.#try(async () => {
+          const names = namesOf(await choicesOf(port, effect.of, this.#state))
+          this.dispatch({ type: 'named', of: effect.of, names })
+        })
+        break
+      case 'useKnowledgeBases':
+        this.#try(async () => {
+          await port.useKnowledgeBases(effect.chosen.map(({ id }) => id))
+          this.dispatch({ type: 'based', knowledgeBases: effect.chosen.map(({ name }) => name) })
+        })
+        break
+      case 'goOn':
+        this.#try(() => this.#goOn(effect.conversation))
+        break
+      case 'copy':
+        this.#try(async () => {
+          if (!desk.copy) return this.#noted('no program here takes what is copied', true)
+          await desk.copy(effect.text)
+          this.#noted(`copied ${effect.what}`)
+        })
+        break
+      case 'export':
+        this.#try(() => this.#export(effect.file))
+        break
+      case 'redraw':
+        this.parts.onRedraw()
+        break
+      case 'leave':
+        this.parts.onLeave()
+    }
+  }
+
+  #noted(text: string, isBad = false): void {
+    this.dispatch({ type: 'noted', text, isBad })
+  }
+
+  /** What goes wrong beside the answer is told, and changes nothing. */
+  #try(act: () => Promise<void>): void {
+    act().catch((error: unknown) => this.#noted(reportOf(error).message, true))
+  }
+
+  async #send(say: Say): Promise<void> {
+    const sending = new AbortController()
+    this.#sending = sending
+    try {
+      for await (const event of this.parts.port.send(say, sending.signal)) {
+        if (sending.signal.aborted) return
+        this.dispatch({ type: 'turn', event })
+      }
+      if (this.#state.turn && !sending.signal.aborted) throw new Unreachable('the answer has no end', '')
+    } catch (error) {
+      if (!sending.signal.aborted) this.dispatch({ type: 'failed', failure: failureOf(error) })
+    }
+  }
+
+  /** Ask until the runtime answers, whatever it says. */
+  async #wait(): Promise<void> {
+    const waiting = new AbortController()
+    this.#waiting = waiting
+    const { signal } = waiting
+    for (let waitMs = waitFirstMs; !signal.aborted; waitMs = Math.min(2 * waitMs, waitMaxMs)) {
+      await pause(waitMs, signal)
+      if (signal.aborted) return
+      try {
+        const said = await this.parts.port.said()
+        if (!signal.aborted) this.dispatch({ type: 'reconnected', said })
+        return
+      } catch (error) {
+        if (isAway(error)) continue
+        if (!signal.aborted) this.dispatch({ type: 'reconnected', said: [] })
+        return
+      }
+    }
+  }
+
+  #open(panel: Panel): void {
+    this.dispatch({ type: 'opened', panel })
+  }
+
+  async #openPassage(citation: Citation, known: string | undefined): Promise<void> {
+    const { text, around } = await this.parts.port.passage(citation)
+    const [before, behind] = around
+    const said = text || known || 'the passage is gone'
+    const title = `[${citation.number}] ${sourceOf(citation)}`
+    this.#open(panelFrom({ title, before, said, behind }, this.#state.size))
+  }
+
+  async #openTools(): Promise<void> {
+    const tools = await this.parts.port.tools()
+    const { servers } = this.#state.about
+    const text = tools
+      .map(({ id, description }) => `**\`${toolName(id, servers)}\`**  ${plainLine(description)}`)
+      .join('\n\n')
+    this.#open({ kind: 'text', title: 'tools', text: text || 'none', format: 'markdown', top: 0 })
+  }
+
+  async #goOn(conversation: { id: string; name: string } | undefined): Promise<void> {
+    const { port } = this.parts
+    port.goOn(conversation?.id)
+    const said = conversation ? await port.said() : []
+    this.dispatch({ type: 'resumed', said, title: conversation?.name ?? 'another conversation begins' })
+  }
+
+  async #export(file: string | undefined): Promise<void> {
+    const text = await this.parts.port.exported()
+    if (text === undefined) return this.#noted('nothing was said yet', true)
+    const path = file ?? 'conversation.md'
+    await this.parts.desk.save(path, text)
+    this.#noted(`written to ${path}`)
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  const { message, code = 'unexpected', next } = reportOf(error)
+  return { kind: isAway(error) ? 'unreachable' : 'refused', code, message, next }
+}

@@ -1,0 +1,64 @@
+import { createInterface } from 'node:readline'
+import type { FrontOptions } from '../../cli/chat/front.ts'
+import { plainLine } from '../../cli/terminal-text.ts'
+import { Chat } from './effects.ts'
+import { spokenLines, spokenPanel, spokenQuestion } from './spoken.ts'
+import { start } from './state.ts'
+import type { Printed } from './types.ts'
+
+/** Speak with an agent in plain lines, which nothing is drawn over, until the person leaves. */
+export async function chatInLines(options: FrontOptions): Promise<void> {
+  const { port, desk, clock, about, conversation, question, signal, write } = options
+  const lines = createInterface({ input: process.stdin, output: process.stdout, terminal: true })
+  let end = () => {}
+  const ended = new Promise<void>(done => {
+    end = done
+  })
+  let typed = question
+  let isAway = false
+  let isOpen = false
+  let asked: string | undefined
+  const tell = (said: readonly string[]) => {
+    for (const line of said) write(`${line}\n`)
+  }
+  const chat = new Chat(start(about, { columns: 80, rows: 24 }, clock.now()), {
+    port,
+    desk,
+    clock,
+    onPrint(printed: Printed) {
+      // Who typed it has heard it.
+      if (printed.kind !== 'you' || printed.text !== typed) tell(spokenLines(printed, about.agent))
+    },
+    onChange({ type }) {
+      const { panel, turn, notice, away } = chat.state
+      if (type === 'tick') return
+      if (panel && !isOpen) tell(spokenPanel(panel))
+      isOpen = panel !== undefined
+      if (panel?.kind === 'text') chat.dispatch({ type: 'escape' })
+      if (away && !isAway) tell(['The runtime is away. Trying again; your message is kept.'])
+      isAway = away !== undefined
+      const pending = turn?.pending[0]
+      if (pending && pending.approvalId !== asked) tell(spokenQuestion(pending, about.agent))
+      asked = pending?.approvalId
+      if (notice !== '' && type !== 'turn') tell([notice])
+      if ((!turn && !away) || pending) lines.prompt()
+    },
+    onRedraw() {},
+    onLeave: end,
+  })
+  lines.setPrompt('you: ')
+  lines.on('line', line => {
+    typed = line
+    chat.dispatch({ type: 'submitted', text: line })
+  })
+  lines.on('SIGINT', () => chat.dispatch({ type: 'cancel' }))
+  lines.on('close', end)
+  signal.addEventListener('abort', end)
+  tell([`Speaking with ${plainLine(about.agent)}. /help lists what else there is.`])
+  if (conversation) chat.dispatch({ type: 'resumed', said: await port.said(), title: conversation.name })
+  if (question) chat.dispatch({ type: 'submitted', text: question })
+  else lines.prompt()
+  await ended
+  chat.close()
+  lines.close()
+}

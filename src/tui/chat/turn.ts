@@ -1,0 +1,266 @@
+import { citationsOf, citedBy } from '../../cli/chat/citations.ts'
+import { withoutModel } from '../../cli/chat/no-model.ts'
+import type { Say } from '../../cli/chat/port.ts'
+import { toolName } from '../../cli/chat/tool-name.ts'
+import { plain } from '../../cli/terminal-text.ts'
+import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
+import type { Message } from '../../contract/conversations.ts'
+import { type Block, blocksOf, emptyReader, read, unfinished } from '../markdown/blocks.ts'
+import { contentOf, editorOf } from '../parts/editor.ts'
+import type { Effect, Failure, Printed, State, Step, ToolRun, Turn } from './types.ts'
+
+/** Said of what an answer that comes is in the way of, while it comes. */
+export const waitNotice = 'wait for the answer, or stop it with ctrl+c'
+
+/** Said of what is typed while the runtime is away. */
+export const awayNotice = 'the runtime is away; what you type stays here'
+
+/** Put something on the screen for good. */
+export function print(printed: Printed): Effect {
+  return { type: 'print', printed }
+}
+
+/** The same for a line of our own. */
+export function note(text: string, tone: 'dim' | 'good' | 'bad' = 'dim'): Effect {
+  return print({ kind: 'note', text, tone })
+}
+
+/** Go on from a step, its effects first. */
+export function joined([state, effects]: Step, go: (state: State) => Step): Step {
+  const [next, more] = go(state)
+  return [next, [...effects, ...more]]
+}
+
+/** Send a message: it is on the screen, and the answer is waited for. */
+export function send(state: State, say: Say): Step {
+  return [withTurn(state, say), [print({ kind: 'you', text: say.content }), { type: 'send', say }]]
+}
+
+function withTurn(state: State, say: Say): State {
+  const turn: Turn = {
+    say,
+    messageId: undefined,
+    afterId: state.last.question?.messageId,
+    sinceMs: state.nowMs,
+    reader: emptyReader,
+    text: '',
+    isHeaded: false,
+    isApart: false,
+    running: [],
+    pending: [],
+  }
+  const question = { content: say.content, messageId: undefined }
+  return { ...state, turn, notice: '', last: { ...state.last, question } }
+}
+
+/** What the runtime tells of the turn. What comes when none is waited for is of one that was stopped. */
+export function heard(state: State, { event, data }: TurnEvent): Step {
+  const { turn } = state
+  if (!turn) return [state, []]
+  switch (event) {
+    case 'user-message': {
+      const question = { content: turn.say.content, messageId: data.messageId }
+      const next = { ...turn, messageId: data.messageId }
+      return [{ ...state, turn: next, last: { ...state.last, question } }, []]
+    }
+    case 'token':
+      return token(state, turn, plain(data.delta))
+    case 'token-reset':
+      return reset(state, turn)
+    case 'tool-call':
+      return called(state, turn, data.toolCalls)
+    case 'tool-approval': {
+      const { approvalId, toolCall, expiresAt } = data
+      const call = asKnown(state, toolCall)
+      const asked = { approvalId, call, expiresMs: Date.parse(expiresAt), sinceMs: state.nowMs }
+      return [{ ...state, turn: { ...turn, pending: [...turn.pending, asked] } }, []]
+    }
+    case 'tool-result':
+      return ran(state, turn, data)
+    case 'done':
+      return done(state, turn, data)
+    case 'error':
+      return broken(state, turn, data)
+    case 'stream-error':
+      return refused(state, turn, { kind: 'refused', code: data.code, message: data.message, next: [] })
+  }
+}
+
+function token(state: State, turn: Turn, delta: string): Step {
+  const { reader, blocks } = read(turn.reader, delta)
+  return printed(state, { ...turn, reader, text: turn.text + delta }, blocks)
+}
+
+/** Blocks of the answer onto the screen. */
+function printed(state: State, turn: Turn, blocks: readonly Block[], isAside = false): Step {
+  if (blocks.length === 0) return [{ ...state, turn }, []]
+  const effects = placed(turn, blocks).map(({ block, isFirst }) =>
+    print({ kind: 'said', block, isFirst, isAside }),
+  )
+  return [{ ...state, turn: { ...turn, isHeaded: true, isApart: false } }, effects]
+}
+
+/** Blocks with what stands before the first of them: the name of the agent, or an empty line behind a tool. */
+export function placed(
+  { isHeaded, isApart }: Turn,
+  blocks: readonly Block[],
+): { block: Block; isFirst: boolean }[] {
+  return blocks.map((block, at) => ({
+    block: at === 0 && isApart ? { ...block, gap: true } : block,
+    isFirst: at === 0 && !isHeaded,
+  }))
+}
+
+/** The rest of what was said, as there comes no more. */
+function finished(state: State, turn: Turn): Step {
+  return printed(state, { ...turn, reader: emptyReader }, unfinished(turn.reader))
+}
+
+/** What was said before a tool is no part of the answer; it stays on the screen as what was said on the way. */
+function reset(state: State, turn: Turn): Step {
+  return printed(state, { ...turn, reader: emptyReader, text: '' }, unfinished(turn.reader), true)
+}
+
+function called(state: State, turn: Turn, calls: readonly ToolCall[]): Step {
+  const first = state.runs.length + turn.running.length + 1
+  const running = calls.map(
+    (call, at): ToolRun => ({ number: first + at, call: asKnown(state, call), sinceMs: state.nowMs }),
+  )
+  return [{ ...state, turn: { ...turn, running: [...turn.running, ...running] } }, []]
+}
+
+function asKnown({ about }: State, call: ToolCall): ToolCall {
+  return { ...call, name: toolName(call.name, about.servers) }
+}
+
+type Result = Extract<TurnEvent, { event: 'tool-result' }>['data']
+
+function ran(state: State, turn: Turn, { toolCallId, content, outcome, durationMs }: Result): Step {
+  const found = turn.running.find(({ call }) => call.id === toolCallId)
+  if (!found) return [state, []]
+  const run: ToolRun = { ...found, result: { content: plain(content), outcome, durationMs } }
+  const next = {
+    ...turn,
+    isApart: true,
+    running: turn.running.filter(other => other !== found),
+    pending: turn.pending.filter(({ call }) => call.id !== toolCallId),
+  }
+  return [{ ...state, turn: next, runs: [...state.runs, run] }, [print({ kind: 'tool', run })]]
+}
+
+function done(state: State, turn: Turn, message: Message): Step {
+  const content = plain(message.content ?? '')
+  const [shown, effects] = turn.text === '' ? printed(state, turn, blocksOf(content)) : finished(state, turn)
+  const citations = citationsOf(message)
+  const known = citedBy(shown.last.citations, citations)
+  const last = { ...shown.last, answer: turn.text || content, citations: known }
+  const isCut = message.metadata.finish_reason === 'length'
+  return [
+    { ...over(shown), last, ...counted(state, message) },
+    [
+      ...effects,
+      ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
+      ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
+    ],
+  ]
+}
+
+/** The turn failed behind the message; the runtime keeps both. */
+function broken(state: State, turn: Turn, message: Message): Step {
+  const [shown, effects] = finished(state, turn)
+  const why = message.metadata.error_message || message.content || 'the answer broke off'
+  return [
+    { ...over(shown), ...counted(state, message) },
+    [...effects, note(plain(why), 'bad'), note('/retry asks again')],
+  ]
+}
+
+function over(state: State): State {
+  return { ...state, turn: undefined, notice: state.notice === waitNotice ? '' : state.notice }
+}
+
+function counted({ spent, model }: State, { tokenCount, metadata }: Message): Pick<State, 'spent' | 'model'> {
+  const cost = Number(metadata.cost_usd ?? Number.NaN)
+  return {
+    spent: {
+      tokens: spent.tokens + (tokenCount ?? 0),
+      costUsd: cost >= 0 ? (spent.costUsd ?? 0) + cost : spent.costUsd,
+    },
+    model: plain(metadata.model ?? '') || model,
+  }
+}
+
+/** The turn came to nothing, or to no end. */
+export function failed(state: State, failure: Failure): Step {
+  const { turn } = state
+  if (!turn) return [state, [note(failure.message, 'bad')]]
+  return failure.kind === 'unreachable' ? lost(state, turn) : refused(state, turn, failure)
+}
+
+/** The runtime does not answer. A message that it did not say it has waits for it. */
+function lost(state: State, turn: Turn): Step {
+  const { messageId, say, afterId } = turn
+  if (messageId === undefined) {
+    const last = { ...state.last, question: { content: say.content, messageId: afterId } }
+    return [{ ...over(state), last, away: { waiting: say, afterId } }, [{ type: 'wait' }]]
+  }
+  const [shown, effects] = finished(state, turn)
+  const told = note('the runtime went away in the middle of the answer; /retry asks again', 'bad')
+  return [{ ...over(shown), away: { waiting: undefined } }, [...effects, told, { type: 'wait' }]]
+}
+
+function refused(state: State, turn: Turn, failure: Failure): Step {
+  if (withoutModel.includes(failure.code))
+    return [over(state), [{ type: 'find', question: turn.say.content }]]
+  const { input } = state
+  // What was not taken is there to be sent again; what is being typed meanwhile is not touched.
+  const isFree = contentOf(input.editor) === ''
+  const editor = isFree && !turn.messageId ? editorOf(turn.say.content) : input.editor
+  const lines = [`${failure.message} (${failure.code})`, ...failure.next]
+  return [
+    { ...over(state), input: { ...input, editor } },
+    lines.map((line, at) => note(plain(line), at === 0 ? 'bad' : 'dim')),
+  ]
+}
+
+/** Stop an answer; what came of it stays. */
+export function stop(state: State, turn: Turn): Step {
+  const [shown, effects] = finished(state, turn)
+  return [over(shown), [{ type: 'abort' }, ...effects, note('stopped')]]
+}
+
+/** The runtime is back: a message that waited goes there, unless it had arrived after all. */
+export function reconnected(state: State, said: readonly Message[]): Step {
+  const { away } = state
+  if (!away) return [state, []]
+  const notice = state.notice === awayNotice ? '' : state.notice
+  const back: Step = [{ ...state, away: undefined, notice }, [note('the runtime is back', 'good')]]
+  const { waiting, afterId } = away
+  if (!waiting) return back
+  const [stored, answer] = arrivedWith(waiting, afterId, said)
+  if (!stored) return joined(back, next => again(next, waiting))
+  if (!answer) return joined(back, next => again(next, { ...waiting, replaces: stored.messageId }))
+  return joined(back, next => {
+    const turned = withTurn(next, waiting)
+    const [shown, effects] = done(turned, turned.turn!, answer)
+    const question = { content: waiting.content, messageId: stored.messageId }
+    return [{ ...shown, last: { ...shown.last, question } }, effects]
+  })
+}
+
+/** A message that the runtime has though it did not say so, and the answer to it. */
+function arrivedWith(
+  { content, replaces }: Say,
+  afterId: string | undefined,
+  said: readonly Message[],
+): (Message | undefined)[] {
+  const at = said.findLastIndex(({ role }) => role === 'user')
+  const stored = said[at]
+  if (stored?.content !== content || [replaces, afterId].includes(stored.messageId)) return []
+  return [stored, said.slice(at + 1).find(({ metadata }) => metadata.finish_reason === 'stop')]
+}
+
+/** Send what is on the screen already. */
+function again(state: State, say: Say): Step {
+  return [withTurn(state, say), [{ type: 'send', say }]]
+}

@@ -1,0 +1,252 @@
+import { Lexer, type Token, type Tokens } from 'marked'
+
+/** A part of a text in Markdown that stands for itself: a paragraph, a heading, an item of a list, lines of code. */
+export type Block =
+  | { readonly kind: 'markdown'; readonly source: string; readonly gap: boolean }
+  | {
+      readonly kind: 'code'
+      readonly lines: readonly string[]
+      readonly language: string
+      readonly gap: boolean
+    }
+
+/** Text that comes piece by piece. What is finished is taken off, so that it is never lexed again. */
+export interface Reader {
+  /** Not finished; of a fence, the line that is not ended. */
+  readonly tail: string
+  readonly fence: Fence | undefined
+  /** Stands before the rest of a table that was too long for one block. */
+  readonly tableHead: string
+  /** An empty line stands before what comes. */
+  readonly gap: boolean
+  /** Something was taken off already. */
+  readonly begun: boolean
+}
+
+interface Fence {
+  readonly mark: string
+  readonly indent: number
+  readonly language: string
+  /** Lines that are not taken off. */
+  readonly lines: readonly string[]
+  readonly gap: boolean
+}
+
+/** Of a fence, so many lines are one block. */
+const fenceLines = 16
+/** A block that grows longer is cut. */
+const tailChars = 4_000
+
+/** Quotes and lists that begin on one line inside each other; nobody writes as many, and each takes its part of the stack. */
+const nested = /^(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}/m
+
+/** Whether a text is nested too deep to be lexed and drawn; it is shown as it is. */
+export function isTooDeep(source: string): boolean {
+  return nested.test(source)
+}
+
+const fenceStart = /^( *)(`{3,}|~{3,})[^\S\n]*([^\s`]*)[^`\n]*$/
+
+export const emptyReader: Reader = { tail: '', fence: undefined, tableHead: '', gap: false, begun: false }
+
+interface Progress {
+  readonly reader: Reader
+  readonly blocks: readonly Block[]
+}
+
+/**
+ * Read a further piece of a text.
+ *
+ * Costs as much as the piece and the unfinished block are long, whatever came before.
+ */
+export function read(reader: Reader, piece: string): Progress {
+  const tail = reader.tail + piece
+  if (!piece.includes('\n') && tail.length < tailChars) return { reader: { ...reader, tail }, blocks: [] }
+  return settled({ ...reader, tail })
+}
+
+/** What is not finished, as blocks that the next piece may change. */
+export function unfinished(reader: Reader): Block[] {
+  const { fence, tail } = reader
+  if (fence) {
+    const lines = tail === '' ? fence.lines : [...fence.lines, dedented(tail, fence.indent)]
+    return lines.length === 0 ? [] : [{ kind: 'code', lines, language: fence.language, gap: fence.gap }]
+  }
+  if (tail.trim() === '') return []
+  const { reader: rest, blocks } = taken({ ...reader, tail: `${tail}\n` })
+  if (rest.fence) return [...blocks, ...unfinished(rest)]
+  if (rest.tail.trim() === '') return [...blocks]
+  return [...blocks, { kind: 'markdown', source: rest.tableHead + rest.tail, gap: rest.gap && rest.begun }]
+}
+
+function settled(reader: Reader): Progress {
+  const blocks: Block[] = []
+  let current = reader
+  for (;;) {
+    const step = current.fence ? inFence(current, current.fence) : taken(current)
+    blocks.push(...step.blocks)
+    if (step.reader.fence === current.fence && step.reader.tail === current.tail) break
+    current = step.reader
+  }
+  return { reader: current, blocks }
+}
+
+/** Take off what is finished of a text outside of fences. */
+function taken(reader: Reader): Progress {
+  const end = reader.tail.lastIndexOf('\n') + 1
+  const whole = reader.tableHead + reader.tail.slice(0, end)
+  const open = reader.tail.slice(end)
+  const tokens: Token[] = tokensOf(whole)
+  const blocks: Block[] = []
+  let { gap, begun } = reader
+  let used = 0
+  const add = (raw: string) => {
+    blocks.push({ kind: 'markdown', source: raw, gap: begun && (gap || standsApart(raw)) })
+    begun = true
+    gap = /\n[^\S\n]*\n$/.test(raw)
+    used += raw.length
+  }
+  const last = tokens.findLastIndex(({ type }) => type !== 'space')
+  const isEnded = last < tokens.length - 1
+  for (const [at, token] of tokens.entries()) {
+    const isLast = at === last
+    const fence = token.type === 'code' ? openFence(token.raw) : undefined
+    if (token.type === 'space') {
+      gap = true
+      used += token.raw.length
+    } else if (fence) {
+      const tail = whole.slice(used + fence.start) + open
+      return {
+        reader: { tail, fence: { ...fence.of, gap: begun }, tableHead: '', gap: false, begun: true },
+        blocks,
+      }
+    } else if (token.type === 'list') {
+      const items = (token as Tokens.List).items
+      const finished = isLast ? items.slice(0, -1) : items
+      const start = used
+      for (const { raw } of finished) add(raw)
+      if (isLast) break
+      // Newlines behind the last item belong to the list alone.
+      used = start + token.raw.length
+    } else if (!isLast || isFinished(token, isEnded)) add(token.raw)
+    else break
+  }
+  const left = whole.slice(used)
+  const isBlank = left.trim() === ''
+  if (isBlank && left !== '') gap = true
+  const tail = isBlank ? open : left + open
+  const isTabled = used === 0 && reader.tableHead !== ''
+  const rest = {
+    tail: isTabled ? reader.tail : tail,
+    fence: undefined,
+    gap,
+    begun,
+    tableHead: isTabled ? reader.tableHead : '',
+  }
+  if (rest.tail.length < tailChars) return { reader: rest, blocks }
+  const cutting = cut(rest)
+  return { reader: cutting.reader, blocks: [...blocks, ...cutting.blocks] }
+}
+
+function tokensOf(source: string): Token[] {
+  if (source.trim() === '') return []
+  if (isTooDeep(source)) return [{ type: 'html', raw: source, text: source }]
+  return new Lexer().blockTokens(source, [])
+}
+
+/** Code that is indented may go on behind an empty line; what is not a list or that ends there. */
+function isFinished({ type, raw }: Token, isEnded: boolean): boolean {
+  if (type === 'heading' || type === 'hr') return isEnded || raw.endsWith('\n')
+  return isEnded && type !== 'code'
+}
+
+function standsApart(raw: string): boolean {
+  return /^ {0,3}(?:#{1,6}\s|\|)/.test(raw)
+}
+
+/** The fence that a code block of a lexer begins with, and where the lines in it start. */
+function openFence(raw: string): { of: Omit<Fence, 'gap'>; start: number } | undefined {
+  const end = raw.indexOf('\n')
+  const [, indent = '', mark = '', language = ''] = fenceStart.exec(end < 0 ? raw : raw.slice(0, end)) ?? []
+  if (mark === '' || end < 0) return undefined
+  return { of: { mark, indent: indent.length, language, lines: [] }, start: end + 1 }
+}
+
+/** Take off lines of code; the line that ends the fence ends it. */
+function inFence(reader: Reader, fence: Fence): Progress {
+  const end = reader.tail.lastIndexOf('\n') + 1
+  const complete = reader.tail.slice(0, end).split('\n').slice(0, -1)
+  const blocks: Block[] = []
+  let { lines, gap } = fence
+  const takeOff = (count: number) => {
+    blocks.push({ kind: 'code', lines: lines.slice(0, count), language: fence.language, gap })
+    lines = lines.slice(count)
+    gap = false
+  }
+  for (const [at, line] of complete.entries()) {
+    if (isEnd(line, fence)) {
+      if (lines.length > 0) takeOff(lines.length)
+      const tail =
+        complete
+          .slice(at + 1)
+          .map(rest => `${rest}\n`)
+          .join('') + reader.tail.slice(end)
+      return { reader: { tail, fence: undefined, tableHead: '', gap: true, begun: true }, blocks }
+    }
+    lines = [...lines, dedented(line, fence.indent)]
+    if (lines.length >= 2 * fenceLines) takeOff(fenceLines)
+  }
+  const tail = reader.tail.slice(end)
+  const kept = tail.length < tailChars
+  if (!kept) lines = [...lines, dedented(tail, fence.indent)]
+  if (complete.length === 0 && kept) return { reader, blocks }
+  return { reader: { ...reader, tail: kept ? tail : '', fence: { ...fence, lines, gap } }, blocks }
+}
+
+function isEnd(line: string, { mark }: Fence): boolean {
+  const text = line.trim()
+  return text.length >= mark.length && text === mark[0]!.repeat(text.length)
+}
+
+function dedented(line: string, indent: number): string {
+  return line.replace(new RegExp(`^ {0,${indent}}`), '')
+}
+
+/** Cut a block that is too long where a line or a word ends. A table goes on under its own head, code as code. */
+function cut(reader: Reader): Progress {
+  const { tail, gap, begun, tableHead } = reader
+  const at = cutAt(tail)
+  const piece = tableHead + tail.slice(0, at)
+  const rest = tail.slice(at)
+  const block: Block = { kind: 'markdown', source: piece, gap: begun && gap }
+  const cutOff = { tail: rest, tableHead: '', gap: false, begun: true }
+  const inside = fenceWithin(piece)
+  if (inside) return { reader: { ...cutOff, fence: { ...inside, lines: [], gap: false } }, blocks: [block] }
+  const head = /^([^\n]*\|[^\n]*\n[ \t]*\|?[ \t:|-]*-[ \t:|-]*\n)/.exec(piece)?.[1] ?? ''
+  return { reader: { ...cutOff, fence: undefined, tableHead: head }, blocks: [block] }
+}
+
+function cutAt(tail: string): number {
+  const line = tail.lastIndexOf('\n') + 1
+  if (line > tailChars / 2) return line
+  const word = tail.lastIndexOf(' ') + 1
+  return word > tailChars / 2 ? word : tail.length
+}
+
+/** The fence that lines of an item begin and do not end. */
+function fenceWithin(piece: string): Omit<Fence, 'gap' | 'lines'> | undefined {
+  let open: Omit<Fence, 'gap' | 'lines'> | undefined
+  for (const line of piece.split('\n')) {
+    const [, indent = '', mark = '', language = ''] = fenceStart.exec(line) ?? []
+    if (open) {
+      if (isEnd(line, { ...open, lines: [], gap: false })) open = undefined
+    } else if (mark !== '') open = { mark, indent: indent.length, language }
+  }
+  return open
+}
+
+/** All blocks of a text that is whole. */
+export function blocksOf(text: string): Block[] {
+  const { reader, blocks } = read(emptyReader, text.endsWith('\n') ? text : `${text}\n`)
+  return [...blocks, ...unfinished(reader)]
+}

@@ -1,0 +1,15 @@
+/** A part of code that is coloured. */
+export interface Node {
+  readonly type: string
+  readonly value?: string
+  readonly properties?: { readonly className?: unknown }
+  readonly children?: readonly Node[]
+}
+export type Grammar = (library: unknown) => unknown
+/** By name of the language. */
+export const common: Readonly<Record<string, Grammar>>
+export function createLowlight(): {
+  register(language: string, grammar: Grammar): void
+  registered(language: string): boolean
+  highlight(language: string, code: string): Node
+}

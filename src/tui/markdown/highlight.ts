@@ -1,0 +1,94 @@
+import { type Line, type Span, span, type Tone } from '../parts/spans.ts'
+import { common, createLowlight, type Node } from './grammars.js'
+import type { Highlight } from './render.ts'
+
+const lowlight = createLowlight()
+
+/** Code that is longer is shown without colours. */
+const codeChars = 20_000
+
+const tones: Readonly<Record<string, Tone>> = {
+  keyword: 'keyword',
+  built_in: 'name',
+  type: 'name',
+  literal: 'number',
+  number: 'number',
+  string: 'string',
+  regexp: 'string',
+  subst: 'code',
+  symbol: 'number',
+  title: 'name',
+  name: 'name',
+  attr: 'name',
+  attribute: 'name',
+  property: 'name',
+  variable: 'code',
+  comment: 'dim',
+  quote: 'dim',
+  meta: 'dim',
+  tag: 'keyword',
+  section: 'heading',
+  addition: 'good',
+  deletion: 'bad',
+}
+
+const aliases: Readonly<Record<string, string>> = {
+  sh: 'bash',
+  zsh: 'bash',
+  console: 'bash',
+  js: 'javascript',
+  jsx: 'javascript',
+  mjs: 'javascript',
+  ts: 'typescript',
+  tsx: 'typescript',
+  py: 'python',
+  rb: 'ruby',
+  rs: 'rust',
+  golang: 'go',
+  yml: 'yaml',
+  html: 'xml',
+  svg: 'xml',
+  md: 'markdown',
+  'c++': 'cpp',
+  'c#': 'csharp',
+  cs: 'csharp',
+  kt: 'kotlin',
+  jsonc: 'json',
+  toml: 'ini',
+  patch: 'diff',
+}
+
+/** Colours by language. A grammar is made ready when the first code in it comes. */
+export const highlight: Highlight = (lines, named) => {
+  const lower = named.toLowerCase()
+  const language = aliases[lower] ?? lower
+  const grammar = Object.hasOwn(common, language) ? common[language] : undefined
+  const code = lines.join('\n')
+  if (!grammar || code.length > codeChars) return undefined
+  if (!lowlight.registered(language)) lowlight.register(language, grammar)
+  const spans: Span[] = []
+  flatten([lowlight.highlight(language, code)], 'code', spans)
+  return inLines(spans)
+}
+
+function flatten(nodes: readonly Node[], tone: Tone, into: Span[]): void {
+  for (const { value, properties, children } of nodes) {
+    if (value !== undefined) into.push(span(value, tone))
+    if (children) flatten(children, toneOf(properties?.className) ?? tone, into)
+  }
+}
+
+function toneOf(names: unknown): Tone | undefined {
+  const [name = ''] = Array.isArray(names) ? names.map(String) : []
+  return tones[name.replace(/^hljs-/, '')]
+}
+
+function inLines(spans: readonly Span[]): Line[] {
+  const lines: Span[][] = [[]]
+  for (const { text, tones } of spans)
+    for (const [at, part] of text.split('\n').entries()) {
+      if (at > 0) lines.push([])
+      if (part !== '') lines.at(-1)!.push({ text: part, tones })
+    }
+  return lines
+}

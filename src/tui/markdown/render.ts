@@ -1,0 +1,169 @@
+import { Lexer, type Token, type Tokens } from 'marked'
+import { cells } from '../parts/cells.ts'
+import { type Line, type Span, span, type Tone, wrap, wrapExact } from '../parts/spans.ts'
+import { type Block, isTooDeep } from './blocks.ts'
+import { tableLines } from './table.ts'
+
+/** Lines of code with their colours, by language; undefined for a language that it does not know. */
+export type Highlight = (lines: readonly string[], language: string) => Line[] | undefined
+
+const codeIndent: Line = [span('  ')]
+const bullets = ['•', '–']
+const entities: Readonly<Record<string, string>> = {
+  amp: '&',
+  lt: '<',
+  gt: '>',
+  quot: '"',
+  '#39': "'",
+  nbsp: ' ',
+}
+
+/** A block as lines of a width, without the empty line before it. */
+export function renderBlock(block: Block, width: number, highlight?: Highlight): Line[] {
+  if (block.kind === 'code') return codeLines(block.lines, block.language, width, highlight)
+  if (isTooDeep(block.source)) return wrap([span(block.source.trimEnd())], width)
+  return new Renderer(width, highlight).blocks(new Lexer().lex(block.source))
+}
+
+function codeLines(
+  lines: readonly string[],
+  language: string,
+  width: number,
+  highlight: Highlight | undefined,
+): Line[] {
+  const untabbed = lines.map(line => line.replaceAll('\t', '  '))
+  const coloured = highlight?.(untabbed, language) ?? untabbed.map(line => [span(line, 'code')])
+  return coloured.flatMap(line => wrapExact(line, width, codeIndent))
+}
+
+class Renderer {
+  constructor(
+    private readonly width: number,
+    private readonly highlight: Highlight | undefined,
+    private readonly depth = 0,
+  ) {}
+
+  /** Blocks below each other, with an empty line between those that stand apart. */
+  blocks(tokens: readonly Token[]): Line[] {
+    const lines: Line[] = []
+    let isApart = false
+    for (const token of tokens) {
+      if (token.type === 'space') isApart = true
+      else {
+        const made = this.block(token)
+        if (made.length > 0 && lines.length > 0 && isApart) lines.push([])
+        if (made.length > 0) isApart = /\n\s*\n$/.test(token.raw)
+        lines.push(...made)
+      }
+    }
+    return lines
+  }
+
+  private block(token: Token): Line[] {
+    switch (token.type) {
+      case 'heading':
+        return wrap(inline((token as Tokens.Heading).tokens, ['heading']), this.width)
+      case 'paragraph':
+        return wrap(inline((token as Tokens.Paragraph).tokens), this.width)
+      case 'text':
+        return wrap(inline((token as Tokens.Text).tokens ?? [token]), this.width)
+      case 'code': {
+        const { text, lang = '' } = token as Tokens.Code
+        return codeLines(text.split('\n'), lang, this.width, this.highlight)
+      }
+      case 'list':
+        return this.list(token as Tokens.List)
+      case 'blockquote':
+        return this.quote(token as Tokens.Blockquote)
+      case 'table':
+        return this.table(token as Tokens.Table)
+      case 'hr':
+        return [[span('─'.repeat(Math.min(this.width, 24)), 'dim')]]
+      case 'def':
+        return []
+      default:
+        return wrap([span(decoded(token.raw.trimEnd()))], this.width)
+    }
+  }
+
+  private list({ items, ordered, start }: Tokens.List): Line[] {
+    return items.flatMap((item, at) => {
+      const mark = ordered ? `${Number(start || 1) + at}.` : bullets[Math.min(this.depth, 1)]!
+      const ticked = item.task ? `${mark} ${item.checked ? '☑' : '☐'}` : mark
+      const hang = ' '.repeat(cells(ticked) + 1)
+      const inner = new Renderer(Math.max(1, this.width - hang.length), this.highlight, this.depth + 1)
+      const lines = inner.blocks(item.tokens.filter(({ type }) => type !== 'checkbox'))
+      const [first = [], ...rest] = lines
+      const gap = at > 0 && /\n\s*\n$/.test(items[at - 1]!.raw) ? [[]] : []
+      const led: Line[] = [[span(`${ticked} `, 'dim'), ...first]]
+      return [...gap, ...led, ...rest.map((line): Line => (line.length === 0 ? [] : [span(hang), ...line]))]
+    })
+  }
+
+  private quote({ tokens }: Tokens.Blockquote): Line[] {
+    const inner = new Renderer(Math.max(1, this.width - 2), this.highlight, this.depth)
+    return inner.blocks(tokens).map(line => [span('│ ', 'dim'), ...line])
+  }
+
+  private table({ header, rows, align }: Tokens.Table): Line[] {
+    const head = header.map(({ tokens }) => inline(tokens, ['strong']))
+    const body = rows.map(row => row.map(({ tokens }) => inline(tokens)))
+    return tableLines({ head, body, align }, this.width)
+  }
+}
+
+/** Inline Markdown as spans. */
+function inline(tokens: readonly Token[], tones: readonly Tone[] = []): Span[] {
+  return tokens.flatMap(token => inlineOne(token, tones))
+}
+
+function inlineOne(token: Token, tones: readonly Tone[]): Span[] {
+  switch (token.type) {
+    case 'strong':
+      return inline((token as Tokens.Strong).tokens, [...tones, 'strong'])
+    case 'em':
+      return inline((token as Tokens.Em).tokens, [...tones, 'em'])
+    case 'del':
+      return inline((token as Tokens.Del).tokens, [...tones, 'struck'])
+    case 'codespan':
+      return [{ text: (token as Tokens.Codespan).text, tones: [...tones, 'code'] }]
+    case 'br':
+      return [span('\n')]
+    case 'link':
+      return link(token as Tokens.Link, tones)
+    case 'image': {
+      const { text, href } = token as Tokens.Image
+      return [
+        { text: text || 'image', tones },
+        { text: ` (${href})`, tones: [...tones, 'dim'] },
+      ]
+    }
+    case 'escape':
+      return [{ text: (token as Tokens.Escape).text, tones }]
+    case 'text': {
+      const { tokens: inner, text } = token as Tokens.Text
+      return inner ? inline(inner, tones) : cited(text, tones)
+    }
+    default:
+      return [{ text: token.raw, tones }]
+  }
+}
+
+/** The text of a link, and where it leads when that says more. */
+function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): Span[] {
+  const said = inline(tokens, [...tones, 'link'])
+  const bare = href.replace(/^mailto:/, '')
+  return text === href || text === bare ? said : [...said, { text: ` (${href})`, tones: [...tones, 'dim'] }]
+}
+
+/** Text in which `[1]` stands out. A newline of the source is a blank. */
+function cited(text: string, tones: readonly Tone[]): Span[] {
+  const parts = decoded(text.replaceAll('\n', ' ')).split(/((?:\[\d{1,3}\])+)/)
+  return parts
+    .map((part, at): Span => ({ text: part, tones: at % 2 === 1 ? [...tones, 'cite'] : tones }))
+    .filter(({ text }) => text !== '')
+}
+
+function decoded(text: string): string {
+  return text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
+}

@@ -1,0 +1,71 @@
+import { type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
+
+export interface Table {
+  readonly head: readonly Line[]
+  readonly body: readonly (readonly Line[])[]
+  readonly align: readonly ('left' | 'right' | 'center' | null)[]
+}
+
+const gap = 2
+const columnMin = 6
+
+/** A table whose cells are broken into lines where it is too wide; where even that is too wide, row below row. */
+export function tableLines(table: Table, width: number): Line[] {
+  const widths = columnWidths(table, width)
+  if (!widths) return stacked(table, width)
+  const rule = span(widths.map(wide => '─'.repeat(wide)).join(' '.repeat(gap)), 'dim')
+  return [
+    ...rowLines(table.head, widths, table.align),
+    [rule],
+    ...table.body.flatMap(row => rowLines(row, widths, table.align)),
+  ]
+}
+
+function columnWidths({ head, body }: Table, width: number): number[] | undefined {
+  const widths = head.map((cell, at) =>
+    Math.max(1, lineWidth(cell), ...body.map(row => lineWidth(row[at] ?? []))),
+  )
+  const room = width - gap * (widths.length - 1)
+  let sum = widths.reduce((total, wide) => total + wide, 0)
+  while (sum > room) {
+    const widest = widths.indexOf(Math.max(...widths))
+    if (widths[widest]! <= columnMin) return undefined
+    widths[widest]!--
+    sum--
+  }
+  return widths
+}
+
+function rowLines(row: readonly Line[], widths: readonly number[], align: Table['align']): Line[] {
+  const wrapped = widths.map((wide, at) => wrap(row[at] ?? [], wide))
+  const height = Math.max(...wrapped.map(lines => lines.length))
+  return Array.from({ length: height }, (_, down) =>
+    trimmed(
+      widths.flatMap((wide, at): Span[] => [
+        ...(at > 0 ? [span(' '.repeat(gap))] : []),
+        ...aligned(wrapped[at]![down] ?? [], wide, align[at] ?? null),
+      ]),
+    ),
+  )
+}
+
+function aligned(line: Line, wide: number, side: Table['align'][number]): Span[] {
+  const free = Math.max(0, wide - lineWidth(line))
+  const left = side === 'right' ? free : side === 'center' ? Math.floor(free / 2) : 0
+  return [span(' '.repeat(left)), ...line, span(' '.repeat(free - left))].filter(({ text }) => text !== '')
+}
+
+function trimmed(line: Span[]): Span[] {
+  const last = line.at(-1)
+  return last && last.text.trim() === '' ? trimmed(line.slice(0, -1)) : line
+}
+
+/** Each cell on lines of its own, under the name of its column. */
+function stacked({ head, body }: Table, width: number): Line[] {
+  return body.flatMap((row, at) => [
+    ...(at > 0 ? [[]] : []),
+    ...head.flatMap((name, column) =>
+      wrap([...name, span(': ', 'dim'), ...(row[column] ?? [])], width, { rest: [span('  ')] }),
+    ),
+  ])
+}

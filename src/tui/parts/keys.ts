@@ -1,0 +1,172 @@
+/** What a key means, whatever a terminal sends for it. */
+export type Key =
+  | { readonly type: 'typed'; readonly text: string }
+  | { readonly type: 'pasted'; readonly text: string }
+  | { readonly type: 'number'; readonly number: number }
+  | { readonly type: Plain }
+
+type Plain =
+  | 'enter'
+  | 'newline'
+  | 'tab'
+  | 'backTab'
+  | 'escape'
+  | 'cancel'
+  | 'end-of-input'
+  | 'search'
+  | 'redraw'
+  | 'up'
+  | 'down'
+  | 'left'
+  | 'right'
+  | 'wordLeft'
+  | 'wordRight'
+  | 'home'
+  | 'end'
+  | 'pageUp'
+  | 'pageDown'
+  | 'backspace'
+  | 'delete'
+  | 'deleteWord'
+  | 'deleteWordAfter'
+  | 'deleteToStart'
+  | 'deleteToEnd'
+  | 'yank'
+
+/** What came and is not a whole key yet. */
+export interface Decoder {
+  readonly pending: string
+  /** Text of a paste that has not ended. */
+  readonly paste: string | undefined
+}
+
+export const emptyDecoder: Decoder = { pending: '', paste: undefined }
+
+/** Asks a terminal to mark what is pasted, and to stop that. */
+export const pasteMarks = { on: '\x1b[?2004h', off: '\x1b[?2004l' }
+
+const pasteStart = '\x1b[200~'
+const pasteEnd = '\x1b[201~'
+/** A paste that does not end is taken as it is. */
+const pasteChars = 4_000_000
+
+const controls: Readonly<Record<string, Plain>> = {
+  '\r': 'enter',
+  '\n': 'newline',
+  '\t': 'tab',
+  '\x01': 'home',
+  '\x02': 'left',
+  '\x03': 'cancel',
+  '\x04': 'end-of-input',
+  '\x05': 'end',
+  '\x06': 'right',
+  '\x08': 'backspace',
+  '\x0b': 'deleteToEnd',
+  '\x0c': 'redraw',
+  '\x0e': 'down',
+  '\x10': 'up',
+  '\x12': 'search',
+  '\x15': 'deleteToStart',
+  '\x17': 'deleteWord',
+  '\x19': 'yank',
+  '\x7f': 'backspace',
+}
+
+/** By what stands behind `ESC`. @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html */
+const escaped: Readonly<Record<string, Plain>> = {
+  '[A': 'up',
+  '[B': 'down',
+  '[C': 'right',
+  '[D': 'left',
+  '[H': 'home',
+  '[F': 'end',
+  '[Z': 'backTab',
+  OA: 'up',
+  OB: 'down',
+  OC: 'right',
+  OD: 'left',
+  OH: 'home',
+  OF: 'end',
+  OM: 'enter',
+  '[1~': 'home',
+  '[7~': 'home',
+  '[4~': 'end',
+  '[8~': 'end',
+  '[3~': 'delete',
+  '[5~': 'pageUp',
+  '[6~': 'pageDown',
+  '[1;5C': 'wordRight',
+  '[1;5D': 'wordLeft',
+  '[1;3C': 'wordRight',
+  '[1;3D': 'wordLeft',
+  '[3;5~': 'deleteWordAfter',
+  '[3;3~': 'deleteWordAfter',
+  '[13;2u': 'newline',
+  '[13;5u': 'newline',
+  '[27;2;13~': 'newline',
+  '[27;5;13~': 'newline',
+  '\r': 'newline',
+  '\n': 'newline',
+  '\x7f': 'deleteWord',
+  '\x08': 'deleteWord',
+  b: 'wordLeft',
+  f: 'wordRight',
+  d: 'deleteWordAfter',
+}
+
+const sequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*[\x40-\x7e]|\x1b?O[\x40-\x7e]|[^\x1b[O])/u
+const unfinishedSequence = /^\x1b(?:\x1b?\[[\x30-\x3f]*[\x20-\x2f]*|\x1b?O?)?$/
+
+/** The keys in what a terminal sent, and what is left until more comes. */
+export function decode({ pending, paste }: Decoder, chunk: string): [Decoder, Key[]] {
+  const keys: Key[] = []
+  let rest = pending + chunk
+  let pasted = paste
+  while (rest !== '') {
+    if (pasted !== undefined) {
+      const end = rest.indexOf(pasteEnd)
+      if (end < 0 && pasted.length + rest.length < pasteChars) {
+        // The mark that ends it may be cut in two.
+        const keep = Math.min(rest.length, pasteEnd.length - 1)
+        return [{ pending: rest.slice(-keep), paste: pasted + rest.slice(0, -keep) }, keys]
+      }
+      keys.push({ type: 'pasted', text: pasted + (end < 0 ? rest : rest.slice(0, end)) })
+      rest = end < 0 ? '' : rest.slice(end + pasteEnd.length)
+      pasted = undefined
+    } else if (rest.startsWith(pasteStart)) {
+      pasted = ''
+      rest = rest.slice(pasteStart.length)
+    } else if (unfinishedSequence.test(rest)) break
+    else {
+      const length = nextLength(rest)
+      const key = keyOf(rest.slice(0, length))
+      if (key) keys.push(key)
+      rest = rest.slice(length)
+    }
+  }
+  return [{ pending: rest, paste: pasted }, keys]
+}
+
+/** What is left when nothing more came for a moment: the key Escape, or nothing. */
+export function flush({ pending, paste }: Decoder): [Decoder, Key[]] {
+  if (paste !== undefined || pending === '') return [{ pending, paste }, []]
+  return [emptyDecoder, /^\x1b+$/.test(pending) ? [{ type: 'escape' }] : []]
+}
+
+function nextLength(text: string): number {
+  if (text.startsWith('\x1b')) return sequence.exec(text)?.[0].length ?? 1
+  return /^[^\x00-\x1f\x7f]+/.exec(text)?.[0].length ?? 1
+}
+
+function keyOf(text: string): Key | undefined {
+  if (text === '\x1b') return { type: 'escape' }
+  if (text.startsWith('\x1b')) {
+    const rest = text.slice(1)
+    if (/^[1-9]$/.test(rest)) return { type: 'number', number: Number(rest) }
+    const type = escaped[rest]
+    return type && { type }
+  }
+  const type = controls[text]
+  if (type) return { type }
+  return text >= ' ' ? { type: 'typed', text } : undefined
+}

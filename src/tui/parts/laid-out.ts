@@ -1,0 +1,43 @@
+import { cells, graphemes } from './cells.ts'
+import { type Editor, pasteLabel } from './editor.ts'
+import { cutLine, type Line, type Span, span } from './spans.ts'
+
+/** The text of a field in lines of a width, and where the cursor is in them. */
+export function laidOut(editor: Editor, width: number): { lines: Line[]; x: number; y: number } {
+  const lines: Span[][] = [[]]
+  let used = 0
+  let at = 0
+  let [x, y] = [0, 0]
+  const next = () => {
+    lines.push([])
+    used = 0
+  }
+  for (const character of graphemes(editor.text)) {
+    const label = pasteLabel(editor, character)
+    const wide = label ? Math.min(width, cells(label)) : cells(character)
+    if (character !== '\n' && used > 0 && used + wide > width) next()
+    if (at === editor.cursor) [x, y] = [used, lines.length - 1]
+    if (character === '\n') next()
+    else {
+      lines.at(-1)!.push(...(label ? cutLine([span(label, 'accent')], width) : [span(character)]))
+      used += wide
+    }
+    at += character.length
+  }
+  if (at === editor.cursor) {
+    if (used >= width) next()
+    ;[x, y] = [used, lines.length - 1]
+  }
+  return { lines: lines.map(merged), x, y }
+}
+
+function merged(line: readonly Span[]): Line {
+  const spans: Span[] = []
+  for (const one of line) {
+    const last = spans.at(-1)
+    if (last && last.tones.length === 0 && one.tones.length === 0)
+      spans[spans.length - 1] = span(last.text + one.text)
+    else spans.push(one)
+  }
+  return spans
+}

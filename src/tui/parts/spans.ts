@@ -1,0 +1,217 @@
+import { cells, cut, fitting, graphemes } from './cells.ts'
+
+/** What a piece of text is; how that looks is the paint's business. */
+export type Tone =
+  | 'dim'
+  | 'strong'
+  | 'em'
+  | 'struck'
+  | 'code'
+  | 'link'
+  | 'heading'
+  | 'cite'
+  | 'good'
+  | 'bad'
+  | 'accent'
+  | 'keyword'
+  | 'string'
+  | 'number'
+  | 'name'
+  | 'inverse'
+
+export interface Span {
+  readonly text: string
+  readonly tones: readonly Tone[]
+}
+
+/** One line of a terminal. */
+export type Line = readonly Span[]
+
+export function span(text: string, ...tones: Tone[]): Span {
+  return { text, tones }
+}
+
+/** In cells. */
+export function lineWidth(line: Line): number {
+  return line.reduce((sum, { text }) => sum + cells(text), 0)
+}
+
+/** Where a line may end, and what follows. */
+interface Atom {
+  readonly text: string
+  readonly tones: readonly Tone[]
+  readonly width: number
+  readonly kind: 'word' | 'blank' | 'break'
+  /** A line may end before it though no blank stands there. */
+  readonly breakable: boolean
+}
+
+export interface Indents {
+  /** Stands before the first line. */
+  readonly first?: Line
+  /** Stands before the others. */
+  readonly rest?: Line
+}
+
+/** Scripts that write no blanks between words. */
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}\p{Script=Myanmar}]/u
+
+/** Text broken between words; a word that is wider than a line is cut. A newline ends a line. */
+export function wrap(spans: Line, width: number, { first = [], rest = [] }: Indents = {}): Line[] {
+  const room = Math.max(1, width - Math.max(lineWidth(first), lineWidth(rest)))
+  const lines = bodies(spans.flatMap(atomsOf), room)
+  return lines.map((line, at) => [...(at === 0 ? first : rest), ...joined(line)])
+}
+
+function* pieces(text: string): Generator<string> {
+  for (const [piece] of text.matchAll(/\n|[^\S\n]+|\S+/g)) yield piece
+}
+
+function atomsOf({ text, tones }: Span): Atom[] {
+  return [...pieces(text)].flatMap((piece): Atom[] => {
+    if (piece === '\n') return [{ text: '', tones, width: 0, kind: 'break', breakable: false }]
+    if (/^\s/.test(piece)) return [{ text: ' ', tones, width: 1, kind: 'blank', breakable: false }]
+    if (!unspaced.test(piece))
+      return [{ text: piece, tones, width: cells(piece), kind: 'word', breakable: false }]
+    return graphemes(piece).map(text => ({
+      text,
+      tones,
+      width: cells(text),
+      kind: 'word',
+      breakable: unspaced.test(text),
+    }))
+  })
+}
+
+function bodies(atoms: readonly Atom[], room: number): Span[][] {
+  const lines: Span[][] = []
+  let line: Span[] = []
+  let used = 0
+  const end = () => {
+    lines.push(line)
+    line = []
+    used = 0
+  }
+  for (const run of runsOf(atoms)) {
+    if (run.kind === 'break') {
+      end()
+      continue
+    }
+    const blank = used > 0 && run.blank ? 1 : 0
+    if (used > 0 && used + blank + run.width > room) end()
+    else if (blank) {
+      line.push({ text: ' ', tones: run.blank!.tones })
+      used += 1
+    }
+    for (const atom of run.atoms) {
+      let { text } = atom
+      let { width } = atom
+      while (used + width > room) {
+        const head = fitting(text, room - used)
+        if (used > 0 && used + cells(head) > room) {
+          end()
+          continue
+        }
+        line.push({ text: head, tones: atom.tones })
+        text = text.slice(head.length)
+        width = cells(text)
+        end()
+        if (text === '') break
+      }
+      if (text !== '') line.push({ text, tones: atom.tones })
+      used += width
+    }
+  }
+  if (line.length > 0 || lines.length === 0) lines.push(line)
+  return lines
+}
+
+/** Words that stay together, and the blank before them. */
+interface Run {
+  readonly kind: 'words' | 'break'
+  readonly blank: Atom | undefined
+  readonly atoms: Atom[]
+  width: number
+}
+
+function runsOf(atoms: readonly Atom[]): Run[] {
+  const runs: Run[] = []
+  let open: Run | undefined
+  let blank: Atom | undefined
+  for (const atom of atoms) {
+    if (atom.kind === 'blank') {
+      blank = atom
+      open = undefined
+    } else if (atom.kind === 'break') {
+      runs.push({ kind: 'break', blank: undefined, atoms: [], width: 0 })
+      open = undefined
+      blank = undefined
+    } else {
+      if (!open || atom.breakable) {
+        open = { kind: 'words', blank, atoms: [], width: 0 }
+        runs.push(open)
+        blank = undefined
+      }
+      open.atoms.push(atom)
+      open.width += atom.width
+    }
+  }
+  return runs
+}
+
+/** Neighbours of the same tones as one. */
+function joined(line: readonly Span[]): Span[] {
+  const spans: Span[] = []
+  for (const next of line) {
+    const last = spans.at(-1)
+    if (last && last.tones.join() === next.tones.join())
+      spans[spans.length - 1] = { text: last.text + next.text, tones: last.tones }
+    else spans.push(next)
+  }
+  return spans
+}
+
+/** Lines that keep their blanks, as code does; what is too wide goes on below. */
+export function wrapExact(line: Line, width: number, indent: Line = []): Line[] {
+  const room = Math.max(1, width - lineWidth(indent))
+  const lines: Span[][] = [[]]
+  let used = 0
+  for (const { text, tones } of line) {
+    let left = text
+    while (left !== '') {
+      if (used >= room) {
+        lines.push([])
+        used = 0
+      }
+      const wide = cells(left)
+      const head = wide <= room - used ? left : fitting(left, room - used)
+      if (used > 0 && used + cells(head) > room) {
+        used = room
+        continue
+      }
+      lines.at(-1)!.push({ text: head, tones })
+      used += cells(head)
+      left = left.slice(head.length)
+    }
+  }
+  return lines.map(spans => [...indent, ...spans])
+}
+
+/** A line cut to a width. */
+export function cutLine(line: Line, width: number): Line {
+  if (lineWidth(line) <= width) return line
+  const kept: Span[] = []
+  let left = width
+  for (const { text, tones } of line) {
+    const wide = cells(text)
+    if (wide < left) {
+      kept.push({ text, tones })
+      left -= wide
+      continue
+    }
+    kept.push({ text: wide === left ? `${fitting(text, left - 1)}…` : cut(text, left), tones })
+    break
+  }
+  return kept
+}

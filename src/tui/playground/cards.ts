@@ -1,0 +1,116 @@
+import type { Passage } from '../../cli/passages/hits.ts'
+import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matches.ts'
+import { nameOf, placeOf, said, scoreBar } from '../../cli/passages/show.ts'
+import { plain } from '../../cli/terminal-text.ts'
+import { filled } from '../parts/cells.ts'
+import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
+import type { Answer } from './types.ts'
+
+/** Longer lines are hard to read. */
+const textMax = 100
+const textMin = 8
+const excerptLines = 2
+const indent = 5
+
+export interface CardLook {
+  readonly width: number
+  readonly isChosen: boolean
+  /** The whole passage is shown. */
+  readonly isOpen: boolean
+  readonly hasNumbers: boolean
+}
+
+/** A passage of an answer: title and score, what it says, and where it stands. */
+export function cardLines(answer: Answer, place: number, look: CardLook): readonly Line[] {
+  const passage = answer.passages[place]!
+  const { width } = look
+  const blanks = span(' '.repeat(indent))
+  const { section, lines } = textOf(passage, answer.asked.body.text ?? '', look)
+  const source = placeOf(passage)
+  return [
+    headLine(answer, place, section, look),
+    ...lines.map((line): Line => cutLine([blanks, ...line], width)),
+    ...(source === '' ? [] : [cutLine([blanks, span(source, 'dim')], width)]),
+    [],
+  ]
+}
+
+/** How many lines that is. */
+export function cardHeight({ passages, asked }: Answer, place: number, look: CardLook): number {
+  const passage = passages[place]!
+  const { lines } = textOf(passage, asked.body.text ?? '', look)
+  return lines.length + (placeOf(passage) === '' ? 2 : 3)
+}
+
+function headLine(answer: Answer, place: number, section: string | undefined, look: CardLook): Line {
+  const passage = answer.passages[place]!
+  const name = nameOf(passage)
+  const right = scoreLine(answer, place, look.hasNumbers)
+  const left: Line = [
+    span(look.isChosen ? '›' : ' ', 'accent'),
+    span(`${String(place + 1).padStart(indent - 2)} `, 'dim'),
+  ]
+  const room = Math.max(1, look.width - indent - lineWidth(right) - 2)
+  const title = cutLine([span(section ? `${name} › ${section}` : name, ...titleTones(look))], room)
+  const gap = span(filled('', room - lineWidth(title) + 2))
+  return cutLine([...left, ...title, gap, ...right], look.width)
+}
+
+function titleTones({ isChosen }: CardLook): readonly ('strong' | 'accent')[] {
+  return isChosen ? ['strong', 'accent'] : ['strong']
+}
+
+function scoreLine({ passages, moves }: Answer, place: number, hasNumbers: boolean): Line {
+  const { id, score } = passages[place]!
+  const move = moves.get(id)
+  const moved = move === undefined ? '' : move === 'new' ? 'new ' : `${move > 0 ? '+' : ''}${move} `
+  return [
+    span(moved, 'dim'),
+    ...(hasNumbers ? [span(`${score.toFixed(4)} `)] : []),
+    span(scoreBar(score, passages[0]!.score), 'good'),
+  ]
+}
+
+interface Said {
+  readonly section?: string
+  readonly lines: readonly Line[]
+}
+
+/** What was worked out last for a passage: a screen is drawn many times with the same one. */
+const known = new WeakMap<Passage, { readonly key: string; readonly said: Said }>()
+
+function textOf(passage: Passage, question: string, { width, isOpen }: CardLook): Said {
+  const room = Math.max(textMin, Math.min(textMax, width - indent - 1))
+  const key = `${room} ${isOpen} ${question}`
+  const before = known.get(passage)
+  if (before?.key === key) return before.said
+  const fresh = isOpen ? wholeOf(passage, question, room) : beginningOf(passage, question, room)
+  known.set(passage, { key, said: fresh })
+  return fresh
+}
+
+function beginningOf(passage: Passage, question: string, width: number): Said {
+  const { lines, section } = said(passage, stemsOf(question), { width, lines: excerptLines })
+  return { section, lines: lines.map(({ text, marks }) => markedSpans(text, marks)) }
+}
+
+function wholeOf(passage: Passage, question: string, width: number): Said {
+  const stems = stemsOf(question)
+  const { section } = said(passage, stems, { width, lines: excerptLines })
+  const paragraphs = plain(passage.text)
+    .trim()
+    .replace(/\n\s*\n/g, '\n\n')
+  const spans = markedSpans(paragraphs, matchesIn(paragraphs, stems))
+  return { section, lines: wrap(spans, width) }
+}
+
+function markedSpans(text: string, marks: readonly Mark[]): Span[] {
+  const spans: Span[] = []
+  let at = 0
+  for (const { start, end } of marks) {
+    if (start > at) spans.push(span(text.slice(at, start)))
+    spans.push(span(text.slice(start, end), 'strong', 'cite'))
+    at = end
+  }
+  return [...spans, span(text.slice(at))]
+}

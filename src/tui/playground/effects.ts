@@ -1,0 +1,137 @@
+import type { Clock } from '../../base/clock.ts'
+import { reportOf } from '../../cli/report.ts'
+import { plainLine } from '../../cli/terminal-text.ts'
+import { isAway } from '../parts/away.ts'
+import type { PlaygroundPort } from './port.ts'
+import { type Beginning, start, step } from './state.ts'
+import type { Effect, Event, Failure, State, Step } from './types.ts'
+
+export interface Parts {
+  readonly port: PlaygroundPort
+  readonly clock: Clock
+  /** Absent where no program takes what is copied. */
+  readonly copy: ((text: string) => Promise<void>) | undefined
+  /** Told after each event. */
+  onChange(): void
+  onRedraw(): void
+  onLeave(): void
+}
+
+/** How often time passes while something is waited for. */
+const tickMs = 100
+
+/** A playground as it goes on: events change its state, and what is to be done about it is done. */
+export class Playground {
+  #state: State
+  #searching: AbortController | undefined
+  #callOffSearch = () => {}
+  #callOffTick = () => {}
+  #isTicking = false
+
+  constructor(
+    beginning: Beginning,
+    private readonly parts: Parts,
+  ) {
+    const [state, effects] = start(beginning)
+    this.#state = state
+    this.#run(effects)
+  }
+
+  get state(): State {
+    return this.#state
+  }
+
+  dispatch(event: Event): void {
+    const [timed] = step(this.#state, { type: 'tick', nowMs: this.parts.clock.now() })
+    const [state, effects]: Step = step(timed, event)
+    this.#state = state
+    this.#run(effects)
+    this.parts.onChange()
+  }
+
+  /** End what goes on. */
+  close(): void {
+    this.#stop()
+    this.#callOffTick()
+    this.#isTicking = true
+  }
+
+  #run(effects: readonly Effect[]): void {
+    for (const effect of effects) this.#do(effect)
+    this.#tick()
+  }
+
+  #tick(): void {
+    if (this.#isTicking || !this.#state.asking) return
+    this.#isTicking = true
+    this.#callOffTick = this.parts.clock.after(tickMs, () => {
+      this.#isTicking = false
+      this.dispatch({ type: 'tick', nowMs: this.parts.clock.now() })
+    })
+  }
+
+  #do(effect: Effect): void {
+    switch (effect.type) {
+      case 'search':
+        this.#stop()
+        this.#callOffSearch = this.parts.clock.after(effect.delayMs, () => void this.#search(effect))
+        break
+      case 'stop':
+        this.#stop()
+        break
+      case 'list':
+        void this.#list()
+        break
+      case 'copy':
+        void this.#copy(effect.text, effect.what)
+        break
+      case 'redraw':
+        this.parts.onRedraw()
+        break
+      case 'leave':
+        this.parts.onLeave()
+    }
+  }
+
+  #stop(): void {
+    this.#callOffSearch()
+    this.#searching?.abort()
+  }
+
+  async #search({ serial, asked }: Extract<Effect, { type: 'search' }>): Promise<void> {
+    const searching = new AbortController()
+    this.#searching = searching
+    const { signal } = searching
+    try {
+      const found = await this.parts.port.search(asked, signal)
+      if (!signal.aborted) this.dispatch({ type: 'answered', serial, found })
+    } catch (error) {
+      if (!signal.aborted) this.dispatch({ type: 'failed', serial, failure: failureOf(error) })
+    }
+  }
+
+  /** The list that is there already serves where it cannot be had anew. */
+  async #list(): Promise<void> {
+    try {
+      this.dispatch({ type: 'listed', bases: await this.parts.port.knowledgeBases() })
+    } catch (error) {
+      this.dispatch({ type: 'noted', text: failureOf(error).message })
+    }
+  }
+
+  async #copy(text: string, what: string): Promise<void> {
+    const { copy } = this.parts
+    if (!copy) return this.dispatch({ type: 'notCopied', text, why: 'no program here takes what is copied' })
+    try {
+      await copy(text)
+      this.dispatch({ type: 'noted', text: `copied: ${what}` })
+    } catch (error) {
+      this.dispatch({ type: 'notCopied', text, why: reportOf(error).message })
+    }
+  }
+}
+
+function failureOf(error: unknown): Failure {
+  const { message, code } = reportOf(error)
+  return { isAway: isAway(error), code: code && plainLine(code), message: plainLine(message) }
+}

@@ -1,0 +1,138 @@
+import { contentOf, editorOf, emptyEditor } from '../parts/editor.ts'
+import type { Key } from '../parts/keys.ts'
+import type { Size } from '../parts/screen.ts'
+import { answered, failed } from './answers.ts'
+import { ask, typingMs, usualMode } from './ask.ts'
+import { chosenSeen, moved } from './body.ts'
+import { editedLine, oneLine } from './field.ts'
+import { reading } from './help.ts'
+import { inPanel, switchTo } from './panel.ts'
+import type { Base } from './port.ts'
+import { set } from './settings.ts'
+import type { About, Event, Settings, State, Step } from './types.ts'
+
+const limitUsual = 10
+
+export interface Beginning {
+  readonly about: About
+  readonly bases: readonly Base[]
+  /** The one that was named, or the only one. */
+  readonly base: Base | undefined
+  readonly question: string
+  readonly size: Size
+  readonly nowMs: number
+}
+
+export function start({ about, bases, base, question, size, nowMs }: Beginning): Step {
+  const settings: Settings = {
+    mode: base ? usualMode(base) : 'hybrid',
+    lexicalWeight: undefined,
+    rerank: false,
+    filter: undefined,
+    limit: limitUsual,
+  }
+  const state: State = {
+    about,
+    size,
+    nowMs,
+    bases,
+    base,
+    question: editorOf(oneLine(question)),
+    settings,
+    hasNumbers: false,
+    isSetting: false,
+    panel: base ? undefined : { kind: 'bases', editor: emptyEditor, at: 0 },
+    serial: 0,
+    asking: undefined,
+    answer: undefined,
+    failure: undefined,
+    tries: 0,
+    at: 0,
+    isOpen: false,
+    top: 0,
+    notice: '',
+    kept: undefined,
+  }
+  return ask(state, 0)
+}
+
+/** What an event makes of the playground, and what is to be done about it. */
+export function step(state: State, event: Event): Step {
+  const [next, effects] = after(state, event)
+  return [next === state ? state : chosenSeen(next), effects]
+}
+
+function after(state: State, event: Event): Step {
+  switch (event.type) {
+    case 'answered':
+      return answered(state, event.serial, event.found)
+    case 'failed':
+      return failed(state, event.serial, event.failure)
+    case 'listed':
+      return listed(state, event.bases)
+    case 'tick':
+      return [{ ...state, nowMs: event.nowMs }, []]
+    case 'resized':
+      return [{ ...state, size: event.size }, []]
+    case 'noted':
+      return [{ ...state, notice: event.text }, []]
+    case 'notCopied':
+      return [{ ...state, notice: `${event.why}; it is printed when you leave`, kept: event.text }, []]
+    default:
+      return pressed(state, event)
+  }
+}
+
+/** The knowledge bases as they are now; the one in use stays, even when it is gone. */
+function listed(state: State, bases: readonly Base[]): Step {
+  const base = bases.find(({ id }) => id === state.base?.id) ?? state.base
+  return [{ ...state, bases, base }, []]
+}
+
+function pressed(state: State, key: Key): Step {
+  const calm: State = state.notice === '' ? state : { ...state, notice: '' }
+  if (key.type === 'cancel') return [calm, [{ type: 'leave' }]]
+  if (key.type === 'redraw') return [calm, [{ type: 'redraw' }]]
+  // Letters that are typed fast come as one, and the first may change what the next one means.
+  if (key.type === 'typed' && key.text.length > 1 && (calm.isSetting || calm.panel))
+    return [...key.text].reduce<Step>(
+      ([before, effects], text) => {
+        const [next, more] = step(before, { type: 'typed', text })
+        return [next, [...effects, ...more]]
+      },
+      [calm, []],
+    )
+  if (calm.panel?.kind === 'help') return reading(calm, calm.panel, key)
+  if (calm.panel) return inPanel(calm, calm.panel, key)
+  switch (key.type) {
+    case 'tab':
+    case 'backTab':
+      return switchTo(calm)
+    case 'escape':
+      return [{ ...calm, isSetting: !calm.isSetting }, []]
+    case 'enter':
+      return open(calm, calm.at, !calm.isOpen)
+    case 'number':
+      return open(calm, key.number - 1, true)
+    case 'up':
+    case 'down':
+    case 'pageUp':
+    case 'pageDown':
+      return [moved(calm, key.type), []]
+    case 'end-of-input':
+      if (contentOf(calm.question) === '') return [calm, [{ type: 'leave' }]]
+  }
+  return calm.isSetting ? set(calm, key) : typed(calm, key)
+}
+
+/** Show a passage whole, or no longer. */
+function open(state: State, at: number, isOpen: boolean): Step {
+  return state.answer?.passages[at] ? [{ ...state, at, isOpen }, []] : [state, []]
+}
+
+function typed(state: State, key: Key): Step {
+  const question = editedLine(state.question, key)
+  if (!question) return [state, []]
+  const next = { ...state, question }
+  return question.text === state.question.text ? [next, []] : ask(next, typingMs)
+}

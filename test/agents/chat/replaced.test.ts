@@ -1,0 +1,53 @@
+import { expect, test } from 'vitest'
+import type { RowStore, Write } from '../../../src/storage/rows.ts'
+import { tables } from '../../../src/storage/tables.ts'
+import { type Chatting, chatting, dataOf } from '../../harness/chatting.ts'
+
+/** A conversation that began with a question, after which so many long messages came. */
+async function long(count: number, chars: number): Promise<{ chat: Chatting; replaces: string }> {
+  let store: RowStore | undefined
+  const chat = await chatting({
+    rows: own => {
+      store = own
+      return own
+    },
+  })
+  const [asked] = dataOf(await chat.stream('first'), 'user-message')
+  const { workspaceId, conversationId } = chat.conversation
+  const row = (at: number): Write => ({
+    op: 'insert',
+    table: tables.messages,
+    row: {
+      workspaceId,
+      conversationId,
+      messageId: crypto.randomUUID(),
+      messageTs: new Date(Date.parse(asked!.messageTs) + 1_000 + at).toISOString(),
+      role: 'tool',
+      content: 'x'.repeat(chars),
+      tokenCount: null,
+      metadata: {},
+    },
+  })
+  await store!.atomic(Array.from({ length: count }, (_, at) => row(at)))
+  return { chat, replaces: asked!.messageId }
+}
+
+test.each([
+  ['messages', 1_000, 1, 'more than 1000 messages follow it'],
+  ['characters', 33, 500_000, 'more than 16000000 characters follow it'],
+])(
+  'a send replaces only so many %s, and changes nothing where they are more',
+  async (_, count, chars, told) => {
+    const { chat, replaces } = await long(count, chars)
+    for (const line of [`POST ${chat.path}/messages`, `POST ${chat.path}/messages/stream`]) {
+      const { status, body } = await chat.send(line, { content: 'again', replaces })
+      expect({ status, error: body.error }).toMatchObject({
+        status: 400,
+        error: { code: 'validation_error', message: `replaces: ${told}` },
+      })
+    }
+    expect(chat.model.received).toHaveLength(1)
+    const { body } = await chat.send(`GET ${chat.path}/messages`)
+    expect((body.items as object[])[0]).toMatchObject({ content: 'first', messageId: replaces })
+  },
+)

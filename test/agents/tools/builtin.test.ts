@@ -1,0 +1,228 @@
+import { expect, test } from 'vitest'
+import { records } from '../../../src/contract/records.ts'
+import { makeBase } from '../../harness/place.ts'
+import { toolStage } from '../../harness/tools.ts'
+import { unknownId } from '../../wire/shapes.ts'
+
+const builtin = [
+  'list_kbs',
+  'list_documents',
+  'count_documents',
+  'summarize_kb',
+  'search_kb',
+  'get_document',
+  'list_chunks',
+]
+
+/** Two knowledge bases, on birds and on ships. */
+async function library() {
+  const stage = await toolStage()
+  const { wb, workspaceId } = stage
+  const birds = await makeBase(wb, { workspaceId, name: 'birds', description: 'all that flies' })
+  const ships = await makeBase(wb, { workspaceId, name: 'ships' })
+  const heron = await birds.ingest('The heron stands in shallow water and waits for fish.', {
+    sourceFilename: 'heron.txt',
+    metadata: { title: 'Herons', page: 7 },
+  })
+  const owl = await birds.ingest('The owl hunts mice at night.', { sourceFilename: 'owl.txt' })
+  const barge = await ships.ingest('A barge carries gravel through shallow water.', {
+    sourceFilename: 'barge.txt',
+  })
+  const asked = async (name: string, args?: object, knowledgeBaseIds?: readonly string[]) => {
+    const { content, outcome } = await stage.run(name, args, { knowledgeBaseIds })
+    expect({ content, outcome }).toMatchObject({ outcome: 'success' })
+    return JSON.parse(content)
+  }
+  return { ...stage, birds, ships, asked, documents: { heron, owl, barge } }
+}
+
+test('an agent that names no tool has the seven built-in ones; else those that it names and that are there', async () => {
+  const { toolsOf } = await toolStage()
+  const ids = async (toolIds: readonly string[]) => (await toolsOf(toolIds)).map(({ id }) => id)
+  expect(await ids([])).toEqual(builtin)
+  const named = ['search_kb', 'list_kbs', 'native:fetch', 'no_such', `mcp:${unknownId}:look`]
+  expect(await ids(named)).toEqual(['list_kbs', 'search_kb'])
+  const [one, ...others] = await toolsOf()
+  expect(one!.hash).toMatch(/^sha256:[0-9a-f]{64}$/)
+  expect(others.map(({ hash }) => hash)).not.toContain(one!.hash)
+})
+
+test('built-in tools tell what the knowledge bases hold', async () => {
+  const { asked, birds, ships, documents } = await library()
+  const [b, s] = [birds, ships].map(({ params }) => params.knowledgeBaseId)
+  expect(await asked('list_kbs')).toEqual({
+    knowledgeBases: [
+      { knowledgeBaseId: b, name: 'birds', description: 'all that flies' },
+      { knowledgeBaseId: s, name: 'ships', description: null },
+    ],
+  })
+  const { documentId } = documents.barge.document
+  const barge = {
+    knowledgeBaseId: s,
+    documentId,
+    sourceFilename: 'barge.txt',
+    fileType: null,
+    status: 'ready',
+  }
+  expect(await asked('list_documents', { knowledgeBaseId: s })).toEqual({ documents: [barge] })
+  expect(await asked('list_documents')).toMatchObject({ documents: [{}, {}, barge] })
+  expect(await asked('count_documents')).toEqual({
+    total: 3,
+    perKnowledgeBase: [
+      { knowledgeBaseId: b, documentCount: 2 },
+      { knowledgeBaseId: s, documentCount: 1 },
+    ],
+  })
+  expect(await asked('summarize_kb', { knowledgeBaseId: s })).toEqual({
+    summaries: [
+      {
+        knowledgeBaseId: s,
+        name: 'ships',
+        description: null,
+        documentCount: 1,
+        sampleDocuments: [{ documentId, sourceFilename: 'barge.txt' }],
+      },
+    ],
+  })
+  const heron = documents.heron.document
+  const place = { knowledgeBaseId: b, documentId: heron.documentId }
+  expect(await asked('get_document', place)).toEqual({
+    ...place,
+    sourceFilename: 'heron.txt',
+    fileType: null,
+    fileSize: heron.fileSize,
+    chunkTotal: 1,
+    status: 'ready',
+    ingestedAt: heron.ingestedAt,
+    metadata: { title: 'Herons', page: 7 },
+  })
+})
+
+test('a search finds passages over all knowledge bases, best first, each with where it stands and its number', async () => {
+  const { asked, birds, cited, documents } = await library()
+  const { results } = await asked('search_kb', { query: 'who waits in shallow water for fish', limit: 2 })
+  const scores = results.map(({ score }: { score: number }) => score)
+  expect(scores).toEqual([...scores].sort((a, b) => b - a))
+  const { documentId } = documents.heron.document
+  const { knowledgeBaseId } = birds.params
+  expect(results).toHaveLength(2)
+  expect(results[0]).toEqual({
+    citation: 1,
+    knowledgeBaseId,
+    documentId,
+    chunkId: `${documentId}:0`,
+    chunkIndex: 0,
+    title: 'Herons',
+    sourceFilename: 'heron.txt',
+    score: expect.any(Number),
+    contentPreview: 'The heron stands in shallow water and waits for fish.',
+  })
+  expect(cited[0]).toMatchObject({ chunkId: `${documentId}:0`, title: 'Herons', page: 7 })
+  const again = await asked('list_chunks', { knowledgeBaseId, documentId })
+  expect(again).toEqual({
+    documentId,
+    knowledgeBaseId,
+    chunkTotal: 1,
+    offset: 0,
+    returned: 1,
+    chunks: [{ citation: 1, id: `${documentId}:0`, chunkIndex: 0, text: results[0].contentPreview }],
+  })
+})
+
+test('tools are bound to knowledge bases: another is not there, whether or not it exists', async () => {
+  const { asked, run, birds, ships, documents } = await library()
+  const bound = [birds.params.knowledgeBaseId]
+  const other = ships.params.knowledgeBaseId
+  expect((await asked('list_kbs', {}, bound)).knowledgeBases).toMatchObject([{ name: 'birds' }])
+  expect(await asked('count_documents', {}, bound)).toMatchObject({ total: 2 })
+  expect((await asked('list_documents', {}, bound)).documents).toHaveLength(2)
+  const { results } = await asked('search_kb', { query: 'gravel barge', limit: 8 }, bound)
+  expect(results.map((hit: { knowledgeBaseId: string }) => hit.knowledgeBaseId)).not.toContain(other)
+  const { documentId } = documents.barge.document
+  for (const knowledgeBaseId of [other, unknownId])
+    for (const [name, args] of [
+      ['search_kb', { query: 'barge' }],
+      ['list_documents', {}],
+      ['count_documents', {}],
+      ['summarize_kb', {}],
+      ['get_document', { documentId }],
+      ['list_chunks', { documentId }],
+    ] as const) {
+      const result = await run(name, { ...args, knowledgeBaseId }, { knowledgeBaseIds: bound })
+      expect([name, result.outcome, result.content]).toEqual([
+        name,
+        'failure',
+        `Error: knowledge base ${knowledgeBaseId} is not available to this agent`,
+      ])
+    }
+})
+
+test('where there is nothing, a sentence says so', async () => {
+  const { run, wb, workspaceId } = await toolStage()
+  const said = async (name: string, args?: object) => (await run(name, args)).content
+  for (const name of ['list_kbs', 'count_documents', 'summarize_kb'])
+    expect(await said(name)).toBe('There are no knowledge bases.')
+  expect(await said('search_kb', { query: 'x' })).toBe('There are no knowledge bases.')
+  const { params } = await makeBase(wb, { workspaceId })
+  expect(await said('list_documents')).toBe('There are no documents.')
+  expect(await said('search_kb', { query: 'x' })).toBe('No passage was found.')
+  const place = { knowledgeBaseId: params.knowledgeBaseId, documentId: unknownId }
+  expect(await run('get_document', place)).toMatchObject({
+    outcome: 'failure',
+    content: `Error: document '${unknownId}' not found`,
+  })
+})
+
+test.each([
+  ['search_kb', {}, 'query'],
+  ['search_kb', { query: 'x', limit: 9 }, 'limit'],
+  ['search_kb', { query: 'x', topK: 3 }, 'topK'],
+  ['search_kb', { query: 'x'.repeat(8_193) }, 'query'],
+  ['list_kbs', { all: true }, 'all'],
+  ['list_documents', { knowledgeBaseId: 'handbook' }, 'knowledgeBaseId'],
+  ['list_chunks', { knowledgeBaseId: unknownId, documentId: unknownId, limit: 51 }, 'limit'],
+  ['list_chunks', { knowledgeBaseId: unknownId, documentId: unknownId, offset: -1 }, 'offset'],
+])('arguments that %s does not take are an error that names them: %j', async (name, args, named) => {
+  const { run } = await toolStage()
+  const { outcome, content } = await run(name, args)
+  expect([outcome, content]).toEqual(['failure', expect.stringMatching(/^Error: /)])
+  expect(content).toContain(named)
+})
+
+test('chunks are read from an offset, and as many as fit; long ones are cut', async () => {
+  const { asked, run, wb, workspaceId } = await toolStage().then(stage => ({
+    ...stage,
+    asked: async (args: object) => JSON.parse((await stage.run('list_chunks', args)).content),
+  }))
+  const base = await makeBase(wb, { workspaceId })
+  const paragraph = (at: number) => `Paragraph ${at}. ${'Words and more words. '.repeat(80)}`
+  const text = Array.from({ length: 40 }, (_, at) => paragraph(at)).join('\n\n')
+  const { document } = await base.ingest(text, { chunker: { maxChars: 2_000 } })
+  const place = { knowledgeBaseId: base.params.knowledgeBaseId, documentId: document.documentId }
+  const all = await asked({ ...place, limit: 50 })
+  expect(all.chunkTotal).toBeGreaterThan(30)
+  expect(all.returned).toBe(all.chunks.length)
+  expect(all.returned).toBeLessThan(30)
+  expect(JSON.stringify(all).length).toBeLessThanOrEqual(32_000)
+  expect(all.chunks[0].text.length).toBeLessThanOrEqual(1_500)
+  const some = await asked({ ...place, limit: 2, offset: 3 })
+  expect(some.chunks.map(({ chunkIndex }: { chunkIndex: number }) => chunkIndex)).toEqual([3, 4])
+  const beyond = await run('list_chunks', { ...place, offset: 10_000 })
+  expect(beyond).toMatchObject({ outcome: 'success', content: 'The document has no chunk at offset 10000.' })
+})
+
+test('of many knowledge bases and documents the first are told, and how many there are', async () => {
+  const stage = await toolStage()
+  const { wb, workspaceId } = stage
+  const bases = []
+  for (let count = 0; count < 27; count++) bases.push(await makeBase(wb, { workspaceId }))
+  const body = { records: Array.from({ length: 3 }, (_, at) => ({ id: `r${at}`, text: `record ${at}` })) }
+  await wb.call(records.upsert, { params: bases[0]!.params, body })
+  const asked = async (name: string, args = {}) => JSON.parse((await stage.run(name, args)).content)
+  const listed = await asked('list_kbs')
+  expect([listed.knowledgeBases.length, listed.truncated, listed.total]).toEqual([25, true, 27])
+  const summed = await asked('summarize_kb')
+  expect([summed.summaries.length, summed.truncated, summed.total]).toEqual([25, true, 27])
+  const { results } = await asked('search_kb', { query: 'record' })
+  expect(results[0]).toMatchObject({ documentId: null, sourceFilename: null, chunkId: expect.any(String) })
+})

@@ -1,0 +1,61 @@
+import { expect, test } from 'vitest'
+import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+import { exampleServer } from '../../fakes/example-server.ts'
+import { startMcpServer } from '../../fakes/mcp-server.ts'
+import { chatting, dataOf } from '../../harness/chatting.ts'
+
+const calls: Record<string, object> = {
+  weather: { city: 'Ulm' },
+  measure: { city: 'Ulm' },
+  astray: { city: 'Ulm' },
+  chart: {},
+  divide: { dividend: 1, divisor: 0 },
+  count: {},
+}
+
+const structured = '{"celsius":7,"sky":"grey"}'
+
+test.each([
+  ['of the revision of 2026', {}],
+  ['of the revision of 2025, in sessions', { inSessions: true }],
+])('a server as its library shows one, %s, serves an agent in a turn', async (_, options) => {
+  const { url } = await startMcpServer({ make: exampleServer, ...options })
+  const names: string[] = []
+  const { model, stream } = await chatting({
+    async prepare({ call }, workspaceId) {
+      const body = { label: 'example', url }
+      const { mcpServerId } = await call(mcpServers.create, { params: { workspaceId }, body })
+      names.push(...Object.keys(calls).map(name => `mcp:${mcpServerId}:${name}`))
+      return { toolIds: names }
+    },
+  })
+  const wanted = [...Object.values(calls), { dividend: 'one' }]
+  model.respond(({ body }) => {
+    const spelled = (body.tools as { function: { name: string } }[]).map(tool => tool.function.name)
+    const of = (name: string) => spelled.find(one => one.includes(name))!
+    const asked = [...Object.keys(calls), 'divide'].map((name, at) => ({
+      id: `call_${at}`,
+      name: of(name),
+      arguments: wanted[at]!,
+    }))
+    return model.received.length === 1 ? { toolCalls: asked } : { text: 'Done.' }
+  })
+  const events = await stream('go')
+  const results = dataOf(events, 'tool-result').map(({ content, outcome }) => [outcome, content])
+  expect(results).toEqual([
+    ['success', structured],
+    ['success', structured],
+    ['failure', expect.stringMatching(/^Error: .*astray/)],
+    [
+      'success',
+      'Rain, by month:\n[image left out]\n[audio left out]\n[resource_link left out]\n[resource left out]\nIt rains in May.',
+    ],
+    ['failure', 'Error: nothing is divided by zero'],
+    ['success', 'three'],
+    ['failure', expect.stringMatching(/^Error: .*divide/)],
+  ])
+  expect(dataOf(events, 'done')).toHaveLength(1)
+  const told = model.received[0]!.body.tools as { function: { description: string; parameters: object } }[]
+  expect(told.map(tool => tool.function.description)).toContain('The weather now.')
+  expect(JSON.stringify(told)).not.toMatch(/readme|greet/)
+})

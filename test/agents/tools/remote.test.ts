@@ -1,0 +1,190 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+import { type FakeTool, startMcpServer } from '../../fakes/mcp-server.ts'
+import { type Options, scratchDir, TestClock, until } from '../../harness/runtime.ts'
+import { keyWith, toolStage } from '../../harness/tools.ts'
+
+/** A runtime that has registered a server of some tools. */
+async function registered(tools: readonly (string | FakeTool)[], options: Options = {}, fields: object = {}) {
+  const server = await startMcpServer({ tools })
+  const stage = await toolStage(options)
+  const { wb, workspaceId } = stage
+  const body = { label: 'tools', url: server.url, ...fields }
+  const { mcpServerId } = await wb.call(mcpServers.create, { params: { workspaceId }, body })
+  return { ...stage, server, mcpServerId, id: (name: string) => `mcp:${mcpServerId}:${name}` }
+}
+
+const text = (words: string) => ({ content: [{ type: 'text' as const, text: words }] })
+
+test('S6-06: a tool of a registered server is called with the arguments of the model, and that is audited', async () => {
+  const { run, id, mcpServerId, audited } = await registered([
+    { name: 'look', call: args => text(JSON.stringify(args)) },
+  ])
+  expect(await run(id('look'), { city: 'Ulm' })).toEqual({ content: '{"city":"Ulm"}', outcome: 'success' })
+  await until(async () => (await audited()).length === 1)
+  expect((await audited())[0]).toMatchObject({
+    action: 'tool.invoke',
+    outcome: 'success',
+    requestId: 'request-1',
+    details: { toolName: id('look'), source: 'mcp', mcpServerId, agentId: 'agent-1' },
+  })
+})
+
+test('S2.4-11 S5.5-26 S5.5-27 S5.5-28 S5.5-29 S6-07: an external tool takes tools:invoke or write, and else is denied and audited', async () => {
+  const { run, id, audited, server } = await registered(['look'])
+  const outcomes = async (...auths: Parameters<typeof keyWith>[]) =>
+    Promise.all(auths.map(async scopes => (await run(id('look'), {}, { auth: keyWith(...scopes) })).outcome))
+  expect(await outcomes(['read', 'tools:invoke'], ['write'])).toEqual(['success', 'success'])
+  expect((await run(id('look'))).outcome).toBe('success')
+  const calls = server.received.length
+  expect(await outcomes(['read'], ['manage'], ['write:agents'])).toEqual(['denied', 'denied', 'denied'])
+  expect(server.received).toHaveLength(calls)
+  const denied = await run(id('look'), {}, { auth: keyWith('read') })
+  expect(denied.content).toBe(`Error: the tool ${id('look')} is not permitted: missing tools:invoke scope.`)
+  await until(async () => (await audited()).length === 7)
+  expect((await audited())[0]).toMatchObject({
+    outcome: 'denied',
+    subject: { type: 'apiKey', id: 'a key' },
+    details: { toolName: id('look'), reason: 'missing tools:invoke scope' },
+  })
+})
+
+test('S5.5-30: built-in and native tools run whatever the gate of external ones says', async () => {
+  const { run } = await toolStage({ config: { chat: { tools: { fetch: { enabled: true } } } } })
+  const auth = keyWith('read')
+  expect((await run('count_documents', {}, { auth })).outcome).toBe('success')
+  const fetched = await run('native:fetch', { url: 'http://127.0.0.1:8099/' }, { auth })
+  expect([fetched.outcome, fetched.content]).toEqual([
+    'failure',
+    expect.stringContaining('leads to a private address'),
+  ])
+})
+
+test('parts that are no text are named; a tool that says that it failed, and one that is not there, are failures', async () => {
+  const image = { type: 'image' as const, data: 'aGk=', mimeType: 'image/png' }
+  const { run, id } = await registered([
+    { name: 'mixed', call: () => ({ content: [...text('one').content, image, ...text('two').content] }) },
+    { name: 'fails', call: () => ({ ...text('no such city'), isError: true }) },
+    { name: 'silent', call: () => ({ content: [] }) },
+  ])
+  expect((await run(id('mixed'))).content).toBe('one\n[image left out]\ntwo')
+  expect((await run(id('silent'))).content).toBe('The tool gave no text.')
+  expect(await run(id('fails'))).toEqual({
+    content: 'Error: no such city',
+    outcome: 'failure',
+    reason: 'the tool says that it failed',
+  })
+  const absent = await run(id('absent'))
+  expect([absent.outcome, absent.reason]).toEqual(['denied', 'the agent may not use the tool'])
+})
+
+test('a result of ten megabytes is a failure, and so is one that is never given; a long one is cut', async () => {
+  const clock = new TestClock()
+  let isAsked = false
+  const { run, id, audited } = await registered(
+    [
+      { name: 'floods', call: () => text('x'.repeat(10_000_000)) },
+      { name: 'long', call: () => text(`${'y'.repeat(31_968)}😀${'z'.repeat(10_000)}`) },
+      {
+        name: 'hangs',
+        call: () => {
+          isAsked = true
+          return new Promise(() => {})
+        },
+      },
+    ],
+    { clock },
+  )
+  const flood = await run(id('floods'))
+  expect([flood.outcome, flood.content]).toEqual([
+    'failure',
+    expect.stringMatching(/^Error: .* more than 2000000 bytes/),
+  ])
+  const { content, outcome } = await run(id('long'))
+  expect([outcome, content.length <= 32_000, /\p{Surrogate}/u.test(content)]).toEqual([
+    'success',
+    true,
+    false,
+  ])
+  expect(content).toMatch(/\[cut off at 32000 characters\]$/)
+  const hanging = run(id('hangs'))
+  await until(() => isAsked)
+  clock.advance(30_000)
+  expect(await hanging).toMatchObject({
+    outcome: 'failure',
+    content: expect.stringMatching(/^Error: .*30 s/),
+    reason: expect.stringContaining('30 s'),
+  })
+  await until(async () => (await audited()).length === 3)
+  expect((await audited()).map(record => record.outcome)).toEqual(['failure', 'success', 'failure'])
+})
+
+test.each([
+  ['no JSON', '{"a":', 'the arguments are not JSON'],
+  ['no object', '[1]', 'the arguments are not a JSON object'],
+  ['nested too deep', `{"a":${'['.repeat(64)}${']'.repeat(64)}}`, 'nested deeper than 64 levels'],
+])('arguments that are %s are a failure', async (_, args, reason) => {
+  const { run, audited } = await toolStage()
+  const result = await run('list_kbs', args)
+  expect([result.outcome, result.reason]).toEqual(['failure', expect.stringContaining(reason)])
+  await until(async () => (await audited()).length === 1)
+  expect((await audited())[0]).toMatchObject({ outcome: 'failure', details: { source: 'builtin' } })
+})
+
+test('no arguments are an empty object; a tool that the agent has not is denied', async () => {
+  const { run, audited, gate, toolsOf, context } = await toolStage()
+  expect((await run('list_kbs', '')).outcome).toBe('success')
+  const other = await run('list_kbs', {}, { toolIds: ['search_kb'] })
+  expect([other.outcome, other.content]).toEqual(['denied', expect.stringMatching(/^Error: .*list_kbs/)])
+  const call = { id: 'call-1', name: 'search_kb', arguments: '{}' }
+  const turn = { agentId: 'agent-1', tools: await toolsOf(), context: context() }
+  expect(gate.refuse(call, turn, 'a rule denies it')).toMatchObject({ outcome: 'denied' })
+  await until(async () => (await audited()).length === 2)
+  expect((await audited()).map(({ details }) => details?.reason)).toEqual([
+    'a rule denies it',
+    'the agent may not use the tool',
+  ])
+})
+
+test('S5.9-13 S5.9-14: another value of a credential, and another reference, are used by the next call', async () => {
+  const folder = scratchDir()
+  const [one, two] = ['one', 'two'].map(name => join(folder, name)) as [string, string]
+  writeFileSync(one, 'first-value')
+  writeFileSync(two, 'of-another-file')
+  const release = { prefix: `file:${folder}/` }
+  const config = { runtime: { secretRefs: { allow: [release] } } }
+  const { run, id, server, wb, workspaceId, mcpServerId } = await registered(
+    ['look'],
+    { config },
+    {
+      credentialRef: `file:${one}`,
+    },
+  )
+  const sent = async () => {
+    server.received.length = 0
+    expect((await run(id('look'))).outcome).toBe('success')
+    return new Set(server.received.map(({ authorization }) => authorization))
+  }
+  expect(await sent()).toEqual(new Set(['Bearer first-value']))
+  writeFileSync(one, 'second-value')
+  expect(await sent()).toEqual(new Set(['Bearer second-value']))
+  const body = { credentialRef: `file:${two}` }
+  await wb.call(mcpServers.update, { params: { workspaceId, mcpServerId }, body })
+  expect(await sent()).toEqual(new Set(['Bearer of-another-file']))
+})
+
+test('a call of a tool whose server is disabled or deleted meanwhile is not made', async () => {
+  const { id, gate, toolsOf, context, wb, workspaceId, mcpServerId, server } = await registered(['look'])
+  const turn = { agentId: 'agent-1', tools: await toolsOf([id('look')]), context: context() }
+  const call = () => gate.run({ id: 'call-1', name: id('look'), arguments: '{}' }, turn)
+  expect((await call()).outcome).toBe('success')
+  const calls = server.received.length
+  const params = { workspaceId, mcpServerId }
+  await wb.call(mcpServers.update, { params, body: { enabled: false } })
+  expect(await call()).toMatchObject({ outcome: 'failure', reason: 'the tool look is not offered any more' })
+  await wb.call(mcpServers.delete, { params })
+  expect((await call()).outcome).toBe('failure')
+  expect(server.received).toHaveLength(calls)
+})

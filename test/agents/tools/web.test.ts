@@ -1,0 +1,156 @@
+import { once } from 'node:events'
+import { createServer, type IncomingMessage, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import { tavilyFake } from '../../fakes/tavily.ts'
+import { TestClock, until } from '../../harness/runtime.ts'
+import { toolStage } from '../../harness/tools.ts'
+
+type Answer = (request: IncomingMessage, response: ServerResponse) => void
+
+/** A page on loopback, and the tool that reads it. */
+async function page(answer: Answer, { isAllowed = true, clock = new TestClock() } = {}) {
+  const received: { method: string; headers: IncomingMessage['headers']; body: string }[] = []
+  const server = createServer(async (request, response) => {
+    let body = ''
+    for await (const part of request.setEncoding('utf8')) body += part
+    received.push({ method: request.method!, headers: request.headers, body })
+    answer(request, response)
+  }).listen(0, '127.0.0.1')
+  await once(server, 'listening')
+  onTestFinished(() => {
+    server.closeAllConnections()
+    server.close()
+  })
+  const host = `127.0.0.1:${(server.address() as AddressInfo).port}`
+  const { run } = await toolStage({
+    clock,
+    config: {
+      runtime: { allowedEndpoints: isAllowed ? [host] : [] },
+      chat: { tools: { fetch: { enabled: true, timeoutMs: 1_000, maxResponseBytes: 1_024 } } },
+    },
+    environment: { OLLAMA_BASE_URL: `http://${host}/v1` },
+  })
+  const fetched = (args: object = {}) => run('native:fetch', { url: `http://${host}/page`, ...args })
+  return { host, received, fetched, clock }
+}
+
+const says =
+  (text: string, type = 'text/plain', status = 200): Answer =>
+  (_, response) =>
+    void response.writeHead(status, { 'content-type': type }).end(text)
+
+test('a page is read, and an interface called, with the headers and body of the model', async () => {
+  const { fetched, received } = await page(says('{"ok":true}', 'application/json; charset=utf-8'))
+  expect(await fetched()).toEqual({ content: '{"ok":true}', outcome: 'success' })
+  const headers = { 'X-Trace': '5', 'Content-Type': 'application/json' }
+  await fetched({ method: 'POST', body: '{"a":1}', headers })
+  expect(received.map(({ method, body }) => [method, body])).toEqual([
+    ['GET', ''],
+    ['POST', '{"a":1}'],
+  ])
+  expect(received[1]!.headers).toMatchObject({ 'x-trace': '5', 'content-type': 'application/json' })
+  for (const { headers } of received) expect(headers).not.toHaveProperty('authorization')
+})
+
+test('a private address is refused, though nobody signs in and the runtime calls a model there', async () => {
+  const { fetched, received } = await page(says('inside'), { isAllowed: false })
+  const { outcome, content } = await fetched()
+  expect([outcome, content]).toEqual(['failure', expect.stringContaining('leads to a private address')])
+  expect(received).toEqual([])
+})
+
+test('a redirect is not followed; its target is named', async () => {
+  const { fetched, host, received } = await page((_, response) => {
+    response.writeHead(302, { location: '/elsewhere?x=1' }).end()
+  })
+  expect((await fetched()).content).toBe(
+    `Error: ${host} redirects to http://${host}/elsewhere?x=1; call that one if it is meant`,
+  )
+  expect(received).toHaveLength(1)
+})
+
+test.each<[string, Answer, string]>([
+  ['another type', says('%PDF', 'application/pdf'), 'the answer is application/pdf; only text'],
+  ['no type', (_, response) => void response.writeHead(200).end('x'), 'the answer is of no type'],
+  ['more than it may', says('x'.repeat(1_025)), 'more than 1024 bytes'],
+  ['a status of failure', says('no such page', 'text/html', 404), 'status 404\n\nno such page'],
+  ['nothing but a cut', request => void request.socket.destroy(), 'cannot be reached'],
+])('an answer of %s is a failure', async (_, answer, words) => {
+  const { outcome, content } = await (await page(answer)).fetched()
+  expect([outcome, content]).toEqual(['failure', expect.stringMatching(/^Error: /)])
+  expect(content).toContain(words)
+})
+
+test('silence is given up after the time of the configuration', async () => {
+  const { fetched, received, clock, host } = await page(() => {})
+  const asked = fetched()
+  await until(() => received.length === 1)
+  clock.advance(1_000)
+  expect((await asked).content).toBe(`Error: ${host} did not answer within 1000 ms`)
+})
+
+test.each<[string, object, string]>([
+  ['a cookie', { headers: { Cookie: 'a=b' } }, 'headers: Cookie may not be set'],
+  ['a key', { headers: { authorization: 'Bearer x' } }, 'headers: authorization may not be set'],
+  ['another host', { headers: { Host: 'internal' } }, 'headers: Host may not be set'],
+  ['an origin', { headers: { 'Sec-Fetch-Site': 'same-origin' } }, 'may not be set'],
+  ['a header in two lines', { headers: { a: 'b\r\nc: d' } }, 'is not a valid header'],
+  ['a body that goes nowhere', { body: 'x' }, 'body: goes with POST only'],
+  ['another method', { method: 'DELETE' }, 'method: '],
+  ['user information', { url: 'http://a:b@example.com/' }, 'user information'],
+  ['another scheme', { url: 'file:///etc/passwd' }, 'url: '],
+])('%s is refused before anything is dialled', async (_, args, words) => {
+  const { fetched, received } = await page(says('x'))
+  const { outcome, content } = await fetched(args)
+  expect([outcome, content, received]).toEqual(['failure', expect.stringContaining(words), []])
+})
+
+function searching(key = 'tvly-key', apiKeyRef = 'env:SEARCH_KEY') {
+  const fake = tavilyFake('tvly-key', ['Herons', 'Owls', 'Gulls'])
+  const webSearch = { enabled: true, provider: 'tavily', apiKeyRef, maxResults: 2 }
+  const stage = toolStage({
+    outbound: fake.outbound,
+    environment: { SEARCH_KEY: key },
+    config: { chat: { tools: { webSearch } } },
+  })
+  return { fake, search: async (args: object) => (await stage).run('native:web_search', args) }
+}
+
+test('the web is searched with the key of the operator, for as many results as may be', async () => {
+  const { fake, search } = searching()
+  expect(await search({ query: 'birds' })).toEqual({
+    outcome: 'success',
+    content: '1. Herons\nhttps://example.com/0\nabout Herons\n\n2. Owls\nhttps://example.com/1\nabout Owls',
+  })
+  expect((await search({ query: 'birds', limit: 1 })).content).not.toContain('Owls')
+  expect(fake.received[0]).toEqual({
+    url: 'https://api.tavily.com/search',
+    authorization: 'Bearer tvly-key',
+    body: { query: 'birds', max_results: 2 },
+  })
+  expect((await search({ query: 'birds', limit: 3 })).outcome).toBe('failure')
+})
+
+test('a key that is refused or missing is a failure that does not show it', async () => {
+  const refused = await searching('tvly-other').search({ query: 'birds' })
+  expect(refused.content).toBe('Error: the web search answered with status 401')
+  const missing = await searching('tvly-key', 'env:NO_SUCH').search({ query: 'birds' })
+  expect(missing.content).toMatch(/^Error: the web search lacks its credential: env:NO_SUCH/)
+})
+
+test('a search that is refused gives its connection back', async () => {
+  let isLeft = false
+  const cancel = () => {
+    isLeft = true
+  }
+  const stage = await toolStage({
+    outbound: async () => new Response(new ReadableStream({ cancel }), { status: 429 }),
+    environment: { SEARCH_KEY: 'tvly-key' },
+    config: {
+      chat: { tools: { webSearch: { enabled: true, provider: 'tavily', apiKeyRef: 'env:SEARCH_KEY' } } },
+    },
+  })
+  expect(await stage.run('native:web_search', { query: 'birds' })).toMatchObject({ outcome: 'failure' })
+  expect(isLeft).toBe(true)
+})

@@ -1,0 +1,52 @@
+import { expect, test } from 'vitest'
+import { approving } from '../../src/cli/chat/approve.ts'
+import type { TurnEvent } from '../../src/contract/chat.ts'
+
+const waiting: TurnEvent = {
+  event: 'tool-approval',
+  data: {
+    approvalId: 'a1',
+    toolCall: { id: 't1', name: 'x', arguments: '{}' },
+    expiresAt: '2026-01-01T00:00:00Z',
+  },
+}
+const token: TurnEvent = { event: 'token', data: { delta: 'late' } }
+
+async function* turn(events: readonly TurnEvent[], left: AbortSignal[], signal: AbortSignal) {
+  left.push(signal)
+  yield* events
+}
+
+test('who does not answer before the runtime goes on is not waited for, and not heard', async () => {
+  const left: AbortSignal[] = []
+  const decided: string[] = []
+  const events = approving({
+    send: signal => turn([waiting, token], left, signal),
+    ask: (_, late) =>
+      new Promise((_done, fail) => late.addEventListener('abort', () => fail(new Error('late')))),
+    decide: async id => void decided.push(id),
+  })
+  expect(await all(events)).toEqual([token])
+  expect(decided).toEqual([])
+})
+
+test('who goes away is not kept waiting by the turn', async () => {
+  const left: AbortSignal[] = []
+  const stream = async function* (signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    yield* turn([waiting], left, signal)
+    await new Promise((_done, fail) => signal.addEventListener('abort', () => fail(new Error('let go'))))
+  }
+  const events = approving({
+    send: stream,
+    ask: () => Promise.reject(new Error('interrupted')),
+    decide: async () => {},
+  })
+  await expect(events.next()).rejects.toThrow('interrupted')
+  expect(left[0]?.aborted).toBe(true)
+})
+
+async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
+  const list: T[] = []
+  for await (const event of events) list.push(event)
+  return list
+}

@@ -1,0 +1,18 @@
+import { expect, test } from 'vitest'
+import { citationsOf } from '../../src/cli/chat/citations.ts'
+
+const sound = {
+  number: 1,
+  knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
+  documentId: null,
+  chunkId: 'c',
+  chunkIndex: 0,
+  title: 'Laws',
+  sourceFilename: null,
+  page: 2,
+}
+
+test('a runtime that puts something else into a citation, such as escapes for its page, is not shown', () => {
+  const forged = [{ ...sound, page: '\x1b]0;planted\x07' }, { ...sound, title: {} }, null, sound]
+  expect(citationsOf({ metadata: { citations: JSON.stringify(forged) } })).toEqual([sound])
+})

@@ -1,0 +1,72 @@
+import { expect, test } from 'vitest'
+import { markdownOf } from '../../src/cli/shown/conversation.ts'
+import type { Citation } from '../../src/contract/chat.ts'
+import type { Message } from '../../src/contract/conversations.ts'
+
+const citation: Citation = {
+  number: 2,
+  knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
+  documentId: '00000000-0000-4000-8000-000000000002',
+  chunkId: 'd:3',
+  chunkIndex: 3,
+  title: 'Refunds',
+  sourceFilename: 'refunds.md',
+  page: null,
+}
+
+function said(role: Message['role'], content: string, metadata: Message['metadata'] = {}): Message {
+  const messageTs = '2026-01-01T00:00:00.000Z'
+  return {
+    workspaceId: 'w',
+    chatId: 'c',
+    messageId: content,
+    messageTs,
+    role,
+    content,
+    tokenCount: null,
+    metadata,
+  }
+}
+
+const conversation = {
+  workspaceId: 'w',
+  agentId: 'a',
+  conversationId: 'c',
+  title: 'Refund window',
+  knowledgeBaseIds: [],
+  createdAt: '2026-01-01T00:00:00.000Z',
+}
+
+test('an exported conversation has its citations as footnotes, each once, and leaves other brackets alone', () => {
+  const citations = JSON.stringify([citation])
+  const text = markdownOf(conversation, 'Maven', [
+    said('user', 'how long?'),
+    said('agent', 'Thirty days [2], not [9] or [2](there).', { citations }),
+    said('agent', 'Thirty [2]', { citations, interrupted: 'true' }),
+    said('agent', 'gone', { citations: 'no list' }),
+  ])
+  expect(text).toBe(`# Refund window
+
+With Maven, begun 2026-01-01T00:00:00.000Z.
+
+## You
+
+how long?
+
+## Maven
+
+Thirty days [^2], not [9] or [2](there).
+
+## Maven
+
+Thirty [^2]
+
+*(interrupted)*
+
+## Maven
+
+gone
+
+[^2]: Refunds · refunds.md · chunk 3
+`)
+})

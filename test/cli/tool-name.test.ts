@@ -1,0 +1,13 @@
+import { expect, test } from 'vitest'
+import { toolName } from '../../src/cli/chat/tool-name.ts'
+import { toolWord } from '../../src/cli/shown/tool.ts'
+
+test('a model that names a tool of a server which only every object has, is shown what it said', () => {
+  for (const id of ['mcp:constructor:x', 'mcp:toString:x', 'mcp:__proto__:x'])
+    expect(toolName(id, { docs: 'Docs' })).toBe(id)
+  expect(toolName('mcp:docs:find', { docs: 'Docs' })).toBe('find of Docs')
+})
+
+test('a server that the configuration calls so keeps its name', () => {
+  expect(toolWord('mcp:constructor:x', {})).toBe('constructor/x')
+})

@@ -1,0 +1,119 @@
+import { expect, test } from 'vitest'
+import { startMcpServer } from '../fakes/mcp-server.ts'
+import { type Ended, type Place, placesLike } from './wb.ts'
+
+const timeout = 60_000
+const nowhere = 'http://127.0.0.1:9/mcp'
+
+async function said(run: Promise<Ended>): Promise<string> {
+  const { status, stdout, stderr } = await run
+  expect({ status, stderr }).toMatchObject({ status: 0 })
+  return stdout.trimEnd()
+}
+
+/** A place with a workspace named `demo`. */
+const furnished = placesLike(async ({ wb }) => ({
+  workspaceId: await said(wb(['workspaces', 'create', 'demo'])),
+}))
+
+const add = ({ wb }: Place, name: string, url: string) => said(wb(['mcp', 'servers', 'add', name, url]))
+
+test('an agent is given tools by their names, as SERVER/TOOL, and all that a server offers', {
+  timeout,
+}, async () => {
+  const here = await furnished()
+  const { wb, serve } = here
+  const issues = await startMcpServer({ tools: ['search', 'add', 'search_kb'] })
+  const wiki = await startMcpServer({ tools: ['search', 'read'] })
+  await serve()
+  const issuesId = await add(here, 'issues', issues.url)
+  const wikiId = await add(here, 'my wiki', wiki.url)
+  const listed = (await said(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
+  expect(listed.map(([id, name]) => [id, name])).toContainEqual([`mcp:${wikiId}:search`, 'my wiki/search'])
+  const given = async (...tools: string[]) => {
+    const flags = tools.flatMap(tool => ['--tool', tool])
+    const { toolIds } = JSON.parse(await said(wb(['agents', 'update', 'Bobby', '--json', ...flags]))) as {
+      toolIds: string[]
+    }
+    return toolIds
+  }
+  expect(await given('search_kb', 'add', 'my wiki/search')).toEqual(
+    ['search_kb', `mcp:${issuesId}:add`, `mcp:${wikiId}:search`].sort(),
+  )
+  expect(await given(`mcp:${issuesId}:search`)).toEqual([`mcp:${issuesId}:search`])
+  expect(await given('my wiki')).toEqual([`mcp:${wikiId}:read`, `mcp:${wikiId}:search`])
+
+  const refused = async (tool: string) => {
+    const { status, stderr } = await wb(['agents', 'create', 'x', '--prompt', 'Be brief.', '--tool', tool])
+    return [
+      status,
+      ...stderr
+        .trimEnd()
+        .split('\n')
+        .map(line => line.trim()),
+    ]
+  }
+  expect(await refused('search')).toEqual([
+    2,
+    '✗ "search" is the name of 2 tools or servers',
+    '"my wiki/search"',
+    'issues/search',
+  ])
+  expect(await refused('issues/serch')).toEqual([
+    1,
+    '✗ No tool is named "issues/serch" (agent_tool_unresolved)',
+    'did you mean issues/search?',
+    'wb agents tools',
+  ])
+  expect(await refused('serch_kb')).toContain('did you mean search_kb?')
+  await add(here, 'gone', nowhere)
+  expect(await refused('gone/look')).toEqual([
+    1,
+    '✗ MCP server gone gives agents no tool "look" (agent_tool_unresolved)',
+    'wb agents tools',
+    'wb mcp servers review gone',
+  ])
+})
+
+test('an agent is shown with names: its LLM service, knowledge bases and tools; --json keeps the ids', {
+  timeout,
+}, async () => {
+  const here = await furnished()
+  const { wb, serve } = here
+  const issues = await startMcpServer({ tools: ['search', 'add'] })
+  await serve()
+  await said(wb(['kb', 'create', 'handbook']))
+  await add(here, 'issues', issues.url)
+  const bindings = ['--kb', 'handbook', '--tool', 'issues/add', '--tool', 'search_kb']
+  await said(wb(['agents', 'update', 'Bobby', ...bindings]))
+  const agent = JSON.parse(await said(wb(['agents', 'show', 'Bobby', '--json']))) as Record<string, string[]>
+  const [addId] = agent.toolIds!.filter(id => id.endsWith(':add'))
+  await said(wb(['agents', 'update', 'Bobby', '--rule', `${addId}=ask`, '--rule', 'mcp:*=deny']))
+  const shown = await said(wb(['agents', 'show', 'Bobby']))
+  expect(shown).toMatch(/\nknowledge bases\thandbook\n/)
+  expect(shown).toMatch(/\ntools\tissues\/add, search_kb\n/)
+  expect(shown).toMatch(/\nrules\tissues\/add=ask, mcp:\*=deny\n/)
+  const service = JSON.parse(
+    await said(wb(['services', 'show', String(agent.llmServiceId), '--json'])),
+  ) as Record<string, string>
+  expect(shown).toContain(`\nLLM service\t${service.name}\n`)
+
+  await add(here, 'gone', nowhere)
+  const rules = ['add=deny', 'issues=ask', 'gone/*=deny', 'list_*=ask', 'search_kb=allow']
+  await said(wb(['agents', 'update', 'Bobby', ...rules.flatMap(rule => ['--rule', rule])]))
+  const ruled = await said(wb(['agents', 'show', 'Bobby']))
+  const named = /\nrules\t(.*)\n/.exec(ruled)![1]!.split(', ')
+  expect(named.sort()).toEqual([
+    'gone/*=deny',
+    'issues/*=ask',
+    'issues/add=deny',
+    'list_*=ask',
+    'search_kb=allow',
+  ])
+  expect(await wb(['agents', 'update', 'Bobby', '--rule', 'ad_=deny'])).toMatchObject({
+    status: 1,
+    stderr: expect.stringContaining('did you mean add?'),
+  })
+  await said(wb(['mcp', 'servers', 'remove', 'issues', '--yes']))
+  expect(await said(wb(['agents', 'show', 'Bobby']))).toContain(`\ntools\t${addId}, search_kb\n`)
+})

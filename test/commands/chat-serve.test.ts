@@ -1,0 +1,159 @@
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Conversation, Message } from '../../src/contract/conversations.ts'
+import { type ChatRequest, type ChatStep, startChatServer } from '../fakes/chat-server.ts'
+import { chat } from './chat-terminal.ts'
+import { type Place, place } from './wb.ts'
+
+type Say = (question: string, isAfterTool: boolean) => ChatStep
+
+const keys = { 'keys.md': '# Keys\n\nKeys are rotated by replacement.\n' }
+
+/** Documents, and an agent that answers from them with a fake model; `list_kbs` must ask. */
+async function answering(say: Say, documents: Record<string, string> = keys): Promise<Place> {
+  const here = place()
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  model.respond(request => said(request, say))
+  mkdirSync(join(here.home, 'docs'))
+  for (const [name, text] of Object.entries(documents)) writeFileSync(join(here.home, 'docs', name), text)
+  for (const line of [
+    'kb ingest handbook docs --create',
+    `services create fake --type llm --provider ollama --model llama3.2 --endpoint ${model.url}`,
+    'kb create empty',
+    'agents update Maven --llm fake --kb handbook --rule list_kbs=ask',
+  ]) {
+    const { status, stderr } = await here.wb(line.split(' '))
+    expect(status, stderr).toBe(0)
+  }
+  return here
+}
+
+function said({ line, body }: ChatRequest, say: Say): ChatStep | undefined {
+  if (!line.endsWith('/chat/completions') || !body.stream) return undefined
+  const told = body.messages as { role: string; content: string }[]
+  const question = told.findLast(({ role }) => role === 'user')?.content ?? ''
+  return say(question, told.at(-1)?.role === 'tool')
+}
+
+test('a whole conversation with a runtime that is killed in the middle of it', {
+  timeout: 60_000,
+}, async () => {
+  let isSilent = true
+  const here = await answering((question, isAfterTool) => {
+    const tool = question.startsWith('how') ? 'search_kb' : question.startsWith('which') ? 'list_kbs' : ''
+    if (tool && !isAfterTool)
+      return { text: 'Let me look.', toolCalls: [{ name: tool, arguments: { query: 'keys' } }] }
+    if (question.startsWith('tell'))
+      return { text: 'A long story begins here.\n\nIt ends well.', ...(isSilent && { silentAfter: 4 }) }
+    return { text: tool === 'search_kb' ? 'By **replacement** [1].' : 'One: the handbook.' }
+  })
+  const first = await here.serve()
+  const { type, shows, ended } = chat(here, ['maven'])
+  await shows('ask Maven')
+
+  type('how are keys rotated?\r')
+  await shows('⚙1 search_kb')
+  await shows('By replacement [1].')
+  await shows('[1] Keys · chunk 0')
+
+  type('/model lama3.2\r')
+  await shows('did you mean llama3.2?')
+  type('/kb h')
+  await shows('  handbook  ')
+  type('\t\r')
+  await shows('answers come from handbook from now on')
+  type('/kb all\r')
+  await shows('answers come from all knowledge bases from now on')
+
+  type('which bases are there?\r')
+  await shows('wants to use list_kbs')
+  await shows('119 s left')
+  type('o')
+  await shows('⚙2 list_kbs')
+  await shows('One: the handbook.')
+
+  type('tell me more\r')
+  await shows('A long story')
+  first.process.kill('SIGKILL')
+  await first.ended
+  await shows('went away in the middle of the answer; /retry asks again')
+  await shows('the runtime is away, trying again')
+  isSilent = false
+  const port = ['--port', new URL(first.url).port]
+  const second = await here.serve(port)
+  await shows('the runtime is back')
+  type('/retry\r')
+  await shows('It ends well.')
+
+  second.process.kill('SIGKILL')
+  await second.ended
+  type('and what else?\r')
+  await shows('your message is kept')
+  await here.serve(port)
+  await shows('the runtime is back')
+  await shows('One: the handbook.')
+  type('/quit\r')
+  expect(await ended).toBe(0)
+
+  const { stdout } = await here.wb(['conversations', 'show', '--json'])
+  const { messages, knowledgeBaseIds } = JSON.parse(stdout) as Conversation & { messages: Message[] }
+  expect(knowledgeBaseIds).toHaveLength(2)
+  expect(messages.map(({ role, content }) => `${role}: ${content}`)).toEqual([
+    'user: how are keys rotated?',
+    'agent: By **replacement** [1].',
+    'user: which bases are there?',
+    'agent: One: the handbook.',
+    'user: tell me more',
+    'agent: A long story begins here.\n\nIt ends well.',
+    'user: and what else?',
+    'agent: One: the handbook.',
+  ])
+})
+
+const pages = {
+  'rotation.md':
+    '# Rotating keys\n\nKeys are rotated by replacement. wb keys rotate NAME --grace 24h makes a successor of the key; the old token works on for the grace.\n',
+  'tokens.md':
+    '# Tokens\n\nThe token of a key is printed once. With --write FILE it goes into a file that only you can read.\n',
+  'ci.md':
+    '# Continuous integration\n\nA job takes its key from the secret WB_API_KEY. When keys are rotated, replace the secret within the grace.\n',
+}
+const answer = `\`wb keys rotate ci --grace 24h\` makes the successor of a key, and the old token works on for the grace [1].
+
+- The token is printed **once**; \`--write FILE\` puts it where only you can read it [3].
+- In a job, the successor goes into the secret \`WB_API_KEY\` while the old one still works [2].`
+
+const recording = /(?<=<!-- recorded[^\n]*-->\n```text\n)[\s\S]*?(?=```\n<!-- end of the recording -->)/
+
+test('the chat in the README is one that was recorded', async () => {
+  const here = await answering(
+    (_, isAfterTool) =>
+      isAfterTool
+        ? { text: answer, usage: { prompt_tokens: 1_873, completion_tokens: 241, total_tokens: 2_114 } }
+        : {
+            text: 'Let me look.',
+            toolCalls: [{ name: 'search_kb', arguments: { query: 'how are keys rotated?' } }],
+            usage: null,
+          },
+    pages,
+  )
+  const { type, shows, lines } = chat(here, ['maven'])
+  await shows('ask Maven')
+  type('how are keys rotated?\r')
+  await shows('2,114 tokens')
+  type('and how do I revoke one?')
+  await shows('revoke one?')
+  await shows('/help')
+  const shown = lines()
+  const text = shown
+    .slice(shown.indexOf(' you    how are keys rotated?'))
+    .join('\n')
+    .trimEnd()
+    .replace(/\d+(?:\.\d)? m?s$/m, '12 ms')
+  const readme = readFileSync('README.md', 'utf8')
+  expect(readme).toMatch(recording)
+  // `vitest -u` writes it there.
+  await expect(readme.replace(recording, () => `${text}\n`)).toMatchFileSnapshot('../../README.md')
+})

@@ -1,0 +1,150 @@
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { spawn } from '@lydell/node-pty'
+import { expect, onTestFinished, test } from 'vitest'
+import { withoutSequences } from './terminal.ts'
+import { type Place, place } from './wb.ts'
+
+const timeout = 60_000
+
+/** A playground in a terminal. `shows` waits for words that are drawn after those that were waited for before. */
+function playground({ env, home }: Place, args: string[], more: Record<string, string> = {}) {
+  const child = spawn(process.execPath, [`${process.cwd()}/bin/run.js`, 'playground', ...args], {
+    cols: 100,
+    rows: 24,
+    cwd: home,
+    env: { ...env, TERM: 'xterm-256color', ...more },
+  })
+  let screen = ''
+  let read = 0
+  let wake = () => {}
+  child.onData(text => {
+    screen += text
+    wake()
+  })
+  onTestFinished(() => child.kill())
+  return {
+    ended: new Promise<number>(done => child.onExit(({ exitCode }) => done(exitCode))),
+    type: (text: string) => child.write(text),
+    resize: (cols: number, rows: number) => child.resize(cols, rows),
+    screen: () => screen,
+    async shows(words: string | RegExp) {
+      const found = () => {
+        const text = withoutSequences(screen.slice(read))
+        return typeof words === 'string' ? text.includes(words) : words.test(text)
+      }
+      while (!found())
+        await new Promise<void>(done => {
+          wake = done
+        })
+      read = screen.length
+    },
+  }
+}
+
+function withDocuments(): Place {
+  const here = place()
+  mkdirSync(join(here.home, 'shop'))
+  writeFileSync(join(here.home, 'shop', 'refunds.md'), '# Refunds\n\nA refund is paid within ten days.\n')
+  writeFileSync(
+    join(here.home, 'shop', 'whales.md'),
+    '# Whales\n\nWhales sing \x1b]0;owned\x07of ten seas.\n',
+  )
+  return here
+}
+
+/** A path on which a program takes what is copied. */
+function withClipboard({ home, env }: Place): string {
+  const bin = join(home, 'bin')
+  mkdirSync(bin)
+  writeFileSync(join(bin, 'pbcopy'), `#!/bin/sh\ncat > ${home}/copied\n`)
+  chmodSync(join(bin, 'pbcopy'), 0o755)
+  return `${bin}:${env.PATH}`
+}
+
+test('a whole session: choose, type, open, rank otherwise, copy, resize, leave', { timeout }, async () => {
+  const here = withDocuments()
+  const { wb, home } = here
+  const { url, process: server } = await here.serve()
+  await wb(['kb', 'create', 'empty'])
+  await wb(['kb', 'ingest', 'shop', 'shop', '--create'])
+
+  const play = playground(here, [], { PATH: withClipboard(here) })
+  await play.shows('type to find one')
+  play.type('sho\r')
+  await play.shows('ask shop')
+  play.type('whales of the seas')
+  await play.shows(/› {2}1 Whales[\s\S]*wb kb search shop "whales of the seas"/)
+  play.type('\x15when are refunds paid')
+  await play.shows(/2 hits[\s\S]*› {2}1 Refunds +▮▮▮▮▮/)
+  play.type('\r')
+  await play.shows('# Refunds')
+  play.type('\x1b')
+  await play.shows('esc question')
+  play.type('h')
+  await play.shows('search shop "when are refunds paid" --mode lexical')
+  play.type('cc')
+  await play.shows('copied: curl')
+  expect(readFileSync(join(home, 'copied'), 'utf8')).toContain(`${url}/api/v1/workspaces/`)
+  play.resize(40, 20)
+  await play.shows('h mode lexical')
+  play.resize(100, 24)
+  await play.shows('│ settings')
+  play.type('\x1b')
+  await play.shows('esc settings')
+  server.kill('SIGKILL')
+  play.type(' back')
+  await play.shows('the runtime is away, trying again; the question is kept')
+  play.type('\x03')
+  expect(await play.ended).toBe(0)
+  const [, left = ''] = play.screen().split('\x1b[?1049l')
+  expect(withoutSequences(left).trim()).toBe('wb kb search shop "when are refunds paid back" --mode lexical')
+  expect(play.screen()).not.toContain('owned')
+  for (const sequence of ['\x1b[?1049h', '\x1b[?2004h']) expect(play.screen()).toContain(sequence)
+  expect(play.screen()).toContain('\x1b[?2004l')
+  expect(left).toContain('\x1b[?25h')
+})
+
+test('in a terminal of ASCII alone, without colours, and with no runtime beside', { timeout }, async () => {
+  const here = withDocuments()
+  await here.wb(['kb', 'ingest', 'shop', 'shop', '--create'])
+  writeFileSync(join(here.dataDir, 'workbase.yaml'), 'version: 1\nruntime: { port: 9123 }\n')
+  const play = playground(here, ['shop', 'refunds'], { LC_ALL: 'C', PATH: withClipboard(here) })
+  await play.shows(/\+-{98}\+\r?\n\| refunds[\s\S]*> {2}1 Refunds +#####/)
+  expect(play.screen()).not.toMatch(/[^\x00-\x7f]|\x1b\[[0-9;]*m/)
+  play.type('\x1b')
+  await play.shows('esc question')
+  play.type('cc')
+  await play.shows('copied: curl')
+  // Nothing listens; it is where `wb serve` would.
+  expect(readFileSync(join(here.home, 'copied'), 'utf8')).toContain(
+    'http://127.0.0.1:9123/api/v1/workspaces/',
+  )
+  play.type('\x03')
+  expect(await play.ended).toBe(0)
+})
+
+test('without a terminal it says what to type there', { timeout }, async () => {
+  const { wb } = place()
+  const ended = await wb(['playground'])
+  expect(ended).toMatchObject({ status: 2, stdout: '' })
+  expect(ended.stderr).toContain('wb kb search NAME "…"')
+})
+
+test('what it says of the ranking can be typed too, and what cannot be is refused', { timeout }, async () => {
+  const { wb } = withDocuments()
+  await wb(['kb', 'ingest', 'shop', 'shop', '--create'])
+  const search = (...flags: string[]) =>
+    wb(['kb', 'search', 'shop', 'refunds', '--jq', '.[0].score', ...flags])
+  const scores = await Promise.all([
+    search('--lexical-weight', '0.25'),
+    search('--lexical-weight', '1', '--rerank'),
+  ])
+  expect(new Set(scores.map(({ stdout }) => stdout)).size).toBe(2)
+  const refused = await Promise.all([
+    search('--lexical-weight', '2'),
+    search('--lexical-weight', '0.5', '--mode', 'vector'),
+  ])
+  expect(refused).toMatchObject([{ status: 2 }, { status: 2 }])
+  expect(refused[0]!.stderr).toContain('--lexical-weight takes a number from 0 to 1, not "2"')
+})

@@ -1,0 +1,275 @@
+import { createServer, type IncomingMessage, type Server, type ServerResponse } from 'node:http'
+import type { AddressInfo } from 'node:net'
+import { setTimeout as wait } from 'node:timers/promises'
+import type { Citation, MessageSend } from '../../src/contract/chat.ts'
+import type { Message } from '../../src/contract/conversations.ts'
+
+export const ids = {
+  workspace: '00000000-0000-4000-8000-000000000001',
+  maven: '00000000-0000-4000-8000-0000000000a1',
+  bobby: '00000000-0000-4000-8000-0000000000a2',
+  base: '00000000-0000-4000-8000-0000000000b1',
+  service: '00000000-0000-4000-8000-0000000000c1',
+  document: '00000000-0000-4000-8000-0000000000d1',
+}
+
+/** One turn, as a test plays it. */
+export interface Stage {
+  readonly asked: MessageSend
+  say(event: string, data: object): Promise<void>
+  token(text: string): Promise<void>
+  /** The answer as it is stored, and the end of the stream. */
+  done(content: string, metadata?: Record<string, string>): Promise<void>
+  /** What the person decides. */
+  approval(toolCall: object): Promise<string>
+  /** The connection breaks. */
+  die(): void
+  readonly signal: AbortSignal
+}
+
+export interface ChatRuntime {
+  readonly url: string
+  readonly port: number
+  /** What messages are answered with; a refusal answers the request itself. */
+  play: (stage: Stage) => Promise<void>
+  refusal: { status: number; code: string; message: string } | undefined
+  /** What an answer that is not streamed says of itself. */
+  whole: Record<string, string>
+  readonly said: Message[]
+  readonly asked: MessageSend[]
+  close(): Promise<void>
+}
+
+const now = '2026-01-01T00:00:00.000Z'
+const path = /^\/api\/v1\/workspaces(?:\/([^/]+)(?:\/(.*))?)?$/
+
+function agent(agentId: string, name: string) {
+  return {
+    workspaceId: ids.workspace,
+    agentId,
+    name,
+    description: null,
+    systemPrompt: null,
+    userPrompt: null,
+    llmServiceId: ids.service,
+    knowledgeBaseIds: [ids.base],
+    toolIds: [],
+    rerankEnabled: false,
+    rerankingServiceId: null,
+    rerankMaxResults: null,
+    toolRules: {},
+    createdAt: now,
+    updatedAt: now,
+  }
+}
+
+const agents = [agent(ids.bobby, 'Bobby'), agent(ids.maven, 'Maven')]
+const service = {
+  llmServiceId: ids.service,
+  name: 'hosted',
+  provider: 'openai',
+  modelName: 'gpt-4o-mini',
+}
+
+/** A runtime that knows enough for a conversation, which a test scripts. It speaks the event stream for real. */
+export async function chatRuntime(port = 0): Promise<ChatRuntime> {
+  const conversations: object[] = []
+  const decisions = new Map<string, (decision: string) => void>()
+  let serial = 0
+  const id = () => `00000000-0000-4000-8000-${String(++serial).padStart(12, '0')}`
+  const runtime = {
+    said: [] as Message[],
+    asked: [] as MessageSend[],
+    refusal: undefined as ChatRuntime['refusal'],
+    whole: {} as ChatRuntime['whole'],
+    play: (async stage => stage.done('An answer.')) as ChatRuntime['play'],
+  }
+  const message = (
+    role: Message['role'],
+    content: string,
+    metadata: Record<string, string> = {},
+  ): Message => {
+    const made = {
+      workspaceId: ids.workspace,
+      chatId: ids.workspace,
+      messageId: id(),
+      messageTs: now,
+      role,
+      content,
+      tokenCount: role === 'agent' ? 100 : null,
+      metadata,
+    }
+    runtime.said.push(made)
+    return made
+  }
+  const page = (items: object[]) => ({ items, nextCursor: null })
+
+  async function stream(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const asked = JSON.parse(await bodyOf(request)) as MessageSend
+    runtime.asked.push(asked)
+    const { refusal } = runtime
+    if (refusal) return json(response, refusal.status, { error: { ...refusal, requestId: 'r', hint: '' } })
+    response.writeHead(200, { 'content-type': 'text/event-stream' })
+    const over = new AbortController()
+    response.on('close', () => over.abort())
+    const say = async (event: string, data: object) => {
+      if (over.signal.aborted) return
+      const flows = response.write(`event: ${event}\ndata: ${JSON.stringify(data)}\n\n`)
+      if (!flows) await new Promise(done => response.once('drain', done))
+    }
+    if (asked.replaces) {
+      const at = runtime.said.findIndex(({ messageId }) => messageId === asked.replaces)
+      if (at >= 0) runtime.said.splice(at)
+    }
+    await say('user-message', message('user', asked.content))
+    await runtime.play({
+      asked,
+      say,
+      token: delta => say('token', { delta }),
+      async done(content, metadata) {
+        await say(
+          'done',
+          message('agent', content, { model: 'gpt-4o-mini', finish_reason: 'stop', ...metadata }),
+        )
+      },
+      async approval(toolCall) {
+        const approvalId = id()
+        const decided = new Promise<string>(done => decisions.set(approvalId, done))
+        const expiresAt = new Date(Date.now() + 120_000).toISOString()
+        await say('tool-approval', { approvalId, toolCall, expiresAt })
+        return decided
+      },
+      die: () => response.destroy(),
+      signal: over.signal,
+    })
+    response.end()
+  }
+
+  async function answer(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const { pathname } = new URL(request.url ?? '/', 'http://fake')
+    const [, workspaceId, rest = ''] = path.exec(pathname) ?? []
+    const workspace = { workspaceId: ids.workspace, name: 'demo', kind: 'embedded' }
+    if (pathname === '/api/v1/workspaces') return json(response, 200, page([workspace]))
+    if (workspaceId === undefined) return json(response, 404, {})
+    if (rest === '') return json(response, 200, workspace)
+    if (rest === 'agents') return json(response, 200, page(agents))
+    if (rest === 'available-tools')
+      return json(response, 200, {
+        items: [{ id: 'search_kb', description: 'finds passages', source: 'builtin', inputSchema: {} }],
+      })
+    if (rest === 'llm-services') return json(response, 200, page([service]))
+    if (rest.startsWith('llm-services/')) return json(response, 200, service)
+    if (rest === 'knowledge-bases')
+      return json(response, 200, page([{ knowledgeBaseId: ids.base, name: 'papers', description: null }]))
+    if (rest === 'search')
+      return json(response, 200, [
+        {
+          id: 'c1',
+          score: 1,
+          knowledgeBaseId: ids.base,
+          payload: { chunkText: 'A passage that was found.', documentId: ids.document, chunkIndex: 2 },
+        },
+      ])
+    if (rest.endsWith('/chunks'))
+      return json(response, 200, [
+        { id: 'c0', chunkIndex: 1, text: 'Before it.', payload: {} },
+        { id: 'c1', chunkIndex: 2, text: 'The passage itself.', payload: {} },
+      ])
+    if (rest.includes('/documents/'))
+      return json(response, 200, {
+        workspaceId,
+        knowledgeBaseId: ids.base,
+        documentId: ids.document,
+        sourceFilename: 'laws.md',
+        metadata: {},
+        status: 'ready',
+      })
+    if (rest.endsWith('/messages/stream')) return stream(request, response)
+    if (rest.endsWith('/messages') && request.method === 'GET') return json(response, 200, page(runtime.said))
+    if (rest.endsWith('/messages')) {
+      const { content } = JSON.parse(await bodyOf(request)) as MessageSend
+      return json(response, 201, {
+        user: message('user', content),
+        assistant: message('agent', 'Whole.', runtime.whole),
+      })
+    }
+    const approvalId = /\/approvals\/(.+)$/.exec(rest)?.[1]
+    if (approvalId) {
+      const { decision } = JSON.parse(await bodyOf(request)) as { decision: string }
+      decisions.get(approvalId)?.(decision)
+      return json(response, 200, { approvalId, decision })
+    }
+    if (rest.endsWith('/conversations') || rest === 'conversations') {
+      if (request.method === 'GET') return json(response, 200, page(conversations))
+      const body = JSON.parse(await bodyOf(request)) as object
+      const made = {
+        workspaceId,
+        agentId: ids.maven,
+        conversationId: id(),
+        title: null,
+        knowledgeBaseIds: [],
+        createdAt: now,
+        ...body,
+      }
+      conversations.push(made)
+      return json(response, 201, made)
+    }
+    if (rest.includes('/conversations/'))
+      return json(response, request.method === 'DELETE' ? 204 : 200, conversations[0] ?? {})
+    return json(response, 200, agents.find(({ agentId }) => rest === `agents/${agentId}`) ?? agents[1]!)
+  }
+
+  const server = createServer((request, response) => {
+    answer(request, response).catch(() => response.destroy())
+  })
+  await listening(server, port)
+  const bound = (server.address() as AddressInfo).port
+  return Object.assign(runtime, {
+    url: `http://127.0.0.1:${bound}`,
+    port: bound,
+    close: () =>
+      new Promise<void>(done => {
+        server.close(() => done())
+        server.closeAllConnections()
+      }),
+  })
+}
+
+/** What an answer says that cites the passage of this runtime. */
+export function citing(): Record<string, string> {
+  const citation: Citation = {
+    number: 1,
+    knowledgeBaseId: ids.base,
+    documentId: ids.document,
+    chunkId: 'c1',
+    chunkIndex: 2,
+    title: 'aeroelastic models of heated high speed aircraft',
+    sourceFilename: 'laws.md',
+    page: null,
+  }
+  return { citations: JSON.stringify([citation, { ...citation, number: 2, page: 4 }]) }
+}
+
+/** An answer word by word. */
+export async function speak(stage: Stage, text: string, pauseMs = 0): Promise<void> {
+  for (const [piece] of text.matchAll(/\s*\S+\s*$|\s*\S+/g)) {
+    if (stage.signal.aborted) return
+    await stage.token(piece)
+    if (pauseMs > 0) await wait(pauseMs)
+  }
+}
+
+async function listening(server: Server, port: number): Promise<void> {
+  await new Promise<void>(done => server.listen(port, '127.0.0.1', done))
+}
+
+async function bodyOf(request: IncomingMessage): Promise<string> {
+  const parts: Buffer[] = []
+  for await (const part of request) parts.push(part as Buffer)
+  return Buffer.concat(parts).toString('utf8')
+}
+
+function json(response: ServerResponse, status: number, body: object): void {
+  response.writeHead(status, { 'content-type': 'application/json' })
+  response.end(status === 204 ? undefined : JSON.stringify(body))
+}

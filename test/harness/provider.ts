@@ -1,0 +1,89 @@
+import type { Clock } from '../../src/base/clock.ts'
+import { systemClock } from '../../src/base/clock.ts'
+import { environmentOf } from '../../src/config/environment.ts'
+import { type ChatConfig, openChat } from '../../src/models/chat/chat.ts'
+import type { Chat, Completion } from '../../src/models/chat/completion.ts'
+import type { ModelService } from '../../src/models/endpoint.ts'
+import { EndpointGuard } from '../../src/models/guard.ts'
+import { openNetwork } from '../../src/models/outbound.ts'
+import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
+
+export interface Setting {
+  readonly service?: Partial<ModelService>
+  readonly chat?: Partial<ChatConfig>
+  readonly released?: boolean
+  readonly variables?: Record<string, string>
+  readonly retriesMax?: number
+  readonly clock?: Clock
+}
+
+/** A provider, and chats that reach it over sockets. */
+export interface ChatPlace {
+  readonly provider: ChatServer
+  open(setting?: Setting): Chat
+  close(): Promise<void>
+}
+
+export async function chatPlace(): Promise<ChatPlace> {
+  const network = openNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
+  const provider = await startChatServer()
+  return {
+    provider,
+    open: ({ service, chat, released = true, variables, retriesMax = 0, clock = systemClock } = {}) => {
+      const whole: ModelService = {
+        name: 'talks',
+        provider: 'openai',
+        modelName: 'some-model',
+        workspaceId: '11111111-1111-4111-8111-111111111111',
+        endpointBaseUrl: provider.url,
+        endpointPath: null,
+        credentialRef: 'env:KEY',
+        requestTimeoutMs: null,
+        ...service,
+      }
+      return openChat(whole, {
+        environment: environmentOf({ KEY: 'sk-secret', OWN_KEY: 'sk-own', ...variables }),
+        isReleased: async () => released,
+        outbound: network.send,
+        clock,
+        retriesMax,
+        chat: {
+          provider: 'openrouter',
+          tokenRef: 'env:OWN_KEY',
+          baseUrl: null,
+          allowDataCollection: false,
+          ...chat,
+        },
+      })
+    },
+    async close() {
+      await network.close()
+      await provider.close()
+    },
+  }
+}
+
+/** What a stream came to. */
+export interface Heard {
+  readonly pieces: string[]
+  readonly completion?: Completion
+  readonly failure?: Error
+}
+
+/** Listen to the end. @param onPiece  hears each piece before the next is asked for */
+export async function heard(
+  stream: AsyncGenerator<string, Completion, undefined>,
+  onPiece: (piece: string) => void = () => {},
+): Promise<Heard> {
+  const pieces: string[] = []
+  try {
+    for (;;) {
+      const { value, done } = await stream.next()
+      if (done) return { pieces, completion: value }
+      pieces.push(value)
+      onPiece(value)
+    }
+  } catch (error) {
+    return { pieces, failure: error as Error }
+  }
+}

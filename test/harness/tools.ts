@@ -1,0 +1,96 @@
+import { type AuthContext, anonymousIn, verifiedAs } from '../../src/access/subject.ts'
+import { everything } from '../../src/access/visibility.ts'
+import type { Passage, Tool, ToolContext, ToolResult } from '../../src/agents/tools/tool.ts'
+import { audit } from '../../src/contract/audit.ts'
+import type { AuditRecord } from '../../src/contract/audit-record.ts'
+import type { Scope } from '../../src/contract/scopes.ts'
+import type { Seams } from '../../src/runtime.ts'
+import { makeWorkspace } from './place.ts'
+import { type Opened, type Options, open } from './runtime.ts'
+
+type AgentTools = Parameters<NonNullable<Seams['tools']>>[0]
+
+/** A key with some scopes. */
+export function keyWith(...scopes: Scope[]): AuthContext {
+  return verifiedAs('apiKey', {
+    id: 'a key',
+    label: null,
+    type: 'apiKey',
+    workspaceScopes: null,
+    scopes,
+    role: null,
+    principalId: null,
+    grantSpanMs: null,
+  })
+}
+
+export interface Calling {
+  /** Nobody whom anybody asked when left out. */
+  readonly auth?: AuthContext
+  /** Of the agent; empty is every built-in tool. */
+  readonly toolIds?: readonly string[]
+  readonly knowledgeBaseIds?: readonly string[]
+  readonly signal?: AbortSignal
+}
+
+export interface ToolStage extends AgentTools {
+  readonly wb: Opened
+  readonly workspaceId: string
+  /** Passages that were cited, the first as 1. */
+  readonly cited: readonly Passage[]
+  context(calling?: Calling): ToolContext
+  toolsOf(toolIds?: readonly string[]): Promise<readonly Tool[]>
+  /** Have the tool of a fresh turn called through the gate. */
+  run(name: string, args?: object | string, calling?: Calling): Promise<ToolResult>
+  /** What the trail holds of calls of tools, the newest first. */
+  audited(): Promise<AuditRecord[]>
+}
+
+/** A runtime, a workspace in it, and what a turn there calls tools with. */
+export async function toolStage(options: Options = {}): Promise<ToolStage> {
+  let opened!: AgentTools
+  const wb = await open({
+    ...options,
+    tools: tools => {
+      opened = tools
+    },
+  })
+  const { workspaceId } = await makeWorkspace(wb)
+  const cited: Passage[] = []
+  const cite = (passage: Passage) => {
+    const known = cited.findIndex(({ chunkId }) => chunkId === passage.chunkId)
+    return known >= 0 ? known + 1 : cited.push(passage)
+  }
+  const { signal: never } = new AbortController()
+  const context = ({
+    auth = anonymousIn('disabled'),
+    knowledgeBaseIds = [],
+    signal = never,
+  }: Calling = {}) => ({
+    workspaceId,
+    caller: { auth, visibility: everything(), signal, requestId: 'request-1' },
+    knowledgeBaseIds,
+    signal,
+    cite,
+  })
+  const toolsOf = (toolIds: readonly string[] = []) =>
+    opened.toolbox.forAgent(workspaceId, { toolIds: [...toolIds] }, never)
+  return {
+    ...opened,
+    wb,
+    workspaceId,
+    cited,
+    context,
+    toolsOf,
+    async run(name, args = {}, calling = {}) {
+      const tools = await toolsOf(calling.toolIds ?? [name])
+      const text = typeof args === 'string' ? args : JSON.stringify(args)
+      const turn = { agentId: 'agent-1', tools, context: context(calling) }
+      return opened.gate.run({ id: 'call-1', name, arguments: text }, turn)
+    },
+    async audited() {
+      const query = { action: 'tool.invoke' as const }
+      return (await wb.call(audit.list, { params: { workspaceId }, query })).items
+    },
+  }
+}

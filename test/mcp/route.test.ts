@@ -1,0 +1,146 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { makeWorkspace } from '../harness/place.ts'
+import { TestClock, until } from '../harness/runtime.ts'
+import { Raw } from '../harness/wired.ts'
+import { accept, call, stage, unknownId } from './stage.ts'
+
+const list = { jsonrpc: '2.0', id: 1, method: 'tools/list' }
+
+/** The JSON-RPC messages of an answer. */
+function messagesIn(text: string): Record<string, unknown>[] {
+  return [...text.matchAll(/^data: (.+)$/gm)].map(([, data]) => JSON.parse(data!))
+}
+
+describe('the route', () => {
+  test('S4.2-26: is a JSON-RPC entry point that asks for no scope, no session and no hello', async () => {
+    const wb = await stage()
+    const headers = { ...accept, authorization: `Bearer ${await wb.mint(['tools:invoke'])}` }
+    const post = (body: unknown, more = {}) => wb.send(`POST ${wb.path}`, body, { ...headers, ...more })
+    const answer = await post(list)
+    expect(answer.status).toBe(200)
+    expect(Object.fromEntries(answer.headers)).toMatchObject({
+      'content-type': 'text/event-stream',
+      'x-content-type-options': 'nosniff',
+      'x-request-id': expect.any(String),
+      'x-ratelimit-limit': expect.any(String),
+    })
+    expect(answer.headers.get('mcp-session-id')).toBeNull()
+    const [told] = messagesIn(answer.text)
+    expect(told).toMatchObject({ id: 1, result: { tools: expect.any(Array) } })
+
+    for (const only of ['application/json', 'text/event-stream', '*/*']) {
+      const refused = await post(list, { accept: only })
+      expect(refused).toMatchObject({ status: 406, body: { id: null, error: { code: -32_000 } } })
+    }
+    expect(await post({ ...list, method: 'resources/list' })).toMatchObject({ status: 200 })
+    const [missing] = messagesIn((await post({ ...list, method: 'resources/list' })).text)
+    expect(missing).toMatchObject({ error: { code: -32_601 } })
+    expect(await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({ status: 202 })
+    const { authorization } = headers
+    expect(await wb.send(`DELETE ${wb.path}`, undefined, { authorization })).toMatchObject({
+      status: 200,
+      text: '',
+    })
+    const blind = await wb.send(`GET ${wb.path}`, undefined, { authorization, accept: 'application/json' })
+    expect(blind).toMatchObject({ status: 406, body: { id: null, error: { code: -32_000 } } })
+  })
+
+  test('refuses what is no message, and takes a batch in turn', async () => {
+    const wb = await stage()
+    const headers = { ...accept, authorization: `Bearer ${await wb.mint(['read'])}` }
+    const post = (body: unknown) => wb.send(`POST ${wb.path}`, body, headers)
+    expect((await post({ hello: 1 })).body).toMatchObject({ error: { code: -32_600 } })
+    for (const [body, code] of [
+      [new Raw('{"jsonrpc"', 'application/json'), 'validation_error'],
+      [new Raw(JSON.stringify(list), 'text/plain'), 'validation_error'],
+      [new Raw(`{"a":${'['.repeat(80)}${']'.repeat(80)}}`, 'application/json'), 'validation_error'],
+      [new Raw(`"${'x'.repeat(10_000_001)}"`, 'application/json'), 'payload_too_large'],
+    ] as const)
+      expect((await post(body)).body).toMatchObject({ error: { code } })
+    const call = { jsonrpc: '2.0', method: 'tools/call', params: { name: 'list_knowledge_bases' } }
+    const answers = messagesIn((await post([1, 2, 3].map(id => ({ ...call, id })))).text)
+    expect(answers.map(({ id }) => id)).toEqual([1, 2, 3])
+    expect(await wb.invoked()).toHaveLength(3)
+  })
+
+  test('a key of another workspace stays out, an unknown workspace is not there, and a stranger is asked', async () => {
+    const wb = await stage()
+    const other = await makeWorkspace({ call: wb.callAsOperator })
+    const foreign = { ...accept, authorization: `Bearer ${await wb.mint(['read'], other.workspaceId)}` }
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      const line = `${method} ${wb.path}`
+      const body = method === 'POST' ? list : undefined
+      expect(await wb.send(line, body, foreign)).toMatchObject({
+        status: 403,
+        body: { error: { code: 'forbidden' } },
+      })
+      expect(await wb.send(line, body, accept)).toMatchObject({ status: 401 })
+    }
+    const nowhere = await wb.sendAsOperator(`POST /api/v1/workspaces/${unknownId}/mcp`, list)
+    expect(nowhere).toMatchObject({ status: 404, body: { error: { code: 'workspace_not_found' } } })
+  })
+
+  test('mcp.enabled: false is not found, whatever is sent', async () => {
+    const wb = await stage({ config: { mcp: { enabled: false } } })
+    for (const method of ['POST', 'GET', 'DELETE']) {
+      const answer = await wb.sendAsOperator(`${method} ${wb.path}`, method === 'POST' ? list : undefined)
+      expect(answer).toMatchObject({ status: 404, body: { error: { code: 'not_found' } } })
+    }
+    expect((await wb.send('GET /features')).body).toMatchObject({ mcp: { enabled: false, baseUrl: null } })
+  })
+
+  test('speaks the revision of 2026 too', async () => {
+    const wb = await stage()
+    const transport = new StreamableHTTPClientTransport(new URL(wb.path, wb.url), {
+      requestInit: { headers: { authorization: `Bearer ${await wb.mint(['read'])}` } },
+    })
+    const client = new Client(
+      { name: 'test', version: '1' },
+      { versionNegotiation: { mode: { pin: '2026-07-28' } } },
+    )
+    await client.connect(transport)
+    onTestFinished(() => client.close())
+    const told = await call(client, 'list_knowledge_bases')
+    expect(told).toMatchObject({ isError: false, value: [{ name: wb.base.name }] })
+  })
+})
+
+describe('listening', () => {
+  test('is a stream that counts as one, and ends when the runtime drains', async () => {
+    const wb = await stage()
+    const headers = { authorization: `Bearer ${await wb.mint(['read'])}`, accept: 'text/event-stream' }
+    const url = new URL(wb.path, wb.url)
+    const gone = new AbortController()
+    const streams = await Promise.all(
+      Array.from({ length: 32 }, () => fetch(url, { headers, signal: gone.signal })),
+    )
+    expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]))
+    expect((await fetch(url, { headers })).status).toBe(429)
+    gone.abort()
+    await until(() => wb.runtime.app.inFlight === 0)
+    const last = await fetch(url, { headers })
+    expect(last.status).toBe(200)
+    wb.runtime.app.drain()
+    expect(await last.text()).toBe(': ping\n\n')
+  })
+
+  test('S3-01: ends for a key that is revoked, though nothing is told, and not for another', async () => {
+    const clock = new TestClock()
+    const wb = await stage({ clock })
+    const listen = async (token: string) =>
+      fetch(new URL(wb.path, wb.url), {
+        headers: { authorization: `Bearer ${token}`, accept: 'text/event-stream' },
+      })
+    const [revoked, kept] = [await wb.mint(['read']), await wb.mint(['read'])]
+    const [ends, goesOn] = await Promise.all([listen(revoked), listen(kept)])
+    const keys = `/api/v1/workspaces/${wb.workspaceId}/api-keys`
+    const { items } = (await wb.sendAsOperator(`GET ${keys}`)).body as { items: Record<string, string>[] }
+    const { keyId } = items.find(({ prefix }) => revoked.includes(prefix!))!
+    expect((await wb.sendAsOperator(`DELETE ${keys}/${keyId}`)).status).toBe(204)
+    clock.advance(15_000)
+    expect(await ends.text()).toBe(': ping\n\n')
+    expect(wb.runtime.app.inFlight).toBe(1)
+    await goesOn.body!.cancel()
+  })
+})

@@ -1,0 +1,85 @@
+import { Client, StreamableHTTPClientTransport } from '@modelcontextprotocol/client'
+import { onTestFinished } from 'vitest'
+import type { AuditRecord } from '../../src/contract/audit-record.ts'
+import type { Scope } from '../../src/contract/scopes.ts'
+import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
+import { type Options, open } from '../harness/runtime.ts'
+import { type Wired, wired } from '../harness/wired.ts'
+
+export const unknownId = '99999999-9999-4999-8999-999999999999'
+/** What a client of the protocol sends. */
+export const accept = { accept: 'application/json, text/event-stream' }
+
+/** What a tool answered. */
+export interface Told {
+  readonly isError: boolean
+  readonly text: string
+  /** The text as JSON, where it is. */
+  readonly value: unknown
+}
+
+export interface Stage extends Wired {
+  readonly workspaceId: string
+  readonly base: Base
+  /** Path of the MCP route. */
+  readonly path: string
+  /** A key with these scopes. */
+  mint(scopes: readonly Scope[], workspaceId?: string): Promise<string>
+  /** The official client with a key, which has said hello. */
+  client(token: string): Promise<Client>
+  /** What is on record of calls of tools, the oldest first. */
+  invoked(): Promise<AuditRecord[]>
+}
+
+/** A runtime that asks for keys and listens on a port, with a workspace and a knowledge base. */
+export async function stage(options: Options = {}): Promise<Stage> {
+  const opened = await open({
+    ...options,
+    config: { auth: { mode: 'apiKey', anonymousPolicy: 'reject' }, ...options.config },
+  })
+  const wb = await wired(opened)
+  const asOperator = { call: opened.callAsOperator }
+  const { workspaceId } = await makeWorkspace(asOperator)
+  const base = await makeBase(asOperator, { workspaceId })
+  const path = `/api/v1/workspaces/${workspaceId}/mcp`
+  return {
+    ...wb,
+    workspaceId,
+    base,
+    path,
+    async mint(scopes, place = workspaceId) {
+      const line = `POST /api/v1/workspaces/${place}/api-keys`
+      const { body } = await opened.sendAsOperator(line, { label: 'agent', scopes })
+      return String(body.plaintext)
+    },
+    async client(token) {
+      const transport = new StreamableHTTPClientTransport(new URL(path, wb.url), {
+        requestInit: { headers: { authorization: `Bearer ${token}` } },
+      })
+      const client = new Client({ name: 'test', version: '1' })
+      await client.connect(transport)
+      onTestFinished(() => client.close())
+      return client
+    },
+    async invoked() {
+      const line = `GET /api/v1/workspaces/${workspaceId}/audit?action=mcp.invoke&limit=200`
+      return ((await opened.sendAsOperator(line)).body.items as AuditRecord[]).reverse()
+    },
+  }
+}
+
+/** Call a tool. */
+export async function call(client: Client, name: string, args: object = {}): Promise<Told> {
+  const result = await client.callTool({ name, arguments: { ...args } })
+  const [content, ...more] = result.content as { type: string; text: string }[]
+  if (content?.type !== 'text' || more.length > 0) throw new Error('a tool answers one text')
+  return { isError: result.isError ?? false, text: content.text, value: jsonOf(content.text) }
+}
+
+function jsonOf(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}

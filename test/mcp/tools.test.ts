@@ -1,0 +1,241 @@
+import { expect, test } from 'vitest'
+import { agents } from '../../src/contract/agents.ts'
+import { conversations } from '../../src/contract/conversations.ts'
+import { chunkingServices, embeddingServices } from '../../src/contract/services.ts'
+import { messageRow, writeMessages } from '../harness/agents.ts'
+import { call, type Stage, stage, unknownId } from './stage.ts'
+
+/** An agent, a chat with two visible messages of three, and a document. */
+async function filled(options = {}) {
+  const wb = await stage(options)
+  const { workspaceId } = wb
+  const params = { workspaceId }
+  const agent = await wb.callAsOperator(agents.create, { params, body: { name: 'maven' } })
+  const chat = await wb.callAsOperator(conversations.create, {
+    params: { workspaceId, agentId: agent.agentId },
+    body: { title: 'wings' },
+  })
+  await writeMessages(wb.dataDir, [
+    messageRow(chat, 1),
+    messageRow(chat, 2, { role: 'tool' }),
+    messageRow(chat, 3, { role: 'agent' }),
+  ])
+  const { document } = await wb.base.ingest('The ornithopter flaps its wings.', { sourceFilename: 'a.txt' })
+  return { ...wb, agent, chat, document }
+}
+
+test('the tools that read give what REST gives, in the fields of the contract', async () => {
+  const wb = await filled()
+  const client = await wb.client(await wb.mint(['read']))
+  const { agent, chat, document } = wb
+  const { knowledgeBaseId } = wb.base.params
+  expect(client.getServerVersion()).toMatchObject({ name: `workbase:${wb.workspaceId}` })
+  expect(client.getServerCapabilities()).toEqual({ tools: { listChanged: true }, resources: {} })
+
+  const bases = await call(client, 'list_knowledge_bases')
+  const base = { knowledgeBaseId, name: wb.base.name, description: null, status: 'active', language: null }
+  expect(bases.text).toBe(JSON.stringify([base], null, 2))
+  expect((await call(client, 'list_agents')).value).toContainEqual({
+    agentId: agent.agentId,
+    name: 'maven',
+    description: null,
+    knowledgeBaseIds: [],
+    llmServiceId: null,
+    rerankEnabled: false,
+  })
+  const { agentId } = agent
+  const shown = await call(client, 'get_agent', { agentId })
+  expect(Object.keys(shown.value as object)).toHaveLength(11)
+  expect(shown.value).toMatchObject({ agentId, systemPrompt: null, toolIds: [], rerankMaxResults: null })
+  const missing = await call(client, 'get_agent', { agentId: unknownId })
+  const message = `agent '${unknownId}' not found`
+  expect(missing).toMatchObject({
+    isError: true,
+    value: { outcome: 'not_found', agentId: unknownId, message },
+  })
+
+  const { documentId, sourceFilename, status, chunkTotal, contentHash, ingestedAt } = document
+  const listed = [{ documentId, sourceFilename, status, chunkTotal, contentHash, ingestedAt }]
+  expect((await call(client, 'list_documents', { knowledgeBaseId })).value).toEqual(listed)
+  expect((await call(client, 'list_documents', { knowledgeBaseId, limit: 1 })).value).toEqual(listed)
+  const hits = await call(client, 'search_kb', { knowledgeBaseId, text: 'ornithopter', topK: 1 })
+  const chunkId = `${documentId}:0`
+  const content = 'The ornithopter flaps its wings.'
+  expect(hits.value).toEqual([{ chunkId, score: expect.any(Number), documentId, content }])
+  for (const [args, why] of [
+    [{ knowledgeBaseId }, 'send exactly one of text and vector'],
+    [{ knowledgeBaseId: unknownId, text: 'x' }, `knowledge base '${unknownId}' not found`],
+  ] as const)
+    expect(await call(client, 'search_kb', args)).toMatchObject({ isError: true, text: why })
+
+  const { createdAt, conversationId: chatId } = chat
+  expect((await call(client, 'list_chats', { agentId })).value).toEqual([
+    { chatId, agentId, title: 'wings', knowledgeBaseIds: [], createdAt },
+  ])
+  const said = (await call(client, 'list_chat_messages', { chatId })).value as object[]
+  expect(said.map(({ content }: { content?: string }) => content)).toEqual(['message 1', 'message 3'])
+  expect(Object.keys(said[0]!)).toEqual(['messageId', 'role', 'content', 'messageTs', 'metadata'])
+  const unknown = await call(client, 'list_chat_messages', { chatId: unknownId })
+  expect(unknown).toMatchObject({ isError: true, text: `chat '${unknownId}' not found` })
+})
+
+async function services(wb: Stage) {
+  const params = { workspaceId: wb.workspaceId }
+  const [chunking] = (await wb.callAsOperator(chunkingServices.list, { params })).items
+  const [embedding] = (await wb.callAsOperator(embeddingServices.list, { params })).items
+  return {
+    chunkingServiceId: chunking!.chunkingServiceId,
+    embeddingServiceId: embedding!.embeddingServiceId,
+  }
+}
+
+test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the tools that write do what REST does, and say how it ended', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['write:kb', 'write:ingest']))
+  const bound = await services(wb)
+  const made = await call(client, 'create_knowledge_base', { name: 'notes', ...bound })
+  expect(made).toMatchObject({
+    isError: false,
+    value: { outcome: 'created', name: 'notes', owned: true, status: 'active', ...bound },
+  })
+  const { knowledgeBaseId } = made.value as { knowledgeBaseId: string }
+  const again = await call(client, 'create_knowledge_base', { name: 'notes', ...bound })
+  expect(again).toMatchObject({ isError: true, value: { outcome: 'error', code: 'kb_name_taken' } })
+  const unbound = { ...bound, chunkingServiceId: unknownId }
+  const lost = await call(client, 'create_knowledge_base', { name: 'lost', ...unbound })
+  expect(lost).toMatchObject({ isError: true, value: { outcome: 'not_found' } })
+
+  const text = { knowledgeBaseId, text: 'Wings flap.', sourceFilename: 'a.txt', metadata: { by: 'me' } }
+  const first = await call(client, 'ingest_text', text)
+  expect(first).toMatchObject({ isError: false, value: { outcome: 'completed', chunks: 1 } })
+  const { documentId } = first.value as { documentId: string }
+  const duplicate = { outcome: 'duplicate', documentId, message: expect.any(String) }
+  expect(await call(client, 'ingest_text', text)).toMatchObject({ isError: false, value: duplicate })
+  const rival = await call(client, 'ingest_text', { ...text, text: 'Other wings.' })
+  expect(rival).toMatchObject({ isError: true, value: { outcome: 'name_conflict', documentId } })
+
+  const place = { knowledgeBaseId, documentId }
+  expect((await call(client, 'delete_document', place)).value).toEqual({
+    outcome: 'deleted',
+    documentId,
+    chunksDropped: 1,
+  })
+  expect(await call(client, 'delete_document', place)).toMatchObject({
+    isError: false,
+    value: { outcome: 'not_found', documentId, chunksDropped: 0 },
+  })
+  for (const outcome of ['deleted', 'not_found'])
+    expect((await call(client, 'delete_knowledge_base', { knowledgeBaseId })).value).toEqual({
+      outcome,
+      knowledgeBaseId,
+    })
+  const { body } = await wb.sendAsOperator(`GET /api/v1/workspaces/${wb.workspaceId}/audit`)
+  const actions = (body.items as { action: string; subject: { label: string } }[])
+    .filter(({ subject }) => subject.label === 'agent')
+    .map(({ action }) => action)
+  expect(actions).toEqual(expect.arrayContaining(['kb.create', 'kb.delete', 'document.delete', 'mcp.invoke']))
+})
+
+test('S5.5-25: a caller without the scope is denied in the result, nothing is changed, and it is on record', async () => {
+  const wb = await filled()
+  const client = await wb.client(await wb.mint(['read', 'write:kb']))
+  const { knowledgeBaseId } = wb.base.params
+  const { documentId } = wb.document
+  const denied = {
+    outcome: 'denied',
+    code: 'scope_required',
+    required: 'write:ingest',
+    subjectScopes: ['read', 'write:kb'],
+    message: expect.stringContaining('write:ingest'),
+  }
+  const { tools } = await client.listTools()
+  expect(tools.map(({ name }) => name)).toContain('ingest_text')
+  for (const [name, args] of [
+    ['ingest_text', { knowledgeBaseId, text: 'more' }],
+    ['delete_document', { knowledgeBaseId, documentId }],
+  ] as const)
+    expect(await call(client, name, args)).toMatchObject({ isError: true, value: denied })
+  const other = await wb.client(await wb.mint(['read', 'write:ingest']))
+  for (const [name, args] of [
+    ['create_knowledge_base', { name: 'more', ...(await services(wb)) }],
+    ['delete_knowledge_base', { knowledgeBaseId }],
+  ] as const)
+    expect(await call(other, name, args)).toMatchObject({
+      isError: true,
+      value: {
+        ...denied,
+        required: 'write:kb',
+        subjectScopes: expect.any(Array),
+        message: expect.any(String),
+      },
+    })
+  const asRead = await call(client, 'list_documents', { knowledgeBaseId })
+  expect(asRead.value).toMatchObject([{ documentId }])
+  await call(client, 'list_documents', { knowledgeBaseId: unknownId })
+
+  const records = await wb.invoked()
+  expect(records.map(({ outcome, details }) => [details?.toolName, outcome])).toEqual([
+    ['ingest_text', 'denied'],
+    ['delete_document', 'denied'],
+    ['create_knowledge_base', 'denied'],
+    ['delete_knowledge_base', 'denied'],
+    ['list_documents', 'success'],
+    ['list_documents', 'failure'],
+  ])
+  expect(records[0]).toMatchObject({
+    subject: { type: 'apiKey', label: 'agent' },
+    details: { requiredScope: 'write:ingest' },
+  })
+  const { body } = await wb.sendAsOperator(`GET /api/v1/workspaces/${wb.workspaceId}/connect/traffic`)
+  expect(body.summary).toEqual({ total: 6, successes: 1, failures: 5 })
+  expect(body.entries).toMatchObject([
+    { toolName: 'list_documents', outcome: 'failure', subjectType: 'apiKey', subjectLabel: 'agent' },
+    { outcome: 'success', reason: null },
+    {},
+    {},
+    {},
+    { outcome: 'denied' },
+  ])
+})
+
+test('a tool that nobody knows and arguments that do not fit are errors of the protocol, and not on record', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['read']))
+  for (const [name, args, why] of [
+    ['constructor', {}, 'Tool constructor not found'],
+    ['chat_send', {}, 'Tool chat_send not found'],
+    ['search_kb', { knowledgeBaseId: 'papers' }, 'Invalid arguments for tool search_kb: knowledgeBaseId: '],
+    [
+      'search_kb',
+      { knowledgeBaseId: unknownId, text: 'x', topK: 65 },
+      'Invalid arguments for tool search_kb: topK: ',
+    ],
+  ] as const) {
+    const told = await call(client, name, args)
+    expect(told.isError).toBe(true)
+    expect(told.text.startsWith(`MCP error -32602: ${why}`), told.text).toBe(true)
+  }
+  expect(await wb.invoked()).toEqual([])
+})
+
+test('what breaks inside is told without its words', async () => {
+  const secret = 'SQLITE_BUSY at /var/lib/secret'
+  let isBroken = false
+  const wb = await stage({
+    content: store =>
+      new Proxy(store, {
+        get(target, name, receiver) {
+          if (isBroken && name === 'collection') return () => Promise.reject(new Error(secret))
+          const value = Reflect.get(target, name, receiver)
+          return typeof value === 'function' ? value.bind(target) : value
+        },
+      }),
+  })
+  const client = await wb.client(await wb.mint(['read']))
+  isBroken = true
+  const { knowledgeBaseId } = wb.base.params
+  const told = await call(client, 'search_kb', { knowledgeBaseId, text: 'x' })
+  expect(told).toMatchObject({ isError: true, text: expect.stringMatching(/\(request \S+\)$/) })
+  expect(told.text).not.toContain('SQLITE')
+  expect(JSON.stringify(wb.complaints.map(({ facts }) => String(facts.error)))).toContain(secret)
+})

@@ -1,0 +1,36 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { ToolNames } from '../../../src/models/chat/tool-names.ts'
+
+test('a name that providers take stays as it is; what others hold is kept as far as they take it', () => {
+  const names = new ToolNames(['search_kb', 'mcp:files:read', 'x'.repeat(80), ''])
+  expect(names.spelled('search_kb')).toBe('search_kb')
+  expect(names.spelled('mcp:files:read')).toMatch(/^mcp_files_read_[0-9a-f]{8}$/)
+  expect(names.spelled('x'.repeat(80))).toMatch(/^x{55}_[0-9a-f]{8}$/)
+  expect(names.spelled('')).toMatch(/^_[0-9a-f]{8}$/)
+  expect(names.named('made:up')).toBe('made:up')
+})
+
+test('a name is spelled the same in every request, but where another has that name', () => {
+  const spelled = new ToolNames(['a:b']).spelled('a:b')
+  expect(new ToolNames(['c', 'a:b', 'd:e']).spelled('a:b')).toBe(spelled)
+  const crossed = new ToolNames(['a:b', spelled])
+  expect(crossed.spelled(spelled)).toBe(spelled)
+  expect(crossed.spelled('a:b')).not.toBe(spelled)
+  expect(crossed.named(crossed.spelled('a:b'))).toBe('a:b')
+})
+
+test('any names have spellings that providers take, each its own, and come back', () => {
+  const name = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a:b', 'a.b', 'a_b', 'A_b'))
+  fc.assert(
+    fc.property(fc.array(name, { maxLength: 8 }), given => {
+      const names = new ToolNames(given)
+      const distinct = [...new Set(given)]
+      const spellings = distinct.map(one => names.spelled(one))
+      for (const spelling of spellings) expect(spelling).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
+      expect(new Set(spellings).size).toBe(distinct.length)
+      expect(spellings.map(spelling => names.named(spelling))).toEqual(distinct)
+    }),
+    { numRuns: 100 },
+  )
+})

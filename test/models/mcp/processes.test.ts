@@ -1,0 +1,49 @@
+import { resolve } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { environmentOf } from '../../../src/config/environment.ts'
+import { McpProcesses } from '../../../src/models/mcp/processes.ts'
+import { scratchDir, TestClock, until } from '../../harness/runtime.ts'
+
+test('what a program writes to its standard error is in the log: bounded, and without secrets', async () => {
+  const lines: string[] = []
+  const clock = new TestClock()
+  const processes = new McpProcesses({
+    clock,
+    environment: environmentOf({ CHOSEN: 'plain-looking-secret' }),
+    folder: scratchDir(),
+    log: {
+      debug() {},
+      warn() {},
+      error() {},
+      info: facts => void lines.push((facts as { line: string }).line),
+    },
+  })
+  onTestFinished(() => processes.close())
+  const server = {
+    id: 'local',
+    command: process.execPath,
+    args: [resolve('test/fixtures/mcp/stdio-server.mjs')],
+    env: {},
+    secretEnv: { TOKEN: 'env:CHOSEN' },
+    enabled: true,
+    allowedTools: null,
+    workspaces: null,
+  }
+  const complain = (words: string, times = 1) => {
+    const call = { name: 'complain', args: { words, times } }
+    return processes.callTool(server, call, new AbortController().signal)
+  }
+  await complain('got plain-looking-secret and Bearer abcdef123456')
+  await until(() => lines.length === 1)
+  expect(lines[0]).toBe('got [redacted] and Bearer [redacted]')
+  await complain('x'.repeat(10_000))
+  await until(() => lines.length === 2)
+  expect(lines[1]).toHaveLength(500)
+  await complain('again', 1_000)
+  await until(() => lines.length === 101)
+  expect(lines.at(-1)).toBe('(more lines are left out for a minute)')
+  clock.advance(60_000)
+  await complain('later')
+  await until(() => lines.at(-1) === 'later')
+  expect(lines).toHaveLength(102)
+})

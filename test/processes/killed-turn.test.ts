@@ -1,0 +1,111 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { type Client, connect } from '../../src/client/client.ts'
+import { chat, type TurnEvent } from '../../src/contract/chat.ts'
+import { type Conversation, messages } from '../../src/contract/conversations.ts'
+import { mcpServers } from '../../src/contract/mcp-servers.ts'
+import { llmServices } from '../../src/contract/services.ts'
+import { type Place, place, type Served } from '../commands/wb.ts'
+import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
+import { startMcpServer } from '../fakes/mcp-server.ts'
+import { makeAgent, makeConversation } from '../harness/agents.ts'
+import { makeWorkspace } from '../harness/place.ts'
+
+function clientOf({ url }: Served): Client {
+  return connect({ baseUrl: url, fetch })
+}
+
+/** A conversation with an agent of a server, whose model is a fake and one of whose tools never answers. */
+async function begun(here: Place) {
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  const slow = { name: 'slow', call: () => new Promise<never>(() => {}) }
+  const tools = await startMcpServer({ tools: [slow] })
+  const server = await here.serve()
+  const client = clientOf(server)
+  const { workspaceId } = await makeWorkspace(client)
+  const params = { workspaceId }
+  const service = { name: 'fake', provider: 'ollama', modelName: 'a:3b', endpointBaseUrl: model.url }
+  const { llmServiceId } = await client.call(llmServices.create, { params, body: service })
+  const { mcpServerId } = await client.call(mcpServers.create, {
+    params,
+    body: { label: 'slow', url: tools.url },
+  })
+  const toolIds = ['list_kbs', `mcp:${mcpServerId}:slow`]
+  const agent = await makeAgent(client, { workspaceId, llmServiceId, toolIds })
+  return { model, server, client, conversation: await makeConversation(client, agent) }
+}
+
+/** Ask, and kill the server when something is told. */
+async function killedAt(
+  { server, client, conversation: params }: Awaited<ReturnType<typeof begun>>,
+  isDue: (event: TurnEvent) => boolean,
+): Promise<void> {
+  const read = async () => {
+    for await (const event of client.events(chat.stream, { params, body: { content: 'first' } }))
+      if (isDue(event as unknown as TurnEvent)) server.process.kill('SIGKILL')
+  }
+  await expect(read()).rejects.toThrow('the stream broke off')
+  await server.ended
+}
+
+interface Told {
+  role: string
+  content: string | null
+  tool_calls?: { id: string }[]
+  tool_call_id?: string
+}
+
+/** What the model was told last, and whether calls and results belong together in it. */
+function toldTo({ received }: ChatServer): string[] {
+  const told = received.at(-1)!.body.messages as Told[]
+  const called = told.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
+  const answered = told.flatMap(({ tool_call_id: id }) => id ?? [])
+  expect(answered).toEqual(called)
+  return told.filter(({ role }) => role === 'user').map(({ content }) => String(content))
+}
+
+const called = (model: ChatServer) => {
+  const tools = model.received.at(-1)!.body.tools as { function: { name: string } }[]
+  return { toolCalls: tools.map((tool, at) => ({ name: tool.function.name, id: `call_${at}` })) }
+}
+
+async function contents(client: Client, params: Conversation): Promise<(string | null)[]> {
+  const { items } = await client.call(messages.list, { params, query: {} })
+  return items.map(({ content }) => content)
+}
+
+test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>([
+  [
+    'while it speaks',
+    model => model.script({ text: 'one two three four', silentAfter: 4 }),
+    ({ event }) => event === 'token',
+  ],
+  [
+    'between two results of tools',
+    model => model.respond(() => (model.received.length === 1 ? called(model) : undefined)),
+    ({ event }) => event === 'tool-result',
+  ],
+])(
+  'a server that is killed in mid-turn, %s, keeps the question, and the conversation goes on',
+  {
+    timeout: 60_000,
+  },
+  async (_when, play, isDue) => {
+    const here = place()
+    const turn = await begun(here)
+    const { model, conversation: params } = turn
+    play(model)
+    await killedAt(turn, isDue)
+    const client = clientOf(await here.serve())
+    expect(await contents(client, params)).toEqual(['first'])
+    await client.call(chat.send, { params, body: { content: 'second' } })
+    expect(toldTo(model)).toEqual(['first', 'second'])
+    const { items } = await client.call(messages.list, { params, query: {} })
+    const body = { content: 'first, again', replaces: items[0]!.messageId }
+    await client.call(chat.send, { params, body })
+    expect(toldTo(model)).toEqual(['first, again'])
+    expect(await contents(client, params)).toEqual(['first, again', 'Hello there.'])
+    const { status, stdout } = await here.wb(['doctor', '--deep'])
+    expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
+  },
+)

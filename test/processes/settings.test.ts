@@ -1,0 +1,36 @@
+import { type ChildProcess, fork } from 'node:child_process'
+import { once } from 'node:events'
+import { expect, onTestFinished, test } from 'vitest'
+import { readDecisions } from '../../src/cli/folder/trusted.ts'
+import { readProfiles } from '../../src/cli/settings/profiles.ts'
+import { scratchTree } from '../cli/scratch-tree.ts'
+
+const commands = ['a', 'b', 'c', 'd']
+const times = 25
+
+async function changing(settingsDir: string, name: string): Promise<ChildProcess> {
+  const child = fork('test/fixtures/change-settings.ts', [settingsDir, name, String(times)], {
+    execArgv: ['--import', 'tsx'],
+    stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  await once(child, 'message')
+  return child
+}
+
+test('several commands change profiles and what is trusted at once: nothing is lost', async () => {
+  const settingsDir = scratchTree({})
+  const children = await Promise.all(commands.map(name => changing(settingsDir, name)))
+  await Promise.all(
+    children.map(child => {
+      child.send('go')
+      return once(child, 'message')
+    }),
+  )
+  const { default: _, ...profiles } = readProfiles(settingsDir).profiles
+  const expected = commands.flatMap(name => Array.from({ length: times }, (_, time) => [name, time]))
+  expect(Object.keys(profiles).sort()).toEqual(expected.map(([name, time]) => `${name}-${time}`).sort())
+  expect(Object.keys(readDecisions(settingsDir)).sort()).toEqual(
+    expected.map(([name, time]) => `/${name}/${time}`).sort(),
+  )
+})

@@ -1,0 +1,57 @@
+import { expect, test } from 'vitest'
+import { chosenBy, namesOf } from '../../../src/tui/chat/choices.ts'
+import type { ChoicePanel } from '../../../src/tui/chat/types.ts'
+
+function panel(
+  purpose: 'model' | 'kb',
+  names: readonly (readonly [name: string, alias?: string])[],
+): ChoicePanel {
+  const items = names.map(([name, alias], at) => ({
+    id: `id-${at}`,
+    name,
+    ...(alias !== undefined && { alias }),
+    about: '',
+    isChosen: false,
+  }))
+  return { kind: 'choice', purpose, title: '', items, at: 0 }
+}
+
+const models = panel('model', [
+  ['llama3.2', 'local'],
+  ['gpt-4o-mini', 'cheap'],
+  ['gpt-4o-mini', 'dear'],
+])
+const bases = panel('kb', [['Handbook'], ['papers'], ['Laws, old']])
+
+test.each([
+  ['llama3.2', 0],
+  ['LOCAL', 0],
+  ['dear', 2],
+  ['id-1', 1],
+])('%s is a model', (typed, at) => {
+  expect(chosenBy(typed, models).at).toBe(at)
+})
+
+test.each([
+  ['handbook', ['Handbook']],
+  ['papers, Handbook,', ['Handbook', 'papers']],
+  ['Laws, old', ['Laws, old']],
+  ['all', ['Handbook', 'papers', 'Laws, old']],
+])('%s are knowledge bases', (typed, names) => {
+  const { items } = chosenBy(typed, bases)
+  expect(items.filter(({ isChosen }) => isChosen).map(({ name }) => name)).toEqual(names)
+})
+
+test.each([
+  ['lama3.2', models, 'no model is named lama3.2; did you mean llama3.2?'],
+  ['gpt-4o-mini', models, 'several are named gpt-4o-mini: cheap, dear'],
+  ['elsewhere', bases, 'no knowledge base is named elsewhere; there are Handbook, papers, Laws, old'],
+  ['papers, handbok', bases, 'no knowledge base is named handbok; did you mean Handbook?'],
+  ['any', panel('model', []), 'no model is named any'],
+])('%s is not', (typed, list, message) => {
+  expect(() => chosenBy(typed, list)).toThrow(message)
+})
+
+test('what may be typed tells one from the other', () => {
+  expect(namesOf(models)).toEqual(['llama3.2', 'cheap', 'dear'])
+})

@@ -1,0 +1,90 @@
+import type { Passage } from '../../../src/cli/passages/hits.ts'
+import type { TurnEvent } from '../../../src/contract/chat.ts'
+import type { Message } from '../../../src/contract/conversations.ts'
+import type { Document } from '../../../src/contract/documents.ts'
+import { start, step } from '../../../src/tui/chat/state.ts'
+import type { Effect, Event, Printed, State } from '../../../src/tui/chat/types.ts'
+
+export const fresh: State = {
+  ...start(
+    { agent: 'Maven', knowledgeBases: ['papers'], servers: { '7f': 'issues' } },
+    { columns: 80, rows: 24 },
+    1_000,
+  ),
+  model: 'small',
+}
+
+/** What events make of a state, and all that was to be done. */
+export function play(state: State, ...events: Event[]): { state: State; effects: Effect[] } {
+  const effects: Effect[] = []
+  let current = state
+  for (const event of events) {
+    const [next, more] = step(current, event)
+    current = next
+    effects.push(...more)
+  }
+  return { state: current, effects }
+}
+
+export function typed(text: string): Event[] {
+  return [{ type: 'typed', text }, { type: 'enter' }]
+}
+
+export function heard<E extends TurnEvent['event']>(
+  event: E,
+  data: Extract<TurnEvent, { event: E }>['data'],
+): Event {
+  return { type: 'turn', event: { event, data } as TurnEvent }
+}
+
+export function message(
+  role: 'user' | 'agent',
+  content: string,
+  metadata: Record<string, string> = {},
+): Message {
+  return {
+    workspaceId: 'w',
+    chatId: 'c',
+    messageId: `${role}-${content}`,
+    messageTs: '2026-01-01T00:00:00.000Z',
+    role,
+    content,
+    tokenCount: role === 'agent' ? 7 : null,
+    metadata,
+  }
+}
+
+/** A passage of a Markdown file about heated models, as a search finds it. */
+export function passage(text: string): Passage {
+  const document = { sourceFilename: 'docs/models.md', metadata: { title: 'Heated\x1b[2J models' } }
+  return {
+    number: 1,
+    score: 1,
+    id: 'c',
+    knowledgeBaseId: 'k',
+    text,
+    documentId: 'd',
+    chunkIndex: 2,
+    document: document as Partial<Document> as Document,
+  }
+}
+
+export function printed(effects: readonly Effect[]): Printed[] {
+  return effects.flatMap(effect => (effect.type === 'print' ? [effect.printed] : []))
+}
+
+/** The words that stay on the screen, one entry each. */
+export function words(effects: readonly Effect[]): string[] {
+  return printed(effects).map(one => {
+    switch (one.kind) {
+      case 'you':
+        return `you: ${one.text}`
+      case 'said':
+        return one.block.kind === 'code' ? one.block.lines.join('\n') : one.block.source.trim()
+      case 'note':
+        return `${one.tone}: ${one.text}`
+      default:
+        return one.kind
+    }
+  })
+}

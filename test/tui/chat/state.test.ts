@@ -1,0 +1,448 @@
+import { describe, expect, test } from 'vitest'
+import type { Event, Failure, State } from '../../../src/tui/chat/types.ts'
+import { contentOf } from '../../../src/tui/parts/editor.ts'
+import { fresh, heard, message, passage, play, printed, typed, words } from './play.ts'
+
+const call = { id: 't1', name: 'search_kb', arguments: '{"query":"laws"}' }
+const citation = {
+  number: 1,
+  knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
+  documentId: 'd',
+  chunkId: 'c1',
+  chunkIndex: 2,
+  title: 'Laws',
+  sourceFilename: null,
+  page: null,
+}
+const cited = { citations: JSON.stringify([citation]) }
+const away: Failure = { kind: 'unreachable', code: 'unreachable', message: 'no runtime', next: [] }
+const refusal = (code: string): Failure => ({ kind: 'refused', code, message: 'no', next: ['do this'] })
+const approval = (approvalId = 'a1'): Event =>
+  heard('tool-approval', { approvalId, toolCall: call, expiresAt: '2026-01-01T00:02:00.000Z' })
+
+const asked = play(fresh, ...typed('why?')).state
+const answering = play(
+  asked,
+  heard('user-message', message('user', 'why?')),
+  heard('token', { delta: 'Because' }),
+).state
+const answered = play(answering, heard('done', message('agent', 'Because', cited))).state
+const draft = (state: State) => contentOf(state.input.editor)
+
+describe('a turn', () => {
+  test('is sent, is answered, and is counted', () => {
+    const sent = play(fresh, ...typed(' why? '))
+    expect(sent.effects).toMatchObject([
+      { type: 'print', printed: { kind: 'you', text: 'why?' } },
+      { type: 'send', say: { content: 'why?' } },
+    ])
+    expect(draft(sent.state)).toBe('')
+    const told = play(
+      sent.state,
+      heard('user-message', message('user', 'why?')),
+      heard('token', { delta: 'Because.\n' }),
+      heard('token', { delta: '\nSo [1].' }),
+      heard('done', message('agent', 'Because.\n\nSo [1].', { ...cited, model: 'large', cost_usd: '0.5' })),
+    )
+    expect(words(told.effects)).toEqual(['Because.', 'So [1].', 'sources'])
+    expect(printed(told.effects).map(one => one.kind === 'said' && one.isFirst)).toEqual([true, false, false])
+    expect(told.state).toMatchObject({
+      turn: undefined,
+      model: 'large',
+      spent: { tokens: 7, costUsd: 0.5 },
+      last: {
+        answer: 'Because.\n\nSo [1].',
+        citations: [{ number: 1 }],
+        question: { messageId: 'user-why?' },
+      },
+    })
+  })
+
+  test('what it is in the way of is said while it goes on', () => {
+    const waiting = play(answering, ...typed('and then?')).state
+    expect(waiting.notice).toContain('wait for the answer')
+    const over = play(waiting, heard('done', message('agent', 'Because'))).state
+    expect(over.notice).toBe('')
+    expect(draft(over)).toBe('and then?')
+  })
+
+  test('a source of an earlier answer opens after one that cites nothing, and after one that cites others', () => {
+    const later = { ...citation, number: 2, chunkId: 'c2' }
+    for (const citations of [[], [later]]) {
+      const next = play(
+        answered,
+        ...typed('so?'),
+        heard('done', message('agent', 'So.', { citations: JSON.stringify(citations) })),
+        { type: 'number', number: 1 },
+      )
+      expect(next.effects.at(-1)).toMatchObject({ type: 'openPassage', citation: { chunkId: 'c1' } })
+    }
+  })
+
+  test('that nobody streamed is shown whole', () => {
+    expect(words(play(asked, heard('done', message('agent', 'All at once.'))).effects)).toEqual([
+      'All at once.',
+    ])
+  })
+
+  test('what was said before a tool stays, and is no part of the answer', () => {
+    const { state, effects } = play(
+      asked,
+      heard('token', { delta: 'Let me look.' }),
+      heard('token-reset', {}),
+      heard('tool-call', { toolCalls: [call] }),
+      heard('tool-result', {
+        toolCallId: 't1',
+        name: 'search_kb',
+        content: '{"results":[1]}',
+        outcome: 'success',
+        durationMs: 4,
+      }),
+      heard('token', { delta: 'Found.' }),
+      heard('done', message('agent', 'Found.')),
+    )
+    expect(words(effects)).toEqual(['Let me look.', 'tool', 'Found.'])
+    expect(printed(effects)[0]).toMatchObject({ isAside: true })
+    expect(printed(effects)[2]).toMatchObject({ block: { gap: true } })
+    expect(state.last.answer).toBe('Found.')
+    expect(play(state, ...typed('/expand')).state.panel).toMatchObject({ kind: 'text', title: 'search_kb' })
+  })
+
+  test('security 16: what the runtime says brings no control sequences', () => {
+    const evil = '\x1b]0;owned\x07\x1b[2Jbad\u202e'
+    const { state, effects } = play(
+      asked,
+      heard('token', { delta: evil }),
+      heard('tool-call', { toolCalls: [call] }),
+      heard('tool-result', { toolCallId: 't1', name: 'x', content: evil, outcome: 'failure', durationMs: 1 }),
+      heard('done', message('agent', evil, { model: evil })),
+    )
+    expect(JSON.stringify([effects, state])).not.toMatch(/\\u001b|\\u0007|\u202e|owned/)
+  })
+
+  test.each([
+    [
+      'with an error that is kept',
+      heard('error', message('agent', '', { error_message: 'no more' })),
+      'bad: no more',
+    ],
+    [
+      'refused as an event',
+      heard('stream-error', { code: 'rate_limited', message: 'later', status: 429 }),
+      'bad: later (rate_limited)',
+    ],
+    ['refused', { type: 'failed', failure: refusal('forbidden') } as Event, 'bad: no (forbidden)'],
+  ])('ends %s', (_name, event, told) => {
+    const { state, effects } = play(asked, event)
+    expect(words(effects)[0]).toBe(told)
+    expect(state.turn).toBeUndefined()
+  })
+
+  test('a message that was refused is in the field again, unless something else is', () => {
+    const failed: Event = { type: 'failed', failure: refusal('forbidden') }
+    expect(draft(play(asked, failed).state)).toBe('why?')
+    expect(draft(play(asked, { type: 'typed', text: 'new' }, failed).state)).toBe('new')
+  })
+
+  test.each(['chat_disabled', 'llm_credential_missing'])('%s: passages stand in for an answer', code => {
+    const { state, effects } = play(asked, { type: 'failed', failure: refusal(code) })
+    expect(effects).toEqual([{ type: 'find', question: 'why?' }])
+    const found = play(
+      state,
+      { type: 'found', passages: [passage('a passage')] },
+      { type: 'number', number: 1 },
+    )
+    expect(found.effects).toMatchObject([
+      { printed: { kind: 'found', question: 'why?', hasWays: true } },
+      { printed: { kind: 'note', text: '/open 1 shows the first one whole' } },
+      { type: 'openPassage', citation: { chunkId: 'c', chunkIndex: 2 }, known: 'a passage' },
+    ])
+    expect(found.state.model).toBeNull()
+    // What a person has read already is not told again.
+    const again = play(found.state, ...typed('so?'), { type: 'failed', failure: refusal(code) }).state
+    expect(play(again, { type: 'found', passages: [] }).effects).toMatchObject([
+      { printed: { kind: 'found', question: 'so?', hasWays: false } },
+    ])
+  })
+
+  test('while it goes on no other begins, and what is typed stays', () => {
+    const { state, effects } = play(answering, ...typed('and?'))
+    expect(effects).toEqual([])
+    expect(draft(state)).toBe('and?')
+  })
+
+  test('what comes late of a turn that was stopped is dropped', () => {
+    const stopped = play(answering, { type: 'cancel' }).state
+    expect(play(stopped, heard('token', { delta: 'more' })).effects).toEqual([])
+  })
+})
+
+describe('Ctrl-C', () => {
+  test('stops an answer and keeps what came of it; the next one leaves', () => {
+    const stopped = play(answering, { type: 'cancel' })
+    expect(stopped.effects[0]).toEqual({ type: 'abort' })
+    expect(words(stopped.effects)).toEqual(['Because', 'dim: stopped'])
+    expect(play(stopped.state, { type: 'cancel' }).effects).toEqual([{ type: 'leave' }])
+    expect(play(stopped.state, { type: 'left' }, { type: 'cancel' }).effects).toEqual([])
+  })
+
+  test('empties the field, from where it can be recalled', () => {
+    const { state } = play(fresh, { type: 'typed', text: 'half' }, { type: 'cancel' })
+    expect(draft(state)).toBe('')
+    expect(draft(play(state, { type: 'up' }).state)).toBe('half')
+  })
+
+  test('stops a tool that waits for an answer', () => {
+    expect(play(answering, approval(), { type: 'cancel' }).effects[0]).toEqual({ type: 'abort' })
+  })
+
+  test('takes a message back that waits for the runtime', () => {
+    const waiting = play(asked, { type: 'failed', failure: away }).state
+    const { state, effects } = play(waiting, { type: 'cancel' })
+    expect(effects[0]).toEqual({ type: 'stopWaiting' })
+    expect(draft(state)).toBe('why?')
+    expect(state.away).toBeUndefined()
+  })
+
+  test('closes what fills the screen', () => {
+    const open = play(answered, ...typed('/expand')).state
+    expect(
+      play(
+        { ...open, panel: { kind: 'text', title: '', text: '', format: 'plain', top: 0 } },
+        { type: 'cancel' },
+      ).state.panel,
+    ).toBeUndefined()
+  })
+})
+
+describe('a tool that waits', () => {
+  const later: Event = { type: 'tick', nowMs: 2_000 }
+
+  test.each([
+    ['o', 'once'],
+    ['a', 'always'],
+    ['n', 'never'],
+  ])('%s is %s', (key, decision) => {
+    const { state, effects } = play(answering, approval(), later, { type: 'typed', text: key })
+    expect(effects).toEqual([{ type: 'decide', approvalId: 'a1', decision }])
+    expect(state.turn?.pending).toEqual([])
+    expect(draft(state)).toBe('')
+  })
+
+  test('is not answered by who was typing when it came, nor by Enter or a paste', () => {
+    const keys: Event[] = [{ type: 'enter' }, { type: 'pasted', text: 'o' }, { type: 'typed', text: 'on' }]
+    expect(play(answering, approval(), { type: 'typed', text: 'o' }, later, ...keys).effects).toEqual([])
+  })
+
+  test('shows all that it would be given, and goes on waiting', () => {
+    const open = play(answering, approval(), later, { type: 'typed', text: 'e' })
+    expect(open.state.panel).toMatchObject({
+      kind: 'text',
+      title: `${call.name} would be given`,
+      text: JSON.stringify(JSON.parse(call.arguments), null, 2),
+    })
+    const closed = play(open.state, { type: 'typed', text: 'o' }, { type: 'typed', text: 'q' })
+    expect([...open.effects, ...closed.effects]).toEqual([])
+    expect(play(closed.state, { type: 'typed', text: 'o' }).effects).toMatchObject([{ decision: 'once' }])
+  })
+
+  test('two of them are answered one after the other', () => {
+    const { effects } = play(answering, approval('a1'), approval('a2'), later, ...typed('o').slice(0, 1), {
+      type: 'escape',
+    })
+    expect(effects).toEqual([
+      { type: 'decide', approvalId: 'a1', decision: 'once' },
+      { type: 'decide', approvalId: 'a2', decision: 'never' },
+    ])
+  })
+
+  test('is gone with its result', () => {
+    const { state } = play(
+      answering,
+      heard('tool-call', { toolCalls: [call] }),
+      approval(),
+      heard('tool-result', {
+        toolCallId: 't1',
+        name: 'x',
+        content: 'late',
+        outcome: 'denied',
+        durationMs: 1,
+      }),
+    )
+    expect(state.turn?.pending).toEqual([])
+  })
+})
+
+describe('a runtime that goes away', () => {
+  const lost = play(asked, { type: 'failed', failure: away })
+
+  test('before it has the message: it waits, and is sent when it is back', () => {
+    expect(lost.effects).toEqual([{ type: 'wait' }])
+    expect(lost.state.away).toMatchObject({ waiting: { content: 'why?' } })
+    const kept = play(lost.state, ...typed('more'))
+    expect(draft(kept.state)).toBe('more')
+    expect(kept.state.notice).toContain('the runtime is away')
+    const back = play(kept.state, { type: 'reconnected', said: [] })
+    expect(back.effects).toMatchObject([{ type: 'print' }, { type: 'send', say: { content: 'why?' } }])
+    expect(back.state.notice).toBe('')
+    expect(draft(back.state)).toBe('more')
+  })
+
+  test('and had it after all: it is not there twice', () => {
+    const stored = message('user', 'why?')
+    const cut = play(lost.state, { type: 'reconnected', said: [stored] })
+    expect(cut.effects.at(-1)).toMatchObject({ type: 'send', say: { replaces: stored.messageId } })
+    const whole = message('agent', 'Because.', { finish_reason: 'stop' })
+    const done = play(lost.state, { type: 'reconnected', said: [stored, whole] })
+    expect(words(done.effects)).toEqual(['good: the runtime is back', 'Because.'])
+    expect(done.state.turn).toBeUndefined()
+  })
+
+  test('a message of the same words from before is not taken for it', () => {
+    const again = play(answered, ...typed('why?'), { type: 'failed', failure: away }).state
+    const said = [message('user', 'why?'), message('agent', 'Because', { finish_reason: 'stop' })]
+    expect(play(again, { type: 'reconnected', said }).effects.at(-1)).toMatchObject({ type: 'send' })
+  })
+
+  test('in the middle of an answer: what came stays, and asking again stands for it', () => {
+    const { state, effects } = play(answering, { type: 'failed', failure: away })
+    expect(words(effects)[0]).toBe('Because')
+    expect(effects.at(-1)).toEqual({ type: 'wait' })
+    const back = play(state, { type: 'reconnected', said: [] }, ...typed('/retry'))
+    expect(back.effects.at(-1)).toMatchObject({
+      type: 'send',
+      say: { content: 'why?', replaces: 'user-why?' },
+    })
+  })
+})
+
+describe('commands', () => {
+  test.each<[string, object]>([
+    ['/new', { type: 'goOn', conversation: undefined }],
+    ['/history', { type: 'openChoices', purpose: 'history' }],
+    ['/model', { type: 'openChoices', purpose: 'model' }],
+    ['/model large one', { type: 'choose', of: 'model', typed: 'large one' }],
+    ['/kb papers, notes', { type: 'choose', of: 'kb', typed: 'papers, notes' }],
+    ['/kb', { type: 'openChoices', purpose: 'kb' }],
+    ['/tools', { type: 'openTools' }],
+    ['/open 1', { type: 'openPassage', citation }],
+    ['/open', { type: 'openPassage', citation }],
+    ['/copy', { type: 'copy', text: 'Because' }],
+    ['/export notes.md', { type: 'export', file: 'notes.md' }],
+    ['/retry', { type: 'send', say: { content: 'why?', replaces: 'user-why?' } }],
+    ['/quit', { type: 'leave' }],
+    ['/q', { type: 'leave' }],
+    ['/help', { type: 'print', printed: { kind: 'help' } }],
+  ])('%s', (line, effect) => {
+    expect(play(answered, ...typed(line)).effects.at(-1)).toMatchObject(effect)
+  })
+
+  test('/edit brings the question back, and what is sent stands for it', () => {
+    const edited = play(answered, ...typed('/edit'))
+    expect(draft(edited.state)).toBe('why?')
+    expect(play(edited.state, ...typed('!')).effects.at(-1)).toMatchObject({
+      say: { content: 'why?!', replaces: 'user-why?' },
+    })
+    expect(play(edited.state, { type: 'cancel' }).state.input.replaces).toBeUndefined()
+  })
+
+  test.each(['/nothing', '/open 9', '/expand 3', '/copy 2'])('%s is told to mean nothing', line => {
+    const { state, effects } = play(answered, ...typed(line))
+    expect(effects).toEqual([])
+    expect(state.notice).not.toBe('')
+  })
+
+  test('two slashes say one, and a path is no command', () => {
+    expect(play(fresh, ...typed('//help')).effects.at(-1)).toMatchObject({ say: { content: '/help' } })
+    expect(play(fresh, ...typed('what is /etc')).effects.at(-1)).toMatchObject({
+      say: { content: 'what is /etc' },
+    })
+  })
+
+  test('tab completes', () => {
+    const one = play(fresh, { type: 'typed', text: '/ex' }, { type: 'tab' })
+    expect(draft(one.state)).toBe('/expand')
+    expect(draft(play(one.state, { type: 'tab' }).state)).toBe('/export')
+    expect(draft(play(fresh, { type: 'typed', text: '/he' }, { type: 'tab' }).state)).toBe('/help ')
+  })
+
+  test('tab completes what a command takes, of names that are asked for once', () => {
+    const begun = play(fresh, { type: 'typed', text: '/kb ' }, { type: 'typed', text: 'pa' })
+    expect(begun.effects).toEqual([{ type: 'loadNames', of: 'kb' }])
+    const known = play(begun.state, { type: 'named', of: 'kb', names: ['notes', 'Papers', 'papyri'] }).state
+    expect(draft(play(known, { type: 'tab' }).state)).toBe('/kb Papers')
+    expect(draft(play(known, { type: 'tab' }, { type: 'tab' }).state)).toBe('/kb papyri')
+    const second = play(known, { type: 'typed', text: 'py, n' }, { type: 'tab' }, { type: 'tab' })
+    expect(draft(second.state)).toBe('/kb papy, notes')
+    expect(second.effects).toEqual([])
+  })
+
+  test('a list is chosen from', () => {
+    const items = ['a', 'b'].map(id => ({ id, name: id, about: '', isChosen: id === 'a' }))
+    const open = (purpose: 'model' | 'kb' | 'history') =>
+      play(answered, { type: 'opened', panel: { kind: 'choice', purpose, title: '', items, at: 0 } }).state
+    expect(play(open('model'), { type: 'down' }, { type: 'enter' }).state).toMatchObject({
+      llmServiceId: 'b',
+      model: 'b',
+      notice: 'b answers from now on',
+    })
+    expect(play(open('history'), { type: 'enter' }).effects).toMatchObject([
+      { type: 'goOn', conversation: { id: 'a' } },
+    ])
+    expect(play(open('kb'), { type: 'enter' }).effects).toMatchObject([{ chosen: [{ id: 'a' }] }])
+    expect(
+      play(open('kb'), { type: 'down' }, { type: 'typed', text: ' ' }, { type: 'enter' }).effects,
+    ).toMatchObject([{ chosen: [] }])
+    expect(play(open('kb'), { type: 'submitted', text: '2' }).effects).toMatchObject([
+      { chosen: [{ id: 'b' }] },
+    ])
+  })
+})
+
+describe('typing', () => {
+  test('a backslash before Enter, and alt or ctrl with it, begin another line', () => {
+    const { state, effects } = play(
+      fresh,
+      ...typed('one\\'),
+      { type: 'typed', text: 'two' },
+      { type: 'newline' },
+    )
+    expect(effects).toEqual([])
+    expect(draft(state)).toBe('one\ntwo\n')
+  })
+
+  test('up and down go through what was sent, and back to what stood there', () => {
+    const { state } = play(answered, { type: 'typed', text: 'draft' }, { type: 'up' })
+    expect(draft(state)).toBe('why?')
+    expect(draft(play(state, { type: 'down' }).state)).toBe('draft')
+  })
+
+  test('ctrl+r finds what was sent', () => {
+    const past = { ...answered, input: { ...answered.input, past: ['first law', 'second', 'third law'] } }
+    const search: Event[] = [{ type: 'search' }, { type: 'typed', text: 'law' }]
+    expect(draft(play(past, ...search).state)).toBe('third law')
+    expect(draft(play(past, ...search, { type: 'search' }).state)).toBe('first law')
+    expect(draft(play(past, { type: 'typed', text: 'x' }, ...search, { type: 'escape' }).state)).toBe('x')
+    expect(play(past, ...search, { type: 'enter' }).effects.at(-1)).toMatchObject({
+      say: { content: 'third law' },
+    })
+  })
+
+  test('ctrl+d leaves an empty field, and deletes in another', () => {
+    expect(play(fresh, { type: 'end-of-input' }).effects).toEqual([{ type: 'leave' }])
+    expect(play(fresh, { type: 'typed', text: 'x' }, { type: 'end-of-input' }).effects).toEqual([])
+  })
+
+  test('a conversation that goes on shows how it ended, and what was asked can be recalled', () => {
+    const said = Array.from({ length: 14 }, (_, at) =>
+      message(at % 2 === 0 ? 'user' : 'agent', `m${at}`, { ...cited, model: 'large' }),
+    )
+    const { state, effects } = play(fresh, { type: 'resumed', said, title: 'Laws' })
+    expect(words(effects)[0]).toBe('dim: Laws · 4 earlier messages')
+    expect(words(effects)).toContain('you: m4')
+    expect(words(effects)).not.toContain('you: m2')
+    expect(state.last).toMatchObject({ answer: 'm13', question: { messageId: 'user-m12' } })
+    expect(state.model).toBe('large')
+    expect(draft(play(state, { type: 'up' }).state)).toBe('m12')
+  })
+})

@@ -1,0 +1,201 @@
+import { performance } from 'node:perf_hooks'
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { type Block, blocksOf, emptyReader, read, unfinished } from '../../src/tui/markdown/blocks.ts'
+import { highlight } from '../../src/tui/markdown/highlight.ts'
+import { renderBlock } from '../../src/tui/markdown/render.ts'
+import { paintFor } from '../../src/tui/parts/paint.ts'
+import { lineWidth } from '../../src/tui/parts/spans.ts'
+
+const paint = paintFor(false)
+
+function shown(blocks: readonly Block[], width: number): string {
+  return blocks
+    .flatMap(block => [...(block.gap ? [''] : []), ...renderBlock(block, width, highlight).map(paint)])
+    .join('\n')
+}
+
+/** What is on the screen after each piece: what was taken off, and what is not finished. */
+function piecewise(pieces: readonly string[]): { taken: Block[]; left: Block[] } {
+  let reader = emptyReader
+  const taken: Block[] = []
+  for (const piece of pieces) {
+    const step = read(reader, piece)
+    reader = step.reader
+    taken.push(...step.blocks)
+  }
+  return { taken, left: unfinished(reader) }
+}
+
+const text = `# Laws
+
+Thermal and **elastic** similarity [1][2] hold in \`code\`:
+
+1. First
+
+   with more
+2. Second
+   - nested
+     \`\`\`ts
+     const a = 1
+     \`\`\`
+
+> quoted
+> on
+
+| name | what |
+|---|---:|
+| alpha | a long cell that does not fit in a narrow place |
+
+~~~
+raw  text
+~~~
+after [a link](https://example.com/x)
+- [x] done
+- [ ] open
+
+---
+Setext
+===
+end &amp; all`
+
+describe('Markdown that comes piece by piece', () => {
+  test('looks as it does when it comes whole, wherever it is cut', () => {
+    const whole = shown(blocksOf(text), 50)
+    fc.assert(
+      fc.property(fc.array(fc.integer({ min: 1, max: 9 }), { minLength: 1, maxLength: 30 }), sizes => {
+        const pieces: string[] = []
+        for (let at = 0, turn = 0; at < text.length; turn++) {
+          const size = sizes[turn % sizes.length]!
+          pieces.push(text.slice(at, at + size))
+          at += size
+        }
+        const { taken, left } = piecewise(pieces)
+        expect(shown([...taken, ...left], 50)).toBe(whole)
+      }),
+      { numRuns: 60 },
+    )
+  })
+
+  test('is shown with its marks, links, tables and code', () => {
+    expect(shown(blocksOf(text), 34)).toBe(
+      [
+        'Laws',
+        '',
+        'Thermal and elastic similarity',
+        '[1][2] hold in code:',
+        '',
+        '1. First',
+        '',
+        '   with more',
+        '2. Second',
+        '   – nested',
+        '       const a = 1',
+        '',
+        '│ quoted on',
+        '',
+        'name                          what',
+        '─────  ───────────────────────────',
+        'alpha    a long cell that does not',
+        '             fit in a narrow place',
+        '',
+        '  raw  text',
+        '',
+        'after a link',
+        '(https://example.com/x)',
+        '• ☑ done',
+        '• ☐ open',
+        '',
+        '────────────────────────',
+        'Setext',
+        'end & all',
+      ].join('\n'),
+    )
+  })
+
+  test('a paragraph, an item and lines of code are taken off as soon as they are finished', () => {
+    expect(piecewise(['one\ntwo\n']).taken).toEqual([])
+    expect(piecewise(['one\ntwo\n\n']).taken).toHaveLength(1)
+    expect(piecewise(['- a\n- b\n- c']).taken.map(block => 'source' in block && block.source)).toEqual([
+      '- a\n',
+    ])
+    const { taken, left } = piecewise(['```ts\n', ...Array.from({ length: 40 }, (_, at) => `line ${at}\n`)])
+    expect(taken.map(block => 'lines' in block && block.lines.length)).toEqual([16])
+    expect(left).toMatchObject([{ kind: 'code', language: 'ts' }])
+    expect(piecewise(['```\na\n```\n']).taken).toMatchObject([{ kind: 'code', lines: ['a'] }])
+  })
+
+  test('no line is wider than the screen, whatever is written', () => {
+    const words = fc.constantFrom(
+      '**',
+      '`',
+      '[',
+      '](',
+      '|',
+      '\n',
+      '\n\n',
+      '- ',
+      '1. ',
+      '> ',
+      '```\n',
+      '日本語',
+      '👩‍👩‍👧',
+      'e\u0301',
+      'word',
+      ' ',
+      '---',
+      'averyveryverylongwordwithoutend',
+      '\t',
+    )
+    fc.assert(
+      fc.property(fc.array(words, { maxLength: 60 }), fc.integer({ min: 4, max: 80 }), (parts, width) => {
+        const { taken, left } = piecewise(parts)
+        for (const block of [...taken, ...left, ...blocksOf(parts.join(''))])
+          for (const line of renderBlock(block, width, highlight))
+            expect(lineWidth(line)).toBeLessThanOrEqual(Math.max(width, 12))
+      }),
+      { numRuns: 300 },
+    )
+  })
+
+  test('a piece costs the same however long the answer is', () => {
+    const cost = (lines: number) => {
+      let reader = emptyReader
+      const piece = '- an item of a list\n\nA paragraph that stands for itself.\n\n```\ncode\n```\n\n'
+      for (let at = 0; at < lines; at++) reader = read(reader, piece).reader
+      const began = performance.now()
+      for (let at = 0; at < 300; at++) reader = read(reader, piece).reader
+      return performance.now() - began
+    }
+    cost(300)
+    const short = Math.min(cost(0), cost(0), cost(0))
+    const long = Math.min(cost(3_000), cost(3_000), cost(3_000))
+    expect(long).toBeLessThan(3 * short + 5)
+    // One block without an end is no exception.
+    let reader = emptyReader
+    for (let at = 0; at < 20_000; at++) reader = read(reader, 'words without an end ').reader
+    for (let at = 0; at < 20_000; at++) reader = read(reader, '| a | b |\n').reader
+    expect(reader.tail.length).toBeLessThan(8_000)
+  })
+
+  test('code has the colours of its language, and none of a language that nobody knows', () => {
+    const [line] = highlight(['const a = "b" // c'], 'ts')!
+    expect(line!.map(({ text: word, tones }) => [word.trim(), tones[0]])).toEqual([
+      ['const', 'keyword'],
+      ['a =', 'code'],
+      ['"b"', 'string'],
+      ['', 'code'],
+      ['// c', 'dim'],
+    ])
+    expect(highlight(['x'], 'klingon')).toBeUndefined()
+    expect(highlight(['x'], 'constructor')).toBeUndefined()
+  })
+})
+
+test.each(['>', '> ', '- ', '1. ', '* 1. >'])(
+  '%j is nested as deep as it likes, and drawn as it is',
+  mark => {
+    const deep = mark.repeat(3_999)
+    expect(shown(blocksOf(`first\n\n${deep}`), 80)).toContain(mark.repeat(10).trim())
+  },
+)

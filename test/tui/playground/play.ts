@@ -1,0 +1,98 @@
+import type { Passage } from '../../../src/cli/passages/hits.ts'
+import { decode, emptyDecoder, flush, type Key } from '../../../src/tui/parts/keys.ts'
+import type { Asked, Base, Found } from '../../../src/tui/playground/port.ts'
+import { type Beginning, start, step } from '../../../src/tui/playground/state.ts'
+import type { Effect, Event, State } from '../../../src/tui/playground/types.ts'
+import { screenOf } from '../../../src/tui/playground/view.ts'
+
+export function base(name: string, more: Partial<Base> = {}): Base {
+  return { id: `id-${name}`, name, description: '', isLexical: true, hasReranker: false, ...more }
+}
+
+export function passage(id: string, more: Partial<Passage> = {}): Passage {
+  return {
+    number: 1,
+    score: 1,
+    id,
+    knowledgeBaseId: 'id-papers',
+    text: `what ${id} says`,
+    documentId: null,
+    chunkIndex: 0,
+    document: undefined,
+    ...more,
+  }
+}
+
+export function found(...ids: string[]): Found {
+  return { passages: ids.map((id, place) => passage(id, { score: 1 / (place + 1) })), tookMs: 7 }
+}
+
+/** Keys as a terminal sends them. */
+export function keysOf(typed: string): Key[] {
+  const [decoder, keys] = decode(emptyDecoder, typed)
+  return [...keys, ...flush(decoder)[1]]
+}
+
+/** A playground without a terminal. */
+export class Play {
+  state: State
+  effects: Effect[]
+
+  constructor(beginning: Partial<Beginning> = {}) {
+    const bases = beginning.bases ?? [base('papers')]
+    const [state, effects] = start({
+      about: {
+        workspaceId: '0190aaaa-0000-7000-8000-000000000001',
+        workspace: 'demo',
+        url: 'https://wb.example',
+        hasCredential: true,
+        flags: [],
+      },
+      bases,
+      base: bases.length === 1 ? bases[0] : undefined,
+      question: '',
+      size: { columns: 100, rows: 30 },
+      nowMs: 0,
+      ...beginning,
+    })
+    this.state = state
+    this.effects = [...effects]
+  }
+
+  event(...events: Event[]): this {
+    for (const event of events) {
+      const [state, effects] = step(this.state, event)
+      this.state = state
+      this.effects.push(...effects)
+    }
+    return this
+  }
+
+  type(typed: string): this {
+    // A pause stands between an Escape and what comes after it.
+    for (const part of typed.split(/(?<=\x1b)(?![[O\d])/)) this.event(...keysOf(part))
+    return this
+  }
+
+  answer(...ids: string[]): this {
+    return this.event({ type: 'answered', serial: this.state.serial, found: found(...ids) })
+  }
+
+  /** What was asked last. */
+  get asked(): Asked['body'] | undefined {
+    return this.effects.findLast(effect => effect.type === 'search')?.asked.body
+  }
+
+  get lines(): string[] {
+    return screenOf(this.state).lines.map(line =>
+      line
+        .map(({ text }) => text)
+        .join('')
+        .trimEnd(),
+    )
+  }
+
+  get screen(): string {
+    return this.lines.join('\n')
+  }
+}

@@ -1,0 +1,107 @@
+import { describe, expect, test } from 'vitest'
+import { paintFor } from '../../../src/tui/parts/paint.ts'
+import { screenOf } from '../../../src/tui/playground/view.ts'
+import { base, found, Play, passage } from './play.ts'
+
+const esc = '\x1b'
+
+function painted({ state }: Play, colour = true): string {
+  return screenOf(state).lines.map(paintFor(colour)).join('\n')
+}
+
+describe('the screen', () => {
+  test('has the question on top, the settings beside the passages, and below what finds the same', () => {
+    const play = new Play({ size: { columns: 100, rows: 16 } }).type('heat').answer('a', 'b')
+    expect(`\n${play.screen}\n`).toBe(`
+  papers  demo                                                                       2 hits · 7 ms
+╭──────────────────────────────────────────────────────────────────────────────────────────────────╮
+│ heat                                                                                             │
+╰──────────────────────────────────────────────────────────────────────────────────────────────────╯
+
+›  1 a                                                              ▮▮▮▮▮ │ esc settings
+     what a says                                                          │
+     chunk 0                                                              │ h mode    hybrid
+                                                                          │ w weight  auto
+   2 b                                                              ▮▮▮▯▯ │ r rerank  off
+     what b says                                                          │ f filter  none
+     chunk 0                                                              │ k limit   10
+
+  wb kb search papers heat
+  esc settings  tab base  enter opens  up/down choose  ctrl+c leaves
+`)
+  })
+
+  test('of 40 columns has the settings above them', () => {
+    const play = new Play({ size: { columns: 40, rows: 16 } }).type('heat').answer('a').type(`${esc}`)
+    expect(`\n${play.screen}\n`).toBe(`
+  papers  demo            1 hit · 7 ms
+╭──────────────────────────────────────╮
+│ heat                                 │
+╰──────────────────────────────────────╯
+  h mode hybrid  w weight auto
+  r rerank off  f filter none
+  k limit 10  e scores bars
+
+›  1 a                             ▮▮▮▮▮
+     what a says
+     chunk 0
+
+  wb kb search papers heat
+  esc question  left/right weight
+  c copy  ? help  enter opens
+`)
+  })
+
+  test('of 40 columns and 20 rows shows all of the help, a piece at a time', () => {
+    const play = new Play({ size: { columns: 40, rows: 20 } }).type(`${esc}?`)
+    expect(play.screen).toContain('enter      shows the passage whole')
+    expect(play.screen).not.toContain('q          leaves')
+    for (let press = 0; press < 10; press++) play.type('\x1b[6~')
+    expect(play.screen).toContain('q          leaves')
+    expect(play.type('\x1b[A').screen).toContain('shows all keys')
+    expect(play.type('x').screen).toContain('Type a question')
+  })
+
+  test('marks the words of the question, in any form, in what is said and in the whole passage', () => {
+    const play = new Play().type('refund')
+    const passages = [passage('a', { text: 'All Refunds go back.\n\nThat is a refund.' })]
+    play.event({ type: 'answered', serial: 1, found: { passages, tookMs: 1 } })
+    for (const typed of ['', '\r'])
+      expect(painted(play.type(typed))).toMatch(/\x1b\[1mRefunds\x1b\[22m[\s\S]*\x1b\[1mrefund\x1b\[22m/)
+    expect(painted(play, false)).not.toContain('\x1b')
+  })
+
+  test('has the older passages dim until those of the new question are here', () => {
+    const play = new Play().type('heat').answer('a')
+    const title = '\x1b[35m\x1b[1ma\x1b[22m\x1b[39m'
+    expect(painted(play)).toContain(title)
+    expect(painted(play.type('s'))).not.toContain(title)
+    expect(painted(play)).toContain('\x1b[2mwhat a says\x1b[22m')
+    expect(painted(play.answer('a'))).toContain(title)
+  })
+
+  test('says that nothing was found, and what to try', () => {
+    const play = new Play().type('heat').answer()
+    expect(play.screen).toContain('nothing found in papers; try other words, or fewer of them')
+    expect(play.type(`${esc}`).type('h').answer().screen).toContain('h in the settings finds related words')
+    expect(play.type('fa=b\r').answer().screen).toContain('f in the settings changes the filter')
+  })
+
+  test('counts the seconds of an answer that takes long', () => {
+    const play = new Play().type('heat')
+    expect(play.event({ type: 'tick', nowMs: 200 }).screen).not.toContain('searching')
+    expect(play.event({ type: 'tick', nowMs: 2_130 }).screen).toContain('searching 2 s')
+  })
+
+  test('security 16: nothing that a document or a server planted reaches the terminal', () => {
+    const planted = '\x1b]0;owned\x07\x1b[2J\u202egood\x9b31m'
+    const play = new Play({ bases: [base('papers')] }).type('good')
+    const document = { metadata: { title: planted }, sourceFilename: planted } as never
+    const passages = found('a').passages.map(one => ({ ...one, text: planted, document }))
+    play.event({ type: 'answered', serial: 1, found: { passages, tookMs: 1 } })
+    for (const typed of ['', '\r']) {
+      expect(painted(play.type(typed), false)).not.toMatch(/owned|[\x00-\x09\x0b-\x1f\x7f-\x9f\u202e]/)
+      expect(play.screen).toContain('good')
+    }
+  })
+})

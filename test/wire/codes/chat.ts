@@ -1,0 +1,38 @@
+import { onTestFinished } from 'vitest'
+import { llmServices } from '../../../src/contract/services.ts'
+import { startChatServer } from '../../fakes/chat-server.ts'
+import { makeAgent, makeConversation } from '../../harness/agents.ts'
+import { makeWorkspace } from '../../harness/place.ts'
+import { open } from '../../harness/runtime.ts'
+import { wired } from '../../harness/wired.ts'
+import type { Provocation, Provocations } from './provocation.ts'
+
+/** A message to an agent whose LLM service is as given; without one, to an agent that names none. */
+function said(
+  service: { provider: string; endpointBaseUrl?: null; credentialRef?: string } | undefined,
+): Provocation {
+  return async () => {
+    const provider = await startChatServer()
+    onTestFinished(() => provider.close())
+    const wb = await wired(await open())
+    const { workspaceId } = await makeWorkspace(wb)
+    const body = { name: 'model', modelName: 'a:3b', endpointBaseUrl: provider.url, ...service! }
+    const made = service && (await wb.call(llmServices.create, { params: { workspaceId }, body }))
+    const agent = await makeAgent(wb, { workspaceId, llmServiceId: made?.llmServiceId ?? null })
+    const { agentId, conversationId } = await makeConversation(wb, agent)
+    return wb.send(
+      `POST /api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations/${conversationId}/messages`,
+      { content: 'hello' },
+    )
+  }
+}
+
+export const chat = {
+  chat_disabled: said(undefined),
+  llm_credential_missing: said({
+    provider: 'openai',
+    endpointBaseUrl: null,
+    credentialRef: 'env:OPENAI_API_KEY',
+  }),
+  llm_provider_unsupported: said({ provider: 'huggingface' }),
+} satisfies Provocations
