@@ -1,32 +1,29 @@
-import { defineConfig } from 'vitest/config'
-import { BaseSequencer, type TestSpecification } from 'vitest/node'
+import { configDefaults, defineConfig } from 'vitest/config'
 
 const report = process.env.VITEST_JSON
 
-/** Files whose tests take minutes and whose text is short, which would else begin when the others end. */
-const longest = /test\/docs\/(?:examples|pages)\.test\.ts$/
-
-class LongestFirst extends BaseSequencer {
-  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
-    const sorted = await super.sort(files)
-    return sorted.sort((a, b) => Number(longest.test(b.moduleId)) - Number(longest.test(a.moduleId)))
-  }
-}
+/** Types every command of the pages and of the help, which takes minutes. */
+const docs = 'test/docs/**/*.test.ts'
 
 export default defineConfig({
   test: {
-    include: ['test/**/*.test.ts'],
+    projects: [
+      {
+        extends: true,
+        test: { name: 'product', include: ['test/**/*.test.ts'], exclude: [...configDefaults.exclude, docs] },
+      },
+      { extends: true, test: { name: 'docs', include: [docs] } },
+    ],
     globalSetup: 'test/structure/built.ts',
     pool: 'forks',
     // Files share their modules: loading those again for each file takes a fifth of the time.
     isolate: false,
     restoreMocks: true,
     unstubEnvs: true,
-    sequence: { sequencer: LongestFirst },
     // Two more than the cores of a small machine: half of a worker's time is waiting for what it has started.
     maxWorkers: 4,
     // A test that starts processes shares two cores with the others.
-    testTimeout: 30_000,
+    testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
     env: { NO_COLOR: '1' },

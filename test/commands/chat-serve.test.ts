@@ -38,7 +38,7 @@ function said({ line, body }: ChatRequest, say: Say): ChatStep | undefined {
 }
 
 test('a whole conversation with a runtime that is killed in the middle of it', {
-  timeout: 60_000,
+  timeout: 120_000,
 }, async () => {
   let isSilent = true
   const here = await answering((question, isAfterTool) => {
@@ -51,12 +51,17 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   })
   const first = await here.serve()
   const { type, shows, ended } = chat(here, ['maven'])
+  /** The end of an answer; before it, Enter sends nothing. */
+  const answered = async (words: string) => {
+    await shows(words)
+    await shows('/help')
+  }
   await shows('ask Maven')
 
   type('how are keys rotated?\r')
   await shows('⚙1 search_kb')
   await shows('By replacement [1].')
-  await shows('[1] Keys · chunk 0')
+  await answered('[1] Keys · chunk 0')
 
   type('/model lama3.2\r')
   await shows('did you mean llama3.2?')
@@ -72,7 +77,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   await shows('119 s left')
   type('o')
   await shows('⚙2 list_kbs')
-  await shows('One: the handbook.')
+  await answered('One: the handbook.')
 
   type('tell me more\r')
   await shows('A long story')
@@ -85,7 +90,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   const second = await here.serve(port)
   await shows('the runtime is back')
   type('/retry\r')
-  await shows('It ends well.')
+  await answered('It ends well.')
 
   second.process.kill('SIGKILL')
   await second.ended
@@ -93,7 +98,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   await shows('your message is kept')
   await here.serve(port)
   await shows('the runtime is back')
-  await shows('One: the handbook.')
+  await answered('One: the handbook.')
   type('/quit\r')
   expect(await ended).toBe(0)
 

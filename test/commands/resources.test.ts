@@ -162,14 +162,4 @@ describe('lists', () => {
     ) as unknown[]
     expect(pages).toHaveLength(5)
   })
-
-  test('twenty commands at once on one data directory all succeed', { timeout: 120_000 }, async () => {
-    const { wb } = place()
-    await said(wb(['workspaces', 'create', 'demo']))
-    const names = Array.from({ length: 20 }, (_, index) => `base${index}`)
-    const ended = await Promise.all(names.map(name => wb(['kb', 'create', name])))
-    expect(ended.filter(({ status }) => status !== 0)).toEqual([])
-    const listed = (await said(wb(['kb', 'list']))).split('\n').map(line => line.split('\t')[1])
-    expect(listed.sort()).toEqual(names.sort())
-  })
 })

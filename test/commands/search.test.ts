@@ -3,7 +3,7 @@ import { join, resolve } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { stem, words } from '../../src/base/words.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { type Place, place, placesLike } from './wb.ts'
 
 const cranfield = resolve('../shared/data/cranfield')
 const questionsAsked = 20
@@ -38,9 +38,10 @@ function passagesOf(screen: string): Shown[] {
   })
 }
 
-async function chunkText(here: Place, documentId: string, index: number): Promise<string> {
-  const { stdout } = await here.wb(['documents', 'chunks', documentId, '--json'])
-  const chunks = JSON.parse(stdout) as { chunkIndex: number; text: string }[]
+/** @param base  address of a knowledge base */
+async function chunkText(base: string, documentId: string, index: number): Promise<string> {
+  const answer = await fetch(`${base}/documents/${documentId}/chunks`)
+  const chunks = (await answer.json()) as { chunkIndex: number; text: string }[]
   return chunks.find(({ chunkIndex }) => chunkIndex === index)!.text
 }
 
@@ -49,8 +50,11 @@ describe('20 questions of Cranfield in a terminal', () => {
     timeout: 300_000,
   }, async () => {
     const here = place()
-    await here.serve()
+    const { url } = await here.serve()
     await here.wb(['kb', 'ingest', 'cran', join(cranfield, 'corpus.jsonl'), '--create'])
+    const { stdout } = await here.wb(['kb', 'show', '--json'])
+    const { workspaceId, knowledgeBaseId } = JSON.parse(stdout) as Record<string, string>
+    const base = `${url}/api/v1/workspaces/${workspaceId}/knowledge-bases/${knowledgeBaseId}`
     const questions = readFileSync(join(cranfield, 'queries.jsonl'), 'utf8')
       .split('\n')
       .slice(0, questionsAsked)
@@ -72,7 +76,7 @@ describe('20 questions of Cranfield in a terminal', () => {
       expect(shown.some(({ marks }) => marks.length > 1)).toBe(true)
       for (const { marks } of shown) for (const mark of marks) expect(stems).toContain(stem(words(mark)[0]!))
       const [cited] = [shown[at % 10]!]
-      const whole = await chunkText(here, cited.documentId, cited.chunk)
+      const whole = await chunkText(base, cited.documentId, cited.chunk)
       const tokens = new Set(whole.split(/\s+/))
       for (const token of cited.lines.join(' ').split(/\s+/))
         if (token !== '…') expect(tokens).toContain(token)
@@ -116,8 +120,7 @@ describe.each(['no server', 'a server'])('the main job with %s', way => {
   })
 })
 
-async function withNotes(): Promise<Place> {
-  const here = place()
+const withNotes = placesLike(async here => {
   const folder = join(here.home, 'notes')
   mkdirSync(folder)
   writeFileSync(
@@ -133,8 +136,7 @@ async function withNotes(): Promise<Place> {
     '{"_id":"x","text":"Refunds take ten days.","metadata":{"lang":"en"}}\n',
   )
   await here.wb(['kb', 'ingest', 'notes', folder, '--create'])
-  return here
-}
+})
 
 test('one argument is the question, two are base and question; no base of this name is told', async () => {
   const here = await withNotes()

@@ -1,7 +1,7 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
@@ -11,6 +11,7 @@ import {
   withAssignments,
   writeManagedEnv,
 } from '../../src/config/managed-env.ts'
+import { program } from '../harness/program.ts'
 import { scratchDir } from '../harness/runtime.ts'
 
 const name = fc.constantFrom('OPENAI_API_KEY', 'OPENROUTER_API_KEY', 'A', 'b_1')
@@ -119,13 +120,8 @@ describe('writeManagedEnv', () => {
     mkdirSync(dataDir)
     const texts = ['a', 'b'].map(letter => letter.repeat(4_000))
     writeManagedEnv(dataDir, new Map([['A', texts[0]!]]))
-    const writer = `
-      import { writeManagedEnv } from ${JSON.stringify(resolve('src/config/managed-env.ts'))}
-      process.stdout.write('begun')
-      for (let turn = 1; ; turn++)
-        writeManagedEnv(${JSON.stringify(dataDir)}, new Map([['A', 'ab'[turn % 2].repeat(4_000)]]))`
     for (let round = 0; round < 8; round++) {
-      const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', writer], {
+      const child = spawn(process.execPath, [program('write-managed-env'), dataDir, ...texts], {
         stdio: ['ignore', 'pipe', 'inherit'],
       })
       await once(child.stdout, 'data')

@@ -5,6 +5,7 @@ import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { fileKeychain } from '../../src/keychain/file.ts'
+import { program } from '../harness/program.ts'
 
 function scratch(): string {
   const folder = mkdtempSync(join(tmpdir(), "wb-it's a file-"))
@@ -80,17 +81,8 @@ test('drafts of writers that were killed are swept with their entry, those of wr
 
 test('processes that write at once lose no entry of each other', async () => {
   const folder = scratch()
-  const module = JSON.stringify(join(import.meta.dirname, '..', '..', 'src', 'keychain', 'file.ts'))
-  const script = `import { fileKeychain } from ${module}
-    const keychain = fileKeychain(process.argv[1])
-    for (let n = 0; n < 20; n++) {
-      await keychain.setPassword('workbase', process.argv[2] + n, 'of its own')
-      await keychain.setPassword('workbase', 'shared', process.argv[2].repeat(1000))
-    }`
   const writers = ['a', 'b', 'c'].map(name =>
-    spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '-e', script, folder, name], {
-      stdio: 'inherit',
-    }),
+    spawn(process.execPath, [program('keychain/write'), folder, name], { stdio: 'inherit' }),
   )
   const ends = await Promise.all(writers.map(writer => once(writer, 'exit')))
   expect(ends.map(([status]) => status)).toEqual([0, 0, 0])

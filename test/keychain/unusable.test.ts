@@ -8,6 +8,7 @@ import { type Keychain, KeychainUnavailable } from '../../src/keychain/keychain.
 import type { Library } from '../../src/keychain/libraries.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
 import { entriesProcess } from '../../src/keychain/process.ts'
+import { program } from '../harness/program.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { bareSession, busSession, type Session, secretService } from './secret-service.ts'
 
@@ -86,15 +87,13 @@ describe.each(drivers)('%s', driver => {
 })
 
 describe('a process whose keychain does not answer', () => {
-  const script = join(import.meta.dirname, '..', 'fixtures', 'keychain', 'ask.ts')
-
   test.each([
     ['keyring', 'wait', 0],
     ['keytar', 'exit', 3],
     ['keyring', 'kill', null],
   ] as const)('%s, %s: ends, and leaves no process behind', async (driver, how, status) => {
     const session = await secretService()
-    const asking = spawn(process.execPath, ['--import', 'tsx', script, driver, how], {
+    const asking = spawn(process.execPath, [program('keychain/ask'), driver, how], {
       env: session.environment,
       stdio: ['pipe', 'pipe', 'inherit'],
     })

@@ -1,15 +1,14 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { audit } from '../../src/contract/audit.ts'
 import { documents } from '../../src/contract/documents.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 import { baseAt } from '../harness/place.ts'
+import { program } from '../harness/program.ts'
 import { open } from '../harness/runtime.ts'
 import { cut, expectNothingLeft, hosted, paid, textOf } from '../jobs/stage.ts'
 
-const script = join(import.meta.dirname, '..', 'fixtures', 'runtime', 'process.ts')
 /** Each costs about three seconds; `KILLS=100` for a long look. */
 const kills = Number(process.env.KILLS ?? 5)
 const jobsAtOnce = 4
@@ -19,7 +18,7 @@ const batch = 4
 
 /** A server in a process of its own, to send texts to until it is killed. */
 async function start(dataDir: string) {
-  const child = fork(script, [dataDir, 'server'], { execArgv: ['--import', 'tsx'] })
+  const child = fork(program('runtime/process'), [dataDir, 'server'])
   const ended = once(child, 'exit')
   onTestFinished(() => void child.kill('SIGKILL'))
   await once(child, 'message')

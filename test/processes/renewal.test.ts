@@ -8,14 +8,14 @@ import { expect, onTestFinished, test } from 'vitest'
 import { signIn, signInStage } from '../commands/sign-in.ts'
 import { inTerminal, withoutSequences } from '../commands/terminal.ts'
 import type { Place } from '../commands/wb.ts'
+import { program } from '../harness/program.ts'
 
 const rounds = 200
 /** In which a command that did not wait would have ended. */
 const graceMs = 500
 
 async function commandLine(env: Record<string, string>): Promise<ChildProcess> {
-  const child = fork('test/fixtures/renew.ts', {
-    execArgv: ['--import', 'tsx'],
+  const child = fork(program('renew'), {
     env,
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })

@@ -4,13 +4,13 @@ import { expect, onTestFinished, test } from 'vitest'
 import { readDecisions } from '../../src/cli/folder/trusted.ts'
 import { readProfiles } from '../../src/cli/settings/profiles.ts'
 import { scratchTree } from '../cli/scratch-tree.ts'
+import { program } from '../harness/program.ts'
 
 const commands = ['a', 'b', 'c', 'd']
 const times = 25
 
 async function changing(settingsDir: string, name: string): Promise<ChildProcess> {
-  const child = fork('test/fixtures/change-settings.ts', [settingsDir, name, String(times)], {
-    execArgv: ['--import', 'tsx'],
+  const child = fork(program('change-settings'), [settingsDir, name, String(times)], {
     stdio: ['ignore', 'inherit', 'inherit', 'ipc'],
   })
   onTestFinished(() => void child.kill('SIGKILL'))

@@ -1,10 +1,12 @@
 import { fork } from 'node:child_process'
 import { once } from 'node:events'
+import { mkdtempSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { scratchDir } from '../harness/runtime.ts'
+import { beforeAll, expect, test } from 'vitest'
+import { newId } from '../../src/base/id.ts'
+import { program } from '../harness/program.ts'
 
-const script = join(import.meta.dirname, '..', 'fixtures', 'runtime', 'process.ts')
 const processes = 4
 const writers = 8
 const timeout = 120_000
@@ -17,32 +19,46 @@ interface Answer {
 type Ask = (line: string, json?: unknown) => Promise<Answer>
 
 /** A runtime in a process of its own. */
-async function start(dataDir: string): Promise<Ask> {
-  const child = fork(script, [dataDir], { execArgv: ['--import', 'tsx'] })
+async function start(dataDir: string): Promise<{ ask: Ask; stop(): Promise<void> }> {
+  const child = fork(program('runtime/process'), [dataDir])
   const ended = once(child, 'exit')
-  onTestFinished(async () => {
-    child.disconnect()
-    await ended
-  })
   await once(child, 'message')
   const waiting = new Map<number, (answer: Answer) => void>()
   child.on('message', (answer: Answer & { id: number }) => waiting.get(answer.id)!(answer))
   let asked = 0
-  return (line, json) =>
-    new Promise(resolve => {
-      const id = asked++
-      waiting.set(id, resolve)
-      child.send({ id, line, json })
-    })
+  return {
+    ask: (line, json) =>
+      new Promise(resolve => {
+        const id = asked++
+        waiting.set(id, resolve)
+        child.send({ id, line, json })
+      }),
+    async stop() {
+      child.disconnect()
+      await ended
+    },
+  }
 }
 
-/** Eight writers, two in each of four processes, on one data directory with one workspace. */
-async function stage() {
-  const dataDir = join(scratchDir(), 'data')
+/** Eight writers, two in each of four processes, on one data directory. */
+let everyone: Ask[]
+let ask: Ask
+
+beforeAll(async () => {
+  const dataDir = mkdtempSync(join(tmpdir(), 'wb-writers-'))
   const runtimes = await Promise.all(Array.from({ length: processes }, () => start(dataDir)))
-  const { body } = await runtimes[0]!('POST /api/v1/workspaces', { name: 'shared' })
-  const everyone = Array.from({ length: writers }, (_, n) => runtimes[n % processes]!)
-  return { W: `/api/v1/workspaces/${body.workspaceId}`, ask: everyone[0]!, everyone }
+  everyone = Array.from({ length: writers }, (_, n) => runtimes[n % processes]!.ask)
+  ask = everyone[0]!
+  return async () => {
+    await Promise.all(runtimes.map(({ stop }) => stop()))
+    rmSync(dataDir, { recursive: true, force: true })
+  }
+})
+
+/** Path of a workspace of one's own. */
+async function workspace(): Promise<string> {
+  const { body } = await ask('POST /api/v1/workspaces', { name: `shared ${newId()}` })
+  return `/api/v1/workspaces/${body.workspaceId}`
 }
 
 function statuses(answers: readonly Answer[]): number[] {
@@ -50,7 +66,7 @@ function statuses(answers: readonly Answer[]): number[] {
 }
 
 test('names stay unique, whoever is first', { timeout }, async () => {
-  const { W, everyone, ask } = await stage()
+  const W = await workspace()
   for (let round = 0; round < 10; round++) {
     const [path, code] =
       round % 2 === 0
@@ -70,7 +86,6 @@ test('names stay unique, whoever is first', { timeout }, async () => {
 })
 
 test('one database is claimed by one workspace', { timeout }, async () => {
-  const { everyone } = await stage()
   for (let round = 0; round < 5; round++) {
     const url = `https://db${round}.example.com`
     const answers = await Promise.all(
@@ -99,7 +114,7 @@ const shapedValue: Record<string, (n: number) => string> = {
 }
 
 test('no update is lost: eight writers change a field each of one row', { timeout }, async () => {
-  const { W, everyone, ask } = await stage()
+  const W = await workspace()
   const made = await ask(`POST ${W}/llm-services`, { name: 'shared', provider: 'p', modelName: 'm' })
   expect(made.status).toBe(201)
   const path = `${W}/llm-services/${made.body.llmServiceId}`
@@ -115,7 +130,7 @@ test('no update is lost: eight writers change a field each of one row', { timeou
 })
 
 test('whoever makes, changes and deletes at once is never told of a busy store', { timeout }, async () => {
-  const { W, everyone, ask } = await stage()
+  const W = await workspace()
   const worked = await Promise.all(
     everyone.map(async (each, n) => {
       const answers: Answer[] = []
@@ -136,7 +151,7 @@ test('whoever makes, changes and deletes at once is never told of a busy store',
 })
 
 test('twenty ingests of one text at once make one document', { timeout }, async () => {
-  const { W, everyone, ask } = await stage()
+  const W = await workspace()
   const { body } = await ask(`POST ${W}/knowledge-bases`, { name: 'papers' })
   const base = `${W}/knowledge-bases/${body.knowledgeBaseId}`
   const answers = await Promise.all(

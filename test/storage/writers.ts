@@ -1,8 +1,6 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { join } from 'node:path'
-
-const script = join(import.meta.dirname, '..', 'fixtures', 'store', 'writer.ts')
+import { program } from '../harness/program.ts'
 
 /** A process that writes to a store. */
 export interface Writer {
@@ -16,7 +14,7 @@ export interface Writer {
 
 /** Start a process that writes `count` documents. */
 export function startWriter(path: string, name: string, count: number, mode = ''): Writer {
-  const args = ['--import', 'tsx', script, path, name, String(count), mode]
+  const args = [program('store/writer'), path, name, String(count), mode]
   const child = spawn(process.execPath, args, { stdio: ['ignore', 'pipe', 'pipe'] })
   const acknowledged: string[] = []
   let rest = ''

@@ -1,6 +1,9 @@
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
-import { join } from 'node:path'
+import { join, resolve } from 'node:path'
+import { build } from 'esbuild'
+import { globSync } from 'tinyglobby'
+import { programsVariable } from '../harness/program.ts'
 
 const sources = ['src', 'commands', 'package.json']
 
@@ -18,11 +21,33 @@ function newest(path: string): number {
 /** Folder of what test files prepare for each other, by the name of its variable. It goes with the run. */
 export const preparedVariable = 'WB_TEST_PREPARED'
 
-export default function setUp(): () => void {
+export default async function setUp(): Promise<() => void> {
   requireBuild()
   const folder = mkdtempSync(join(tmpdir(), 'wb-prepared-'))
   process.env[preparedVariable] = folder
-  return () => rmSync(folder, { recursive: true, force: true })
+  const programs = await bundlePrograms()
+  process.env[programsVariable] = programs
+  return () => {
+    for (const made of [folder, programs]) rmSync(made, { recursive: true, force: true })
+  }
+}
+
+/** They lie within the package, where they find its dependencies. */
+async function bundlePrograms(): Promise<string> {
+  const outdir = resolve(`node_modules/.cache/workbase/programs-${process.pid}`)
+  await build({
+    entryPoints: globSync('test/fixtures/**/*.ts'),
+    outbase: 'test/fixtures',
+    outdir,
+    outExtension: { '.js': '.mjs' },
+    bundle: true,
+    splitting: true,
+    platform: 'node',
+    format: 'esm',
+    packages: 'external',
+    logLevel: 'error',
+  })
+  return outdir
 }
 
 /** Workers, WebAssembly and the command line are tested as they are built: refuse to test an old build. */

@@ -64,7 +64,7 @@ describe('recursive-char:1', () => {
       fc.property(text, anySizes(2), (text, options) => {
         expect(recursive.chunk(text, options)).toEqual(recursiveAsWritten(text, options))
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 })
@@ -93,7 +93,7 @@ describe('line:1', () => {
       fc.property(text, anySizes(2), (text, options) => {
         expect(line.chunk(text, options)).toEqual(lineAsWritten(text, options))
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 })
@@ -216,7 +216,7 @@ describe('sentence:1', () => {
           expect(cuts.filter(cut => cut > index && cut < index + word.length)).toEqual([])
         }
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 
@@ -252,7 +252,7 @@ describe.each(all)('$id', chunker => {
         if (chunker === sentence)
           for (const { start, end } of spans) expect(text.slice(start, end)).toMatch(new RegExp(ink))
       }),
-      { numRuns: 3_000 },
+      { numRuns: 1_000 },
     )
   })
 

@@ -9,13 +9,13 @@ import { openEmbedded } from '../../src/storage/open.ts'
 import type { AnyTable, RowStore, Write } from '../../src/storage/rows.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { type Base, makeBase, makeWorkspace } from '../harness/place.ts'
+import { program } from '../harness/program.ts'
 import { type Opened, type Options, open } from '../harness/runtime.ts'
 import { fill } from '../harness/spaces.ts'
 import { storeFile } from '../harness/store.ts'
 
 /** Moments at which the process is killed; a long run sets more. */
 const moments = Number(process.env.WB_TEST_KILLS ?? 8)
-const script = join(import.meta.dirname, '..', 'fixtures', 'runtime', 'process.ts')
 
 /** Every table that has rows of a workspace, but the workspaces themselves. */
 const ofWorkspaces = (Object.values(tables) as AnyTable[]).filter(
@@ -169,7 +169,7 @@ test(`S4.2-11: killed at ${moments} moments of the cascade, and sent again after
   let halfway = 0
   for (let n = 0; n < moments; n++) {
     const doomed = await furnished(wb, 6)
-    const child = fork(script, [wb.dataDir], { execArgv: ['--import', 'tsx'] })
+    const child = fork(program('runtime/process'), [wb.dataDir])
     const ended = once(child, 'exit')
     onTestFinished(() => void child.kill('SIGKILL'))
     await once(child, 'message')
