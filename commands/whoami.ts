@@ -3,6 +3,7 @@ import { WbCommand } from '../src/cli/command.ts'
 import { due } from '../src/cli/moment.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
+import { endingAt } from '../src/cli/sign-in/notes.ts'
 import { plainLine } from '../src/cli/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
@@ -32,11 +33,13 @@ export default class Whoami extends WbCommand {
   }
 
   /** Nothing of a token that is renewed, and where nothing is said of it. */
-  private async ending({ expiresAt }: Me): Promise<string[]> {
+  private async ending(me: Me): Promise<string[]> {
     const tokens = await this.session.keptTokens?.tokens()
-    if (expiresAt === null || tokens?.refreshToken !== undefined) return []
-    const ms = expiresAt * 1_000
-    return [this.output.interactive ? `ends ${due(ms, systemClock.now())}` : new Date(ms).toISOString()]
+    if (tokens?.refreshToken !== undefined) return []
+    const moment = endingAt(me, undefined)
+    if (!this.output.interactive) return moment ? [moment] : []
+    if (moment === null) return ['never ends']
+    return moment === undefined ? [] : [`ends ${due(Date.parse(moment), systemClock.now())}`]
   }
 }
 

@@ -21,6 +21,8 @@ export interface Session {
   readonly expiresAtSeconds: number | null
   /** The token came in a cookie that holds a refresh token too. */
   readonly canRefresh: boolean
+  /** End of an API key, ISO-8601 in UTC, null for never; left out for other tokens. */
+  readonly keyExpiresAt?: string | null
 }
 
 /** What is said of requests, and by this file only: the class is not exported, and a copy of an instance is none. */

@@ -1,5 +1,5 @@
 import type { Site } from '../access/caller.ts'
-import { type AuthContext, anonymousIn, type Subject, verifiedAs } from '../access/subject.ts'
+import { type AuthContext, anonymousIn, type Session, type Subject, verifiedAs } from '../access/subject.ts'
 import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import { bearerToken } from './bearer.ts'
@@ -19,10 +19,8 @@ export interface Presented {
 export type Authenticate = (presented: Presented) => Promise<AuthContext> | AuthContext
 
 /** What a verifier found out about a token. */
-export interface Verified {
+export interface Verified extends Omit<Session, 'canRefresh'> {
   readonly subject: Subject
-  /** End of a JWT; null for opaque tokens. */
-  readonly expiresAtSeconds: number | null
 }
 
 /** Verifies tokens of one kind. */
@@ -65,8 +63,9 @@ export function authenticator(parts: AuthenticatorParts): Authenticate {
   async function verified(token: string, presented: Presented, canRefresh: boolean): Promise<AuthContext> {
     for (const verifier of verifiers) {
       const found = await verifier.verify(token, presented)
-      if (found)
-        return verifiedAs(mode, found.subject, { expiresAtSeconds: found.expiresAtSeconds, canRefresh })
+      if (!found) continue
+      const { subject, ...session } = found
+      return verifiedAs(mode, subject, { ...session, canRefresh })
     }
     throw new WbError('unauthorized', 'the token matches no configured scheme')
   }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { open, signedIn } from './access.ts'
+import { timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 import { roles, scopes } from './scopes.ts'
@@ -26,6 +27,10 @@ const Me = z.object({
   scopes: z.array(z.enum(scopes)).nullable(),
   expiresAt: z.int().nullable().meta({ description: 'seconds since 1970' }),
   canRefresh: z.boolean(),
+  keyExpiresAt: timestamp
+    .nullable()
+    .optional()
+    .meta({ description: 'when an API key ends, null for never; left out for who calls without one' }),
 })
 export type Me = z.output<typeof Me>
 

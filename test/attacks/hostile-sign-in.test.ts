@@ -97,6 +97,7 @@ describe('what is no runtime', () => {
     ['scopes that are a number', { scopes: 7 }],
     ['a role that is a list', { role: [] }],
     ['a reach that is a word', { workspaceScopes: 'all' }],
+    ['a key that ends at no moment', { keyExpiresAt: 'soon' }],
   ])('who one is, with %s, is told as such', async (_, odd) => {
     const me = { id: 'x', label: null, type: 'apiKey', role: null, scopes: null, workspaceScopes: null }
     const { url } = await answering({ ...device, '/auth/me': { ...me, expiresAt: null, ...odd } })

@@ -148,16 +148,29 @@ describe('wb login with a key', () => {
     expect(status, words).toBe(0)
     expect(words).not.toContain(key)
     expect(words).toMatch(
-      /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in workspace default\n/,
+      /✓ signed in to \S+ as laptop\n +may +read everything; change everything[\s\S]*in workspace default\n +ends +when it is revoked\n/,
     )
     expect((await here.wb(['whoami'])).stdout).toBe(`laptop\tAPI key\teditor\t${url}\n`)
     const person = withoutSequences((await inTerminal(here, ['whoami'])).text)
-    expect(person).toBe(`API key laptop  role editor  ${url}\n`)
+    expect(person).toBe(`API key laptop  role editor  never ends  ${url}\n`)
     const [entry] = settings(here).filter(name => name.startsWith('credentials/'))
     const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
     expect(statSync(join(folder, entry!)).mode & 0o777).toBe(0o600)
     for (const name of ['profiles.json', 'logins.json'])
       expect(readFileSync(join(folder, name), 'utf8')).not.toContain(key.slice(22))
+  })
+
+  test('that ends says when: to a person, in a pipe and as JSON', async () => {
+    const { here, url, endingKey } = await keyedRuntime()
+    const end = '2999-01-01T00:00:00.000Z'
+    const login = await here.wb(['login', url, '--with-token'], { input: endingKey })
+    expect([login.status, login.stderr]).toEqual([0, expect.stringMatching(/\n +ends +2999-01-01\n/)])
+    expect((await inTerminal(here, ['whoami'])).text).toContain('ends 2999-01-01')
+    expect((await here.wb(['whoami'])).stdout).toBe(`ci\tAPI key\tviewer\t${end}\t${url}\n`)
+    expect(JSON.parse((await here.wb(['whoami', '--json'])).stdout)).toMatchObject({ keyExpiresAt: end })
+    expect((await here.wb(['auth', 'status'])).stdout).toContain(`\nends\t${end}\n`)
+    const status = JSON.parse((await here.wb(['auth', 'status', '--json'])).stdout)
+    expect(status).toMatchObject({ expiresAt: end, me: { expiresAt: null, keyExpiresAt: end } })
   })
 
   test('comes from a pipe, is checked before it is kept, and in CI nobody is asked', async () => {

@@ -90,21 +90,25 @@ export async function signIn(
       return typeof typed === 'string' ? typed : undefined
     },
   })
-  return { status, text: withoutSequences(text) }
+  return { ...ended, text: withoutSequences(ended.text) }
 }
 
 const withKey = placesLike(async ({ wb, home }) => {
   const config = join(home, 'access.yaml')
   writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-  const line = ['keys', 'create', 'laptop', '--role', 'editor', '--as-operator']
-  return { key: (await wb(line, { env: { WB_CONFIG: config } })).stdout.trim() }
+  const minted = async (...line: string[]) =>
+    (await wb(['keys', 'create', ...line, '--as-operator'], { env: { WB_CONFIG: config } })).stdout.trim()
+  return {
+    key: await minted('laptop', '--role', 'editor'),
+    endingKey: await minted('ci', '--role', 'viewer', '--expires', '2999-01-01'),
+  }
 })
 
-/** A runtime that looks at keys alone, with one key, and somebody who knows only its address. */
-export async function keyedRuntime(): Promise<{ here: Place; url: string; key: string }> {
+/** A runtime that looks at keys alone, with one that never ends and one that does, and somebody who knows only its address. */
+export async function keyedRuntime(): Promise<{ here: Place; url: string; key: string; endingKey: string }> {
   const here = await withKey()
   const { url } = await here.serve(['--config', join(here.home, 'access.yaml')])
   delete here.env.WB_DATA_DIR
   here.env.WB_KEYCHAIN = 'file'
-  return { here, url, key: here.key }
+  return { here, url, key: here.key, endingKey: here.endingKey }
 }

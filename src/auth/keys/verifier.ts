@@ -49,7 +49,7 @@ export class ApiKeyVerifier implements Verifier {
     if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.parts.clock.now())
       throw noMore('the key has expired', row)
     this.#lastUsed.note(row)
-    return { subject: subjectOf(row), expiresAtSeconds: null }
+    return { subject: subjectOf(row), expiresAtSeconds: null, keyExpiresAt: row.expiresAt }
   }
 
   /** The row of a token that was found to be right, as it now is. */

@@ -123,5 +123,6 @@ export function describeSelf({ subject, session }: AuthContext) {
     scopes: scopes && [...scopes],
     expiresAt: session.expiresAtSeconds,
     canRefresh: session.canRefresh,
+    keyExpiresAt: session.keyExpiresAt,
   }
 }

@@ -45,7 +45,8 @@ export async function askMe(client: Client, signal?: AbortSignal): Promise<Me> {
     (me.role === null || isText(me.role)) &&
     areTexts(me.scopes) &&
     areTexts(me.workspaceScopes) &&
-    isMoment(me.expiresAt)
+    isMoment(me.expiresAt) &&
+    isEnd(me.keyExpiresAt)
   if (!isSound) throw notOurs('the runtime does not say who you are')
   return me
 }
@@ -55,6 +56,10 @@ const nameCharsMax = 1_000
 
 function isMoment(seconds: unknown): boolean {
   return seconds === null || (Number.isSafeInteger(seconds) && Math.abs(seconds as number) < 1e11)
+}
+
+function isEnd(moment: unknown): boolean {
+  return moment == null || (typeof moment === 'string' && isMoment(Math.trunc(Date.parse(moment) / 1_000)))
 }
 
 /** What a person calls a caller. */

@@ -55,11 +55,20 @@ function endLine(end: Field, nowMs: number): string[] {
   return [`    ends   ${words}`]
 }
 
-/** When a login ends: a moment, or words; undefined where nothing is said of it. */
-export function endOf(me: Pick<Me, 'expiresAt'> | null, tokens: Tokens | undefined): Field {
+/** When what one is known by ends: a moment, or words; undefined where nothing is said of it. */
+export function endOf(me: Ends | null, tokens: Tokens | undefined): Field {
   if (tokens?.refreshToken !== undefined) return 'when you log out, or the identity provider ends it'
+  const due = endingAt(me, tokens)
+  return due === null ? 'when it is revoked' : due && { due }
+}
+
+type Ends = Pick<Me, 'expiresAt' | 'keyExpiresAt'>
+
+/** The moment, ISO-8601 in UTC; null for a key that never ends, undefined where nothing is said of it. */
+export function endingAt(me: Ends | null, tokens: Tokens | undefined): string | null | undefined {
+  if (me?.keyExpiresAt !== undefined) return me.keyExpiresAt
   const ms = tokens?.expiresAt ?? (me?.expiresAt != null ? me.expiresAt * 1_000 : undefined)
-  return ms === undefined ? undefined : { due: new Date(ms).toISOString() }
+  return ms === undefined ? undefined : new Date(ms).toISOString()
 }
 
 /** A credential without what is secret of it. */

@@ -4,7 +4,7 @@ import type { Fields } from '../shown/resources.ts'
 import type { Chosen } from './credential.ts'
 import { mayOf, nameOf } from './identity.ts'
 import type { Tokens } from './kept-tokens.ts'
-import { credentialWords, endOf, placeOf } from './notes.ts'
+import { credentialWords, endingAt, endOf, placeOf } from './notes.ts'
 
 /** Who somebody is to a runtime, and by what. */
 export interface Status {
@@ -30,7 +30,7 @@ export function statusJson({ profile, chosen, me, tokens }: Status): object {
       : null,
     why: why ?? null,
     others: others.map(({ kind, from }) => ({ kind, from })),
-    expiresAt: tokens?.expiresAt === undefined ? null : new Date(tokens.expiresAt).toISOString(),
+    expiresAt: endingAt(me, tokens) ?? null,
     me,
   }
 }

@@ -83,6 +83,7 @@ describe('who a token is', () => {
         grantSpanMs: null,
       },
       expiresAtSeconds: null,
+      keyExpiresAt: null,
     })
   })
 
