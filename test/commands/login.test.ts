@@ -106,13 +106,6 @@ describe('wb login by a code', () => {
     expect(settings(stage.here)).toEqual([])
   })
 
-  test('Ctrl-C while the code waits leaves nothing behind', async () => {
-    const stage = await signInStage()
-    const { status, text } = await signIn(stage.here, stage.server.url, { onCode: () => '\x03' })
-    expect([status, text], text).toEqual([130, expect.stringContaining('✗ interrupted; nothing was kept')])
-    expect(settings(stage.here)).toEqual([])
-  })
-
   test('goes on while the provider does not answer and while the runtime restarts', async () => {
     const stage = await signInStage()
     const { provider, server } = stage
@@ -242,6 +235,20 @@ describe('Ctrl-C leaves nothing behind', () => {
       answer: answering({ 'asking how to sign in': '\x03' }),
     })
     expectNothingKept(here, { status, text, isSane })
+  })
+
+  test('while a code waits: before Enter, after it opened a browser, and while the provider is away', async () => {
+    const { here, server, provider } = await signInStage()
+    const tools = join(here.home, 'tools')
+    mkdirSync(tools)
+    writeFileSync(join(tools, 'browser'), '#!/bin/sh\n', { mode: 0o755 })
+    Object.assign(here.env, { BROWSER: join(tools, 'browser'), WAYLAND_DISPLAY: 'wayland-0' })
+    expectNothingKept(here, await signIn(here, server.url, { onCode: () => '\x03' }))
+    const opened = { 'Enter opens': '\r', 'was asked to open it': '\x03' }
+    expectNothingKept(here, await inTerminal(here, ['login', server.url], { answer: answering(opened) }))
+    provider.front = ({ path }) => (path === '/token' ? { status: 503 } : undefined)
+    const away = { 'asking again': '\x03' }
+    expectNothingKept(here, await inTerminal(here, ['login', server.url], { answer: answering(away) }))
   })
 
   function expectNothingKept(here: Place, { status, text, isSane }: Screen) {

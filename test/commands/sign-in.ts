@@ -8,7 +8,7 @@ import {
   type RunningProvider,
   startProvider,
 } from '../harness/identity-provider.ts'
-import { inTerminal, withoutSequences } from './terminal.ts'
+import { inTerminal, type Screen, withoutSequences } from './terminal.ts'
 import { type Place, place, placesLike, type Served } from './wb.ts'
 
 export const secrets = {
@@ -76,10 +76,10 @@ export async function signIn(
     /** Called with the whole screen whenever it changes. */
     onText?: (screen: string) => void
   } = {},
-): Promise<{ status: number; text: string }> {
+): Promise<Screen> {
   let screen = ''
   let isSeen = false
-  const { status, text } = await inTerminal(here, ['login', url], {
+  const ended = await inTerminal(here, ['login', url], {
     answer(written) {
       screen += written
       onText?.(withoutSequences(screen))
