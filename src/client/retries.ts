@@ -8,7 +8,7 @@ const pauseMsMax = 20_000
 /** Methods that may be sent again when nobody knows what became of them. @see RFC 9110 section 9.2.2 */
 const idempotent = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
 /** What befalls a connection that was made. That nothing listens, or no name leads there, is said at once. */
-const broken = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
+export const broken: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
 /** Said by what stands before a runtime, or for the moment. */
 const passing = new Set([429, 502, 504])
 /** A 503 without `Retry-After` says that more is amiss than the moment: a runtime in rescue mode answers so. */

@@ -1,7 +1,8 @@
 import { Readable } from 'node:stream'
 import { counted } from './counted.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
-import { notOurs, Unreachable } from './unreachable.ts'
+import { broken } from './retries.ts'
+import { notOurs, speaksTlsCode, Unreachable } from './unreachable.ts'
 import type { Answer, Wire } from './wire.ts'
 
 /** What a client sends: the part of `RequestInit` that it uses. */
@@ -77,11 +78,20 @@ function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions)
       isStream(outgoing) ? undefined : again,
       (error, answer) => {
         answered = true
-        if (error) reject(fail(error))
-        else resolve(incoming(url, answer, fail))
+        if (!error) return resolve(incoming(url, answer, fail))
+        if (proxy || signal?.aborted) return reject(fail(error))
+        void asSpoken(url, error).then(found => reject(fail(found)))
       },
     )
   })
+}
+
+/** A server that speaks TLS breaks off where it hears something else, and says nothing. */
+async function asSpoken(url: URL, error: Error & { code?: string }): Promise<Error> {
+  if (url.protocol !== 'http:' || !broken.has(error.code ?? '')) return error
+  const { speaksTls } = await import('./speaks-tls.ts')
+  if (!(await speaksTls(url))) return error
+  return Object.assign(new Error('TLS is spoken there', { cause: error }), { code: speaksTlsCode })
 }
 
 /** What goes or comes piece by piece is for who reads it to take up again. */
@@ -137,6 +147,7 @@ function header(value: string | string[] | undefined): string | null {
 }
 
 const reasons: Record<string, string> = {
+  [speaksTlsCode]: 'it speaks https, not http',
   ECONNREFUSED: 'nothing listens there',
   ENOTFOUND: 'the name is not known',
   EAI_AGAIN: 'the name cannot be looked up now',

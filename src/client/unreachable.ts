@@ -18,6 +18,9 @@ export class Unreachable extends Error {
   }
 }
 
+/** Code of a cause: TLS is spoken where something else was. Node has none for it. */
+export const speaksTlsCode = 'WB_SPEAKS_TLS'
+
 /** Something answers, and does what no runtime does. */
 export function notOurs(fact: string): Unreachable {
   return new Unreachable(`${fact}, which no Workbase runtime does`, 'Check the address (--url, WB_URL).')

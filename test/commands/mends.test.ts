@@ -1,5 +1,7 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, writeFileSync } from 'node:fs'
+import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer } from 'node:https'
+import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { keyedRuntime, signIn, signInStage } from './sign-in.ts'
@@ -113,6 +115,25 @@ test('https where http is spoken, a page of the runtime, a credential in it: the
   expect(line).toBe(`wb login ${url} --profile work`)
   expect((await wb(line.split(' ').slice(1))).status).toBe(0)
   expect((await wb(['kb', 'list', '--profile', 'work'], { env: { WB_DATA_DIR: '' } })).status).not.toBe(6)
+})
+
+test('http where https is spoken is told as such, and the line named last goes there', async () => {
+  const { wb } = place()
+  const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`)
+  const server = createServer({ key: pem('server-key'), cert: pem('server') }, (_request, response) => {
+    response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[],"nextCursor":null}')
+  })
+  await new Promise<void>(done => server.listen(0, '127.0.0.1', done))
+  onTestFinished(() => void server.close())
+  const address = `localhost:${(server.address() as AddressInfo).port}`
+  const login = await wb(['login', `http://${address}`])
+  expect([login.status, login.stderr]).toEqual([6, expect.stringContaining('it speaks https, not http\n')])
+  expect(lastLine(login.stderr)).toBe(`wb login https://${address}`)
+  const list = await wb(['workspaces', 'list', '--url', `http://${address}`])
+  const line = lastLine(list.stderr)
+  expect(line).toBe(`wb workspaces list --url https://${address}`)
+  const env = { SSL_CERT_FILE: resolve('test/fixtures/tls/authority.pem') }
+  expect((await wb(line.split(' ').slice(1), { env })).status).toBe(0)
 })
 
 test('security 15: unencrypted to another machine: encrypted is the line named last, and no secret is in any', async () => {

@@ -1,5 +1,5 @@
 import { isInTheClear, isLoopback } from '../../base/loopback.ts'
-import { Unreachable } from '../../client/unreachable.ts'
+import { speaksTlsCode, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../faults.ts'
 
@@ -93,6 +93,8 @@ const ownPath = /\/(?:docs|api|auth)(?:\/.*)?$/
 /** The address that was probably meant, where what came of another shows it; undefined where nothing does. */
 export function meantInstead(url: string, error: unknown): Meant | undefined {
   const { origin, hostname, pathname } = new URL(url)
+  if (error instanceof Unreachable && codeOf(error.cause) === speaksTlsCode)
+    return { url: url.replace(/^http:/, 'https:') }
   if (error instanceof Unreachable && notTls.includes(codeOf(error.cause))) {
     const plain = url.replace(/^https:/, 'http:')
     return { url: plain, ...(!isLoopback(hostname) && { flag: '--insecure-http' }) }
