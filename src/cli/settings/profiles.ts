@@ -2,8 +2,7 @@ import { join } from 'node:path'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { UsageError } from '../faults.ts'
 import { nearest } from '../nearest.ts'
-import { shellWord } from '../shell-word.ts'
-import { bare, readSettings } from './settings-file.ts'
+import { awayLine, bare, isObject, readSettings, type Settings } from './settings-file.ts'
 
 /** A runtime that a person works with, under a name. It holds no secret. */
 export interface StoredProfile {
@@ -61,9 +60,27 @@ export function requireProfileName(name: string): void {
 function fileOf(path: string): Partial<StoredProfiles> {
   const content = readSettings(path)
   if (content === 'none') return {}
-  if (content !== 'broken') return content
-  const line = `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
-  throw new UsageError(`${path} is no file of profiles`, ['mend it, or move it away:', line])
+  const odd = content === 'broken' ? '' : oddIn(content)
+  if (odd === undefined) return content as Partial<StoredProfiles>
+  throw new UsageError(`${path} is no file of profiles${odd && `: see "${odd}" in it`}`, [
+    'mend it, or move it away:',
+    awayLine(path),
+  ])
+}
+
+/** What no command wrote, by its path; undefined where there is nothing such. */
+function oddIn({ current = '', profiles = {} }: Settings): string | undefined {
+  if (typeof current !== 'string') return 'current'
+  if (!isObject(profiles)) return 'profiles'
+  const odd = Object.keys(profiles).find(name => !isProfile(profiles[name]))
+  return odd && `profiles.${odd}`
+}
+
+function isProfile(stored: unknown): boolean {
+  if (!isObject(stored)) return false
+  const { url, workspaces = {} } = stored
+  const isAddress = typeof url === 'string' && /^https?:/.test(url) && URL.canParse(url)
+  return (url === undefined || isAddress) && isObject(workspaces)
 }
 
 /** @throws UsageError  there is no such profile */

@@ -11,8 +11,7 @@ export type Settings = Record<string, unknown>
  * A JSON object of the settings folder.
  *
  * @returns `none` where there is no such file, `broken` where it holds something else
- * @throws UsageError  somebody else may have written it
- * @throws Error  the system does not let it be read
+ * @throws UsageError  somebody else may have written it, or the system does not let it be read
  */
 export function readSettings(path: string): Settings | 'none' | 'broken' {
   try {
@@ -22,9 +21,30 @@ export function readSettings(path: string): Settings | 'none' | 'broken' {
     return isObject(content) ? bare(content) : 'broken'
   } catch (error) {
     if (error instanceof SyntaxError) return 'broken'
-    if (error instanceof Error && 'code' in error && error.code === 'ENOENT') return 'none'
-    throw error
+    const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+    if (code === 'ENOENT') return 'none'
+    throw code === undefined
+      ? error
+      : new UsageError(`${path} cannot be read (${code})`, [mending(path, code)])
   }
+}
+
+/** The line after which a file can be read, or is out of the way. */
+function mending(path: string, code: string): string {
+  const folder = dirname(path)
+  if (code === 'ENOTDIR') return awayLine(folder)
+  if (code !== 'EACCES') return awayLine(path)
+  try {
+    const isOwn = statSync(path).uid === process.getuid?.()
+    return isOwn ? `chmod u+rw ${shellWord(path)}` : awayLine(path)
+  } catch {
+    return `chmod u+rwx ${shellWord(folder)}`
+  }
+}
+
+/** Keeps what stands there, under another name. */
+export function awayLine(path: string): string {
+  return `mv ${shellWord(path)} ${shellWord(`${path}.old`)}`
 }
 
 /** Write one, in one step, for its owner alone. */
@@ -40,7 +60,7 @@ function refuseOpen(path: string): void {
   ])
 }
 
-function isObject(value: unknown): value is Settings {
+export function isObject(value: unknown): value is Settings {
   return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 

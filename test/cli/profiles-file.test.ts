@@ -1,0 +1,59 @@
+import { execSync } from 'node:child_process'
+import { chmodSync, mkdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs'
+import { dirname, join } from 'node:path'
+import { expect, test } from 'vitest'
+import { readProfiles } from '../../src/cli/settings/profiles.ts'
+import { scratchTree } from './scratch-tree.ts'
+
+const isRoot = process.getuid?.() === 0
+
+function saying(content: unknown) {
+  return (path: string) =>
+    writeFileSync(path, typeof content === 'string' ? content : JSON.stringify(content))
+}
+
+test.each<[string, string, (path: string) => void]>([
+  ['that is cut short', 'is no file of profiles', saying('{"profiles": ')],
+  ['that is a list', 'is no file of profiles', saying([])],
+  ['with a list in it', 'is no file of profiles: see "profiles" in it', saying({ profiles: [{}] })],
+  ['with no profile', 'is no file of profiles: see "profiles.x" in it', saying({ profiles: { x: null } })],
+  [
+    'with no address',
+    'is no file of profiles: see "profiles.x" in it',
+    saying({ profiles: { x: { url: 'localhost' } } }),
+  ],
+  ['with no name', 'is no file of profiles: see "current" in it', saying({ current: 5 })],
+  ['that is a folder', 'cannot be read (EISDIR)', path => mkdirSync(path)],
+  ['that leads to itself', 'cannot be read (ELOOP)', path => symlinkSync(path, path)],
+  [
+    'in what is no folder',
+    'cannot be read (ENOTDIR)',
+    path => {
+      rmSync(dirname(path), { recursive: true })
+      writeFileSync(dirname(path), '')
+    },
+  ],
+  ...(isRoot ? [] : unreadable()),
+])('profiles.json %s is named, with a line after which the command goes on', (_what, fact, lay) => {
+  const settingsDir = join(scratchTree({}), 'settings')
+  const path = join(settingsDir, 'profiles.json')
+  mkdirSync(settingsDir)
+  lay(path)
+  let refused: unknown
+  try {
+    readProfiles(settingsDir)
+  } catch (error) {
+    refused = error
+  }
+  expect(refused).toMatchObject({ name: 'UsageError', message: `${path} ${fact}` })
+  execSync((refused as { next: string[] }).next.at(-1)!)
+  expect(readProfiles(settingsDir).current).toBe('default')
+})
+
+function unreadable(): [string, string, (path: string) => void][] {
+  const fact = 'cannot be read (EACCES)'
+  return [
+    ['that may not be read', fact, path => writeFileSync(path, '{}', { mode: 0 })],
+    ['in a folder that may not be entered', fact, path => chmodSync(dirname(path), 0)],
+  ]
+}
