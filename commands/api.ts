@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../src/cli/command.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
 import { refuseClearText } from '../src/cli/connection/address.ts'
 import { allPages, jsonOf, namedHeaders } from '../src/cli/connection/raw-call.ts'
 import { requestBody } from '../src/cli/connection/request-body.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { plain } from '../src/cli/terminal-text.ts'
+import { plain } from '../src/cli/terminal/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
 import type { Incoming } from '../src/client/transport.ts'
 

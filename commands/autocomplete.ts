@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../src/cli/command.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
 import { completionOf, installing, shellOf, toType } from '../src/cli/completion/shells.ts'
 
 export default class Autocomplete extends WbCommand {

@@ -1,14 +1,14 @@
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
-import { WbCommand } from '../src/cli/command.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
+import { exit } from '../src/cli/command/exit.ts'
 import { examine } from '../src/cli/connection/local.ts'
 import type { Check } from '../src/cli/doctor/check.ts'
 import { lookAtAll } from '../src/cli/doctor/doctor.ts'
 import { showChecks, toldOf } from '../src/cli/doctor/shown.ts'
 import { lookThroughStore } from '../src/cli/doctor/store.ts'
-import { exit } from '../src/cli/exit.ts'
 import { PartlyFailed } from '../src/cli/faults.ts'
-import { counted } from '../src/cli/output.ts'
+import { counted } from '../src/cli/terminal/output.ts'
 
 export default class Doctor extends WbCommand {
   static override summary = 'say whether all that wb needs is in order, and what to type where it is not'

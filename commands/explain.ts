@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../src/cli/command.ts'
-import { exitStatus } from '../src/cli/exit.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
+import { exitStatus } from '../src/cli/command/exit.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { nearest } from '../src/cli/nearest.ts'
+import { nearest } from '../src/cli/terminal/nearest.ts'
 import { errorCodes, errorDocs, errorRegistry, isErrorCode, WbError } from '../src/contract/errors.ts'
 
 export default class Explain extends WbCommand {

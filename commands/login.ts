@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
-import { WbCommand } from '../src/cli/command.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
 import { refuseClearText } from '../src/cli/connection/address.ts'
 import { asksNobody, askWays } from '../src/cli/connection/ways-in.ts'
 import { isCi } from '../src/cli/environment.ts'

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../src/cli/command.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { homeLine, readProfiles } from '../src/cli/settings/profiles.ts'
 import { dropLogin, dropOrphans } from '../src/cli/sign-in/keep.ts'
 import { allLogins, findLogin, type StoredLogin } from '../src/cli/sign-in/logins.ts'
-import { plainLine } from '../src/cli/terminal-text.ts'
+import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 export default class Logout extends WbCommand {
   static override summary = 'forget the login of a runtime'

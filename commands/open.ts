@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
-import { browsedUrl, openPage, pages } from '../src/cli/browser.ts'
-import { WbCommand } from '../src/cli/command.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
+import { browsedUrl, openPage, pages } from '../src/cli/connection/browser.ts'
 
 export default class Open extends WbCommand {
   static override summary = 'open a page of the runtime in a browser'

@@ -1,12 +1,12 @@
 import * as Args from '@oclif/core/args'
 import { systemClock } from '../src/base/clock.ts'
-import { asciiSink } from '../src/cli/charset.ts'
-import { clipboard } from '../src/cli/clipboard.ts'
-import { WbCommand } from '../src/cli/command.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
 import { servedUrl } from '../src/cli/connection/served-url.ts'
 import { takesUtf8 } from '../src/cli/environment.ts'
 import { UsageError } from '../src/cli/faults.ts'
-import { plainLine } from '../src/cli/terminal-text.ts'
+import { asciiSink } from '../src/cli/terminal/charset.ts'
+import { clipboard } from '../src/cli/terminal/clipboard.ts'
+import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
 
 /** Flags that say which runtime and workspace are meant. */

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../src/cli/command.ts'
-import { exit } from '../src/cli/exit.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
+import { exit } from '../src/cli/command/exit.ts'
 import { summaryObject } from '../src/cli/ingest/summary.ts'
 import { showPassages } from '../src/cli/passages/show.ts'
 import { planOf } from '../src/cli/quickstart/plan.ts'
 import { nextLines, placeOf, quickstart, type Started } from '../src/cli/quickstart/quickstart.ts'
-import { plainLine } from '../src/cli/terminal-text.ts'
+import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 /** Columns below which what would stand side by side stands below each other. */
 const narrow = 72

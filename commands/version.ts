@@ -1,8 +1,8 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../src/base/package.ts'
-import { WbCommand } from '../src/cli/command.ts'
-import { dayOf } from '../src/cli/moment.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
+import { dayOf } from '../src/cli/terminal/moment.ts'
 
 export default class Version extends WbCommand {
   static override summary = 'show the version and build of wb'

@@ -1,10 +1,10 @@
 import { systemClock } from '../src/base/clock.ts'
-import { WbCommand } from '../src/cli/command.ts'
-import { due } from '../src/cli/moment.ts'
+import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
 import { endingAt } from '../src/cli/sign-in/notes.ts'
-import { plainLine } from '../src/cli/terminal-text.ts'
+import { due } from '../src/cli/terminal/moment.ts'
+import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import type { Me } from '../src/contract/auth.ts'
 
 const types: Record<Me['type'], string> = {

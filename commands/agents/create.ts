@@ -1,12 +1,12 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agent-flags.ts'
-import { anAgent } from '../../src/cli/choices.ts'
-import { WbCommand } from '../../src/cli/command.ts'
+import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agents/agent-flags.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { findTemplate } from '../../src/cli/find/agent.ts'
+import { anAgent } from '../../src/cli/find/choices.ts'
 import { toolIds } from '../../src/cli/find/tool.ts'
-import { shellWord } from '../../src/cli/shell-word.ts'
+import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents, agentTemplates } from '../../src/contract/agents.ts'
 
 export default class AgentsCreate extends WbCommand {

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { namesOf } from '../../src/cli/find/names.ts'
 import { agentFields } from '../../src/cli/shown/agent.ts'

@@ -1,4 +1,4 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { agentTemplates } from '../../src/contract/agents.ts'
 
 export default class AgentsTemplates extends WbCommand {

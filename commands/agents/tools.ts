@@ -1,4 +1,4 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { everyServer } from '../../src/cli/find/mcp-server.ts'
 import { nameOf } from '../../src/cli/find/tool.ts'
 import { waitingAt, waitingLines } from '../../src/cli/mcp/waiting.ts'

@@ -1,8 +1,8 @@
-import { auditFlags } from '../../src/cli/audit-flags.ts'
-import { WbCommand } from '../../src/cli/command.ts'
-import { follow } from '../../src/cli/follow.ts'
+import { auditFlags } from '../../src/cli/access/audit-flags.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { follow } from '../../src/cli/jobs/follow.ts'
 import { auditColumns } from '../../src/cli/shown/audit.ts'
-import { plainLine } from '../../src/cli/terminal-text.ts'
+import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { audit } from '../../src/contract/audit.ts'
 import type { AuditAction, AuditRecord } from '../../src/contract/audit-record.ts'
 

@@ -1,10 +1,10 @@
-import { WbCommand } from '../../src/cli/command.ts'
-import { exit } from '../../src/cli/exit.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { exit } from '../../src/cli/command/exit.ts'
 import { loginLine } from '../../src/cli/next/login-line.ts'
 import { runtimeKey } from '../../src/cli/settings/profile.ts'
 import { callerOf, reachOf } from '../../src/cli/sign-in/identity.ts'
 import { statusFields, statusJson } from '../../src/cli/sign-in/status-shown.ts'
-import { plainLine } from '../../src/cli/terminal-text.ts'
+import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 
 export default class AuthStatus extends WbCommand {
   static override summary = 'say which credential is sent, where it came from, why, and what it may do'

@@ -1,4 +1,4 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { readConfig } from '../../src/cli/connection/local.ts'
 import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
 

@@ -1,10 +1,10 @@
-import { WbCommand } from '../../src/cli/command.ts'
-import { checkConfig } from '../../src/cli/config-problems.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { exit } from '../../src/cli/command/exit.ts'
 import { locateConfig } from '../../src/cli/connection/local.ts'
 import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
-import { exit } from '../../src/cli/exit.ts'
+import { checkConfig } from '../../src/cli/doctor/config-problems.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
-import { counted } from '../../src/cli/output.ts'
+import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ConfigValidate extends WbCommand {
   static override summary = 'check the configuration and list all that is wrong with it'

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { findConversation } from '../../src/cli/find/conversation.ts'
 import { markdownOf } from '../../src/cli/shown/conversation.ts'
-import { plain, plainJson } from '../../src/cli/terminal-text.ts'
+import { plain, plainJson } from '../../src/cli/terminal/terminal-text.ts'
 import { messages } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 

@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { limitFlag } from '../../src/cli/command/flags.ts'
 import { findAgent, namedAgents } from '../../src/cli/find/agent.ts'
-import { limitFlag } from '../../src/cli/flags.ts'
 import { conversations } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 

@@ -1,6 +1,6 @@
-import { aDocument } from '../../src/cli/choices.ts'
-import { WbCommand } from '../../src/cli/command.ts'
-import { existing } from '../../src/cli/existing.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { existing } from '../../src/cli/command/existing.ts'
+import { aDocument } from '../../src/cli/find/choices.ts'
 import { findCited, kbFlag } from '../../src/cli/find/document.ts'
 import { documentFields } from '../../src/cli/shown/resources.ts'
 

@@ -1,11 +1,11 @@
 import * as Flags from '@oclif/core/flags'
-import { aDocument } from '../../src/cli/choices.ts'
-import { WbCommand } from '../../src/cli/command.ts'
-import { existing } from '../../src/cli/existing.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { existing } from '../../src/cli/command/existing.ts'
+import { keyValues } from '../../src/cli/command/flags.ts'
+import { aDocument } from '../../src/cli/find/choices.ts'
 import { findDocument, kbFlag } from '../../src/cli/find/document.ts'
-import { keyValues } from '../../src/cli/flags.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
-import { plainLine } from '../../src/cli/terminal-text.ts'
+import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { documents } from '../../src/contract/documents.ts'
 
 export default class DocumentsUpdate extends WbCommand {

@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { aFilter } from '../../src/cli/choices.ts'
-import { WbCommand } from '../../src/cli/command.ts'
-import { conditionFlags, conditionOf } from '../../src/cli/condition.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { aFilter } from '../../src/cli/find/choices.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
-import { shellWord } from '../../src/cli/shell-word.ts'
+import { conditionFlags, conditionOf } from '../../src/cli/passages/condition.ts'
+import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { filters } from '../../src/contract/filters.ts'
 
 export default class FiltersCreate extends WbCommand {

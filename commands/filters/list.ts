@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { limitFlag } from '../../src/cli/command/flags.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
-import { limitFlag } from '../../src/cli/flags.ts'
 import { filters } from '../../src/contract/filters.ts'
 import { limits } from '../../src/contract/limits.ts'
 

@@ -1,4 +1,4 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { baseFlag, filterArg, findFilter } from '../../src/cli/find/filter.ts'
 import { filterFields } from '../../src/cli/shown/resources.ts'
 

@@ -1,7 +1,7 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { limitFlag } from '../../src/cli/command/flags.ts'
 import { progressOf } from '../../src/cli/find/job.ts'
-import { limitFlag } from '../../src/cli/flags.ts'
-import { jobPlaces } from '../../src/cli/job-places.ts'
+import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 import { limits } from '../../src/contract/limits.ts'
 

@@ -1,6 +1,6 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
-import { jobPlaces } from '../../src/cli/job-places.ts'
+import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
 
 export default class JobsShow extends WbCommand {
   static override summary = 'show a job'

@@ -1,8 +1,8 @@
-import { WbCommand } from '../../src/cli/command.ts'
-import { exit } from '../../src/cli/exit.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { exit } from '../../src/cli/command/exit.ts'
 import { findJob, jobArg, jobFields } from '../../src/cli/find/job.ts'
-import { jobPlaces } from '../../src/cli/job-places.ts'
-import { watchJob } from '../../src/cli/watch-job.ts'
+import { jobPlaces } from '../../src/cli/jobs/job-places.ts'
+import { watchJob } from '../../src/cli/jobs/watch-job.ts'
 
 export default class JobsWatch extends WbCommand {
   static override summary = 'follow a job to its end; status 1 when it fails'

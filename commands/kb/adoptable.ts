@@ -1,4 +1,4 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { kb } from '../../src/contract/knowledge.ts'
 
 export default class KbAdoptable extends WbCommand {

@@ -1,6 +1,6 @@
 import { systemClock } from '../../src/base/clock.ts'
-import { WbCommand } from '../../src/cli/command.ts'
-import { limitFlag } from '../../src/cli/flags.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { limitFlag } from '../../src/cli/command/flags.ts'
 import { keyColumns } from '../../src/cli/shown/key.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
 import { limits } from '../../src/contract/limits.ts'

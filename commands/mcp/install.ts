@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { yesFlag } from '../../src/cli/command/flags.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { yesFlag } from '../../src/cli/flags.ts'
 import { type Allowance, allowances } from '../../src/cli/mcp/allowed.ts'
 import {
   type Change,

@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { type Allowance, allowances } from '../../src/cli/mcp/allowed.ts'
 import { serveMcp } from '../../src/cli/mcp/serve.ts'
 import { pathOf } from '../../src/client/client.ts'

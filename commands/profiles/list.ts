@@ -1,4 +1,4 @@
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { readProfiles } from '../../src/cli/settings/profiles.ts'
 import { driverOf } from '../../src/cli/sign-in/keychains.ts'
 import { allLogins } from '../../src/cli/sign-in/logins.ts'

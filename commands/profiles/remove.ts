@@ -1,8 +1,7 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { yesFlag } from '../../src/cli/command/flags.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { yesFlag } from '../../src/cli/flags.ts'
-import { counted } from '../../src/cli/output.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import {
   defaultProfile,
@@ -12,6 +11,7 @@ import {
 } from '../../src/cli/settings/profiles.ts'
 import { dropLogin } from '../../src/cli/sign-in/keep.ts'
 import { allLogins } from '../../src/cli/sign-in/logins.ts'
+import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ProfilesRemove extends WbCommand {
   static override summary = 'remove a profile and forget its logins'

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import { requireProfile } from '../../src/cli/settings/profiles.ts'
 

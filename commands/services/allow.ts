@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { release } from '../../src/cli/services/release.ts'
 
 export default class ServicesAllow extends WbCommand {

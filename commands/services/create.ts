@@ -1,14 +1,14 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { aService } from '../../src/cli/choices.ts'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { aService } from '../../src/cli/find/choices.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { compose, typeOf } from '../../src/cli/services/compose.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds } from '../../src/cli/services/kinds.ts'
 import { offerRelease } from '../../src/cli/services/offer.ts'
 import { useOf } from '../../src/cli/services/release.ts'
-import { shellWord } from '../../src/cli/shell-word.ts'
+import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 
 export default class ServicesCreate extends WbCommand {
   static override summary = 'create a service, by its own fields or from a preset'

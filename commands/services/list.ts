@@ -1,5 +1,5 @@
-import { WbCommand } from '../../src/cli/command.ts'
-import { limitFlag } from '../../src/cli/flags.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { limitFlag } from '../../src/cli/command/flags.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import { type ServiceType, serviceTypes } from '../../src/cli/services/kinds.ts'

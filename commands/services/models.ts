@@ -1,6 +1,6 @@
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../src/cli/command.ts'
-import { limitFlag } from '../../src/cli/flags.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { limitFlag } from '../../src/cli/command/flags.ts'
 import { whyOurs } from '../../src/cli/services/listed.ts'
 import { llmModels } from '../../src/contract/models.ts'
 import { type ChatProvider, chatProviders } from '../../src/contract/providers.ts'

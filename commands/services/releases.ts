@@ -1,5 +1,5 @@
-import { WbCommand } from '../../src/cli/command.ts'
-import { limitFlag } from '../../src/cli/flags.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { limitFlag } from '../../src/cli/command/flags.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { secretReleases } from '../../src/contract/releases.ts'
 

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../src/cli/command.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
 import { workspaceFields } from '../../src/cli/shown/resources.ts'
 
 export default class WorkspacesShow extends WbCommand {

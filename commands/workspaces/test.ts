@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../src/cli/command.ts'
-import { exit } from '../../src/cli/exit.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { exit } from '../../src/cli/command/exit.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../src/cli/command.ts'
-import { keyValues } from '../../src/cli/flags.ts'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { keyValues } from '../../src/cli/command/flags.ts'
 import { workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesUpdate extends WbCommand {

@@ -1,11 +1,11 @@
 import { Config } from '@oclif/core/config'
 import { packageRoot } from '../base/package.ts'
-import { exitStatus } from './exit.ts'
+import { exitStatus } from './command/exit.ts'
+import { reportLines, reportOf } from './command/report.ts'
 import { UsageError } from './faults.ts'
-import { nearest } from './nearest.ts'
-import { reportLines, reportOf } from './report.ts'
-import { styleFor } from './style.ts'
-import { withoutTokens } from './terminal-text.ts'
+import { nearest } from './terminal/nearest.ts'
+import { styleFor } from './terminal/style.ts'
+import { withoutTokens } from './terminal/terminal-text.ts'
 
 /** Topics by another name that people type. */
 const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
@@ -99,7 +99,7 @@ async function firstRun(): Promise<boolean> {
 }
 
 async function help(config: Config, scope: 'dayOne' | 'all', words: readonly string[]): Promise<void> {
-  const { helpText } = await import('./help.ts')
+  const { helpText } = await import('./command/help.ts')
   const text = helpText(config, scope, words)
   if (text === undefined) throw unknown(config, words)
   process.stdout.write(text)

@@ -6,7 +6,7 @@ import { spread } from '../../src/cli/passages/hits.ts'
 import { readMarkdown, sectionAt } from '../../src/cli/passages/markdown.ts'
 import { stemsOf } from '../../src/cli/passages/matches.ts'
 import { scoreBar } from '../../src/cli/passages/show.ts'
-import { displayWidth } from '../../src/cli/terminal-text.ts'
+import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
 
 const room = { width: 40, lines: 3 }
 const filler = 'lorem ipsum dolor sit amet consectetur adipiscing elit sed do eiusmod tempor '.repeat(8)

@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { pick } from '../../src/cli/resolve.ts'
+import { pick } from '../../src/cli/find/resolve.ts'
 
 const twins = ['1', '2'].map(id => ({ row: id, id, name: 'english' }))
 

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { displayWidth } from '../../src/cli/terminal-text.ts'
-import { wrapLine, wrapWords } from '../../src/cli/wrap.ts'
+import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
+import { wrapLine, wrapWords } from '../../src/cli/terminal/wrap.ts'
 
 test('a line breaks between words, and what follows hangs under its text', () => {
   expect(wrapLine('  list   one two three four five', 28, 9)).toEqual([

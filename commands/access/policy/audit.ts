@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../../src/cli/command.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
 import { limits } from '../../../src/contract/limits.ts'
 import { policy } from '../../../src/contract/policy.ts'
 

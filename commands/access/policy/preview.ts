@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../../src/cli/command.ts'
-import { exit } from '../../../src/cli/exit.ts'
+import { isKnown } from '../../../src/cli/access/principals.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
+import { exit } from '../../../src/cli/command/exit.ts'
 import { PartlyFailed } from '../../../src/cli/faults.ts'
-import { isKnown } from '../../../src/cli/principals.ts'
-import { plainLine } from '../../../src/cli/terminal-text.ts'
+import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { policy } from '../../../src/contract/policy.ts'
 
 export default class AccessPolicyPreview extends WbCommand {

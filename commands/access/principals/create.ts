@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../../src/cli/command.ts'
-import { principalBody, principalFlags } from '../../../src/cli/principals.ts'
+import { principalBody, principalFlags } from '../../../src/cli/access/principals.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsCreate extends WbCommand {

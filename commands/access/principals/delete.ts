@@ -1,8 +1,8 @@
-import { aPrincipal } from '../../../src/cli/choices.ts'
-import { WbCommand } from '../../../src/cli/command.ts'
-import { existing } from '../../../src/cli/existing.ts'
-import { yesFlag } from '../../../src/cli/flags.ts'
-import { findPrincipal } from '../../../src/cli/principals.ts'
+import { findPrincipal } from '../../../src/cli/access/principals.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
+import { existing } from '../../../src/cli/command/existing.ts'
+import { yesFlag } from '../../../src/cli/command/flags.ts'
+import { aPrincipal } from '../../../src/cli/find/choices.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsDelete extends WbCommand {

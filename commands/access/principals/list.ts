@@ -1,6 +1,6 @@
-import { WbCommand } from '../../../src/cli/command.ts'
-import { limitFlag } from '../../../src/cli/flags.ts'
-import { attributesOf } from '../../../src/cli/principals.ts'
+import { attributesOf } from '../../../src/cli/access/principals.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
+import { limitFlag } from '../../../src/cli/command/flags.ts'
 import { limits } from '../../../src/contract/limits.ts'
 import { principals } from '../../../src/contract/principals.ts'
 

@@ -1,5 +1,5 @@
-import { WbCommand } from '../../../src/cli/command.ts'
-import { limitFlag } from '../../../src/cli/flags.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
+import { limitFlag } from '../../../src/cli/command/flags.ts'
 import { type Declared, declaredFor } from '../../../src/cli/mcp/declared.ts'
 import { waitingAt, waitingLines } from '../../../src/cli/mcp/waiting.ts'
 import { limits } from '../../../src/contract/limits.ts'

@@ -1,8 +1,8 @@
-import { anMcpServer } from '../../../src/cli/choices.ts'
-import { WbCommand } from '../../../src/cli/command.ts'
-import { existing } from '../../../src/cli/existing.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
+import { existing } from '../../../src/cli/command/existing.ts'
+import { yesFlag } from '../../../src/cli/command/flags.ts'
+import { anMcpServer } from '../../../src/cli/find/choices.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
-import { yesFlag } from '../../../src/cli/flags.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersRemove extends WbCommand {

@@ -1,11 +1,11 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../../src/cli/command.ts'
-import { exit } from '../../../src/cli/exit.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
+import { exit } from '../../../src/cli/command/exit.ts'
+import { yesFlag } from '../../../src/cli/command/flags.ts'
 import { PartlyFailed } from '../../../src/cli/faults.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
-import { yesFlag } from '../../../src/cli/flags.ts'
 import { reviewLines, waitingOf } from '../../../src/cli/mcp/review.ts'
-import { plainLine } from '../../../src/cli/terminal-text.ts'
+import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { type McpServerTool, type McpServerTools, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersReview extends WbCommand {

@@ -1,5 +1,5 @@
 import * as Args from '@oclif/core/args'
-import { WbCommand } from '../../../src/cli/command.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { waitingAt, waitingWords } from '../../../src/cli/mcp/waiting.ts'
 

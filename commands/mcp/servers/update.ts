@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { WbCommand } from '../../../src/cli/command.ts'
+import { WbCommand } from '../../../src/cli/command/command.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'

@@ -1,7 +1,7 @@
 import type { Approval, TurnEvent } from '../../contract/chat.ts'
-import { choose } from '../ask.ts'
-import type { Output } from '../output.ts'
-import { plain, plainLine } from '../terminal-text.ts'
+import { choose } from '../terminal/ask.ts'
+import type { Output } from '../terminal/output.ts'
+import { plain, plainLine } from '../terminal/terminal-text.ts'
 
 type Waiting = Extract<TurnEvent, { event: 'tool-approval' }>['data']
 

@@ -1,4 +1,4 @@
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** What a person may do who has no model. Commands stand alone on their lines, to be copied. */
 export function noModelLines(agent: string): string[] {

@@ -1,5 +1,5 @@
 import type { Citation } from '../../contract/chat.ts'
-import { plainLine } from '../terminal-text.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 
 /** Where a passage stands, in words: its document, and the place in it. */
 export function sourceOf(citation: Citation): string {

@@ -1,7 +1,7 @@
 import type { Agent } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { findAgent, namedAgents } from '../find/agent.ts'
-import { type Resolving, resolveWorkspace } from '../resolve.ts'
+import { type Resolving, resolveWorkspace } from '../find/resolve.ts'
 
 /** Speaks where no agent is named and there are several. */
 const usual = 'maven'

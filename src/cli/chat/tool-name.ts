@@ -1,6 +1,6 @@
 import { ofServer } from '../../contract/tool-ids.ts'
 import { type Names, nameIn } from '../shown/tool.ts'
-import { plainLine } from '../terminal-text.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
  * A tool as people know it: a tool of an MCP server by its own name and the server's. One whose server is not known

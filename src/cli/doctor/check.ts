@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { TimedOut, within } from '../../base/deadline.ts'
-import { reportOf } from '../report.ts'
+import { reportOf } from '../command/report.ts'
 
 /** What was found where one thing was looked at. */
 export interface Finding {

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { count } from '../output.ts'
+import { count } from '../terminal/output.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 /** Tokens bear half a minute, as a rule; two minutes end many a sign-in. */

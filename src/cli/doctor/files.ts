@@ -2,9 +2,9 @@ import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } 
 import { dirname, join } from 'node:path'
 import type { Profile } from '../settings/profile.ts'
 import { profilesPath } from '../settings/profiles.ts'
-import { shellWord } from '../shell-word.ts'
 import { credentialsFolder } from '../sign-in/keychains.ts'
 import { loginsPath } from '../sign-in/logins.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 const roomBytesMin = 100_000_000

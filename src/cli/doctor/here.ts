@@ -2,13 +2,13 @@ import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
 import { packageRoot, packageVersion } from '../../base/package.ts'
-import type { CheckedConfig } from '../config-problems.ts'
 import type { Announcement } from '../connection/local.ts'
 import { portHolder } from '../connection/port-holder.ts'
-import { ago } from '../moment.ts'
 import type { Profile } from '../settings/profile.ts'
-import { shellWord } from '../shell-word.ts'
+import { ago } from '../terminal/moment.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
+import type { CheckedConfig } from './config-problems.ts'
 
 /** Node.js and wb. */
 export function nodeFound(version = process.versions.node): Finding {

@@ -1,10 +1,10 @@
 import type { Clock } from '../../base/clock.ts'
-import type { CheckedConfig } from '../config-problems.ts'
 import { identityProvider } from '../connection/local.ts'
 import type { Profile } from '../settings/profile.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, skipped } from './check.ts'
 import { type Skew, skewFound, skewTo } from './clock.ts'
+import type { CheckedConfig } from './config-problems.ts'
 
 /** Whether the identity provider of the configuration on this machine answers, and what time it has. */
 export async function identityProviderFound(

@@ -6,8 +6,8 @@ import { embeddingServices } from '../../contract/services/embedding.ts'
 import { setup } from '../../contract/setup.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { chatProviderProbed, type LocalConfig } from '../connection/local.ts'
-import { counted } from '../output.ts'
-import { plainLine } from '../terminal-text.ts'
+import { counted } from '../terminal/output.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 /** Workspaces that are asked for their services. */

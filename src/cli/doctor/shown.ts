@@ -1,8 +1,8 @@
 import type { Examined } from '../connection/local.ts'
-import type { Output } from '../output.ts'
 import type { Profile } from '../settings/profile.ts'
-import { plainLine } from '../terminal-text.ts'
-import { wrapLine } from '../wrap.ts'
+import type { Output } from '../terminal/output.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+import { wrapLine } from '../terminal/wrap.ts'
 import type { Check } from './check.ts'
 import type { Looked } from './doctor.ts'
 

@@ -1,7 +1,7 @@
 import type { Announcement, Examined } from '../connection/local.ts'
-import { counted } from '../output.ts'
 import type { Profile } from '../settings/profile.ts'
-import { shellWord } from '../shell-word.ts'
+import { counted } from '../terminal/output.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { type Check, type Finding, failed, faultFound, ok } from './check.ts'
 
 /** A look through the store; one that cannot be read is a finding. */

@@ -1,10 +1,10 @@
 import { resolve } from 'node:path'
-import type { CheckedConfig } from '../config-problems.ts'
 import type { LocalConfig } from '../connection/local.ts'
 import { isExecutable, isOnPath } from '../environment.ts'
-import { counted } from '../output.ts'
 import type { Profile } from '../settings/profile.ts'
+import { counted } from '../terminal/output.ts'
 import { type Finding, ok, warning } from './check.ts'
+import type { CheckedConfig } from './config-problems.ts'
 
 type Declared = LocalConfig['config']['mcp']['stdioServers'][number]
 

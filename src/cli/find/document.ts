@@ -4,9 +4,9 @@ import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../faults.ts'
-import { citedDocument } from '../last-search.ts'
-import { everyBase, isId, type Resolving, resolveKnowledgeBase, resolveWorkspace } from '../resolve.ts'
+import { citedDocument } from '../passages/last-search.ts'
 import { documentName } from '../shown/resources.ts'
+import { everyBase, isId, type Resolving, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
 
 const candidatesShown = 8
 

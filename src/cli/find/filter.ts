@@ -4,7 +4,7 @@ import { filters, type KnowledgeFilter } from '../../contract/filters.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Everywhere } from '../passages/everywhere.ts'
-import { everything, isId, pick, type Resolving } from '../resolve.ts'
+import { everything, isId, pick, type Resolving } from './resolve.ts'
 
 /** `--kb` of commands on saved filters. */
 export const baseFlag = Flags.string({

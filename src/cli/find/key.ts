@@ -4,11 +4,11 @@ import { type ApiKey, apiKeys } from '../../contract/keys.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { UsageError } from '../faults.ts'
-import { ago, lasting } from '../moment.ts'
-import { nearest } from '../nearest.ts'
-import { everything, isId, type Resolving } from '../resolve.ts'
 import { isReplaced, keyState } from '../shown/key.ts'
-import { plainLine } from '../terminal-text.ts'
+import { ago, lasting } from '../terminal/moment.ts'
+import { nearest } from '../terminal/nearest.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+import { everything, isId, type Resolving } from './resolve.ts'
 
 const candidatesShown = 8
 const token = /^wb_live_([a-z0-9]{12})_/

@@ -3,9 +3,9 @@ import type { Agent } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
 import { ofServer } from '../../contract/tool-ids.ts'
-import { everyBase, everything, isId } from '../resolve.ts'
 import type { Names } from '../shown/tool.ts'
 import { everyServer } from './mcp-server.ts'
+import { everyBase, everything, isId } from './resolve.ts'
 
 /** What an agent is bound to, as people call it. */
 export interface AgentNames {

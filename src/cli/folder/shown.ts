@@ -1,5 +1,5 @@
 import type { FolderFiles } from '../connection/local.ts'
-import { plainLine, truncate } from '../terminal-text.ts'
+import { plainLine, truncate } from '../terminal/terminal-text.ts'
 
 /** Cells of a value; what is cut says so, as the end of an address decides where it leads. */
 const valueWidthMax = 300

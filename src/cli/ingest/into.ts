@@ -1,9 +1,9 @@
 import { existsSync } from 'node:fs'
 import { WbError } from '../../contract/errors.ts'
-import { aKnowledgeBase } from '../choices.ts'
-import { isTaken } from '../existing.ts'
+import { isTaken } from '../command/existing.ts'
 import { UsageError } from '../faults.ts'
-import { isId, type Resolving } from '../resolve.ts'
+import { aKnowledgeBase } from '../find/choices.ts'
+import { isId, type Resolving } from '../find/resolve.ts'
 
 /** What the words after `wb add` mean. */
 export interface Into {

@@ -1,7 +1,7 @@
 import { createReadStream } from 'node:fs'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../faults.ts'
-import { count } from '../output.ts'
+import { count } from '../terminal/output.ts'
 import { beirDocuments, isBeir } from './beir.ts'
 import { type FileToRead, type Found, type Source, unfit } from './found.ts'
 import { type Reading, readStream, readText, systemRefusal } from './read-text.ts'

@@ -1,7 +1,7 @@
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
-import { count, type Output } from '../output.ts'
-import { plainLine } from '../terminal-text.ts'
-import { wrapLine } from '../wrap.ts'
+import { count, type Output } from '../terminal/output.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+import { wrapLine } from '../terminal/wrap.ts'
 import type { Tally } from './tally.ts'
 
 /** What an ingest did. */

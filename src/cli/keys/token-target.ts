@@ -14,9 +14,9 @@ import {
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { nameHex } from '../../base/id.ts'
-import { clipboard } from '../clipboard.ts'
 import { UsageError } from '../faults.ts'
-import { shellWord } from '../shell-word.ts'
+import { clipboard } from '../terminal/clipboard.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** Where a token goes that is known once. It is checked before there is a token, so that none is lost. */
 export interface TokenTarget {

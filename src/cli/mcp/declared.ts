@@ -1,6 +1,6 @@
 import type { McpServer } from '../../contract/mcp-servers.ts'
-import { checkConfig } from '../config-problems.ts'
 import type { Session } from '../connection/session.ts'
+import { checkConfig } from '../doctor/config-problems.ts'
 
 /** A server that the configuration declares as a command, as far as it is like one that is registered. */
 export type Declared = Pick<McpServer, 'mcpServerId' | 'label' | 'url' | 'allowedTools' | 'enabled'>

@@ -1,5 +1,5 @@
 import type { McpServerTool, McpServerTools } from '../../contract/mcp-servers.ts'
-import { plain, plainJson, plainLine } from '../terminal-text.ts'
+import { plain, plainJson, plainLine } from '../terminal/terminal-text.ts'
 
 /** The tools that agents are not given before somebody accepts them. */
 export function waitingOf({ items }: McpServerTools): McpServerTool[] {

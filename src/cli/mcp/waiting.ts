@@ -5,9 +5,9 @@ import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
-import { counted } from '../output.ts'
-import { shellWord } from '../shell-word.ts'
-import { plainLine } from '../terminal-text.ts'
+import { counted } from '../terminal/output.ts'
+import { shellWord } from '../terminal/shell-word.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 import { waitingOf } from './review.ts'
 
 /** Who looks at a list does not wait for servers longer than this. */

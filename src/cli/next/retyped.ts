@@ -1,5 +1,5 @@
 import { type AddressFrom, type Meant, withoutEnd } from '../connection/address.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** A command line as it was typed. */
 export interface Typed {

@@ -1,6 +1,6 @@
 import type { Client } from '../../client/client.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { everyBase } from '../resolve.ts'
+import { everyBase } from '../find/resolve.ts'
 
 /** All knowledge bases of a workspace, as the place of a search. */
 export interface Everywhere {

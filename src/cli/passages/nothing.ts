@@ -2,8 +2,8 @@ import type { Client } from '../../client/client.ts'
 import { documents } from '../../contract/documents.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { counted } from '../output.ts'
-import { countItems } from '../take.ts'
+import { counted } from '../terminal/output.ts'
+import { countItems } from '../terminal/take.ts'
 import type { Everywhere } from './everywhere.ts'
 
 /** Flags of a search that leave out what they do not ask for. */

@@ -1,4 +1,4 @@
-import { displayWidth } from '../terminal-text.ts'
+import { displayWidth } from '../terminal/terminal-text.ts'
 import type { Span } from './matches.ts'
 
 /** A part of a text that no line break may cut. */

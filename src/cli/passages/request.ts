@@ -1,5 +1,5 @@
 import { UsageError } from '../faults.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** How `--mode` maps onto a search request. @see contract: lexical alone */
 const modes = {

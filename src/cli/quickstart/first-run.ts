@@ -1,11 +1,11 @@
 import { readdirSync } from 'node:fs'
 import { homedir } from 'node:os'
 import { basename, parse } from 'node:path'
-import { agree } from '../ask.ts'
 import { findLocalServer, holdsNothing } from '../connection/local.ts'
 import { isCi } from '../environment.ts'
 import { type Profile, readProfile } from '../settings/profile.ts'
-import { plainLine } from '../terminal-text.ts'
+import { agree } from '../terminal/ask.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 
 /**
  * Ask who types `wb` alone, and has nothing yet, whether this folder shall be searched. A home folder and the root of a

@@ -1,4 +1,4 @@
-import { plainLine } from '../terminal-text.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 
 /** A line of the log as a person reads it: a request that a dependency failed is told in words, all else as it is. */
 export function logLine(line: string): string {

@@ -19,7 +19,7 @@ import { requireStillTrusted } from '../folder/decide.ts'
 import { watchMaking } from '../folder/made.ts'
 import { notCounting } from '../folder/shown.ts'
 import type { Profile } from '../settings/profile.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { Serving, type Told } from './serving.ts'
 
 export interface ServeFlags {

@@ -1,6 +1,6 @@
+import { type Report, reportLines, reportOf } from '../command/report.ts'
 import type { LocalConfig, Voice } from '../connection/local.ts'
-import type { Output } from '../output.ts'
-import { type Report, reportLines, reportOf } from '../report.ts'
+import type { Output } from '../terminal/output.ts'
 import { HeldLog } from './held-log.ts'
 import { logLine } from './log-line.ts'
 import type { ServeVoice } from './serve.ts'

@@ -2,9 +2,9 @@ import type { AuthConfig } from '../../contract/auth.ts'
 import { anonymousPass, type Served } from '../connection/local.ts'
 import { looksAtTokensOnly } from '../connection/ways-in.ts'
 import { signInLine } from '../next/signing-in.ts'
-import { counted } from '../output.ts'
-import { shellWord } from '../shell-word.ts'
-import type { Style } from '../style.ts'
+import { counted } from '../terminal/output.ts'
+import { shellWord } from '../terminal/shell-word.ts'
+import type { Style } from '../terminal/style.ts'
 import type { Serving } from './serving.ts'
 
 /** A server that has begun, and what it says of itself. */

@@ -3,7 +3,7 @@ import { agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
 import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** What binds a service, as lines that show it. */
 const shownMax = 8

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { llmModels } from '../../contract/models.ts'
 import { chatProviders, isChatProvider, providers } from '../../contract/providers.ts'
 import { UsageError } from '../faults.ts'
-import type { Named } from '../resolve.ts'
+import type { Named } from '../find/resolve.ts'
 import { kinds, type ServiceType, serviceTypes, typeOfPreset } from './kinds.ts'
 
 /** How what is missing is asked for; a usage error where nobody can answer. */

@@ -2,7 +2,7 @@ import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { hostOfProviderKey, isProviderName, providers } from '../../contract/providers.ts'
 import { type SecretRelease, secretReleases } from '../../contract/releases.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import type { Service } from './kinds.ts'
 
 /** A reference, and the host that its secret would go to. */

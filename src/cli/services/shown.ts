@@ -1,4 +1,4 @@
-import type { Column, Field } from '../output.ts'
+import type { Column, Field } from '../terminal/output.ts'
 import type { Service } from './kinds.ts'
 
 type Cell = string | number | boolean | null

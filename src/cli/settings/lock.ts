@@ -4,7 +4,7 @@ import { TimedOut } from '../../base/deadline.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { alone } from '../connection/local.ts'
 import { UsageError } from '../faults.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** A lock of the settings folder, and what it keeps, in words. */
 interface Lock {

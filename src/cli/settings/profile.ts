@@ -4,7 +4,7 @@ import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type AddressFrom, refuseClearText, runtimeAddress } from '../connection/address.ts'
 import { type Environment, nonEmpty, processEnvironment } from '../environment.ts'
 import { UsageError } from '../faults.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 
 /** Credentials that a person may choose between. */

@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { UsageError } from '../faults.ts'
-import { nearest } from '../nearest.ts'
+import { nearest } from '../terminal/nearest.ts'
 import { awayLine, bare, isObject, readSettings, type Settings } from './settings-file.ts'
 
 /** A runtime that a person works with, under a name. It holds no secret. */

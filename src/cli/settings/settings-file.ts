@@ -2,7 +2,7 @@ import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { writePrivately } from '../../base/private-file.ts'
 import { UsageError } from '../faults.ts'
-import { shellWord } from '../shell-word.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** What a file of this person's settings holds. It has no prototype, as its keys are names that people give. */
 export type Settings = Record<string, unknown>

@@ -1,5 +1,5 @@
 import type { AuditRecord } from '../../contract/audit-record.ts'
-import type { Column } from '../output.ts'
+import type { Column } from '../terminal/output.ts'
 
 const kinds = {
   apiKey: 'key',

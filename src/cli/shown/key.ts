@@ -1,7 +1,7 @@
 import type { ApiKey } from '../../contract/keys.ts'
 import { limits } from '../../contract/limits.ts'
 import { keyWords } from '../keys/words.ts'
-import type { Column } from '../output.ts'
+import type { Column } from '../terminal/output.ts'
 import type { Fields } from './resources.ts'
 
 /** Whether a key works, and if not, why. */

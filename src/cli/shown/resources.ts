@@ -2,7 +2,7 @@ import type { Document } from '../../contract/documents.ts'
 import type { KnowledgeFilter } from '../../contract/filters.ts'
 import type { Embedder, KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { count, counted, type Field } from '../output.ts'
+import { count, counted, type Field } from '../terminal/output.ts'
 
 export type Fields = Record<string, Field>
 

@@ -8,7 +8,7 @@ import { workspaces } from '../../contract/workspaces.ts'
 import type { Session } from '../connection/session.ts'
 import { asksNobody, type WaysIn } from '../connection/ways-in.ts'
 import { keyWords } from '../keys/words.ts'
-import { plainLine } from '../terminal-text.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 
 /** Workspaces that are named in a line; of more the rest is counted. */
 const namedMax = 5

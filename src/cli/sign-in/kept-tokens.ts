@@ -3,7 +3,7 @@ import { notOurs } from '../../client/unreachable.ts'
 import type { DeviceTokens } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { Keychain } from '../../keychain/keychain.ts'
-import { plainLine } from '../terminal-text.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 
 /** What a keychain entry holds, as JSON. */
 export interface Tokens {

@@ -1,7 +1,7 @@
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
-import type { Output } from '../output.ts'
 import { changeProfiles } from '../settings/change-settings.ts'
 import type { Profile } from '../settings/profile.ts'
+import type { Output } from '../terminal/output.ts'
 import { tryKeychain } from './keep.ts'
 import { driverOf } from './keychains.ts'
 

@@ -1,7 +1,7 @@
-import { count, counted, type Field } from '../output.ts'
 import { nameOf, standingOf } from '../sign-in/identity.ts'
 import { endOf } from '../sign-in/notes.ts'
-import { plainLine } from '../terminal-text.ts'
+import { count, counted, type Field } from '../terminal/output.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 import type { Counts, Seen, Status } from './status.ts'
 
 /** What a person reads of a status. */

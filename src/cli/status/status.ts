@@ -11,10 +11,10 @@ import type { Workspace } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
 import { UsageError } from '../faults.ts'
-import { type Resolving, resolveWorkspace } from '../resolve.ts'
+import { type Resolving, resolveWorkspace } from '../find/resolve.ts'
 import { callerOf } from '../sign-in/identity.ts'
 import type { Tokens } from '../sign-in/kept-tokens.ts'
-import { countItems } from '../take.ts'
+import { countItems } from '../terminal/take.ts'
 
 /** Documents and jobs that are read to count them; it is done every two seconds. */
 const countedMax = 2_000

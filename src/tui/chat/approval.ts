@@ -1,5 +1,5 @@
 import { pretty } from '../../cli/chat/approve.ts'
-import { plainLine } from '../../cli/terminal-text.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Approval } from '../../contract/chat.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Pending, State, Step, Turn } from './types.ts'

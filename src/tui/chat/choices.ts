@@ -1,7 +1,7 @@
 import type { ChatPort, Choice } from '../../cli/chat/port.ts'
 import { UsageError } from '../../cli/faults.ts'
-import { nearest } from '../../cli/nearest.ts'
-import { plainLine } from '../../cli/terminal-text.ts'
+import { nearest } from '../../cli/terminal/nearest.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { ChoicePanel, Named, Purpose, State } from './types.ts'
 
 const titles: Record<Purpose, string> = {

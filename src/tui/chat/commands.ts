@@ -1,5 +1,5 @@
 import { pretty } from '../../cli/chat/approve.ts'
-import { plainLine } from '../../cli/terminal-text.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
 import { note, print, send, stop, waitNotice } from './turn.ts'
 import type { Effect, Named, State, Step } from './types.ts'

@@ -1,6 +1,6 @@
 import { createInterface } from 'node:readline'
 import type { FrontOptions } from '../../cli/chat/front.ts'
-import { plainLine } from '../../cli/terminal-text.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { Chat } from './effects.ts'
 import { spokenLines, spokenPanel, spokenQuestion } from './spoken.ts'
 import { start } from './state.ts'

@@ -1,6 +1,6 @@
 import { pretty } from '../../cli/chat/approve.ts'
-import { count } from '../../cli/output.ts'
-import { plainLine } from '../../cli/terminal-text.ts'
+import { count } from '../../cli/terminal/output.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { unfinished } from '../markdown/blocks.ts'
 import type { Highlight } from '../markdown/render.ts'
 import { cells, filled } from '../parts/cells.ts'

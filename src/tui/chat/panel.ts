@@ -1,4 +1,4 @@
-import { plainLine } from '../../cli/terminal-text.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { blocksOf } from '../markdown/blocks.ts'
 import { type Highlight, renderBlock } from '../markdown/render.ts'
 import type { Key } from '../parts/keys.ts'

@@ -1,7 +1,7 @@
 import { citationOf, citationsOf, citedBy } from '../../cli/chat/citations.ts'
 import type { About } from '../../cli/chat/front.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
-import { plain, plainLine } from '../../cli/terminal-text.ts'
+import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { blocksOf } from '../markdown/blocks.ts'
 import { contentOf } from '../parts/editor.ts'

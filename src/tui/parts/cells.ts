@@ -1,4 +1,4 @@
-import { displayWidth } from '../../cli/terminal-text.ts'
+import { displayWidth } from '../../cli/terminal/terminal-text.ts'
 
 const segmenter = new Intl.Segmenter(undefined, { granularity: 'grapheme' })
 

@@ -1,7 +1,7 @@
 import type { Passage } from '../../cli/passages/hits.ts'
 import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matches.ts'
 import { nameOf, placeOf, said, scoreBar } from '../../cli/passages/show.ts'
-import { plain } from '../../cli/terminal-text.ts'
+import { plain } from '../../cli/terminal/terminal-text.ts'
 import { filled } from '../parts/cells.ts'
 import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
 import type { Answer } from './types.ts'

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
-import { reportOf } from '../../cli/report.ts'
-import { plainLine } from '../../cli/terminal-text.ts'
+import { reportOf } from '../../cli/command/report.ts'
+import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { isAway } from '../parts/away.ts'
 import type { PlaygroundPort } from './port.ts'
 import { type Beginning, start, step } from './state.ts'

@@ -1,5 +1,5 @@
-import { shellWord } from '../../cli/shell-word.ts'
-import { plain, plainJson } from '../../cli/terminal-text.ts'
+import { shellWord } from '../../cli/terminal/shell-word.ts'
+import { plain, plainJson } from '../../cli/terminal/terminal-text.ts'
 import { pathOf } from '../../client/client.ts'
 import { kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'

@@ -1,4 +1,4 @@
-import { counted } from '../../cli/output.ts'
+import { counted } from '../../cli/terminal/output.ts'
 import { cells, cut, filled } from '../parts/cells.ts'
 import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
 import { spinnerAt } from '../parts/spinner.ts'

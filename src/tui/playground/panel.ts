@@ -1,5 +1,5 @@
-import { conditionOf } from '../../cli/condition.ts'
 import { UsageError } from '../../cli/faults.ts'
+import { conditionOf } from '../../cli/passages/condition.ts'
 import { contentOf, emptyEditor } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import { ask, askedOf, usualMode } from './ask.ts'

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { displayWidth } from '../../../src/cli/terminal-text.ts'
+import { displayWidth } from '../../../src/cli/terminal/terminal-text.ts'
 import { askedOf } from '../../../src/tui/playground/ask.ts'
 import { equivalents } from '../../../src/tui/playground/equivalents.ts'
 import { base, found, keysOf, Play } from './play.ts'

@@ -1,0 +1,16 @@
+import * as Flags from '@oclif/core/flags'
+import { systemClock } from '../../base/clock.ts'
+import { auditActions } from '../../contract/audit-record.ts'
+import { momentPast } from '../terminal/moment.ts'
+
+/** Which records are meant, of those that a caller may see. */
+export const auditFlags = {
+  since: Flags.string({ summary: 'from when on: 1h, 7d, 2026-01-31', helpValue: 'WHEN' }),
+  action: Flags.option({ options: auditActions, summary: 'only this', helpValue: 'ACTION' })(),
+  all: Flags.boolean({ summary: 'of the whole runtime, not of one workspace' }),
+}
+
+/** The same as the API asks for it. */
+export function auditQuery({ since, action }: { since?: string; action?: (typeof auditActions)[number] }) {
+  return { since: since && momentPast('--since', since, systemClock.now()), action }
+}

@@ -1,0 +1,54 @@
+import { Unreachable } from '../../client/unreachable.ts'
+import { WbError } from '../../contract/errors.ts'
+import { KeychainUnavailable } from '../../keychain/keychain.ts'
+import { Interrupted, UsageError } from '../faults.ts'
+
+/** Exit statuses. @see docs/cli.md */
+export const exit = {
+  ok: 0,
+  failed: 1,
+  usage: 2,
+  notAllowed: 3,
+  notFound: 4,
+  conflict: 5,
+  unavailable: 6,
+  interrupted: 130,
+} as const
+
+const byStatus: Record<number, number> = {
+  401: exit.notAllowed,
+  403: exit.notAllowed,
+  404: exit.notFound,
+  408: exit.unavailable,
+  409: exit.conflict,
+  429: exit.unavailable,
+  501: exit.unavailable,
+  502: exit.unavailable,
+  503: exit.unavailable,
+  504: exit.unavailable,
+}
+
+/** The exit status that an error ends a command with. */
+export function exitStatus(error: unknown): number {
+  if (error instanceof Interrupted) return exit.interrupted
+  if (error instanceof UsageError || isParseError(error)) return exit.usage
+  if (error instanceof Unreachable) return exit.unavailable
+  if (error instanceof KeychainUnavailable || isSignInOver(error)) return exit.notAllowed
+  if (error instanceof WbError) return byStatus[wireStatus(error)] ?? exit.failed
+  return exit.failed
+}
+
+/** The provider did not let the person in: they are not signed in, whatever the status of the answer. */
+function isSignInOver(error: unknown): boolean {
+  return error instanceof WbError && (error.code === 'access_denied' || error.code === 'expired_token')
+}
+
+function wireStatus(error: WbError): number {
+  return typeof error.facts.wireStatus === 'number' ? error.facts.wireStatus : error.status
+}
+
+/** True of what oclif throws when arguments or flags do not parse. */
+export function isParseError(error: unknown): error is Error {
+  if (!(error instanceof Error) || !('oclif' in error)) return false
+  return (error.oclif as { exit?: unknown } | undefined)?.exit === exit.usage
+}

@@ -1,0 +1,32 @@
+import { WbError } from '../../contract/errors.ts'
+import { type LocalConfig, readConfig, secretProblems } from '../connection/local.ts'
+import type { Profile } from '../settings/profile.ts'
+
+export interface ConfigProblem {
+  /** Dotted; empty where the file as a whole is meant. */
+  readonly key: string
+  readonly message: string
+}
+
+/** All that is wrong with the configuration that is in force, and what is only doubtful. */
+export interface CheckedConfig {
+  /** Undefined where it cannot be read. */
+  readonly local?: LocalConfig
+  readonly problems: readonly ConfigProblem[]
+  readonly warnings: readonly string[]
+}
+
+export async function checkConfig(profile: Profile): Promise<CheckedConfig> {
+  try {
+    const local = await readConfig(profile)
+    const problems = [...local.notBuilt, ...(await secretProblems(local))]
+    return { local, problems, warnings: local.warnings }
+  } catch (error) {
+    if (!(error instanceof WbError) || error.code !== 'validation_error') throw error
+    const { problems } = error.facts
+    return {
+      problems: Array.isArray(problems) ? problems : [{ key: '', message: error.message }],
+      warnings: [],
+    }
+  }
+}

@@ -1,0 +1,22 @@
+import type { Client } from '../../client/client.ts'
+import { pathOf } from '../../client/client.ts'
+import { failure } from '../../client/failure.ts'
+import { type Chunk, type Document, documents } from '../../contract/documents.ts'
+
+const nextHeader = 'x-next-cursor'
+
+/** The chunks of a document in order, page after page: the body is an array, the cursor travels in a header. */
+export async function* chunksOf(
+  client: Client,
+  { workspaceId, knowledgeBaseId, documentId }: Document,
+): AsyncGenerator<Chunk> {
+  const params = { workspaceId, knowledgeBaseId, documentId }
+  let cursor: string | undefined
+  do {
+    const path = pathOf(documents.chunks, { params, query: { cursor } })
+    const answer = await client.raw({ method: 'GET', path })
+    if (answer.status !== 200) throw await failure(answer)
+    yield* JSON.parse(await answer.text()) as Chunk[]
+    cursor = answer.headers.get(nextHeader) ?? undefined
+  } while (cursor)
+}

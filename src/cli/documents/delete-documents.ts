@@ -1,0 +1,36 @@
+import type { Client } from '../../client/client.ts'
+import { type Document, documents } from '../../contract/documents.ts'
+import { limits } from '../../contract/limits.ts'
+import type { Reply } from '../../contract/route.ts'
+
+type Outcome = Reply<typeof documents.bulkDelete>
+
+/** Delete documents of any knowledge bases, best effort; as many at once as a request may name. */
+export async function deleteDocuments(client: Client, all: readonly Document[]): Promise<Outcome> {
+  const outcome: Outcome = { deleted: [], failed: [] }
+  for (const sharing of byBase(all))
+    for (let at = 0; at < sharing.length; at += limits.documentsPerBulkDelete) {
+      const { workspaceId, knowledgeBaseId } = sharing[at]!
+      const documentIds = sharing
+        .slice(at, at + limits.documentsPerBulkDelete)
+        .map(({ documentId }) => documentId)
+      const { deleted, failed } = await client.call(documents.bulkDelete, {
+        params: { workspaceId, knowledgeBaseId },
+        body: { documentIds },
+      })
+      outcome.deleted.push(...deleted)
+      outcome.failed.push(...failed)
+    }
+  return outcome
+}
+
+function byBase(all: readonly Document[]): Iterable<Document[]> {
+  const bases = new Map<string, Document[]>()
+  for (const document of all) {
+    const key = `${document.workspaceId}/${document.knowledgeBaseId}`
+    const sharing = bases.get(key)
+    if (sharing) sharing.push(document)
+    else bases.set(key, [document])
+  }
+  return bases.values()
+}

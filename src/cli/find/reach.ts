@@ -1,0 +1,31 @@
+import type { Client } from '../../client/client.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import { auth } from '../../contract/auth.ts'
+import { WbError } from '../../contract/errors.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
+
+/**
+ * Why a caller does not find a workspace that may well be there: it is bound to others, or to none.
+ *
+ * @param names  of the workspaces that it sees
+ * @returns undefined where the caller is not bound, or the runtime does not say who it is
+ */
+export async function boundTo(client: Client, names: readonly string[]): Promise<string | undefined> {
+  const me = await whoAmI(client)
+  if (!me?.workspaceScopes) return undefined
+  const name = plainLine(me.label ?? me.id)
+  if (names.length === 0 && me.type === 'oidc')
+    return `you are signed in as ${name}, and may enter no workspace; the claim of the token that names workspaces (wb_workspace_scopes) is missing or empty`
+  const who = me.type === 'apiKey' ? `this key (${name}) enters` : `${name} enters`
+  if (names.length === 0) return `${who} no workspace that is there`
+  return `${who} workspace ${names.map(plainLine).join(', ')} only`
+}
+
+async function whoAmI(client: Client) {
+  try {
+    return await client.call(auth.me, {})
+  } catch (error) {
+    if (error instanceof WbError || error instanceof Unreachable) return undefined
+    throw error
+  }
+}

@@ -1,0 +1,246 @@
+import type { Client } from '../../client/client.ts'
+import { type ErrorCode, WbError } from '../../contract/errors.ts'
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
+import { kb } from '../../contract/knowledge.ts'
+import { limits } from '../../contract/limits.ts'
+import type { Workspace } from '../../contract/workspaces.ts'
+import { workspaces } from '../../contract/workspaces.ts'
+import { UsageError } from '../faults.ts'
+import { defaultWorkspace, type Profile } from '../settings/profile.ts'
+import { nearest } from '../terminal/nearest.ts'
+import { boundTo } from './reach.ts'
+
+const idShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
+const candidatesShown = 8
+
+/** True of what can only be an id: a name is never shaped so. */
+export function isId(text: string): boolean {
+  return idShape.test(text)
+}
+
+export interface Named {
+  id: string
+  name: string
+  /** What tells it from others of its name. */
+  about?: string
+}
+
+/** How a kind of resource is spoken of. */
+export interface Kind {
+  one: string
+  code: ErrorCode
+  /** Line that lists what there is. */
+  list: string
+  /** Lines that make the first one. */
+  create: readonly string[]
+  /** The line to type that names one of several. */
+  naming?: (name: string) => string
+  /** Who named it, where nobody typed it. */
+  namedBy?: string | undefined
+}
+
+const workspaceKind: Kind = {
+  one: 'workspace',
+  code: 'workspace_not_found',
+  list: 'wb workspaces list',
+  create: ['wb kb create handbook     makes a workspace too', 'wb workspaces create demo'],
+}
+export const knowledgeBaseKind: Kind = {
+  one: 'knowledge base',
+  code: 'knowledge_base_not_found',
+  list: 'wb kb list',
+  create: ['wb kb create handbook'],
+}
+
+/** Asks which of several is meant; absent where nobody can answer. */
+export type Choose = (question: string, choices: readonly Named[]) => Promise<string>
+
+export interface Resolving {
+  client: Client
+  profile: Profile
+  choose?: Choose
+  /** The command line that was typed, with a knowledge base or a workspace named in it. */
+  withBase?: (name: string) => string
+  withWorkspace?: (name: string) => string
+}
+
+/**
+ * The workspace that is meant: by id or name, else the default, else the only one, else the one named `default`.
+ *
+ * @throws WbError workspace_not_found  with what was probably meant
+ * @throws UsageError                   several could be meant
+ */
+export async function resolveWorkspace(resolving: Resolving, named?: string): Promise<Workspace> {
+  const { client, profile } = resolving
+  const said = named ?? profile.workspace
+  const namedBy = named === undefined ? profile.workspaceFrom : undefined
+  const wanted = said ?? defaultWorkspace(profile)
+  if (wanted && isId(wanted)) return showWorkspace(resolving, wanted, said === undefined)
+  const all = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  const implied =
+    wanted ?? (all.length > 1 ? all.find(({ name }) => name === 'default')?.workspaceId : undefined)
+  try {
+    return await pick(
+      all.map(row => ({ row, id: row.workspaceId, name: row.name })),
+      implied,
+      { ...workspaceKind, naming: resolving.withWorkspace, namedBy },
+      resolving.choose,
+    )
+  } catch (error) {
+    throw error instanceof WbError ? await orBound(error, client, all) : error
+  }
+}
+
+/** A workspace that is not found is another matter to a caller who sees few of them. */
+async function orBound(error: WbError, client: Client, seen: readonly Workspace[]): Promise<WbError> {
+  const why = await boundTo(
+    client,
+    seen.map(({ name }) => name),
+  )
+  if (why === undefined) return error
+  const [message, next] = seen.length > 0 ? [`${error.message}; ${why}`, ['wb workspaces list']] : [why, []]
+  return new WbError(error.code, message, { ...error.facts, next })
+}
+
+/**
+ * The workspace that is meant; where the runtime has none, one named `default` is made.
+ *
+ * @param onMade  is told of the one that was made
+ */
+export async function workspaceOrDefault(
+  resolving: Resolving,
+  onMade: (workspace: Workspace) => void,
+): Promise<Workspace> {
+  const { client, profile } = resolving
+  const first = await everything(client.items(workspaces.list, { query: { limit: limits.pageMax } }))
+  if (first.length > 0 || profile.workspace) return resolveWorkspace(resolving)
+  if ((await boundTo(client, [])) !== undefined) return resolveWorkspace(resolving)
+  try {
+    const made = await client.call(workspaces.create, { body: { name: 'default' } })
+    onMade(made)
+    return made
+  } catch (error) {
+    if (error instanceof WbError && error.code === 'workspace_name_conflict')
+      return resolveWorkspace(resolving)
+    throw error
+  }
+}
+
+async function showWorkspace(
+  { client }: Resolving,
+  workspaceId: string,
+  isDefault: boolean,
+): Promise<Workspace> {
+  try {
+    return await client.call(workspaces.show, { params: { workspaceId } })
+  } catch (error) {
+    if (!isDefault || !(error instanceof WbError) || error.code !== 'workspace_not_found') throw error
+    throw new WbError('workspace_not_found', `the default workspace ${workspaceId} is gone`, {
+      ...error.facts,
+      next: ['wb workspaces list', 'wb workspaces use NAME'],
+    })
+  }
+}
+
+/**
+ * The knowledge base that is meant: by id or name, else the one of `.wb.yaml`, else the only one of the workspace.
+ *
+ * @throws WbError knowledge_base_not_found  with what was probably meant
+ * @throws UsageError                        several could be meant
+ */
+export async function resolveKnowledgeBase(resolving: Resolving, named?: string): Promise<KnowledgeBase> {
+  const { client, profile } = resolving
+  const wanted = named ?? profile.knowledgeBase
+  const namedBy = named === undefined && wanted !== undefined ? '.wb.yaml' : undefined
+  const { workspaceId, name } = await resolveWorkspace(resolving)
+  if (wanted && isId(wanted))
+    return client.call(kb.show, { params: { workspaceId, knowledgeBaseId: wanted } })
+  const all = await everyBase(client, workspaceId)
+  const rows = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
+  const one = `knowledge base in workspace ${name}`
+  return pick(
+    rows,
+    wanted,
+    { ...knowledgeBaseKind, one, naming: resolving.withBase, namedBy },
+    resolving.choose,
+  )
+}
+
+/** The knowledge bases of a workspace. */
+export async function everyBase(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
+  return everything(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
+}
+
+/** Every item of a list. */
+export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}
+
+/**
+ * The one of several that is meant, by id or name; the only one, or the one that the person chooses, when none is named.
+ *
+ * @throws WbError     the kind's not-found code, with what was probably meant
+ * @throws UsageError  several could be meant
+ */
+export async function pick<T>(
+  all: readonly (Named & { row: T })[],
+  wanted: string | undefined,
+  kind: Kind,
+  choose: Choose | undefined,
+): Promise<T> {
+  if (wanted === undefined) return only(all, kind, choose)
+  const matches = all.filter(({ id, name }) => id === wanted || name === wanted)
+  if (matches.length === 1) return matches[0]!.row
+  if (matches.length > 1)
+    throw ambiguous(`${counted(matches.length, kind)} are named "${wanted}"`, matches, kind, 'id')
+  const close = nearest(
+    wanted,
+    all.map(({ name }) => name),
+  )
+  const next = close ? [`did you mean ${close}?`, kind.list] : all.length > 0 ? [kind.list] : kind.create
+  const by = kind.namedBy === undefined ? '' : `, which ${kind.namedBy} names`
+  throw new WbError(kind.code, `no ${kind.one} is named "${wanted}"${by}`, { next, didYouMean: close })
+}
+
+async function only<T>(
+  all: readonly (Named & { row: T })[],
+  kind: Kind,
+  choose: Choose | undefined,
+): Promise<T> {
+  if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: kind.create })
+  if (all.length === 1) return all[0]!.row
+  if (!choose)
+    throw ambiguous(`there are ${counted(all.length, kind)}; name the one that is meant`, all, kind, 'name')
+  const offered = all.map(one => ({
+    id: one.id,
+    name: isShared(one, all) ? `${one.name}  ${[one.id, one.about].filter(Boolean).join('  ')}` : one.name,
+  }))
+  const id = await choose(`Which ${kind.one}?`, offered)
+  return all.find(candidate => candidate.id === id)!.row
+}
+
+function counted(number: number, { one }: Kind): string {
+  return `${number} ${one.replace(/^(.*?)( (?:in|of) .*)?$/, '$1s$2')}`
+}
+
+/** True where a name does not say which one is meant. */
+function isShared({ name }: Named, all: readonly Named[]): boolean {
+  return all.filter(other => other.name === name).length > 1
+}
+
+function ambiguous(
+  message: string,
+  candidates: readonly Named[],
+  kind: Kind,
+  tell: 'id' | 'name',
+): UsageError {
+  const typed = (word: string) => kind.naming?.(word) ?? word
+  const shown = candidates.slice(0, candidatesShown).map(one => {
+    if (tell === 'id') return `${one.id}  ${one.about ?? one.name}`
+    if (!isShared(one, candidates)) return typed(one.name)
+    return one.about === undefined ? typed(one.id) : `${typed(one.id)}    ${one.about}`
+  })
+  return new UsageError(message, candidates.length > candidatesShown ? [...shown, kind.list] : shown)
+}

@@ -1,0 +1,95 @@
+import { join } from 'node:path'
+import { type Document, documents } from '../../contract/documents.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { Resolving } from '../find/resolve.ts'
+import { type Profile, runtimeKey } from '../settings/profile.ts'
+import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
+import type { Passage } from './hits.ts'
+
+/** A passage that a search showed: ids only, no words of the question or of a document. */
+export interface CitedHit {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+  readonly documentId: string
+  readonly chunkIndex: number | null
+}
+
+/** Runtimes whose last search is remembered. */
+const runtimesMax = 8
+
+const citation = /^\[?(\d{1,4})\]?$/
+
+type Remembered = Record<string, readonly CitedHit[]>
+
+function storedPath(profile: Profile): string {
+  return join(profile.settingsDir, 'last-search.json')
+}
+
+/** A file that is broken means that nothing was searched. @throws UsageError  others can write it */
+function remembered(profile: Profile): Remembered {
+  const content = readSettings(storedPath(profile))
+  return typeof content === 'string' ? bare({}) : (content as Remembered)
+}
+
+/**
+ * Remember the passages of a search in the order of their numbers.
+ *
+ * @returns false where the settings folder cannot be written; the search stands all the same
+ */
+export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boolean {
+  const key = runtimeKey(profile)
+  try {
+    const { [key]: _replaced, ...others } = remembered(profile)
+    const kept = Object.fromEntries([...Object.entries(others), [key, hits]].slice(-runtimesMax))
+    writeSettings(storedPath(profile), kept)
+    return true
+  } catch {
+    return false
+  }
+}
+
+/** The passage that a citation such as `2` or `[2]` names in the last search; undefined when there is none. */
+export function citedHit(profile: Profile, reference: string): CitedHit | undefined {
+  const number = citation.exec(reference)?.[1]
+  if (number === undefined) return undefined
+  const hit = remembered(profile)[runtimeKey(profile)]?.[Number(number) - 1]
+  return hit && typeof hit.documentId === 'string' ? hit : undefined
+}
+
+/** What of passages is remembered; one that belongs to no document keeps its number, and leads nowhere. */
+export function citationsOf(
+  { workspaceId }: { workspaceId: string },
+  passages: readonly Pick<Passage, 'knowledgeBaseId' | 'documentId' | 'chunkIndex'>[],
+): CitedHit[] {
+  return passages.map(({ knowledgeBaseId, documentId, chunkIndex }) => ({
+    workspaceId,
+    knowledgeBaseId,
+    documentId: documentId ?? '',
+    chunkIndex,
+  }))
+}
+
+/**
+ * The document that `2` or `[2]` names in the last search.
+ *
+ * @returns undefined where the reference is no citation, or nothing was searched that has this number
+ * @throws WbError document_not_found  it is gone since
+ */
+export async function citedDocument(
+  { client, profile }: Pick<Resolving, 'client' | 'profile'>,
+  reference: string,
+): Promise<Document | undefined> {
+  const hit = citedHit(profile, reference)
+  if (!hit || hit.documentId === '') return undefined
+  const { workspaceId, knowledgeBaseId, documentId } = hit
+  try {
+    return await client.call(documents.show, { params: { workspaceId, knowledgeBaseId, documentId } })
+  } catch (error) {
+    if (!(error instanceof WbError) || error.status !== 404) throw error
+    const next = ['search again; the numbers are those of the last search']
+    throw new WbError('document_not_found', `the document of ${reference} is gone since the last search`, {
+      ...error.facts,
+      next,
+    })
+  }
+}

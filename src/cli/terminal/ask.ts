@@ -1,0 +1,56 @@
+import { Interrupted } from '../faults.ts'
+import { plainLine } from './terminal-text.ts'
+
+/** Questions to a person, on stderr, as stdout is for the result. The library is loaded with the first one. */
+async function prompts() {
+  return import('@inquirer/prompts')
+}
+
+/** What the library throws at a Ctrl-C that is typed, and where the signal of a question aborts. */
+const unanswered = new Set(['ExitPromptError', 'AbortPromptError'])
+
+/** @throws Interrupted when the person presses Ctrl-C instead, or the process is asked to end */
+async function answered<T>(asked: Promise<T>): Promise<T> {
+  try {
+    return await asked
+  } catch (error) {
+    if (error instanceof Error && unanswered.has(error.name)) throw new Interrupted()
+    throw error
+  }
+}
+
+export async function choose(
+  question: string,
+  choices: readonly { id: string; name: string }[],
+  signal: AbortSignal,
+): Promise<string> {
+  const { select } = await prompts()
+  const offered = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
+  return answered(select({ message: question, choices: offered }, { output: process.stderr, signal }))
+}
+
+/** A line of text. */
+export async function ask(question: string, signal: AbortSignal): Promise<string> {
+  const { input } = await prompts()
+  return answered(input({ message: question }, { output: process.stderr, signal }))
+}
+
+/** The same where an answer may be wrong: nothing ticks it off. */
+export async function askToConfirm(question: string, signal: AbortSignal): Promise<string> {
+  const { input } = await prompts()
+  const config = { message: question, theme: { prefix: '?' } }
+  return answered(input(config, { output: process.stderr, signal }))
+}
+
+/** @param standard  what Enter alone says */
+export async function agree(question: string, signal: AbortSignal, standard = true): Promise<boolean> {
+  const { confirm } = await prompts()
+  return answered(confirm({ message: question, default: standard }, { output: process.stderr, signal }))
+}
+
+/** A line that is not shown while it is typed. */
+export async function askSecret(question: string, signal: AbortSignal): Promise<string> {
+  const { password } = await prompts()
+  const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
+  return answered(password(config, { output: process.stderr, signal }))
+}

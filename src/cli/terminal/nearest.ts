@@ -1,0 +1,12 @@
+import { editDistance } from '../../base/edit-distance.ts'
+
+/** The candidate that was probably meant: at most a third of the letters of the longer differ. */
+export function nearest(word: string, candidates: readonly string[]): string | undefined {
+  const ranked = candidates
+    .map(candidate => ({ candidate, edits: editDistance(word.toLowerCase(), candidate.toLowerCase()) }))
+    .filter(
+      ({ candidate, edits }) => edits <= Math.max(1, Math.floor(Math.max(word.length, candidate.length) / 3)),
+    )
+    .sort((a, b) => a.edits - b.edits)
+  return ranked[0]?.candidate
+}

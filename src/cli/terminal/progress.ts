@@ -1,0 +1,113 @@
+import type { Clock } from '../../base/clock.ts'
+import { count, type Sink } from './output.ts'
+import { plain, truncate } from './terminal-text.ts'
+
+const showAfterMs = 150
+const frameMs = 80
+const barCells = 30
+const spinner = '⠋⠙⠹⠸⠼⠴⠦⠧⠇⠏'
+const eraseLine = '\r\x1b[2K'
+
+/** What is going on, in one line of a terminal that vanishes; nothing at all elsewhere. */
+export interface Progress {
+  /** Work of unknown size goes on. */
+  spin(label: string): void
+  /** `done` of `total` are finished; `unit` names them in the rate: "docs". Of "bytes", megabytes are shown. */
+  step(step: { label: string; done: number; total: number; unit?: string }): void
+  /** Write lines that stay, above the moving one. */
+  above(write: () => void): void
+  /** Remove the line. */
+  end(): void
+}
+
+interface State {
+  label: string
+  done: number
+  total: number
+  unit: string
+  /** When this label was first shown: the rate is measured from here. */
+  sinceMs: number
+}
+
+/** Progress that shows nothing: in a pipe, in CI, with `--quiet`. */
+export const silent: Progress = { spin() {}, step() {}, above: write => write(), end() {} }
+
+/**
+ * Progress on a terminal. The line appears once the work has taken 150 ms.
+ *
+ * @param stream  stderr, so that a result on stdout stays whole
+ */
+export function terminalProgress(stream: Sink, clock: Clock): Progress {
+  let state: State | undefined
+  let drawn = false
+  let cancel: (() => void) | undefined
+  let frame = 0
+  /** When each bar began; one may come between the parts of another. */
+  const began = new Map<string, number>()
+
+  function draw(): void {
+    if (!state) return
+    stream.write(eraseLine + truncate(lineOf(state, clock.now(), frame++), (stream.columns ?? 80) - 1))
+    drawn = true
+    cancel = clock.after(frameMs, draw)
+  }
+  function begin(label: string, done: number, total: number, unit: string): void {
+    const sinceMs = began.get(label) ?? clock.now()
+    if (total > 0) began.set(label, sinceMs)
+    // Names of things come from elsewhere.
+    state = { label: plain(label).replace(/\s/g, ' '), done, total, unit, sinceMs }
+    cancel ??= clock.after(showAfterMs, draw)
+  }
+  function erase(): void {
+    if (drawn) stream.write(eraseLine)
+    drawn = false
+  }
+  return {
+    spin: label => begin(label, 0, 0, ''),
+    step: ({ label, done, total, unit = '' }) => begin(label, done, total, unit),
+    above(write) {
+      const shown = drawn
+      erase()
+      write()
+      if (shown) {
+        cancel?.()
+        draw()
+      }
+    },
+    end() {
+      cancel?.()
+      cancel = undefined
+      state = undefined
+      began.clear()
+      erase()
+    },
+  }
+}
+
+/** One line: a spinner, or a bar with count, rate and time left. */
+export function lineOf({ label, done, total, unit, sinceMs }: State, nowMs: number, frame: number): string {
+  if (total === 0) return `  ${spinner[frame % spinner.length]} ${label}`
+  const filled = Math.min(barCells, Math.floor((done / total) * barCells))
+  const bar = '█'.repeat(filled) + '░'.repeat(barCells - filled)
+  const [shown, name] = unit === 'bytes' ? [megabytes, ' MB'] : [whole, unit && ` ${unit}`]
+  const parts = [`  ${label}`, bar, `${shown(done)}/${shown(total)}${unit === 'bytes' ? name : ''}`]
+  const seconds = (nowMs - sinceMs) / 1_000
+  if (done > 0 && seconds > 0.5) {
+    const rate = done / seconds
+    parts.push(`${shown(rate)}${name}/s`, `${minutes((total - done) / rate)} left`)
+  }
+  return parts.join('  ')
+}
+
+function whole(value: number): string {
+  return count(Math.round(value))
+}
+
+function megabytes(bytes: number): string {
+  return (bytes / 1_000_000).toFixed(1)
+}
+
+function minutes(seconds: number): string {
+  const whole = Math.ceil(seconds)
+  return `${String(Math.floor(whole / 60)).padStart(2, '0')}:${String(whole % 60).padStart(2, '0')}`
+}
