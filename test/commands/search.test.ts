@@ -1,12 +1,13 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stem, words } from '../../src/base/words.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place, placesLike } from './wb.ts'
 
 const cranfield = resolve('../shared/data/cranfield')
 const questionsAsked = 20
+const timeout = 300_000
 const heated =
   'what similarity laws must be obeyed when constructing aeroelastic models of heated high speed aircraft'
 
@@ -45,13 +46,55 @@ async function chunkText(base: string, documentId: string, index: number): Promi
   return chunks.find(({ chunkIndex }) => chunkIndex === index)!.text
 }
 
-describe('20 questions of Cranfield in a terminal', () => {
-  test('marked words occur, no word is cut, one document has three of ten places, [n] leads back', {
-    timeout: 300_000,
+/** Until it is fitted, which changes scores. */
+async function fitted(here: Place): Promise<void> {
+  const { stdout } = await here.wb(['kb', 'show', '--json'])
+  if ((JSON.parse(stdout) as { embedder: { state: string } }).embedder.state !== 'ready') await fitted(here)
+}
+
+async function ingested(here: Place): Promise<void> {
+  await here.wb(['kb', 'create', 'cran'])
+  const { status, stderr } = await here.wb(['kb', 'ingest', 'cran', join(cranfield, 'corpus.jsonl')])
+  expect(status, stderr).toBe(0)
+  await fitted(here)
+}
+
+/** In a pipe passages are tab-separated and whole, with --json as the API has them. */
+async function cited(here: Place): Promise<void> {
+  const piped = await here.wb(['kb', 'search', 'cran', heated])
+  expect(piped).toMatchObject({ status: 0, stderr: '' })
+  const rows = piped.stdout
+    .trimEnd()
+    .split('\n')
+    .map(line => line.split('\t'))
+  expect(rows.map(([number]) => number)).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10'])
+  expect(rows.slice(0, 5).map(([, , , , file]) => file)).toContain('corpus.jsonl#51')
+  const { stdout } = await here.wb(['kb', 'search', heated, '--json', '--limit', '3'])
+  const hits = JSON.parse(stdout) as { id: string; score: number; payload: { chunkText: string } }[]
+  expect(hits).toHaveLength(3)
+  expect(hits[0]!.id).toBe(`${rows[0]![2]}:${rows[0]![3]}`)
+  expect(rows[0]![6]).toBe(hits[0]!.payload.chunkText.replace(/\s+/g, ' ').trim())
+}
+
+test('the main job with no server prints cited passages', { timeout }, async () => {
+  const here = place()
+  await ingested(here)
+  await cited(here)
+})
+
+describe('beside a server', () => {
+  const here = place(afterAll)
+  let url: string
+  beforeAll(async () => {
+    ;({ url } = await here.serve())
+    await ingested(here)
+  }, timeout)
+
+  test('the main job prints cited passages', () => cited(here))
+
+  test('20 questions in a terminal: marked words occur, no word is cut, one document has three of ten places, [n] leads back', {
+    timeout,
   }, async () => {
-    const here = place()
-    const { url } = await here.serve()
-    await here.wb(['kb', 'ingest', 'cran', join(cranfield, 'corpus.jsonl'), '--create'])
     const { stdout } = await here.wb(['kb', 'show', '--json'])
     const { workspaceId, knowledgeBaseId } = JSON.parse(stdout) as Record<string, string>
     const base = `${url}/api/v1/workspaces/${workspaceId}/knowledge-bases/${knowledgeBaseId}`
@@ -75,48 +118,14 @@ describe('20 questions of Cranfield in a terminal', () => {
       const stems = new Set(words(question).map(stem))
       expect(shown.some(({ marks }) => marks.length > 1)).toBe(true)
       for (const { marks } of shown) for (const mark of marks) expect(stems).toContain(stem(words(mark)[0]!))
-      const [cited] = [shown[at % 10]!]
-      const whole = await chunkText(base, cited.documentId, cited.chunk)
+      const { number, documentId, chunk, lines, marks } = shown[at % 10]!
+      const whole = await chunkText(base, documentId, chunk)
       const tokens = new Set(whole.split(/\s+/))
-      for (const token of cited.lines.join(' ').split(/\s+/))
-        if (token !== '…') expect(tokens).toContain(token)
-      for (const mark of cited.marks) expect(whole).toContain(mark)
-      const back = await here.wb(['documents', 'show', `[${cited.number}]`, '--json'])
-      expect(JSON.parse(back.stdout)).toMatchObject({ documentId: cited.documentId })
+      for (const token of lines.join(' ').split(/\s+/)) if (token !== '…') expect(tokens).toContain(token)
+      for (const mark of marks) expect(whole).toContain(mark)
+      const back = await here.wb(['documents', 'show', `[${number}]`, '--json'])
+      expect(JSON.parse(back.stdout)).toMatchObject({ documentId })
     }
-  })
-})
-
-/** A server fits in the background, and a fit changes scores. */
-async function fitted(here: Place): Promise<void> {
-  const { stdout } = await here.wb(['kb', 'show', '--json'])
-  if ((JSON.parse(stdout) as { embedder: { state: string } }).embedder.state !== 'ready') await fitted(here)
-}
-
-describe.each(['no server', 'a server'])('the main job with %s', way => {
-  test('prints cited passages: in a pipe tab-separated and whole, with --json as the API', {
-    timeout: 120_000,
-  }, async () => {
-    const here = place()
-    if (way === 'a server') await here.serve()
-    await here.wb(['kb', 'create', 'cran'])
-    expect(await here.wb(['kb', 'ingest', 'cran', join(cranfield, 'corpus.jsonl')])).toMatchObject({
-      status: 0,
-    })
-    await fitted(here)
-    const piped = await here.wb(['kb', 'search', 'cran', heated])
-    expect(piped).toMatchObject({ status: 0, stderr: '' })
-    const rows = piped.stdout
-      .trimEnd()
-      .split('\n')
-      .map(line => line.split('\t'))
-    expect(rows.map(([number]) => number)).toEqual(['1', '2', '3', '4', '5', '6', '7', '8', '9', '10'])
-    expect(rows.slice(0, 5).map(([, , , , file]) => file)).toContain('corpus.jsonl#51')
-    const { stdout } = await here.wb(['kb', 'search', heated, '--json', '--limit', '3'])
-    const hits = JSON.parse(stdout) as { id: string; score: number; payload: { chunkText: string } }[]
-    expect(hits).toHaveLength(3)
-    expect(hits[0]!.id).toBe(`${rows[0]![2]}:${rows[0]![3]}`)
-    expect(rows[0]![6]).toBe(hits[0]!.payload.chunkText.replace(/\s+/g, ' ').trim())
   })
 })
 
