@@ -1,6 +1,7 @@
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
-import { expect, onTestFinished, test, vi } from 'vitest'
+import { spawn } from '@lydell/node-pty'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { connect } from '../../src/client/client.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { place } from '../commands/wb.ts'
@@ -9,24 +10,34 @@ import { makeWorkspace } from '../harness/place.ts'
 
 const program = resolve('test/fixtures/mcp/stdio-server.mjs')
 
-test.runIf(process.platform !== 'win32')(
-  'a second Ctrl-C ends the tool servers that the first one is waiting for',
-  async () => {
-    const here = place()
-    const started = join(here.dataDir, 'started')
-    const run = `echo $$ >"$1"; exec "${process.execPath}" "${program}" stubborn`
-    const local = { id: 'local', command: 'sh', args: ['-c', run, 'sh', started] }
-    mkdirSync(here.dataDir, { recursive: true })
-    writeFileSync(
-      join(here.dataDir, 'workbase.yaml'),
-      JSON.stringify({ version: 1, mcp: { stdioServers: [local] } }),
-    )
-    const server = await here.serve()
-    const client = connect({ baseUrl: server.url, fetch })
+/** A place whose servers may start a tool server that does not end when it is told to. */
+function withToolServer() {
+  const here = place()
+  const started = join(here.dataDir, 'started')
+  const run = `echo $$ >"$1"; exec "${process.execPath}" "${program}" stubborn`
+  const local = { id: 'local', command: 'sh', args: ['-c', run, 'sh', started] }
+  mkdirSync(here.dataDir, { recursive: true })
+  writeFileSync(
+    join(here.dataDir, 'workbase.yaml'),
+    JSON.stringify({ version: 1, mcp: { stdioServers: [local] } }),
+  )
+  /** Have the server at an address start it. */
+  const start = async (baseUrl: string): Promise<number> => {
+    const client = connect({ baseUrl, fetch })
     const { workspaceId } = await makeWorkspace(client)
     await client.call(agents.tools, { params: { workspaceId } })
     const pid = Number(readFileSync(started, 'utf8'))
     onTestFinished(() => void (isAlive(pid) && process.kill(pid, 'SIGKILL')))
+    return pid
+  }
+  return { here, start }
+}
+
+describe.runIf(process.platform !== 'win32')('a tool server ends with the server that has started it', () => {
+  test('by a second Ctrl-C, while the first one waits for it', async () => {
+    const { here, start } = withToolServer()
+    const server = await here.serve()
+    const pid = await start(server.url)
     server.process.kill('SIGINT')
     await vi.waitFor(async () => {
       server.process.kill('SIGINT')
@@ -34,5 +45,30 @@ test.runIf(process.platform !== 'win32')(
     })
     await server.ended
     await vi.waitFor(() => expect(isAlive(pid)).toBe(false))
-  },
-)
+  })
+
+  test('by the end of its terminal, which is said twice, after all is let go', async () => {
+    const { here, start } = withToolServer()
+    const { env, home: cwd } = here
+    const args = [resolve('bin/run.js'), 'serve', '--port', '0', '--json']
+    const server = spawn(process.execPath, args, { env, cwd, cols: 500 })
+    onTestFinished(() => void (isAlive(server.pid) && process.kill(server.pid, 'SIGKILL')))
+    const ended = new Promise(done => server.onExit(done))
+    const ready = await new Promise<string>(done => server.onData(done))
+    const { url } = JSON.parse(ready.split('\n')[0]!)
+    const pid = await start(url)
+    const isReady = () =>
+      fetch(`${url}/readyz`)
+        .then(({ ok }) => ok)
+        .catch(() => false)
+    expect(await isReady()).toBe(true)
+    // The other end of the terminal is gone, and with it all that it would show.
+    ;(server as unknown as { destroy(): void }).destroy()
+    await vi.waitUntil(async () => !(await isReady()), { timeout: 10_000 })
+    process.kill(server.pid, 'SIGHUP')
+    await ended
+    // A server that ended at once would have left it.
+    expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(false)
+    expect(isAlive(pid)).toBe(false)
+  })
+})

@@ -2,8 +2,12 @@ import { setMaxListeners } from 'node:events'
 import { Interrupted } from '../faults.ts'
 import { exit } from './exit.ts'
 
+/** What asks a process to end: Ctrl-C, whoever has started it, and a terminal that is closed. */
+export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
+
 /**
- * A signal that aborts at the first Ctrl-C or SIGTERM; the second ends the process at once.
+ * A signal that aborts at the first of these; the second ends the process at once. One terminal that is closed may say so
+ * twice, by its shell and by itself, and takes no more words.
  *
  * @returns the signal, and a function that stops listening
  */
@@ -11,17 +15,17 @@ export function interruption(): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()
   // All that goes on at once listens to it.
   setMaxListeners(0, controller.signal)
-  const onSignal = () => {
-    if (controller.signal.aborted) process.exit(exit.interrupted)
+  const onSignal = (signal: NodeJS.Signals) => {
+    if (signal === 'SIGHUP')
+      for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+    else if (controller.signal.aborted) process.exit(exit.interrupted)
     controller.abort(new Interrupted())
   }
-  process.on('SIGINT', onSignal)
-  process.on('SIGTERM', onSignal)
+  for (const name of endingSignals) process.on(name, onSignal)
   return {
     signal: controller.signal,
     stop() {
-      process.off('SIGINT', onSignal)
-      process.off('SIGTERM', onSignal)
+      for (const name of endingSignals) process.off(name, onSignal)
     },
   }
 }

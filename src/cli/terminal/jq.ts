@@ -1,3 +1,4 @@
+import { endingSignals } from '../command/interrupt.ts'
 import { UsageError } from '../faults.ts'
 import { plainLine, truncate } from './terminal-text.ts'
 
@@ -34,9 +35,7 @@ export async function jqFilter(expression: string): Promise<Filter> {
  * @throws UsageError  jq broke down, as it does where its memory or its stack is full
  */
 function alone<T>(run: () => T): T {
-  const heard = (['SIGINT', 'SIGTERM'] as const).map(
-    signal => [signal, process.rawListeners(signal)] as const,
-  )
+  const heard = endingSignals.map(signal => [signal, process.rawListeners(signal)] as const)
   for (const [signal] of heard) process.removeAllListeners(signal)
   const { error: say } = console
   console.error = () => {}
