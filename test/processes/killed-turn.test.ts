@@ -61,6 +61,8 @@ function toldTo({ received }: ChatServer): string[] {
   const called = told.flatMap(({ tool_calls = [] }) => tool_calls.map(({ id }) => id))
   const answered = told.flatMap(({ tool_call_id: id }) => id ?? [])
   expect(answered).toEqual(called)
+  const asked = told.filter(({ role }) => role === 'user' || role === 'assistant')
+  expect(asked.every(({ role }, at) => role === (at % 2 === 0 ? 'user' : 'assistant'))).toBe(true)
   return told.filter(({ role }) => role === 'user').map(({ content }) => String(content))
 }
 

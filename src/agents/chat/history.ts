@@ -58,7 +58,7 @@ export async function readHistory(
   const kept = paired(told.slice(-messagesKept))
   const responses = all.flatMap(row => responseIn(row) ?? [])
   return {
-    messages: kept.map(row => messageOf(row, marks)),
+    messages: answered(kept.map(row => messageOf(row, marks))),
     dropped: told.length - kept.length,
     citations: responses.flatMap(({ passages = [] }) => passages),
     hasRead: kept.some(row => row.role === 'tool'),
@@ -106,6 +106,19 @@ function messageOf(row: MessageRow, marks: Marks): ChatMessage {
   if (row.role === 'user') return { role: 'user', content: row.content ?? '' }
   return { role: 'assistant', content: row.content, ...(toolCalls.length > 0 && { toolCalls }) }
 }
+
+/**
+ * Some providers take questions and answers by turns only, and a model that is told two questions answers both. A turn
+ * that failed, was interrupted or goes on beside this one has told no answer.
+ */
+function answered(messages: readonly ChatMessage[]): ChatMessage[] {
+  return messages.flatMap((message, at) => {
+    const isLeft = message.role === 'user' && (messages[at + 1]?.role ?? 'user') === 'user'
+    return isLeft ? [message, noAnswer] : [message]
+  })
+}
+
+const noAnswer: ChatMessage = { role: 'assistant', content: '[This has no answer.]' }
 
 function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {
   return (toolCallPayload as { toolCalls?: ToolCall[] } | null)?.toolCalls ?? []

@@ -263,3 +263,20 @@ test('two turns of a conversation at once leave one that providers take', async 
   expect(told.filter(({ role }) => role === 'tool')).toHaveLength(called.length)
   expect(told.filter(({ role }) => role === 'user')).toHaveLength(3)
 })
+
+test('questions without an answer are told as such, as providers take questions and answers by turns', async () => {
+  const { model, stream, send, path } = await chatting()
+  model.script({ status: 400, body: {} }, { text: '' }, { text: 'third' }, { text: 'fourth' })
+  for (const question of ['one', 'two', 'three']) await stream(question)
+  await send(`POST ${path}/messages`, { content: 'four' })
+  const told = (model.received.at(-1)!.body.messages as Told[]).slice(1)
+  expect(told.map(({ role, content }) => `${role}: ${content}`)).toEqual([
+    'user: one',
+    'assistant: [This has no answer.]',
+    'user: two',
+    'assistant: [This has no answer.]',
+    'user: three',
+    'assistant: third',
+    'user: four',
+  ])
+})
