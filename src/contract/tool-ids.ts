@@ -1,6 +1,9 @@
 /** Ids of tools that are somebody's: of an MCP server, the runtime or a database. Any other is taken as it is. @see contract 7.3 */
 export const namespaced = /^(?:mcp|native|astra):/
 
+/** Tools of the runtime that a workspace offers only where the configuration turns them on. */
+export const nativeTools = { fetch: 'native:fetch', webSearch: 'native:web_search' } as const
+
 /** @param server  id of an MCP server: of a registered one a UUID, else the name that the configuration gives it */
 export function mcpToolId(server: string, tool: string): string {
   return `mcp:${server}:${tool}`

@@ -23,7 +23,7 @@ test('an agent is given tools by their names, as SERVER/TOOL, and all that a ser
 }, async () => {
   const here = await furnished()
   const { wb, serve } = here
-  const issues = await startMcpServer({ tools: ['search', 'add', 'search_kb'] })
+  const issues = await startMcpServer({ tools: ['search', 'add', 'search_kb', 'fetch'] })
   const wiki = await startMcpServer({ tools: ['search', 'read'] })
   await serve()
   const issuesId = await add(here, 'issues', issues.url)
@@ -59,6 +59,18 @@ test('an agent is given tools by their names, as SERVER/TOOL, and all that a ser
     '"my wiki/search"',
     'issues/search',
   ])
+  expect(await refused('fetch')).toEqual([
+    2,
+    '✗ "fetch" is the name of 2 tools or servers',
+    'issues/fetch',
+    'native:fetch    is off',
+  ])
+  expect(await refused('web_search')).toEqual([
+    1,
+    '✗ The tool native:web_search is off; the configuration turns it on, below chat.tools (agent_tool_unresolved)',
+    'wb agents tools',
+  ])
+  expect(await given('issues/fetch')).toEqual([`mcp:${issuesId}:fetch`])
   expect(await refused('issues/serch')).toEqual([
     1,
     '✗ No tool is named "issues/serch" (agent_tool_unresolved)',

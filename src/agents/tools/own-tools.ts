@@ -1,6 +1,7 @@
 import { z } from 'zod'
 import type { AvailableTool } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
+import { nativeTools } from '../../contract/tool-ids.ts'
 
 /** A tool of the runtime's own: what a model is told of it, and the arguments that it takes. */
 export interface OwnTool<Input extends z.ZodType = z.ZodType> {
@@ -65,7 +66,7 @@ export const builtin = {
 
 /** Calls any address, where the configuration allows it. */
 export const fetchTool = own({
-  id: 'native:fetch',
+  id: nativeTools.fetch,
   description: 'Read a page or call an HTTP interface; gives its text.',
   input: z.strictObject({
     url: z.url({ protocol: /^https?$/ }),
@@ -78,7 +79,7 @@ export const fetchTool = own({
 /** Searches the web, with as many results as the configuration allows. */
 export function webSearchTool(maxResults: number) {
   return own({
-    id: 'native:web_search',
+    id: nativeTools.webSearch,
     description: 'Search the web; gives titles, addresses and summaries.',
     input: z.strictObject({ query, limit: z.int().min(1).max(maxResults).optional() }),
   })

@@ -1,6 +1,6 @@
 import { type AvailableTool, agents } from '../../contract/agents.ts'
 import { WbError } from '../../contract/errors.ts'
-import { mcpToolId, namespaced, ofServer } from '../../contract/tool-ids.ts'
+import { mcpToolId, namespaced, nativeTools, ofServer } from '../../contract/tool-ids.ts'
 import { UsageError } from '../faults.ts'
 import { toolWord } from '../shown/tool.ts'
 import { nearest } from '../terminal/nearest.ts'
@@ -20,6 +20,8 @@ interface Meaning {
   readonly alias?: string
   readonly isServer: boolean
   readonly toolIds: readonly string[]
+  /** A tool of the runtime that the configuration has not turned on: rules may name it all the same. */
+  readonly isOff?: boolean
 }
 
 /**
@@ -40,7 +42,7 @@ export async function toolIds(
   const found: string[] = []
   for (const word of wanted)
     if (namespaced.test(word)) found.push(word)
-    else found.push(...(await meant(resolving, workspaceId, word, meanings)).toolIds)
+    else found.push(...turnedOn(await meant(resolving, workspaceId, word, meanings)).toolIds)
   return [...new Set(found)]
 }
 
@@ -80,7 +82,13 @@ export async function toolPatterns(
 
 async function offered({ client }: Resolving, workspaceId: string): Promise<Meaning[]> {
   const { items } = await client.call(agents.tools, { params: { workspaceId } })
-  return [...items.map(meaningOf), ...serversOf(items)]
+  const off = Object.values(nativeTools)
+    .filter(id => !items.some(tool => tool.id === id))
+    .map(id => {
+      const alias = id.replace(namespaced, '')
+      return { id, name: id, alias, isServer: false, toolIds: [id], isOff: true }
+    })
+  return [...items.map(meaningOf), ...serversOf(items), ...off]
 }
 
 async function meant(
@@ -95,6 +103,13 @@ async function meant(
   if (!first) throw await notFound(resolving, workspaceId, word, meanings)
   if (matches.length > 1 && first.id !== word) throw ambiguous(word, matches)
   return first
+}
+
+/** @throws WbError agent_tool_unresolved */
+function turnedOn(meaning: Meaning): Meaning {
+  if (!meaning.isOff) return meaning
+  const fact = `the tool ${meaning.id} is off; the configuration turns it on, below chat.tools`
+  throw new WbError('agent_tool_unresolved', fact, { next: [list] })
 }
 
 function meaningOf(tool: AvailableTool): Meaning {
@@ -125,7 +140,9 @@ function ambiguous(word: string, matches: readonly Meaning[]): UsageError {
   const isClear = (name: string) => name !== word && matches.filter(one => one.name === name).length === 1
   return new UsageError(
     `"${word}" is the name of ${matches.length} tools or servers`,
-    matches.map(({ id, name }) => shellWord(isClear(name) ? name : id)).sort(),
+    matches
+      .map(({ id, name, isOff }) => shellWord(isClear(name) ? name : id) + (isOff ? '    is off' : ''))
+      .sort(),
   )
 }
 
@@ -135,7 +152,7 @@ async function notFound(
   word: string,
   meanings: readonly Meaning[],
 ): Promise<WbError> {
-  const known = meanings.flatMap(({ name, alias = name }) => [name, alias])
+  const known = meanings.flatMap(({ name, alias = name, isOff }) => (isOff ? [] : [name, alias]))
   const close = nearest(word, known)
   if (close === undefined) return notGiven(resolving, workspaceId, word)
   const facts = { next: [`did you mean ${close}?`, list], didYouMean: close }
