@@ -102,16 +102,16 @@ describe('places', () => {
   })
 })
 
-test('a bar has five steps, relative to the best', () => {
+test('a bar has five steps, relative to the best, and none where nothing fits', () => {
   expect([1, 0.8, 0.5, 0.01, 0, -1].map(score => scoreBar(score, 1))).toEqual([
     '▮▮▮▮▮',
     '▮▮▮▮▯',
     '▮▮▮▯▯',
     '▮▯▯▯▯',
-    '▮▯▯▯▯',
-    '▮▯▯▯▯',
+    '▯▯▯▯▯',
+    '▯▯▯▯▯',
   ])
-  expect(scoreBar(0, 0)).toBe('▮▮▮▮▮')
+  expect(scoreBar(0, 0)).toBe('▯▯▯▯▯')
 })
 
 describe('Markdown', () => {

@@ -14,10 +14,12 @@ const widthMax = 100
 const widthMin = 24
 const indent = '     '
 
-/** A score as a bar of five steps, relative to the best: fused scores mean nothing else. */
+/**
+ * A score as a bar of five steps, relative to the best: fused scores mean nothing else. Nothing of the question is in what
+ * scores nothing.
+ */
 export function scoreBar(score: number, best: number): string {
-  const share = best > 0 ? Math.max(0, score / best) : 1
-  const filled = Math.min(barSteps, Math.max(1, Math.round(share * barSteps)))
+  const filled = score > 0 ? Math.min(barSteps, Math.max(1, Math.round((score / best) * barSteps))) : 0
   return '▮'.repeat(filled) + '▯'.repeat(barSteps - filled)
 }
 
