@@ -87,7 +87,7 @@ export function said(
   room: Room,
 ): { lines: ExcerptLine[]; section?: string } {
   const text = plain(passage.text)
-  if (!isMarkdown(sourceOf(passage.document) ?? '')) return { lines: excerpt(text, stems, room) }
+  if (!isOfMarkdown(passage)) return { lines: excerpt(text, stems, room) }
   const name = nameOf(passage)
   const readable = readMarkdown(text, name)
   const lines = excerpt(readable.text, stems, room)
@@ -95,6 +95,11 @@ export function said(
   const match = matchesIn(readable.text, stems).find(({ start }) => start >= from)
   const section = sectionAt(readable, match?.start ?? from)
   return { lines, section: section === name ? undefined : section }
+}
+
+/** Whether a passage is of a file in Markdown. */
+export function isOfMarkdown({ document }: Passage): boolean {
+  return isMarkdown(sourceOf(document) ?? '')
 }
 
 /** What the document of a passage is called, fit for a terminal. */

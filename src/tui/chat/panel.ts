@@ -1,6 +1,5 @@
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { blocksOf } from '../markdown/blocks.ts'
-import { type Highlight, renderBlock } from '../markdown/render.ts'
+import { type Highlight, renderText } from '../markdown/render.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/screen.ts'
 import { type Line, span, wrapExact } from '../parts/spans.ts'
@@ -19,10 +18,7 @@ export function panelText(
   const width = Math.max(1, columns - 4)
   if (panel.format === 'plain')
     return panel.text.split('\n').flatMap(line => wrapExact([span(line.replaceAll('\t', '  '))], width))
-  return blocksOf(panel.text).flatMap(block => [
-    ...(block.gap ? [[]] : []),
-    ...renderBlock(block, width, highlight),
-  ])
+  return renderText(panel.text, width, highlight)
 }
 
 const between = '\n\n* * *\n\n'

@@ -1,7 +1,7 @@
 import { Lexer, type Token, type Tokens } from 'marked'
 import { cells } from '../parts/cells.ts'
 import { type Line, type Span, span, type Tone, wrap, wrapExact } from '../parts/spans.ts'
-import { type Block, isTooDeep } from './blocks.ts'
+import { type Block, blocksOf, isTooDeep } from './blocks.ts'
 import { tableLines } from './table.ts'
 
 /** Lines of code with their colours, by language; undefined for a language that it does not know. */
@@ -16,6 +16,14 @@ const entities: Readonly<Record<string, string>> = {
   quot: '"',
   '#39': "'",
   nbsp: ' ',
+}
+
+/** A whole text as lines of a width. */
+export function renderText(text: string, width: number, highlight?: Highlight): Line[] {
+  return blocksOf(text).flatMap(block => [
+    ...(block.gap ? [[]] : []),
+    ...renderBlock(block, width, highlight),
+  ])
 }
 
 /** A block as lines of a width, without the empty line before it. */

@@ -1,9 +1,10 @@
 import type { Passage } from '../../cli/passages/hits.ts'
 import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matches.ts'
-import { nameOf, placeOf, said, scoreBar } from '../../cli/passages/show.ts'
+import { isOfMarkdown, nameOf, placeOf, said, scoreBar } from '../../cli/passages/show.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
+import { renderText } from '../markdown/render.ts'
 import { filled } from '../parts/cells.ts'
-import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
+import { cutLine, type Line, lineWidth, type Span, span, type Tone, wrap } from '../parts/spans.ts'
 import type { Answer } from './types.ts'
 
 /** Longer lines are hard to read. */
@@ -97,20 +98,21 @@ function beginningOf(passage: Passage, question: string, width: number): Said {
 function wholeOf(passage: Passage, question: string, width: number): Said {
   const stems = stemsOf(question)
   const { section } = said(passage, stems, { width, lines: excerptLines })
-  const paragraphs = plain(passage.text)
-    .trim()
-    .replace(/\n\s*\n/g, '\n\n')
-  const spans = markedSpans(paragraphs, matchesIn(paragraphs, stems))
-  return { section, lines: wrap(spans, width) }
+  const text = plain(passage.text).trim()
+  const lines = isOfMarkdown(passage)
+    ? renderText(text, width)
+    : wrap([span(text.replace(/\n\s*\n/g, '\n\n'))], width)
+  const marked = ({ text, tones }: Span) => markedSpans(text, matchesIn(text, stems), tones)
+  return { section, lines: lines.map(line => line.flatMap(marked)) }
 }
 
-function markedSpans(text: string, marks: readonly Mark[]): Span[] {
+function markedSpans(text: string, marks: readonly Mark[], tones: readonly Tone[] = []): Span[] {
   const spans: Span[] = []
   let at = 0
   for (const { start, end } of marks) {
-    if (start > at) spans.push(span(text.slice(at, start)))
-    spans.push(span(text.slice(start, end), 'strong', 'cite'))
+    if (start > at) spans.push(span(text.slice(at, start), ...tones))
+    spans.push(span(text.slice(start, end), ...tones, 'strong', 'cite'))
     at = end
   }
-  return [...spans, span(text.slice(at))]
+  return [...spans, span(text.slice(at), ...tones)]
 }

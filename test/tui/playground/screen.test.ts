@@ -1,4 +1,5 @@
 import { describe, expect, test } from 'vitest'
+import type { Passage } from '../../../src/cli/passages/hits.ts'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { screenOf } from '../../../src/tui/playground/view.ts'
 import { base, found, Play, passage } from './play.ts'
@@ -69,6 +70,21 @@ describe('the screen', () => {
     for (const typed of ['', '\r'])
       expect(painted(play.type(typed))).toMatch(/\x1b\[1mRefunds\x1b\[22m[\s\S]*\x1b\[1mrefund\x1b\[22m/)
     expect(painted(play, false)).not.toContain('\x1b')
+  })
+
+  test('shows a whole passage of a file in Markdown as it reads', () => {
+    const play = new Play().type('refund')
+    const text = '## Terms\n\n- **Refunds** are paid\n- within `14` days'
+    const document = { sourceFilename: 'terms.md', metadata: {} } as Passage['document']
+    play.event({
+      type: 'answered',
+      serial: 1,
+      found: { passages: [passage('a', { text, document })], tookMs: 1 },
+    })
+    expect(play.type('\r').screen).toMatch(
+      /\n +Terms +│\n +│.*\n +• Refunds are paid +│.*\n +• within 14 days +│/,
+    )
+    expect(painted(play)).toMatch(/\x1b\[1mRefunds\x1b\[22m/)
   })
 
   test('has the older passages dim until those of the new question are here', () => {
