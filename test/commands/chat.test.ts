@@ -80,6 +80,20 @@ describe('where there is no terminal', () => {
   })
 
   test.each([
+    [
+      '--no-stream',
+      /^ {2}✗ No model \(chat_disabled[^\n]*\n {4}no model answers yet[\s\S]*\n {4}wb services create llama /,
+    ],
+    ['--json', /"hint":"no model answers yet\. With Ollama on this machine: wb services create llama /],
+  ])('with no model, %s tells how to set one up', async (form, told) => {
+    const { here, runtime } = await stageFor()
+    runtime.refusal = { status: 503, code: 'chat_disabled', message: 'no model' }
+    const { status, stdout, stderr } = await here.wb(['ask', 'why?', '--agent', 'maven', form])
+    expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringMatching(told) })
+    expect(stdout).not.toContain('found')
+  })
+
+  test.each([
     ['a refusal', { status: 403, code: 'forbidden', message: 'not you' }, 3, 'not you'],
     ['a limit', { status: 429, code: 'rate_limited', message: 'later' }, 6, 'later'],
   ])('%s ends with its status', async (_name, refusal, status, told) => {

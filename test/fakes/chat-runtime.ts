@@ -104,11 +104,13 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
   }
   const page = (items: object[]) => ({ items, nextCursor: null })
 
+  const refuse = (response: ServerResponse, { status, ...refusal }: NonNullable<ChatRuntime['refusal']>) =>
+    json(response, status, { error: { ...refusal, requestId: 'r', hint: '' } })
+
   async function stream(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = JSON.parse(await bodyOf(request)) as MessageSend
     runtime.asked.push(asked)
-    const { refusal } = runtime
-    if (refusal) return json(response, refusal.status, { error: { ...refusal, requestId: 'r', hint: '' } })
+    if (runtime.refusal) return refuse(response, runtime.refusal)
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const over = new AbortController()
     response.on('close', () => over.abort())
@@ -188,6 +190,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
     if (rest.endsWith('/messages') && request.method === 'GET') return json(response, 200, page(runtime.said))
     if (rest.endsWith('/messages')) {
       const { content } = JSON.parse(await bodyOf(request)) as MessageSend
+      if (runtime.refusal) return refuse(response, runtime.refusal)
       return json(response, 201, {
         user: message('user', content),
         assistant: message('agent', 'Whole.', runtime.whole),

@@ -17,6 +17,7 @@ import { plainLine } from '../terminal/terminal-text.ts'
 import { approving, askApproval } from './approve.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './filter.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
+import { withWays } from './no-model.ts'
 import { speaker } from './speaker.ts'
 import { Talk } from './talk.ts'
 import { isOfServer, toolName } from './tool-name.ts'
@@ -63,14 +64,14 @@ export abstract class ChatCommand extends WbCommand {
     const question = await this.questionOf(wanted.question)
     const meeting = await this.waitFor('looking', this.meet(wanted))
     const { output } = this
-    if (!wanted.flags.stream) {
-      const pair = await this.waitFor('waiting for the answer', meeting.talk.sendWhole({ content: question }))
-      output.value(pair)
-      const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
-      if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
-      return
+    if (!wanted.flags.stream || output.json) {
+      const told = wanted.flags.stream
+        ? this.tellEvents(meeting, question)
+        : this.tellWhole(meeting, question)
+      return told.catch(error => {
+        throw withWays(error, meeting.agent.name)
+      })
     }
-    if (output.json) return this.tellEvents(meeting, question)
     if (output.interactive && !isCi()) return this.show(meeting, question, fronts)
     await answerAsText({
       question,
@@ -113,6 +114,13 @@ export abstract class ChatCommand extends WbCommand {
       },
       decide: (approvalId, decision) => talk.decide(approvalId, decision),
     })
+  }
+
+  private async tellWhole({ talk }: Meeting, question: string): Promise<void> {
+    const pair = await this.waitFor('waiting for the answer', talk.sendWhole({ content: question }))
+    this.output.value(pair)
+    const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
+    if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
   }
 
   private async tellEvents({ talk }: Meeting, question: string): Promise<void> {

@@ -9,7 +9,7 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { citationsOf } from './citations.ts'
 import { foundCard } from './found.ts'
-import { foundNotWritten, noModelLines, withoutModel } from './no-model.ts'
+import { foundNotWritten, lacksModel, noModelLines } from './no-model.ts'
 import { sourceOf } from './sources.ts'
 
 /** Said before a tool is called, an answer is rarely longer. What is longer streams. */
@@ -46,7 +46,7 @@ export async function answerAsText(asked: Asked): Promise<void> {
     if (!text.isOver) throw endless(asked.signal)
   } catch (error) {
     text.end('', [])
-    if (!(error instanceof WbError) || !withoutModel.includes(error.code)) throw error
+    if (!lacksModel(error)) throw error
     await answerWithPassages(asked)
   }
 }

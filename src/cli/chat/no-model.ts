@@ -1,3 +1,4 @@
+import { WbError } from '../../contract/errors.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
 /** What a person may do who has no model. Commands stand alone on their lines, to be copied. */
@@ -16,3 +17,13 @@ export const foundNotWritten = 'found, not written by a model:'
 
 /** Codes of a runtime that has no model for an agent. */
 export const withoutModel: readonly string[] = ['chat_disabled', 'llm_credential_missing']
+
+export function lacksModel(error: unknown): error is WbError {
+  return error instanceof WbError && withoutModel.includes(error.code)
+}
+
+/** Where no passages stand in for an answer, the error says what a person may do. */
+export function withWays(error: unknown, agent: string): unknown {
+  if (!lacksModel(error)) return error
+  return new WbError(error.code, error.message, { ...error.facts, next: noModelLines(agent) })
+}

@@ -74,11 +74,11 @@ export function reportJson({ kind, message, code = kind, requestId, next }: Repo
   return plainJson({ error: { code, message, requestId, hint: joined(next) } })
 }
 
-/** Lines as one: what ends a sentence needs nothing after it. */
+/** Lines as one: what ends a sentence or leads to the next line needs nothing after it. */
 function joined(lines: readonly string[]): string {
   return lines
     .map(line => line.trim())
-    .reduce((text, line) => (text === '' ? line : `${text}${text.endsWith('.') ? ' ' : '; '}${line}`), '')
+    .reduce((text, line) => (text === '' ? line : `${text}${/[.:]$/.test(text) ? ' ' : '; '}${line}`), '')
 }
 
 /** A word that is a name keeps its first letter: `workspaceId: …`. */

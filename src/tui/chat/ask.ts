@@ -1,7 +1,6 @@
 import { endless, errorOf, failedAnswer } from '../../cli/chat/filter.ts'
 import type { AskOptions } from '../../cli/chat/front.ts'
-import { withoutModel } from '../../cli/chat/no-model.ts'
-import { WbError } from '../../contract/errors.ts'
+import { lacksModel } from '../../cli/chat/no-model.ts'
 import type { Highlight } from '../markdown/render.ts'
 import { paintFor } from '../parts/paint.ts'
 import { shownLines } from './shown.ts'
@@ -44,7 +43,7 @@ export async function askInTerminal(options: AskOptions): Promise<void> {
       tell({ type: 'cancel' })
       throw endless(signal)
     }
-    if (!(error instanceof WbError) || !withoutModel.includes(error.code)) throw error
+    if (!lacksModel(error)) throw error
     show({ kind: 'found', question, passages: await port.find(question), hasWays: true })
   }
 }
