@@ -14,8 +14,46 @@ export function reviewLines({ name, state, description, acceptedDescription, inp
     `  ${plainLine(name)}  ${state}`,
     ...before,
     ...marked(isSame ? ' ' : '+', description),
-    `    takes ${plainJson(inputSchema)}`,
+    ...argumentLines(inputSchema).map(line => `    ${line}`),
   ]
+}
+
+/** What a tool takes: an argument per line, with all that a model would be told of it. What says otherwise is shown as it is. */
+function argumentLines(schema: McpServerTool['inputSchema']): string[] {
+  const { type, properties = {}, required = [], ...more } = schema
+  if (type !== 'object' || !isObject(properties) || !Array.isArray(required))
+    return [`takes ${plainJson(schema)}`]
+  const others = required.filter(name => !Object.hasOwn(properties, name))
+  const lines = Object.entries(properties).map(([name, property]) =>
+    argumentLine(name, property, required.includes(name)),
+  )
+  const rest = { ...(others.length > 0 && { required: others }), ...more }
+  return [
+    lines.length === 0 ? 'takes nothing' : 'takes',
+    ...lines.map(line => `  ${line}`),
+    ...(Object.keys(rest).length > 0 ? [`and  ${plainJson(rest)}`] : []),
+  ]
+}
+
+function argumentLine(name: string, property: unknown, isRequired: boolean): string {
+  const { type, description, ...more } = isObject(property) ? property : { is: property }
+  const types = [type ?? 'anything'].flat()
+  const isWords = types.every(one => typeof one === 'string')
+  const isText = typeof description === 'string'
+  const rest = {
+    ...(!isWords && { type }),
+    ...(!isText && description !== undefined && { description }),
+    ...more,
+  }
+  return [
+    `${plainLine(name)}: ${isWords ? plainLine(types.join(' or ')) : 'anything'}${isRequired ? ', required' : ''}`,
+    ...(isText ? [plainLine(description)] : []),
+    ...(Object.keys(rest).length > 0 ? [plainJson(rest)] : []),
+  ].join('  ')
+}
+
+function isObject(value: unknown): value is Record<string, unknown> {
+  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function marked(sign: string, text: string): string[] {

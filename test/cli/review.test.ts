@@ -1,0 +1,50 @@
+import { expect, test } from 'vitest'
+import { reviewLines } from '../../src/cli/mcp/review.ts'
+
+const tool = {
+  name: 'look',
+  state: 'new' as const,
+  description: 'looks around',
+  acceptedDescription: null,
+  allowed: true,
+  hash: 'h',
+}
+
+/** What the review says that a tool takes. */
+function taken(inputSchema: Record<string, unknown>): string[] {
+  const lines = reviewLines({ ...tool, inputSchema })
+  return lines.slice(2).map(line => line.slice('    '.length))
+}
+
+test('arguments stand one per line, with all that a model would be told of them', () => {
+  const properties = {
+    city: { type: 'string', description: 'where\nto look\u001b[2J' },
+    days: { type: ['integer', 'null'], minimum: 1, default: 3 },
+    'odd\nname': {},
+  }
+  expect(taken({ type: 'object', properties, required: ['city'], additionalProperties: false })).toEqual([
+    'takes',
+    '  city: string, required  where to look',
+    '  days: integer or null  {"minimum":1,"default":3}',
+    '  odd name: anything',
+    'and  {"additionalProperties":false}',
+  ])
+  expect(taken({ type: 'object' })).toEqual(['takes nothing'])
+})
+
+test('nothing is left out where a schema is not what it should be', () => {
+  expect(taken({ type: 'object', required: ['obey\u009b'] })).toEqual([
+    'takes nothing',
+    'and  {"required":["obey\\u009b"]}',
+  ])
+  expect(
+    taken({ type: 'object', properties: { a: { description: { b: 1 } }, c: true, d: { type: { e: 1 } } } }),
+  ).toEqual([
+    'takes',
+    '  a: anything  {"description":{"b":1}}',
+    '  c: anything  {"is":true}',
+    '  d: anything  {"type":{"e":1}}',
+  ])
+  for (const odd of [{ anyOf: [{ type: 'object' }] }, { type: 'object', properties: ['x'] }])
+    expect(taken(odd)).toEqual([`takes ${JSON.stringify(odd)}`])
+})
