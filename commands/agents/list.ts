@@ -1,4 +1,5 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { llmServiceNames } from '../../src/cli/find/names.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { limits } from '../../src/contract/limits.ts'
@@ -13,12 +14,14 @@ export default class AgentsList extends WbCommand {
     const { workspaceId, name } = await this.workspace()
     const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
     const { rows, total } = await this.take(this.client.items(agents.list, request), flags.limit)
+    const answering = this.output.json ? {} : await llmServiceNames(this.client, workspaceId, rows)
     this.output.list(rows, {
       columns: {
         id: { of: row => row.agentId, piped: true },
         name: { of: row => row.name },
         description: { of: row => row.description, as: 'free' },
         'knowledge bases': { of: row => row.knowledgeBaseIds.length || 'all' },
+        'LLM service': { of: ({ llmServiceId: id }) => id && (answering[id] ?? id) },
         updated: { of: row => row.updatedAt, as: 'time' },
       },
       empty: [`no agents in workspace ${name}; make one:`, '  wb agents create --template bobby'],

@@ -9,6 +9,7 @@ import { kinds } from '../../src/cli/services/kinds.ts'
 import { offerRelease } from '../../src/cli/services/offer.ts'
 import { useOf } from '../../src/cli/services/release.ts'
 import { shellWord } from '../../src/cli/terminal/shell-word.ts'
+import { agents } from '../../src/contract/agents.ts'
 
 export default class ServicesCreate extends WbCommand {
   static override summary = 'create a service, by its own fields or from a preset'
@@ -45,7 +46,15 @@ export default class ServicesCreate extends WbCommand {
     const use = useOf(made)
     const agree = this.agree.bind(this)
     const note = (line: string) => this.output.note(line)
-    if (type === 'llm') note(`  wb agents update --llm ${shellWord(name)}    has an agent answer with it`)
+    if (type === 'llm') note(`  ${await this.#bindingLine(workspaceId, name)}    has an agent answer with it`)
     if (use) await offerRelease({ client: this.client, agree, note }, use, workspaceId)
+  }
+
+  /** The line that has an agent answer with a new service. The service is made, whatever comes of asking for agents. */
+  async #bindingLine(workspaceId: string, name: string): Promise<string> {
+    const listed = this.client.call(agents.list, { params: { workspaceId }, query: { limit: 2 } })
+    const { items } = await listed.catch(() => ({ items: [] }))
+    const agent = items.length === 1 ? shellWord(items[0]!.name) : 'NAME'
+    return `wb agents update ${agent} --llm ${shellWord(name)}`
   }
 }

@@ -24,9 +24,9 @@ describe('agents', () => {
     const { wb, serve } = await furnished()
     await serve()
     const listed = (await said(wb(['agents', 'list']))).split('\n').map(line => line.split('\t'))
-    expect(listed.map(([, name, , bases]) => [name, bases])).toEqual([
-      ['Bobby', 'all'],
-      ['Maven', 'all'],
+    expect(listed.map(([, name, , bases, service]) => [name, bases, service])).toEqual([
+      ['Bobby', 'all', 'openrouter-gpt-4o-mini'],
+      ['Maven', 'all', 'openrouter-gpt-4o-mini'],
     ])
     await said(wb(['kb', 'create', 'handbook']))
     const made = await wb([
@@ -124,7 +124,9 @@ describe('agents', () => {
     expect(status).toBe(0)
     expect(withoutSequences(text)).toContain('✓ agent Quill')
     const list = await inTerminal(here, ['agents', 'list'])
-    expect(withoutSequences(list.text)).toMatch(/ {2}name +description +knowledge bases +updated\n/)
+    expect(withoutSequences(list.text)).toMatch(
+      / {2}name +description +knowledge bases +LLM service +updated\n/,
+    )
   })
 })
 

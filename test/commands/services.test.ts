@@ -188,7 +188,9 @@ test('a secret is released and withdrawn beside a running server, by the owner a
     const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
     const make = () => wb(['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags])
     const line = `wb services allow env:TEAM_KEY --host ${provider.host}`
-    expect((await make()).stderr).toContain(line)
+    const refused = (await make()).stderr
+    expect(refused).toContain(line)
+    expect(refused).toContain('  wb agents update NAME --llm talks    has an agent answer with it\n')
     expect(provider.received).toEqual([])
 
     const allow = ['services', 'allow', 'env:TEAM_KEY', '--host', provider.host]
@@ -197,7 +199,8 @@ test('a secret is released and withdrawn beside a running server, by the owner a
     expect(stranger.stderr).not.toContain('WB_API_KEY')
     expect(await said(wb([...allow, '--workspace', 'demo', '--as-operator']))).toMatch(uuid)
     expect((await wb([...allow, '--workspace', 'demo', '--as-operator'])).stderr).toContain('already')
-    await make()
+    await said(wb(['agents', 'delete', 'Bobby', '--yes']))
+    expect((await make()).stderr).toContain('  wb agents update Maven --llm talks ')
     expect(provider.received).toHaveLength(1)
 
     const listed = await said(wb(['services', 'releases', '--as-operator']))

@@ -19,11 +19,12 @@ export interface AgentNames {
 /** Names of what an agent names by id. Only what it names is asked for. */
 export async function namesOf(client: Client, agent: Agent): Promise<AgentNames> {
   const { workspaceId, llmServiceId, knowledgeBaseIds } = agent
-  const [llmService, knowledgeBases, servers] = await Promise.all([
-    llmServiceId === null ? undefined : llmServiceName(client, workspaceId, llmServiceId),
+  const [services, knowledgeBases, servers] = await Promise.all([
+    llmServiceNames(client, workspaceId, [agent]),
     baseNames(client, workspaceId, knowledgeBaseIds),
     serverNames(client, agent),
   ])
+  const llmService = llmServiceId === null ? undefined : (services[llmServiceId] ?? llmServiceId)
   return { llmService, knowledgeBases, servers }
 }
 
@@ -38,10 +39,16 @@ export async function baseNames(
   return Object.fromEntries(all.map(({ knowledgeBaseId, name }) => [knowledgeBaseId, name]))
 }
 
-async function llmServiceName(client: Client, workspaceId: string, llmServiceId: string): Promise<string> {
+/** Names of the LLM services of a workspace, where any agent has one. */
+export async function llmServiceNames(
+  client: Client,
+  workspaceId: string,
+  agents: readonly Agent[],
+): Promise<Names> {
+  if (agents.every(({ llmServiceId }) => llmServiceId === null)) return {}
   const request = { params: { workspaceId }, query: { limit: limits.pageMax } }
   const all = await everything(client.items(llmServices.list, request))
-  return all.find(service => service.llmServiceId === llmServiceId)?.name ?? llmServiceId
+  return Object.fromEntries(all.map(({ llmServiceId, name }) => [llmServiceId, name]))
 }
 
 async function serverNames(client: Client, { workspaceId, toolIds, toolRules = {} }: Agent): Promise<Names> {
