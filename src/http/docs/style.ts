@@ -10,7 +10,7 @@ body { margin: 0; background: var(--back); color: var(--text); font: 15px/1.55 s
   display: grid; grid-template-columns: 15rem minmax(0, 1fr) }
 a { color: var(--link); text-decoration: none }
 a:hover, a:focus-visible { text-decoration: underline }
-code, .path { font: .92em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace }
+code, .path { font: .92em/1.4 ui-monospace, SFMono-Regular, Menlo, Consolas, monospace; overflow-wrap: anywhere }
 nav { position: sticky; top: 0; height: 100vh; overflow: auto; padding: 1.6rem 1.2rem; border-right: 1px solid var(--line);
   background: var(--soft) }
 nav strong { display: block; font-size: 1.1rem; margin-bottom: .2rem }
