@@ -32,7 +32,8 @@ export function answerWith(state: State, turn: Turn, asked: Pending, word: strin
 
 function whole(state: State, { call }: Pending): State {
   const title = `${plainLine(call.name)} would be given`
-  return { ...state, panel: { kind: 'text', title, text: pretty(call.arguments), format: 'plain', top: 0 } }
+  const page = { text: pretty(call.arguments), format: 'plain' } as const
+  return { ...state, panel: { kind: 'text', title, page, top: 0 } }
 }
 
 function decide(state: State, turn: Turn, asked: Pending, decision: Approval['decision']): Step {

@@ -130,7 +130,10 @@ function expand(state: State, number: string): Step {
     '\n',
   )
   return [
-    { ...state, panel: { kind: 'text', title: plainLine(call.name), text, format: 'plain', top: 0 } },
+    {
+      ...state,
+      panel: { kind: 'text', title: plainLine(call.name), page: { text, format: 'plain' }, top: 0 },
+    },
     [],
   ]
 }

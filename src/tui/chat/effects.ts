@@ -208,7 +208,7 @@ export class Chat {
     const text = tools
       .map(({ id, description }) => `**\`${toolName(id, servers)}\`**  ${plainLine(description)}`)
       .join('\n\n')
-    this.#open({ kind: 'text', title: 'tools', text: text || 'none', format: 'markdown', top: 0 })
+    this.#open({ kind: 'text', title: 'tools', page: { text: text || 'none', format: 'markdown' }, top: 0 })
   }
 
   async #goOn(conversation: { id: string; name: string } | undefined): Promise<void> {

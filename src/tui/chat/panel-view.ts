@@ -3,7 +3,7 @@ import { cells, filled } from '../parts/cells.ts'
 import type { Paint } from '../parts/paint.ts'
 import { type Size, sequences } from '../parts/screen.ts'
 import { cutLine, type Line, span } from '../parts/spans.ts'
-import { panelRoom, panelText } from './panel.ts'
+import { pageLines, panelRoom } from './panel.ts'
 import type { ChoicePanel, Panel } from './types.ts'
 
 /** A panel as what a terminal is sent to show it. */
@@ -17,7 +17,8 @@ export function panelScreen(panel: Panel, size: Size, paint: Paint, highlight?: 
 /** All lines of the screen. */
 export function panelLines(panel: Panel, size: Size, highlight?: Highlight): Line[] {
   const room = panelRoom(size)
-  const body = panel.kind === 'text' ? panelText(panel, size.columns, highlight) : choiceLines(panel, size)
+  const body =
+    panel.kind === 'text' ? pageLines(panel.page, size.columns, highlight) : choiceLines(panel, size)
   const top =
     panel.kind === 'text' ? panel.top : Math.max(0, Math.min(panel.at - room + 1, body.length - room))
   const seen = body.slice(top, top + room).map((line): Line => [span('  '), ...line])

@@ -4,21 +4,29 @@ import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/screen.ts'
 import { type Line, span, wrapExact } from '../parts/spans.ts'
 import { begin } from './commands.ts'
-import type { ChoicePanel, Panel, State, Step } from './types.ts'
+import type { ChoicePanel, Page, Panel, State, Step } from './types.ts'
 
 /** Lines of the screen beside the text: the title with its distance, and the keys. */
 const frameLines = 4
 
+/** What a page was rendered to last: it is scrolled line by line. */
+const known = new WeakMap<
+  Page,
+  { columns: number; highlight: Highlight | undefined; lines: readonly Line[] }
+>()
+
 /** Lines of a text that fills the screen. */
-export function panelText(
-  panel: Extract<Panel, { kind: 'text' }>,
-  columns: number,
-  highlight?: Highlight,
-): Line[] {
-  const width = Math.max(1, columns - 4)
-  if (panel.format === 'plain')
-    return panel.text.split('\n').flatMap(line => wrapExact([span(line.replaceAll('\t', '  '))], width))
-  return renderText(panel.text, width, highlight)
+export function pageLines(page: Page, columns: number, highlight?: Highlight): readonly Line[] {
+  const before = known.get(page)
+  if (before?.columns === columns && before.highlight === highlight) return before.lines
+  const lines = rendered(page, Math.max(1, columns - 4), highlight)
+  known.set(page, { columns, highlight, lines })
+  return lines
+}
+
+function rendered({ text, format }: Page, width: number, highlight: Highlight | undefined): Line[] {
+  if (format === 'markdown') return renderText(text, width, highlight)
+  return text.split('\n').flatMap(line => wrapExact([span(line.replaceAll('\t', '  '))], width))
 }
 
 const between = '\n\n* * *\n\n'
@@ -29,15 +37,18 @@ export function panelFrom(
   size: Size,
 ): Panel {
   const text = [before, said, behind].filter(part => part !== '').join(between)
-  const panel = { kind: 'text', title, text, format: 'markdown', top: 0 } as const
-  if (before === '') return panel
-  const above = panelText({ ...panel, text: before }, size.columns).length
-  return { ...panel, top: Math.min(above + 1, lastTop(panel, size)) }
+  const page = { text, format: 'markdown' } as const
+  if (before === '') return { kind: 'text', title, page, top: 0 }
+  const above = pageLines({ ...page, text: before }, size.columns).length
+  return { kind: 'text', title, page, top: Math.min(above + 1, lastTop(page, size)) }
 }
 
 /** The line at the top of the screen that has the end at its bottom. */
-function lastTop(panel: Extract<Panel, { kind: 'text' }>, size: Size): number {
-  return Math.max(0, panelText(panel, size.columns).length - panelRoom(size))
+function lastTop(page: Page, size: Size): number {
+  const before = known.get(page)
+  // Colours change no line's end.
+  const lines = before?.columns === size.columns ? before.lines : pageLines(page, size.columns)
+  return Math.max(0, lines.length - panelRoom(size))
 }
 
 /** Lines of the text or of the list that are seen at once. */
@@ -54,7 +65,7 @@ export function read(state: State, panel: Panel, key: Key): Step {
   if (panel.kind === 'text') {
     if (key.type === 'enter') return [{ ...state, panel: undefined }, []]
     if (by === undefined) return [state, []]
-    const top = Math.max(0, Math.min(lastTop(panel, state.size), panel.top + by))
+    const top = Math.max(0, Math.min(lastTop(panel.page, state.size), panel.top + by))
     return [{ ...state, panel: { ...panel, top } }, []]
   }
   if (by !== undefined && panel.items.length > 0) {

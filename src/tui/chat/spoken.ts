@@ -50,7 +50,7 @@ export function spokenLines(printed: Printed, agent: string): string[] {
 
 /** What would fill the screen. */
 export function spokenPanel(panel: Panel): string[] {
-  if (panel.kind === 'text') return [plainLine(panel.title), ...plain(panel.text).split('\n')]
+  if (panel.kind === 'text') return [plainLine(panel.title), ...plain(panel.page.text).split('\n')]
   return [
     `${panel.title}:`,
     ...panel.items.map(

@@ -86,13 +86,18 @@ export interface ChoicePanel {
   readonly at: number
 }
 
+/** A text that fills the screen. */
+export interface Page {
+  readonly text: string
+  readonly format: 'markdown' | 'plain'
+}
+
 /** What fills the screen for a while. */
 export type Panel =
   | {
       readonly kind: 'text'
       readonly title: string
-      readonly text: string
-      readonly format: 'markdown' | 'plain'
+      readonly page: Page
       /** Line at the top of the screen. */
       readonly top: number
     }

@@ -10,7 +10,7 @@ import { spokenLines, spokenQuestion } from '../../../src/tui/chat/spoken.ts'
 import type { Printed, State } from '../../../src/tui/chat/types.ts'
 import { ChatView } from '../../../src/tui/chat/view.tsx'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
-import { lineWidth } from '../../../src/tui/parts/spans.ts'
+import { lineWidth, span } from '../../../src/tui/parts/spans.ts'
 import { StandIns } from '../../../src/tui/parts/stand-ins.ts'
 import { fresh, heard, message, passage, play, typed } from './play.ts'
 
@@ -249,7 +249,7 @@ test('a panel fills the screen exactly, and says how much there is', () => {
   const text = Array.from({ length: 40 }, (_, at) => `line ${at}`).join('\n')
   const open = play(fresh, {
     type: 'opened',
-    panel: { kind: 'text', title: 'x', text, format: 'plain', top: 0 },
+    panel: { kind: 'text', title: 'x', page: { text, format: 'plain' }, top: 0 },
   }).state
   const { state } = play(open, { type: 'pageDown' }, { type: 'pageDown' }, { type: 'pageDown' })
   const lines = panelLines(state.panel!, state.size).map(paint)
@@ -258,11 +258,27 @@ test('a panel fills the screen exactly, and says how much there is', () => {
   expect(lines[23]).toContain('40 of 40 lines')
 })
 
+test('a panel is rendered once, however far it is scrolled', () => {
+  let times = 0
+  const highlight = (lines: readonly string[]) => {
+    times++
+    return lines.map(line => [span(line)])
+  }
+  const text = `\`\`\`js\n${'let x\n'.repeat(12)}\`\`\`\n${'\nwords\n'.repeat(30)}`
+  const panel = { kind: 'text', title: 'x', page: { text, format: 'markdown' }, top: 0 } as const
+  let { state } = play(fresh, { type: 'opened', panel })
+  for (const type of ['pageDown', 'down', 'end', 'up'] as const) {
+    panelLines(state.panel!, state.size, highlight)
+    state = play(state, { type }).state
+  }
+  expect(times).toBe(1)
+})
+
 test.each([
   [80, 'up, down, page up, page down   q goes back'],
   [40, '  q goes back'],
 ])('in %d columns a panel says how to leave it', (columns, keys) => {
-  const panel = { kind: 'text', title: 'x', text: 'y', format: 'plain', top: 0 } as const
+  const panel = { kind: 'text', title: 'x', page: { text: 'y', format: 'plain' }, top: 0 } as const
   expect(paint(panelLines(panel, { columns, rows: 20 }).at(-1)!)).toContain(keys)
 })
 

@@ -208,7 +208,7 @@ describe('Ctrl-C', () => {
     const open = play(answered, ...typed('/expand')).state
     expect(
       play(
-        { ...open, panel: { kind: 'text', title: '', text: '', format: 'plain', top: 0 } },
+        { ...open, panel: { kind: 'text', title: '', page: { text: '', format: 'plain' }, top: 0 } },
         { type: 'cancel' },
       ).state.panel,
     ).toBeUndefined()
@@ -239,7 +239,7 @@ describe('a tool that waits', () => {
     expect(open.state.panel).toMatchObject({
       kind: 'text',
       title: `${call.name} would be given`,
-      text: JSON.stringify(JSON.parse(call.arguments), null, 2),
+      page: { text: JSON.stringify(JSON.parse(call.arguments), null, 2) },
     })
     const closed = play(open.state, { type: 'typed', text: 'o' }, { type: 'typed', text: 'q' })
     expect([...open.effects, ...closed.effects]).toEqual([])
