@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { llmServiceNames } from '../../src/cli/find/names.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
+import { llmServiceNames } from '../../src/cli/find/names.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { limits } from '../../src/contract/limits.ts'
 
