@@ -10,16 +10,16 @@ import {
 } from 'node:fs'
 import { join, resolve } from 'node:path'
 import fc from 'fast-check'
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { clipboardCommand } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { keyWords } from '../../src/cli/keys/words.ts'
 import { isReplaced } from '../../src/cli/shown/key.ts'
-import { ago, due, lasting, momentAhead, momentPast, spanSeconds } from '../../src/cli/terminal/moment.ts'
-import type { ApiKey } from '../../src/contract/keys.ts'
+import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
+import type { Request } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place, placesLike } from './wb.ts'
+import { place, type Room, roomAt, type Served } from './wb.ts'
 
 const anyway = 'read over HTTP what the workspace holds, as every key of it may'
 const trail = 'read the audit trail'
@@ -218,32 +218,39 @@ describe('when', () => {
 
 const token = /^wb_live_[a-z0-9]{12}_[a-z0-9]{32}$/
 
-/** A data directory whose runtime asks for keys, with a workspace named demo. */
-const asking = placesLike(async here => {
-  here.env.WB_CONFIG = join(here.home, 'closed.yaml')
-  writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-  await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
+const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
+
+/** A server that asks for keys, beside which commands hold the bootstrap token. */
+const shared = place(afterAll)
+let server: Served
+beforeAll(async () => {
+  const token = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
+  Object.assign(shared.env, { WB_CONFIG: join(shared.home, 'closed.yaml'), BOOT: token, WB_API_KEY: token })
+  writeFileSync(shared.env.WB_CONFIG!, closed.replace(' }', ', bootstrapTokenRef: "env:BOOT" }'))
+  server = await shared.serve()
 })
 
-/** The same beside a server, which takes the bootstrap token in the environment; there is no key yet. */
-async function served(): Promise<Place & { url: string }> {
-  const here = await asking()
-  const token = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
-  writeFileSync(
-    here.env.WB_CONFIG!,
-    'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject, bootstrapTokenRef: "env:BOOT" }\n',
-  )
-  Object.assign(here.env, { BOOT: token, WB_API_KEY: token })
-  const { url } = await here.serve()
-  return { ...here, url }
+/** A workspace beside that server; there is no key yet. */
+const room = () => roomAt(shared, server)
+
+async function minted(
+  { call, workspaceId }: Room,
+  label: string,
+  fields: Partial<Request<typeof apiKeys.create>['body']> = {},
+): Promise<{ key: ApiKey; plaintext: string }> {
+  return call(apiKeys.create, { params: { workspaceId }, body: { label, ...fields } })
 }
 
-/** The token of a new key, made by who holds the bootstrap token, or else by the operator. */
-async function minted({ wb, env }: Place, ...args: string[]): Promise<string> {
-  const who = env.WB_API_KEY ? [] : ['--as-operator']
-  const { status, stdout, stderr } = await wb(['keys', 'create', ...args, ...who])
-  expect({ status, stderr }).toMatchObject({ status: 0 })
-  return stdout.trimEnd()
+async function keysOf({ call, workspaceId }: Room): Promise<ApiKey[]> {
+  return (await call(apiKeys.list, { params: { workspaceId }, query: {} })).items
+}
+
+/** Whether the runtime takes a token. */
+async function isTaken({ workspaceId }: Room, token: string): Promise<boolean> {
+  const { status } = await fetch(`${server.url}/api/v1/workspaces/${workspaceId}/knowledge-bases`, {
+    headers: { authorization: `Bearer ${token}` },
+  })
+  return status === 200
 }
 
 function prefixOf(plaintext: string): string {
@@ -252,7 +259,10 @@ function prefixOf(plaintext: string): string {
 
 describe('wb keys', () => {
   test('S5.2-11: the first key of a fresh data directory, its token alone on stdout, once', async () => {
-    const here = await asking()
+    const here = place()
+    here.env.WB_CONFIG = join(here.home, 'closed.yaml')
+    writeFileSync(here.env.WB_CONFIG, closed)
+    await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
     const made = await here.wb(['keys', 'create', 'ci', '--role', 'viewer', '--as-operator'])
     expect(made).toEqual({
       status: 0,
@@ -273,15 +283,15 @@ describe('wb keys', () => {
     expect(change).toMatchObject({ status: 3, stdout: '' })
     expect(change.stderr).toContain("missing required scope 'write:kb'")
     expect(change.stderr).not.toContain(secret)
-    for (const args of [
-      ['keys', 'list'],
-      ['keys', 'list', '--json'],
-      ['keys', 'show', 'ci'],
-      ['keys', 'show', 'ci', '--json'],
-    ]) {
-      const { stdout, stderr } = await here.wb([...args, '--as-operator'])
-      expect(stdout).toContain(prefixOf(secret))
-      expect(stdout + stderr).not.toContain(secret)
+  })
+
+  test('lists and shows name a key by its prefix, and have no token', async () => {
+    const here = await room()
+    const { plaintext, key } = await minted(here, 'ci')
+    for (const args of [['list'], ['list', '--json'], ['show', 'ci'], ['show', 'ci', '--json']]) {
+      const { stdout, stderr } = await here.wb(['keys', ...args])
+      expect(stdout).toContain(key.prefix)
+      expect(stdout + stderr).not.toContain(plaintext)
     }
   })
 
@@ -295,51 +305,41 @@ describe('wb keys', () => {
   })
 
   test('whether keys are looked at says the server of the data directory, not the configuration of the command', async () => {
-    const { wb, serve, home } = place()
-    const config = join(home, 'access.yaml')
-    writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-    await serve(['--config', config])
-    const { status, stderr } = await wb(['keys', 'create', 'admin', '--as-operator'])
+    const here = await room()
+    const create = ['keys', 'create', 'admin', '--as-operator']
+    const { status, stderr } = await here.wb(create, { env: { WB_CONFIG: '' } })
     expect({ status, stderr }).toEqual({ status: 0, stderr: expect.not.stringContaining('!') })
   })
 
   test('S5.9-07: a key that has expired is told what its successor takes', async () => {
-    const here = await asking()
-    const old = await minted(here, 'ci', '--expires', '1s')
-    await expect
-      .poll(async () => (await here.wb(['kb', 'list'], { env: { WB_API_KEY: old } })).stderr)
-      .toContain(`    wb keys rotate ${prefixOf(old)}    makes its successor, by who manages keys\n`)
+    const here = await room()
+    const old = await minted(here, 'ci', { expiresAt: new Date(Date.now() + 1_000).toISOString() })
+    await expect.poll(() => isTaken(here, old.plaintext)).toBe(false)
+    const { stderr } = await here.wb(['kb', 'list'], { env: { WB_API_KEY: old.plaintext } })
+    expect(stderr).toContain(
+      `    wb keys rotate ${old.key.prefix}    makes its successor, by who manages keys\n`,
+    )
   })
 
   test('a named runtime stands in the line to type, and quiet there is the token only', async () => {
-    const here = await asking()
-    const env = { WB_API_KEY: await minted(here, 'admin', '--role', 'admin') }
-    const { url } = await here.serve()
-    const named = await here.wb(['keys', 'create', 'ci', '--expires', '90d', '--url', url], { env })
+    const here = await room()
+    const env = { WB_API_KEY: (await minted(here, 'admin', { role: 'admin' })).plaintext }
+    const create = ['keys', 'create', 'ci', '--url', server.url]
+    const named = await here.wb([...create, '--expires', '90d'], { env })
     expect(named.stderr).toMatch(
       new RegExp(
-        `    works    until \\d{4}-\\d\\d-\\d\\d\\n    use      WB_URL=${url} WB_API_KEY=… wb kb list\\n$`,
+        `    works    until \\d{4}-\\d\\d-\\d\\d\\n    use      WB_URL=${server.url} WB_API_KEY=… wb kb list\\n$`,
       ),
     )
-    const quiet = await here.wb(['keys', 'create', 'ci', '-q', '--url', url], { env })
+    const quiet = await here.wb([...create, '-q'], { env })
     expect(quiet).toEqual({ status: 0, stdout: expect.stringMatching(/^wb_live_\w+\n$/), stderr: '' })
   })
 
   test("with --json there is one object, the API's own", async () => {
-    const here = await asking()
-    const args = [
-      'keys',
-      'create',
-      'ci',
-      '--scope',
-      'write:kb',
-      '--scope',
-      'read:chat',
-      '--json',
-      '--as-operator',
-    ]
-    const { stdout } = await here.wb(args)
-    expect(JSON.parse(stdout)).toEqual({
+    const here = await room()
+    const scope = ['--scope', 'write:kb', '--scope', 'read:chat']
+    const made = JSON.parse((await here.wb(['keys', 'create', 'ci', ...scope, '--json'])).stdout)
+    expect(made).toEqual({
       plaintext: expect.stringMatching(token),
       key: expect.objectContaining({
         label: 'ci',
@@ -348,70 +348,66 @@ describe('wb keys', () => {
         principalId: null,
       }),
     })
-    const listed = JSON.parse((await here.wb(['keys', 'list', '--json', '--as-operator'])).stdout) as object[]
-    expect(listed).toEqual([(JSON.parse(stdout) as { key: object }).key])
+    expect(JSON.parse((await here.wb(['keys', 'list', '--json'])).stdout)).toEqual([made.key])
   })
 
   test('S5.9-07: rotation prints the successor alone, and says when the old token ends', async () => {
-    const here = await served()
-    const first = await minted(here, 'ci', '--role', 'viewer')
+    const here = await room()
+    const first = await minted(here, 'ci', { role: 'viewer' })
     const rotated = await here.wb(['keys', 'rotate', 'ci', '--grace', '1h'])
     const second = rotated.stdout.trimEnd()
     expect(second).toMatch(token)
     expect(rotated.stderr).toMatch(
       new RegExp(
-        `^  key ci of workspace demo; its token is shown this once\\n[^]*    before   ${prefixOf(first)} works for 1 h\\n$`,
+        `^  key ci of workspace ${here.workspace}; its token is shown this once\\n[^]*    before   ${first.key.prefix} works for 1 h\\n$`,
       ),
     )
-    for (const key of [first, second])
-      expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: key } })).status).toBe(0)
+    for (const key of [first.plaintext, second]) expect(await isTaken(here, key)).toBe(true)
     const { stdout } = await here.wb(['keys', 'list'])
-    expect(stdout).toMatch(new RegExp(`\\t${prefixOf(first)}\\tci\\tviewer\\treplaced\\t`))
+    expect(stdout).toMatch(new RegExp(`\\t${first.key.prefix}\\tci\\tviewer\\treplaced\\t`))
     expect(stdout).toMatch(new RegExp(`\\t${prefixOf(second)}\\tci\\tviewer\\tactive\\t`))
     const third = await here.wb(['keys', 'rotate', 'ci', '--grace', '0'])
     expect(third.stderr).toMatch(new RegExp(`before   ${prefixOf(second)} ended (?:now|\\d+ s ago)\\n$`))
-    expect((await here.wb(['kb', 'list'], { env: { WB_API_KEY: second } })).status).toBe(3)
+    expect(await isTaken(here, second)).toBe(false)
   })
 
   test('of two keys with one label that replace nothing none is meant, and the second is warned of', async () => {
-    const here = await asking()
-    const first = await minted(here, 'ci')
-    const { stdout, stderr } = await here.wb(['keys', 'create', 'ci', '--as-operator'])
-    const second = stdout.trimEnd()
-    expect(stderr).toContain(`\n  ! another key named ci works: ${prefixOf(first)}\n`)
-    const both = await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])
+    const here = await room()
+    const first = (await minted(here, 'ci')).key.prefix
+    const { stdout, stderr } = await here.wb(['keys', 'create', 'ci'])
+    const second = prefixOf(stdout.trimEnd())
+    expect(stderr).toContain(`\n  ! another key named ci works: ${first}\n`)
+    const both = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(both).toMatchObject({ status: 2, stdout: '' })
     expect(both.stderr).toMatch(
       new RegExp(
-        `^  ✗ 2 keys are named "ci"; name one by its prefix\\n    wb keys revoke ${prefixOf(first)}    made (?:now|\\d s ago)\\n    wb keys revoke ${prefixOf(second)}    made (?:now|\\d s ago)\\n$`,
+        `^  ✗ 2 keys are named "ci"; name one by its prefix\\n    wb keys revoke ${first}    made (?:now|\\d s ago)\\n    wb keys revoke ${second}    made (?:now|\\d s ago)\\n$`,
       ),
     )
   })
 
   test('what a rotation left working is named when the successor is revoked', async () => {
-    const here = await asking()
-    const first = await minted(here, 'ci')
-    await here.wb(['keys', 'rotate', 'ci', '--as-operator'])
-    const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes', '--as-operator'])
+    const here = await room()
+    const { workspaceId, keyId, prefix } = (await minted(here, 'ci')).key
+    await here.call(apiKeys.rotate, { params: { workspaceId, keyId } })
+    const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(status).toBe(0)
     expect(stderr).toMatch(
-      new RegExp(
-        `\\n  ! ${prefixOf(first)}, which it replaced, works for 1 d\\n    wb keys revoke ${prefixOf(first)}\\n$`,
-      ),
+      new RegExp(`\\n  ! ${prefix}, which it replaced, works for 1 d\\n    wb keys revoke ${prefix}\\n$`),
     )
   })
 
   test('one that is made needs a label', async () => {
-    const { wb } = await asking()
-    const { status, stdout, stderr } = await wb(['keys', 'create', ' ', '--as-operator'])
+    const { wb } = await room()
+    const { status, stdout, stderr } = await wb(['keys', 'create', ' '])
     expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
     expect(stderr).toContain('LABEL is empty')
   })
 
   test('S3-01 S3-02 S3-03: revoking asks, or takes --yes; the next request is refused, and the key stays listed', async () => {
-    const here = await served()
-    const secret = await minted(here, 'ci', '--role', 'viewer')
-    const used = `key ci (${prefixOf(secret)}, never used) of workspace demo`
+    const here = await room()
+    const { plaintext, key } = await minted(here, 'ci', { role: 'viewer' })
+    const used = `key ci (${key.prefix}, never used) of workspace ${here.workspace}`
     expect(await here.wb(['keys', 'revoke', 'ci'])).toEqual({
       status: 2,
       stdout: '',
@@ -420,13 +416,13 @@ describe('wb keys', () => {
     expect(await here.wb(['keys', 'revoke', 'ci', '--yes'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: `  ✓ revoked key ci (${prefixOf(secret)}) of workspace demo\n`,
+      stderr: `  ✓ revoked key ci (${key.prefix}) of workspace ${here.workspace}\n`,
     })
-    const refused = await here.wb(['kb', 'list'], { env: { WB_API_KEY: secret } })
+    const refused = await here.wb(['kb', 'list'], { env: { WB_API_KEY: plaintext } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
       new RegExp(
-        `The key was revoked [^]*    the runtime at ${here.url} does not accept the key ${prefixOf(secret)} in WB_API_KEY\\n[^]*    wb keys create NAME    makes another than ${prefixOf(secret)}, by who manages keys\\n`,
+        `The key was revoked [^]*    the runtime at ${server.url} does not accept the key ${key.prefix} in WB_API_KEY\\n[^]*    wb keys create NAME    makes another than ${key.prefix}, by who manages keys\\n`,
       ),
     )
     expect((await here.wb(['keys', 'list'])).stdout).toMatch(/\tci\tviewer\trevoked\t/)
@@ -438,38 +434,36 @@ describe('wb keys', () => {
         status: 4,
         stdout: '',
         stderr: expect.stringMatching(
-          new RegExp(`^  ✗ Key ci \\(${prefixOf(secret)}\\) was revoked (just now|\\d s ago) already `),
+          new RegExp(`^  ✗ Key ci \\(${key.prefix}\\) was revoked (just now|\\d s ago) already `),
         ),
       })
   })
 
   test('a key goes by label, prefix or id; of one label the one that works is meant', async () => {
-    const here = await served()
-    const old = await minted(here, 'ci')
-    await here.wb(['keys', 'revoke', 'ci', '--yes'])
-    const current = await minted(here, 'ci')
+    const here = await room()
+    const { workspaceId, keyId: oldId, prefix: old } = (await minted(here, 'ci')).key
+    await here.call(apiKeys.revoke, { params: { workspaceId, keyId: oldId } })
+    const { key, plaintext } = await minted(here, 'ci')
     const show = async (name: string) => here.wb(['key', 'show', name, '--json'])
-    const { keyId } = JSON.parse((await show('ci')).stdout) as { keyId: string }
-    for (const name of ['ci', prefixOf(current), keyId])
-      expect(JSON.parse((await show(name)).stdout)).toMatchObject({ keyId, prefix: prefixOf(current) })
-    expect(JSON.parse((await show(prefixOf(old))).stdout)).toMatchObject({ revokedAt: expect.any(String) })
+    for (const name of ['ci', key.prefix, key.keyId])
+      expect(JSON.parse((await show(name)).stdout)).toMatchObject({ keyId: key.keyId, prefix: key.prefix })
+    expect(JSON.parse((await show(old)).stdout)).toMatchObject({ revokedAt: expect.any(String) })
     expect(await here.wb(['keys', 'show', 'cl'])).toEqual({
       status: 4,
       stdout: '',
-      stderr:
-        '  ✗ No key in workspace demo is named "cl" (api_key_not_found)\n    did you mean ci?\n    wb keys list\n',
+      stderr: `  ✗ No key in workspace ${here.workspace} is named "cl" (api_key_not_found)\n    did you mean ci?\n    wb keys list\n`,
     })
     expect((await show('00000000-0000-4000-8000-000000000000')).status).toBe(4)
-    expect(await here.wb(['keys', 'show', current])).toEqual({
+    expect(await here.wb(['keys', 'show', plaintext])).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ A token is a secret, and no name\n    wb keys show ${prefixOf(current)}    names the key of that token\n`,
+      stderr: `  ✗ A token is a secret, and no name\n    wb keys show ${key.prefix}    names the key of that token\n`,
     })
   })
 
   test('S5.9-08: a key without manage:keys makes, lists and revokes none', async () => {
-    const here = await asking()
-    const env = { WB_API_KEY: await minted(here, 'ci', '--role', 'editor') }
+    const here = await room()
+    const env = { WB_API_KEY: (await minted(here, 'ci', { role: 'editor' })).plaintext }
     for (const args of [
       ['keys', 'list'],
       ['keys', 'create', 'x'],
@@ -486,10 +480,10 @@ describe('where a token goes', () => {
   const mode = (path: string) => (statSync(path).mode & 0o777).toString(8)
 
   test('into a file that its owner alone can read, and then not to stdout', async () => {
-    const here = await asking()
+    const here = await room()
     const path = join(here.home, 'a b', 'ci.key')
     mkdirSync(join(here.home, 'a b'))
-    const create = ['keys', 'create', 'ci', '--write', path, '--as-operator']
+    const create = ['keys', 'create', 'ci', '--write', path]
     const made = await here.wb(create)
     expect(made).toMatchObject({ status: 0, stdout: '' })
     expect(made.stderr).toContain(`its token is in ${path}\n`)
@@ -508,12 +502,11 @@ describe('where a token goes', () => {
     expect(readFileSync(path, 'utf8')).not.toBe(first)
     expect(mode(path)).toBe('600')
     expect(readdirSync(join(here.home, 'a b'))).toEqual(['ci.key'])
-    const { stdout } = await here.wb(['keys', 'list', '--as-operator'])
-    expect(stdout.trimEnd().split('\n')).toHaveLength(2)
+    expect(await keysOf(here)).toHaveLength(2)
   })
 
   test('nowhere that is a link, a folder or missing: no key is made for it', async () => {
-    const here = await asking()
+    const here = await room()
     const link = join(here.home, 'link')
     symlinkSync(join(here.home, 'target'), link)
     for (const [path, words] of [
@@ -526,11 +519,11 @@ describe('where a token goes', () => {
         expect({ status, stdout }).toEqual({ status: 2, stdout: '' })
         expect(stderr).toContain(words)
       }
-    expect(await here.wb(['keys', 'list', '--json', '--as-operator'])).toMatchObject({ stdout: '[]\n' })
+    expect(await keysOf(here)).toEqual([])
   })
 
   test('into the clipboard, where there is a program for it; else no key is made', async () => {
-    const here = await asking()
+    const here = await room()
     const none = await here.wb(['keys', 'create', 'x', '--copy'], { env: { PATH: here.home, DISPLAY: ':0' } })
     expect(none).toEqual({
       status: 2,
@@ -544,7 +537,7 @@ describe('where a token goes', () => {
       mode: 0o755,
     })
     const env = { PATH: here.home, DISPLAY: ':0' }
-    const made = await here.wb(['keys', 'create', 'ci', '--copy', '--as-operator'], { env })
+    const made = await here.wb(['keys', 'create', 'ci', '--copy'], { env })
     expect(made).toMatchObject({ status: 0, stdout: '' })
     expect(made.stderr).toContain('its token is in the clipboard\n')
     const [args, secret] = readFileSync(copied, 'utf8').split('\n')
@@ -552,7 +545,7 @@ describe('where a token goes', () => {
     expect(secret).toMatch(token)
 
     writeFileSync(program, '#!/bin/sh\nexit 3\n')
-    const failed = await here.wb(['keys', 'create', 'lost', '--copy', '--as-operator'], { env })
+    const failed = await here.wb(['keys', 'create', 'lost', '--copy'], { env })
     expect(failed).toMatchObject({ status: 1, stdout: '' })
     expect(failed.stderr).toMatch(
       /^ {2}✗ Key lost was made, and its token did not arrive in the clipboard \(xclip ended with status 3\)\n {4}wb keys revoke [0-9a-f-]{36} --yes {4}then make another\n$/,
@@ -585,22 +578,24 @@ describe('where a token goes', () => {
       /^ {2}✗ Key ci was made, and its token did not arrive on stdout \(EPIPE\)\n {4}wb keys revoke /,
     ],
   ])('nothing is lost in silence: %s', async (redirection, status, words) => {
-    const here = await asking()
-    const run = `"${process.execPath}" "${resolve('bin/run.js')}" keys create ci --as-operator ${redirection}; exit \${PIPESTATUS[0]}`
+    const here = await room()
+    const run = `"${process.execPath}" "${resolve('bin/run.js')}" keys create ci ${redirection}; exit \${PIPESTATUS[0]}`
     const ended = spawnSync('bash', ['-c', run], { env: here.env, cwd: here.home, encoding: 'utf8' })
     expect({ status: ended.status, stderr: ended.stderr }).toEqual({
       status,
       stderr: expect.stringMatching(words),
     })
-    const { stdout } = await here.wb(['keys', 'list', '--as-operator'])
-    expect(stdout === '').toBe(status === 2)
+    expect(await keysOf(here)).toHaveLength(status === 2 ? 0 : 1)
   })
 })
 
 describe('in a terminal', { timeout: 60_000 }, () => {
   test('a key is listed by what a person decides by, and revoked when its label is typed', async () => {
-    const here = await served()
-    await minted(here, 'ci', '--role', 'viewer', '--expires', '2h')
+    const here = await room()
+    await minted(here, 'ci', {
+      role: 'viewer',
+      expiresAt: new Date(Date.now() + 7_200_000).toISOString(),
+    })
     const list = await inTerminal(here, ['keys', 'list'])
     expect(withoutSequences(list.text)).toMatch(
       /^ {2}prefix {8}label {2}role {4}state {3}until\n {2}[a-z0-9]{12} {2}ci {5}viewer {2}active {2}in (?:1|2) h\n$/,
@@ -619,14 +614,14 @@ describe('in a terminal', { timeout: 60_000 }, () => {
   })
 
   test('a label that was planted reaches the terminal without its sequences', async () => {
-    const here = await asking()
+    const here = await room()
     const label = 'a\x1b]0;owned\x07b\x1b[2Jc'
     await minted(here, label)
     for (const args of [
       ['keys', 'list'],
       ['keys', 'show', label],
     ]) {
-      const { text } = await inTerminal(here, [...args, '--as-operator'])
+      const { text } = await inTerminal(here, [...args])
       expect(text).toContain('abc')
       expect(text).not.toMatch(/owned|\x1b\]|\x1b\[2J/)
     }

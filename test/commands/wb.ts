@@ -3,6 +3,8 @@ import { cpSync, mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
+import { type Client, connect } from '../../src/client/client.ts'
+import { makeWorkspace } from '../harness/place.ts'
 import { preparedVariable } from '../structure/built.ts'
 
 const bin = resolve('bin/run.js')
@@ -32,6 +34,15 @@ export interface Served {
   ready: Record<string, unknown>
   process: ChildProcess
   ended: Promise<Ended>
+  /** Typed calls with the key in the environment of the place: for what a test needs, and does not prove. */
+  call: Client['call']
+}
+
+/** A place beside a server with a folder and a workspace of its own, which its commands take from their environment. */
+export interface Room extends Place {
+  workspace: string
+  workspaceId: string
+  call: Client['call']
 }
 
 /**
@@ -73,9 +84,30 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
       const ended = ending(child)
       servers.push(child)
       const ready = await firstLine(child, ended)
-      return { url: String(ready.url), pid: Number(ready.pid), ready, process: child, ended }
+      const url = String(ready.url)
+      const call: Client['call'] = (route, request, options) =>
+        connect({ baseUrl: url, fetch, headers: credential(env) }).call(route, request, options)
+      return { url, pid: Number(ready.pid), ready, process: child, ended, call }
     },
   }
+}
+
+function credential({ WB_API_KEY }: Place['env']): Record<string, string> {
+  return WB_API_KEY ? { authorization: `Bearer ${WB_API_KEY}` } : {}
+}
+
+/** Tests share a server by rooms of their own, which cost no command; what lies in the home of the place they share too. */
+export async function roomAt(
+  here: Place,
+  { call }: Pick<Served, 'call'>,
+  fields?: Parameters<typeof makeWorkspace>[1],
+): Promise<Room> {
+  const { name: workspace, workspaceId } = await makeWorkspace({ call }, fields)
+  const env = { ...here.env, WB_WORKSPACE: workspace }
+  const home = mkdtempSync(join(here.home, 'room-'))
+  const wb: Place['wb'] = (args, options) =>
+    here.wb(args, { cwd: home, ...options, env: { ...env, ...options?.env } })
+  return { ...here, home, env, wb, workspace, workspaceId, call }
 }
 
 /**
