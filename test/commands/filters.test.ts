@@ -1,26 +1,30 @@
-import { describe, expect, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { filters } from '../../src/contract/filters.ts'
+import { type Base, makeBase } from '../harness/place.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, placesLike } from './wb.ts'
+import { type Ended, place, type Room, roomAt, type Served } from './wb.ts'
 
 type Json = Record<string, unknown>
 
-/** Two knowledge bases with a document each, in languages of their own. */
-const furnished = placesLike(async here => {
-  for (const [name, lang] of [
-    ['handbook', 'en'],
-    ['kitchen', 'de'],
-  ]) {
-    const made = json(await here.wb(['kb', 'create', name!, '--json']))
-    const path = `/api/v1/workspaces/${made.workspaceId}/knowledge-bases/${made.knowledgeBaseId}/ingest`
-    const body = {
-      text: `A refund of the ${name}.`,
-      sourceFilename: `${name}.md`,
-      metadata: { lang, year: 1960 },
-    }
-    const sent = await here.wb(['api', 'post', path, '-d', JSON.stringify(body), '--no-wait'])
-    expect(sent).toMatchObject({ status: 0 })
-  }
+const shared = place(afterAll)
+let server: Served
+beforeAll(async () => {
+  server = await shared.serve()
 })
+
+/** Two knowledge bases with a document each, in languages of their own. */
+async function furnished(): Promise<Room & { handbook: Base }> {
+  const room = await roomAt(shared, server)
+  const fill = async (name: string, lang: string) => {
+    const base = await makeBase(room, { workspaceId: room.workspaceId, name })
+    const metadata = { lang, year: 1960 }
+    await base.ingest(`A refund of the ${name}.`, { sourceFilename: `${name}.md`, metadata })
+    return base
+  }
+  const handbook = await fill('handbook', 'en')
+  await fill('kitchen', 'de')
+  return { ...room, handbook }
+}
 
 function json(ended: Ended): Json {
   expect(ended).toMatchObject({ status: 0 })
@@ -29,8 +33,7 @@ function json(ended: Ended): Json {
 
 describe('wb filters', { timeout: 60_000 }, () => {
   test('S1-10: create, list, show, update and delete', async () => {
-    const { wb, serve } = await furnished()
-    await serve()
+    const { wb } = await furnished()
     const made = await wb(['filters', 'create', 'english', '--kb', 'handbook', '--where', 'lang=en'])
     expect(made).toMatchObject({ status: 0, stderr: '  wb kb search handbook "…" --saved english\n' })
     const id = made.stdout.trim()
@@ -70,8 +73,7 @@ describe('wb filters', { timeout: 60_000 }, () => {
   })
 
   test('what is missing or cannot be read is told before anything is made', async () => {
-    const { wb, serve } = await furnished()
-    await serve()
+    const { wb } = await furnished()
     const create = ['filters', 'create', 'f', '--kb', 'handbook']
     for (const [args, status, message] of [
       [create, 2, '--filter or --where is missing'],
@@ -105,14 +107,14 @@ describe('wb filters', { timeout: 60_000 }, () => {
       answer: text => (text.includes('to go on') ? 'english\r' : undefined),
     })
     expect(gone.status).toBe(0)
-    expect((await here.wb(['filters', 'list', 'handbook', '--json'])).stdout).toBe('[]\n')
+    const { items } = await here.call(filters.list, { params: here.handbook.params, query: {} })
+    expect(items).toEqual([])
   })
 })
 
 describe('wb kb search', { timeout: 60_000 }, () => {
   test('S1-10: --all finds in every knowledge base and says where, and a citation leads to the document', async () => {
     const here = await furnished()
-    await here.serve()
     const { stdout } = await here.wb(['kb', 'search', '--all', 'refund', '--no-wait'])
     const rows = stdout.trimEnd().split('\n')
     expect(
@@ -133,9 +135,9 @@ describe('wb kb search', { timeout: 60_000 }, () => {
   })
 
   test('--saved and --where leave out, and nothing found says what to leave out', async () => {
-    const { wb, serve } = await furnished()
-    await serve()
-    await wb(['filters', 'create', 'german', '--kb', 'handbook', '--where', 'lang=de'])
+    const { wb, call, handbook } = await furnished()
+    const body = { name: 'german', filter: { lang: 'de' } }
+    await call(filters.create, { params: handbook.params, body })
     const search = (...args: string[]) => wb(['kb', 'search', 'handbook', 'refund', ...args])
     expect((await search('--where', 'lang=en', '--where', 'year=1960')).stdout).toContain('handbook.md')
     expect(await search('--saved', 'german')).toMatchObject({
@@ -156,10 +158,12 @@ describe('wb kb search', { timeout: 60_000 }, () => {
 test('wb kb adoptable lists collections; one that is in use, or is not there, cannot be attached', {
   timeout: 60_000,
 }, async () => {
-  const { wb } = await furnished()
-  expect((await wb(['kb', 'adoptable'])).stdout.split('\n')[0]).toBe(
+  const alone = place()
+  await alone.wb(['kb', 'create', 'handbook'])
+  expect((await alone.wb(['kb', 'adoptable'])).stdout.split('\n')[0]).toBe(
     ['handbook', '128', 'cosine', 'workbase workbase-lsa', 'yes', 'no', 'yes'].join('\t'),
   )
+  const { wb } = await furnished()
   const held = await wb(['kb', 'create', 'handbook', '--attach'])
   expect(held).toMatchObject({ status: 5, stderr: expect.stringContaining('collection_name_taken') })
   const absent = await wb(['kb', 'create', 'other', '--attach'])

@@ -1,23 +1,32 @@
 import { spawnSync } from 'node:child_process'
-import { chmodSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer } from 'node:https'
-import type { AddressInfo } from 'node:net'
+import { once } from 'node:events'
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
-import { expect, onTestFinished, test } from 'vitest'
-import { keyedRuntime, signIn, signInStage } from './sign-in.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { signIn, signInStage } from './sign-in.ts'
 import { type Place, place } from './wb.ts'
 
-/** A runtime that wants a key, the key in a file, and somebody who has only the file. */
-async function keyed(): Promise<{ here: Place; url: string; keyFile: string }> {
-  const { here, url, key } = await keyedRuntime()
-  const keyFile = join(here.home, 'ci.key')
-  writeFileSync(keyFile, key)
-  const tools = join(here.home, 'tools')
+const shared = place(afterAll)
+const keyFile = join(shared.home, 'ci.key')
+const tools = join(shared.home, 'tools')
+let url: string
+beforeAll(async () => {
   mkdirSync(tools)
-  writeFileSync(join(tools, 'wb'), `#!/bin/sh\nexec "${process.execPath}" "${resolve('bin/run.js')}" "$@"\n`)
-  chmodSync(join(tools, 'wb'), 0o755)
-  here.env.PATH = `${tools}:${here.env.PATH}`
-  return { here, url, keyFile }
+  const wb = `#!/bin/sh\nexec "${process.execPath}" "${resolve('bin/run.js')}" "$@"\n`
+  writeFileSync(join(tools, 'wb'), wb, { mode: 0o755 })
+  shared.env.WB_CONFIG = join(shared.home, 'access.yaml')
+  writeFileSync(shared.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
+  url = (await shared.serve()).url
+  await shared.wb(['keys', 'create', 'laptop', '--role', 'editor', '--as-operator', '--write', keyFile])
+})
+
+/** Somebody who knows the address of a runtime that wants a key, and has a file with one. */
+function stranger(): Place {
+  const here = place()
+  delete here.env.WB_DATA_DIR
+  Object.assign(here.env, { WB_KEYCHAIN: 'file', PATH: `${tools}:${here.env.PATH}` })
+  return here
 }
 
 /** The last line of what a command said. */
@@ -26,7 +35,7 @@ function lastLine(said: string): string {
 }
 
 /** Type a line as it stands, the file of the key in its place. */
-function typed({ env, home }: Place, line: string, keyFile = ''): number | null {
+function typed({ env, home }: Place, line: string): number | null {
   const { status } = spawnSync('bash', ['-c', line.replace('KEY_FILE', keyFile)], {
     cwd: home,
     env,
@@ -41,25 +50,25 @@ function isOneScreen(said: string): boolean {
 }
 
 test('signed out, and a login in CI: the line that is named last signs in', async () => {
-  const { here, url, keyFile } = await keyed()
-  const stranger = await here.wb(['kb', 'list', '--url', url])
-  expect([stranger.status, isOneScreen(stranger.stderr)]).toEqual([3, true])
-  const line = lastLine(stranger.stderr)
+  const here = stranger()
+  const refused = await here.wb(['kb', 'list', '--url', url])
+  expect([refused.status, isOneScreen(refused.stderr)]).toEqual([3, true])
+  const line = lastLine(refused.stderr)
   expect(line).toBe(`wb login ${url}`)
   const inCi = await here.wb(line.split(' ').slice(1), { env: { CI: 'true' } })
   expect([inCi.status, isOneScreen(inCi.stderr)]).toEqual([2, true])
-  expect(typed(here, lastLine(inCi.stderr), keyFile)).toBe(0)
+  expect(typed(here, lastLine(inCi.stderr))).toBe(0)
   expect((await here.wb(['kb', 'list'])).status).toBe(0)
 })
 
 test('a wrong address, and no keychain: the line that is named last signs in', async () => {
-  const { here, url, keyFile } = await keyed()
+  const here = stranger()
   const wrong = await here.wb(['login', new URL(url).host, '--with-token'])
   expect([wrong.status, lastLine(wrong.stderr)]).toEqual([2, `wb login ${url} --with-token`])
   const env = { WB_KEYCHAIN: 'keyring', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/nowhere' }
   const none = await here.wb(lastLine(wrong.stderr).split(' ').slice(1), { env, input: 'x' })
   expect([none.status, isOneScreen(none.stderr)]).toEqual([3, true])
-  expect(typed(here, `${lastLine(none.stderr)} --with-token < KEY_FILE`, keyFile)).toBe(0)
+  expect(typed(here, `${lastLine(none.stderr)} --with-token < KEY_FILE`)).toBe(0)
   expect((await here.wb(['kb', 'list'])).status).toBe(0)
 })
 
@@ -72,17 +81,17 @@ test('no runtime at all: what could be signed in to is said, and the lines work'
 })
 
 test('nothing answers: the line that is named last starts what does', async () => {
-  const { here } = await keyed()
-  const free = await place().serve()
-  free.process.kill('SIGKILL')
-  await free.ended
-  const gone = await here.wb(['workspaces', 'list', '--url', free.url])
+  const here = stranger()
+  const free = createServer().listen(0, '127.0.0.1')
+  await once(free, 'listening')
+  const nowhere = `http://127.0.0.1:${(free.address() as AddressInfo).port}`
+  await once(free.close(), 'close')
+  const gone = await here.wb(['workspaces', 'list', '--url', nowhere])
   expect([gone.status, isOneScreen(gone.stderr)]).toEqual([6, true])
   const [, verb, ...flags] = lastLine(gone.stderr).split(' ')
   expect(verb).toBe('serve')
-  const server = await here.serve(flags)
-  onTestFinished(() => void server.process.kill('SIGKILL'))
-  expect((await here.wb(['workspaces', 'list', '--url', free.url])).status).toBe(0)
+  await here.serve(flags)
+  expect((await here.wb(['workspaces', 'list', '--url', nowhere])).status).toBe(0)
   const far = await here.wb(['login', 'https://wb.invalid'])
   expect([far.status, lastLine(far.stderr)]).toEqual([6, 'wb doctor'])
 })

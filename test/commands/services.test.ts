@@ -1,7 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { startChatServer } from '../fakes/chat-server.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, place } from './wb.ts'
+import { type Ended, place, roomAt, type Served } from './wb.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-[48][0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -11,10 +11,15 @@ async function said(run: Promise<Ended>): Promise<string> {
   return stdout.trimEnd()
 }
 
+const shared = place(afterAll)
+let server: Served
+beforeAll(async () => {
+  server = await shared.serve([], { env: { TEAM_KEY: 'sk-team-0123456789' } })
+})
+const room = (fields?: Parameters<typeof roomAt>[2]) => roomAt(shared, server, fields)
+
 test('a service of each type is made, shown, changed and deleted', { timeout: 60_000 }, async () => {
-  const { wb, serve } = place()
-  await serve()
-  await said(wb(['workspaces', 'create', 'demo']))
+  const { wb } = await room()
   const flags = {
     chunking: ['--engine', 'langchain_ts', '--strategy', 'line', '--max-size', '4', '--overlap', '0'],
     embedding: ['--provider', 'mock', '--model', 'm', '--dimension', '8', '--metric', 'dot'],
@@ -41,24 +46,30 @@ test('a service of each type is made, shown, changed and deleted', { timeout: 60
       endpointBaseUrl: 'http://o.test/v1',
     },
   }
+  const ids: string[] = []
   for (const [type, own] of Object.entries(flags)) {
     const id = await said(wb(['services', 'create', `my-${type}`, '--type', type, ...own]))
     expect(id).toMatch(uuid)
-    const shown = await said(wb(['services', 'show', `my-${type}`, '--json']))
-    expect(JSON.parse(shown)).toMatchObject(made[type as keyof typeof made])
-    expect((await said(wb(['services', 'list', '--type', type]))).split('\n').at(-1)).toContain(
-      `${type}\t${id}\tmy-${type}\t`,
-    )
+    ids.push(id)
+  }
+  const listed = await said(wb(['services', 'list']))
+  const rows = Object.keys(flags).map((type, at) => `${type}\t${ids[at]}\tmy-${type}\t`)
+  for (const row of rows) expect(listed).toContain(row)
+  expect(await said(wb(['services', 'list', '--type', 'embedding']))).toMatch(/^(embedding\t.*\n?)+$/)
+  expect(await wb(['services', 'delete', 'my-llm'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('--yes'),
+  })
+  for (const [at, type] of Object.keys(flags).entries()) {
     const patch = ['--description', 'ours', '--set', 'requestTimeoutMs=1500', '--name', `our-${type}`]
-    expect(await said(wb(['services', 'update', id, ...patch]))).toBe(id)
-    expect(JSON.parse(await said(wb(['services', 'show', id, '--type', type, '--json'])))).toMatchObject({
+    expect(await said(wb(['services', 'update', ids[at]!, ...patch]))).toBe(ids[at])
+    const shown = await said(wb(['services', 'show', `our-${type}`, '--json']))
+    expect(JSON.parse(shown)).toMatchObject({
       name: `our-${type}`,
       description: 'ours',
       requestTimeoutMs: 1500,
       ...made[type as keyof typeof made],
     })
-    const unasked = await wb(['services', 'delete', `our-${type}`])
-    expect(unasked).toMatchObject({ status: 2, stderr: expect.stringContaining('--yes') })
     const deleted = await wb(['services', 'delete', `our-${type}`, '--yes'])
     expect(deleted).toMatchObject({ status: 0, stderr: expect.stringContaining(`our-${type}`) })
     const gone = await wb(['services', 'show', `our-${type}`, '--type', type])
@@ -67,11 +78,9 @@ test('a service of each type is made, shown, changed and deleted', { timeout: 60
 })
 
 test('presets are what the contract says, and give way to flags', { timeout: 60_000 }, async () => {
-  const { wb, serve } = place()
-  await serve()
-  await said(wb(['workspaces', 'create', 'demo', '--kind', 'mock']))
-  const shown = async (name: string) => JSON.parse(await said(wb(['services', 'show', name, '--json'])))
-  const made = async (...args: string[]) => shown(await said(wb(['services', 'create', ...args])))
+  const { wb } = await room({ kind: 'mock' })
+  const made = async (...args: string[]) =>
+    JSON.parse(await said(wb(['services', 'create', ...args, '--json'])))
   expect(await made('--preset', 'recursive-char-500')).toMatchObject({
     name: 'recursive-char-500',
     maxChunkSize: 500,
@@ -103,23 +112,16 @@ test('presets are what the contract says, and give way to flags', { timeout: 60_
 })
 
 test('the models of a provider are listed; where it does not answer, a list of ours, and it says so', async () => {
-  const { wb } = place()
   const provider = await startChatServer()
   try {
     const asked = ['services', 'models', '--provider', 'ollama', '--endpoint', provider.url]
-    expect(await said(wb(asked))).toBe('a:3b\ta:3b\t\tfalse\nb:7b\tb:7b\t\tfalse')
+    expect(await said(place().wb(asked))).toBe('a:3b\ta:3b\t\tfalse\nb:7b\tb:7b\t\tfalse')
   } finally {
     await provider.close()
   }
-  const { stdout, stderr } = await wb([
-    'services',
-    'models',
-    '--provider',
-    'openai',
-    '--limit',
-    '1',
-    '--json',
-  ])
+  const { wb } = await room()
+  const known = ['services', 'models', '--provider', 'openai', '--limit', '1', '--json']
+  const { stdout, stderr } = await wb(known)
   expect(JSON.parse(stdout)).toEqual([
     { id: 'gpt-4o-mini', name: 'gpt-4o-mini', supportsTools: true, recommended: true },
   ])
@@ -132,12 +134,6 @@ test('the models of a provider are listed; where it does not answer, a list of o
 })
 
 describe('in a pipe, what is missing or does not fit is a usage error that names the flag', () => {
-  const { wb, serve } = place(afterAll)
-  beforeAll(async () => {
-    await serve()
-    await said(wb(['workspaces', 'create', 'demo']))
-  })
-
   test.each([
     [['create'], '--type is missing'],
     [['create', 'x', '--type', 'llm', '--provider', 'ollama'], '--model is missing'],
@@ -147,6 +143,7 @@ describe('in a pipe, what is missing or does not fit is a usage error that names
     [['update', 'passages', '--set', 'nothing'], 'FIELD=VALUE'],
     [['allow', 'env:KEY'], '--host is missing'],
   ])('%j', async (args, words) => {
+    const { wb } = await room()
     const { status, stderr } = await wb(['services', ...args])
     expect({ status, stderr }).toEqual({ status: 2, stderr: expect.stringContaining(words) })
   })
@@ -181,10 +178,7 @@ test('a secret is released and withdrawn beside a running server, by the owner a
 }, async () => {
   const provider = await startChatServer()
   try {
-    const here = place()
-    const { wb } = here
-    await here.serve([], { env: { TEAM_KEY: 'sk-team-0123456789' } })
-    await said(wb(['workspaces', 'create', 'demo']))
+    const { wb, workspace } = await room()
     const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
     const make = () => wb(['services', 'create', 'talks', '--type', 'llm', '--model', 'm', ...flags])
     const line = `wb services allow env:TEAM_KEY --host ${provider.host}`
@@ -197,10 +191,9 @@ test('a secret is released and withdrawn beside a running server, by the owner a
     const stranger = await wb(allow)
     expect(stranger).toMatchObject({ status: 3, stderr: expect.stringContaining('--as-operator') })
     expect(stranger.stderr).not.toContain('WB_API_KEY')
-    expect(await said(wb([...allow, '--workspace', 'demo', '--as-operator']))).toMatch(uuid)
-    expect((await wb([...allow, '--workspace', 'demo', '--as-operator'])).stderr).toContain('already')
-    await said(wb(['agents', 'delete', 'Bobby', '--yes']))
-    expect((await make()).stderr).toContain('  wb agents update Maven --llm talks ')
+    expect(await said(wb([...allow, '--workspace', workspace, '--as-operator']))).toMatch(uuid)
+    expect((await wb([...allow, '--workspace', workspace, '--as-operator'])).stderr).toContain('already')
+    await make()
     expect(provider.received).toHaveLength(1)
 
     const listed = await said(wb(['services', 'releases', '--as-operator']))
@@ -208,7 +201,7 @@ test('a secret is released and withdrawn beside a running server, by the owner a
     await said(wb(['services', 'disallow', 'env:TEAM_KEY', '--as-operator']))
     await make()
     expect(provider.received).toHaveLength(1)
-    expect((await wb(['services', 'releases', '--as-operator'])).stdout).toBe('')
+    expect((await wb(['services', 'releases', '--as-operator'])).stdout).not.toContain('env:TEAM_KEY')
   } finally {
     await provider.close()
   }
@@ -217,8 +210,7 @@ test('a secret is released and withdrawn beside a running server, by the owner a
 test('in a terminal everything is asked for, with choices, and the release is offered', {
   timeout: 60_000,
 }, async () => {
-  const here = place()
-  await said(here.wb(['workspaces', 'create', 'demo']))
+  const here = await room()
   const down = '\u001b[B'
   const answers: [RegExp, string][] = [
     [/Which kind\?/, `${down.repeat(3)}\r`],
@@ -239,15 +231,15 @@ test('in a terminal everything is asked for, with choices, and the release is of
     modelName: 'gpt-4o-mini',
   })
 
-  const flags = ['--type', 'llm', '--provider', 'openai', '--model', 'm', '--credential', 'env:TEAM_KEY']
+  const flags = ['--type', 'llm', '--provider', 'openai', '--model', 'm', '--credential', 'env:ASKED_KEY']
   const offered = await inTerminal(here, ['services', 'create', 'offered', ...flags, '--as-operator'], {
-    answer: shown => (/send env:TEAM_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
+    answer: shown => (/send env:ASKED_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
   })
-  expect(withoutSequences(offered.text)).toContain('released env:TEAM_KEY for api.openai.com')
-  expect(await said(here.wb(['services', 'releases', '--as-operator']))).toContain('env:TEAM_KEY')
+  expect(withoutSequences(offered.text)).toContain('released env:ASKED_KEY for api.openai.com')
+  expect(await said(here.wb(['services', 'releases', '--as-operator']))).toContain('env:ASKED_KEY')
 
   const refused = await inTerminal(here, ['services', 'create', 'refused', ...flags], {
-    answer: shown => (/send env:TEAM_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
+    answer: shown => (/send env:ASKED_KEY to api\.openai\.com\?/.test(shown) ? 'y\r' : undefined),
   })
   expect(refused.status).toBe(0)
   expect(withoutSequences(refused.text)).toContain('--as-operator')
