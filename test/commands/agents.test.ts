@@ -1,7 +1,10 @@
-import { describe, expect, test } from 'vitest'
-import { messageRow, writeMessages } from '../harness/agents.ts'
+import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { type Agent, agents } from '../../src/contract/agents.ts'
+import type { Conversation } from '../../src/contract/conversations.ts'
+import { makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
+import { makeBase } from '../harness/place.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, placesLike } from './wb.ts'
+import { type Ended, place, type Room, roomAt, type Served } from './wb.ts'
 
 const uuid = /^[0-9a-f]{8}-[0-9a-f]{4}-4[0-9a-f]{3}-[89ab][0-9a-f]{3}-[0-9a-f]{12}$/
 
@@ -11,24 +14,31 @@ async function said(run: Promise<Ended>): Promise<string> {
   return stdout.trimEnd()
 }
 
-/** A place with a workspace named `demo`. */
-const furnished = placesLike(async ({ wb }) => ({
-  workspaceId: await said(wb(['workspaces', 'create', 'demo'])),
-}))
+const shared = place(afterAll)
+let server: Served
+beforeAll(async () => {
+  server = await shared.serve()
+})
+const room = () => roomAt(shared, server)
 
-const shown = async (wb: Place['wb'], name: string) =>
-  JSON.parse(await said(wb(['agents', 'show', name, '--json']))) as Record<string, unknown>
+async function agentNamed({ call, workspaceId }: Room, name: string): Promise<Agent> {
+  const { items } = await call(agents.list, { params: { workspaceId }, query: {} })
+  return items.find(agent => agent.name === name)!
+}
+
+const beginWithBobby = async (here: Room, title?: string) =>
+  makeConversation(here, await agentNamed(here, 'Bobby'), { title })
 
 describe('agents', () => {
   test('are listed, made, shown, changed and deleted by name', { timeout: 60_000 }, async () => {
-    const { wb, serve } = await furnished()
-    await serve()
+    const here = await room()
+    const { wb } = here
     const listed = (await said(wb(['agents', 'list']))).split('\n').map(line => line.split('\t'))
     expect(listed.map(([, name, , bases, service]) => [name, bases, service])).toEqual([
       ['Bobby', 'all', 'openrouter-gpt-4o-mini'],
       ['Maven', 'all', 'openrouter-gpt-4o-mini'],
     ])
-    await said(wb(['kb', 'create', 'handbook']))
+    await makeBase(here, { workspaceId: here.workspaceId, name: 'handbook' })
     const made = await wb([
       'agents',
       'create',
@@ -38,8 +48,8 @@ describe('agents', () => {
     expect(made).toMatchObject({ status: 0, stdout: expect.stringMatching(uuid.source.replace('$', '\\n$')) })
     const agentId = made.stdout.trim()
     expect(made.stderr).toBe('  wb chat clerk\n')
-    const bobby = await shown(wb, 'Bobby')
-    expect(await shown(wb, 'clerk')).toMatchObject({
+    const bobby = await agentNamed(here, 'Bobby')
+    expect(JSON.parse(await said(wb(['agents', 'show', 'clerk', '--json'])))).toMatchObject({
       agentId,
       description: null,
       systemPrompt: 'Be brief.',
@@ -51,11 +61,11 @@ describe('agents', () => {
 
     const change = ['agents', 'update', 'clerk', '--name', 'scribe', '--no-kb', '--no-tool']
     expect(await said(wb(change))).toBe(agentId)
-    expect(await shown(wb, 'scribe')).toMatchObject({ knowledgeBaseIds: [], toolIds: [] })
+    expect(await agentNamed(here, 'scribe')).toMatchObject({ knowledgeBaseIds: [], toolIds: [] })
     expect(await wb(['agents', 'update', 'scribe'])).toMatchObject({ status: 2, stdout: '' })
 
     await said(wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=ask', '--rule', 'native:fetch=deny']))
-    expect(await shown(wb, 'scribe')).toMatchObject({
+    expect(await agentNamed(here, 'scribe')).toMatchObject({
       toolRules: { 'mcp:*': { permission: 'ask' }, 'native:fetch': { permission: 'deny' } },
     })
     expect(await wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=maybe'])).toMatchObject({
@@ -63,7 +73,7 @@ describe('agents', () => {
       stderr: expect.stringContaining('--rule mcp:*=maybe is not NAME=WORD'),
     })
     expect(await said(wb(['agents', 'update', 'scribe', '--no-rule']))).toBe(agentId)
-    expect(await shown(wb, 'scribe')).toMatchObject({ toolRules: {} })
+    expect(await agentNamed(here, 'scribe')).toMatchObject({ toolRules: {} })
 
     expect(await wb(['agents', 'delete', 'scribe'])).toEqual({
       status: 2,
@@ -82,13 +92,13 @@ describe('agents', () => {
   })
 
   test('are made from templates, under their own name or another', async () => {
-    const { wb, serve } = await furnished()
-    await serve()
+    const here = await room()
+    const { wb } = here
     const templates = (await said(wb(['agents', 'templates']))).split('\n').map(line => line.split('\t')[0])
     expect(templates).toEqual(['bobby', 'maven', 'quill', 'sage'])
     await said(wb(['agents', 'create', '--template', 'sage']))
     await said(wb(['agents', 'create', 'checker', '-t', 'Sage', '--description', 'ours']))
-    const [sage, checker] = [await shown(wb, 'Sage'), await shown(wb, 'checker')]
+    const [sage, checker] = [await agentNamed(here, 'Sage'), await agentNamed(here, 'checker')]
     expect(checker).toMatchObject({ systemPrompt: sage.systemPrompt, description: 'ours' })
     expect(sage.llmServiceId).toMatch(uuid)
     expect(await wb(['agents', 'create'])).toEqual({
@@ -103,7 +113,7 @@ describe('agents', () => {
   })
 
   test('name tools that the workspace offers', async () => {
-    const { wb } = await furnished()
+    const { wb } = await room()
     const tools = (await said(wb(['agents', 'tools']))).split('\n').map(line => line.split('\t'))
     expect(tools.map(([id, name, , source]) => [id, name, source])).toContainEqual([
       'search_kb',
@@ -117,7 +127,8 @@ describe('agents', () => {
   })
 
   test('in a terminal, a template is chosen from those that there are', async () => {
-    const here = await furnished()
+    const here = place()
+    await said(here.wb(['workspaces', 'create', 'demo']))
     const { status, text } = await inTerminal(here, ['agents', 'create'], {
       answer: seen => (seen.includes('Which template?') ? '\x1b[B\x1b[B\r' : undefined),
     })
@@ -132,18 +143,15 @@ describe('agents', () => {
 
 describe('conversations', () => {
   test('are listed, read and deleted by title', { timeout: 60_000 }, async () => {
-    const { wb, serve, dataDir, workspaceId } = await furnished()
-    await serve()
+    const here = await room()
+    const { wb, dataDir, workspaceId } = here
     expect(await wb(['conversations', 'list'])).toEqual({
       status: 0,
       stdout: '',
-      stderr: '  no conversations in workspace demo\n  wb agents chat\n',
+      stderr: `  no conversations in workspace ${here.workspace}\n  wb agents chat\n`,
     })
-    const { agentId } = await shown(wb, 'Bobby')
-    const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`
-    const body = JSON.stringify({ title: 'Refund window' })
-    const made = JSON.parse(await said(wb(['api', 'post', path, '-d', body]))) as Record<string, string>
-    const conversationId = made.conversationId!
+    const made = await beginWithBobby(here, 'Refund window')
+    const { conversationId } = made
     const at = { workspaceId, conversationId }
     await writeMessages(dataDir, [
       messageRow(at, 1, { content: 'How long?\nIn days.' }),
@@ -181,11 +189,8 @@ describe('conversations', () => {
   })
 
   test('are read in a terminal as they were said, each under who said it', async () => {
-    const here = await furnished()
-    const { agentId } = await shown(here.wb, 'Bobby')
-    const path = `/api/v1/workspaces/${here.workspaceId}/agents/${agentId}/conversations`
-    const made = JSON.parse(await said(here.wb(['api', 'post', path, '-d', '{}']))) as Record<string, string>
-    const at = { workspaceId: here.workspaceId, conversationId: made.conversationId! }
+    const here = await room()
+    const at = await beginWithBobby(here)
     await writeMessages(here.dataDir, [
       messageRow(at, 1, { content: 'How long?\n\nIn days.' }),
       messageRow(at, 2, { role: 'agent', content: 'Ten \x1b]0;taken\x07days.' }),
@@ -198,22 +203,15 @@ describe('conversations', () => {
   })
 
   test('of one title are told apart by when they began', async () => {
-    const { wb, workspaceId } = await furnished()
-    const { agentId } = await shown(wb, 'Bobby')
-    const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`
-    const begin = async () =>
-      JSON.parse(await said(wb(['api', 'post', path, '-d', '{"title": "Refunds"}']))) as Record<
-        string,
-        string
-      >
-    const both = [await begin(), await begin()]
-    const begun = ({ createdAt }: Record<string, string>) => `begun ${createdAt}, `
+    const here = await room()
+    const both = [await beginWithBobby(here, 'Refunds'), await beginWithBobby(here, 'Refunds')]
+    const begun = ({ createdAt }: Conversation) => `begun ${createdAt}, `
     for (const words of [['export', 'Refunds'], ['show', 'Refunds'], ['export']]) {
-      const { status, stderr } = await wb(['conversations', ...words])
+      const { status, stderr } = await here.wb(['conversations', ...words])
       const [fact, ...lines] = stderr.trimEnd().split('\n')
       expect([status, fact]).toEqual([2, expect.stringContaining('2 conversations')])
       const line = words.length > 1 ? '    ID  ' : '    wb conversations export ID    '
-      const expected = both.map(one => line.replace('ID', one.conversationId!) + begun(one))
+      const expected = both.map(one => line.replace('ID', one.conversationId) + begun(one))
       expect(lines.map(text => text.replace(/[^,]*$/, '').replace(/,$/, ', ')).sort()).toEqual(
         expected.sort(),
       )
@@ -221,14 +219,11 @@ describe('conversations', () => {
   })
 
   test('are exported as Markdown with what they cite as footnotes, and as the JSON that show prints', async () => {
-    const { wb, dataDir, workspaceId } = await furnished()
-    const { agentId } = await shown(wb, 'Bobby')
-    const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations`
-    const body = JSON.stringify({ title: 'Refund window' })
-    const made = JSON.parse(await said(wb(['api', 'post', path, '-d', body]))) as Record<string, string>
-    const at = { workspaceId, conversationId: made.conversationId! }
-    const place = { knowledgeBaseId: workspaceId, documentId: 'd', chunkId: 'd:1', chunkIndex: 1 }
-    const cited = { number: 1, ...place, title: 'Refunds', sourceFilename: 'refunds.md', page: null }
+    const here = await room()
+    const { wb, dataDir, workspaceId } = here
+    const at = await beginWithBobby(here, 'Refund window')
+    const source = { knowledgeBaseId: workspaceId, documentId: 'd', chunkId: 'd:1', chunkIndex: 1 }
+    const cited = { number: 1, ...source, title: 'Refunds', sourceFilename: 'refunds.md', page: null }
     await writeMessages(dataDir, [
       messageRow(at, 1, { content: 'How long?' }),
       messageRow(at, 2, {
@@ -241,7 +236,7 @@ describe('conversations', () => {
     const text = await said(wb(['conversations', 'export', 'Refund window']))
     expect(text.split('\n\n')).toEqual([
       '# Refund window',
-      `With Bobby, begun ${made.createdAt}.`,
+      `With Bobby, begun ${at.createdAt}.`,
       '## You',
       'How long?',
       '## Bobby',

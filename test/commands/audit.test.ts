@@ -2,15 +2,19 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { follow } from '../../src/cli/jobs/follow.ts'
 import { onWhat, whoDid } from '../../src/cli/shown/audit.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import type { AuditRecord } from '../../src/contract/audit-record.ts'
 import { WbError } from '../../src/contract/errors.ts'
+import { apiKeys } from '../../src/contract/keys.ts'
+import type { Request } from '../../src/contract/route.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+import { makeBase } from '../harness/place.ts'
 import { withWrongSecret } from '../harness/wrong-secret.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, placesLike } from './wb.ts'
+import { type Place, place, placesLike, type Room, roomAt, type Served, serveClosed } from './wb.ts'
 
 const success = 'success' as const
 
@@ -143,8 +147,33 @@ const asking = placesLike(async here => {
   const { stdout } = await here.wb(['keys', 'create', 'admin', '--role', 'admin', '--as-operator'])
   const secret = stdout.trim()
   here.env.WB_API_KEY = secret
-  return { secret }
+  const viewer = (await here.wb(['keys', 'create', 'ci', '--role', 'viewer'])).stdout.trim()
+  return { secret, viewer }
 })
+
+/** A server that asks for keys, beside which commands hold the bootstrap token. */
+const shared = place(afterAll)
+let server: Served
+beforeAll(async () => {
+  server = await serveClosed(shared)
+})
+
+/** A workspace beside that server, and a key of it. */
+async function roomWithKey(body: Request<typeof apiKeys.create>['body']): Promise<Room & { secret: string }> {
+  const room = await roomAt(shared, server)
+  const { workspaceId } = room
+  const { plaintext } = await room.call(apiKeys.create, { params: { workspaceId }, body })
+  return { ...room, secret: plaintext }
+}
+
+/** Ask for a knowledge base with a key that may make none. */
+async function refusedTo(workspaceId: string, key: string): Promise<void> {
+  await fetch(`${server.url}/api/v1/workspaces/${workspaceId}/knowledge-bases`, {
+    method: 'POST',
+    headers: { authorization: `Bearer ${key}`, 'content-type': 'application/json' },
+    body: '{"name":"x"}',
+  })
+}
 
 function rows(stdout: string): string[][] {
   return stdout
@@ -156,7 +185,7 @@ function rows(stdout: string): string[][] {
 describe('wb audit list', () => {
   test('S6-16: who did what and who was refused, the newest first, and no token in it', async () => {
     const here = await asking()
-    const viewer = (await here.wb(['keys', 'create', 'ci', '--role', 'viewer'])).stdout.trim()
+    const { viewer } = here
     await here.wb(['kb', 'create', 'x'], { env: { WB_API_KEY: viewer } })
     const { status, stdout, stderr } = await here.wb(['audit', 'list'])
     expect({ status, stderr }).toEqual({ status: 0, stderr: '' })
@@ -180,9 +209,10 @@ describe('wb audit list', () => {
   })
 
   test('by action and from a moment on; nothing is said so', async () => {
-    const { wb } = await asking()
+    const { wb, workspace } = await roomAt(shared, server)
     const made = await wb(['audit', 'list', '--action', 'workspace.create', '--since', '1h'])
-    expect(rows(made.stdout)).toEqual([['operator (system)', 'workspace.create', 'success', 'demo']])
+    const who = 'bootstrap operator (bootstrap token)'
+    expect(rows(made.stdout)).toEqual([[who, 'workspace.create', 'success', workspace]])
     expect(await wb(['audit', 'list', '--since', '9999-01-01'])).toEqual({
       status: 0,
       stdout: '',
@@ -193,8 +223,8 @@ describe('wb audit list', () => {
   })
 
   test('of the whole runtime for who is not bound to a workspace', async () => {
-    const { wb } = await asking()
-    const refused = await wb(['audit', 'list', '--all'])
+    const { wb, secret } = await roomWithKey({ label: 'admin', role: 'admin' })
+    const refused = await wb(['audit', 'list', '--all'], { env: { WB_API_KEY: secret } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toMatch(
       /\(forbidden, request \w{26}\)\n {4}.*\n {4}add --as-operator to act as the owner of the data directory\n$/,
@@ -248,6 +278,12 @@ function following({ env, home }: Place, args: string[]) {
   }
 }
 
+/** Make a knowledge base in the only workspace of a server. */
+async function made({ call }: Served, name: string): Promise<void> {
+  const { items } = await call(workspaces.list, { query: {} })
+  await makeBase({ call }, { workspaceId: items[0]!.workspaceId, name })
+}
+
 describe('wb audit follow', () => {
   test('in process: what other processes do, a line each; Ctrl-C ends it with 0', async () => {
     const here = await asking()
@@ -266,14 +302,13 @@ describe('wb audit follow', () => {
     const { port } = new URL(first.url)
     const followed = following(here, ['--json', '--action', 'kb.create'])
     await followed.says('stderr', 'following')
-    await here.wb(['kb', 'create', 'one'])
+    await made(first, 'one')
     await followed.says('stdout', '"one"')
     first.process.kill('SIGKILL')
     await first.ended
     await followed.says('stderr', 'trying again in 0.5 s')
     await here.wb(['kb', 'create', 'between'])
-    await here.serve(['--port', port])
-    await here.wb(['kb', 'create', 'after'])
+    await made(await here.serve(['--port', port]), 'after')
     await followed.says('stdout', '"after"')
     const { status, stdout, stderr } = await followed.interrupt()
     expect(status).toBe(0)
@@ -287,8 +322,8 @@ describe('wb audit follow', () => {
 
   test('nothing is missed where the server goes away before the first record came', async () => {
     const here = await asking()
-    await here.wb(['kb', 'create', 'before'])
     const first = await here.serve()
+    await made(first, 'before')
     const { port } = new URL(first.url)
     const followed = following(here, ['--json', '--action', 'kb.create'])
     await followed.says('stderr', 'following')
@@ -302,10 +337,8 @@ describe('wb audit follow', () => {
   })
 
   test('a caller who may not is refused at once', async () => {
-    const here = await asking()
-    const { stdout } = await here.wb(['keys', 'create', 'loader', '--scope', 'write:ingest'])
-    const env = { WB_API_KEY: stdout.trim() }
-    const refused = await here.wb(['audit', 'follow'], { env })
+    const { wb, secret } = await roomWithKey({ label: 'loader', scopes: ['write:ingest'] })
+    const refused = await wb(['audit', 'follow'], { env: { WB_API_KEY: secret } })
     expect(refused).toMatchObject({ status: 3, stdout: '' })
     expect(refused.stderr).toContain("missing required scope 'read:audit'")
   })
@@ -314,16 +347,14 @@ describe('wb audit follow', () => {
     [80, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {9} {2}auth\.api_denied {5}denied {3}needs write:kb\n/],
     [40, /\n {2}\d\d:\d\d:\d\d {2}ci \(key\) {2}auth\.api_denied\n {4}denied {2}needs write:kb\n/],
   ])('in a terminal of %i columns, with the time of the clock', async (cols, line) => {
-    const here = await asking()
-    const { stdout } = await here.wb(['keys', 'create', 'ci', '--role', 'viewer'])
-    const env = { WB_API_KEY: stdout.trim() }
+    const here = await roomWithKey({ label: 'ci', role: 'viewer' })
     let isRefused = false
     const screen = await inTerminal(here, ['audit', 'follow'], {
       cols,
       answer(text) {
         if (text.includes('following') && !isRefused) {
           isRefused = true
-          void here.wb(['kb', 'create', 'x'], { env })
+          void refusedTo(here.workspaceId, here.secret)
           return ''
         }
         return text.includes('needs') ? '\x03' : undefined

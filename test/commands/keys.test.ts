@@ -19,7 +19,7 @@ import { type ApiKey, apiKeys } from '../../src/contract/keys.ts'
 import type { Request } from '../../src/contract/route.ts'
 import { type Scope, scopes, scopesOfRole } from '../../src/contract/scopes.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { place, type Room, roomAt, type Served } from './wb.ts'
+import { place, type Room, roomAt, type Served, serveClosed } from './wb.ts'
 
 const anyway = 'read over HTTP what the workspace holds, as every key of it may'
 const trail = 'read the audit trail'
@@ -218,16 +218,11 @@ describe('when', () => {
 
 const token = /^wb_live_[a-z0-9]{12}_[a-z0-9]{32}$/
 
-const closed = 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n'
-
 /** A server that asks for keys, beside which commands hold the bootstrap token. */
 const shared = place(afterAll)
 let server: Served
 beforeAll(async () => {
-  const token = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
-  Object.assign(shared.env, { WB_CONFIG: join(shared.home, 'closed.yaml'), BOOT: token, WB_API_KEY: token })
-  writeFileSync(shared.env.WB_CONFIG!, closed.replace(' }', ', bootstrapTokenRef: "env:BOOT" }'))
-  server = await shared.serve()
+  server = await serveClosed(shared)
 })
 
 /** A workspace beside that server; there is no key yet. */
@@ -261,7 +256,7 @@ describe('wb keys', () => {
   test('S5.2-11: the first key of a fresh data directory, its token alone on stdout, once', async () => {
     const here = place()
     here.env.WB_CONFIG = join(here.home, 'closed.yaml')
-    writeFileSync(here.env.WB_CONFIG, closed)
+    writeFileSync(here.env.WB_CONFIG, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
     await here.wb(['workspaces', 'create', 'demo', '--as-operator'])
     const made = await here.wb(['keys', 'create', 'ci', '--role', 'viewer', '--as-operator'])
     expect(made).toEqual({

@@ -1,5 +1,5 @@
 import { type ChildProcess, spawn } from 'node:child_process'
-import { cpSync, mkdtempSync, rmSync } from 'node:fs'
+import { cpSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
@@ -94,6 +94,15 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
 
 function credential({ WB_API_KEY }: Place['env']): Record<string, string> {
   return WB_API_KEY ? { authorization: `Bearer ${WB_API_KEY}` } : {}
+}
+
+/** Serve a runtime that asks for keys; commands of the place hold its bootstrap token. */
+export function serveClosed(here: Place): Promise<Served> {
+  const token = 'bootstrap-token-of-a-test-of-32-bytes-and-more'
+  Object.assign(here.env, { WB_CONFIG: join(here.home, 'closed.json'), BOOT: token, WB_API_KEY: token })
+  const auth = { mode: 'apiKey', anonymousPolicy: 'reject', bootstrapTokenRef: 'env:BOOT' }
+  writeFileSync(here.env.WB_CONFIG!, JSON.stringify({ version: 1, auth }))
+  return here.serve()
 }
 
 /** Tests share a server by rooms of their own, which cost no command; what lies in the home of the place they share too. */
