@@ -2,6 +2,8 @@ import { mkdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
 import { logLine } from '../../src/cli/serve/log-line.ts'
+import { principals } from '../../src/contract/principals.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
 import { place } from './wb.ts'
 
 const timeout = 60_000
@@ -9,12 +11,11 @@ const unknown = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 
 test('a refusal tells which command helps', { timeout }, async () => {
   const { wb } = place()
-  await wb(['kb', 'create', 'handbook'])
+  const base = JSON.parse((await wb(['kb', 'create', 'handbook', '--json'])).stdout) as Record<string, string>
   const tool = await wb(['agents', 'create', 'a', '--prompt', 'Be brief.', '--tool', 'native:web_search'])
   expect(tool.stderr).toMatch(/agent_tool_unresolved[\s\S]*\n {4}wb agents tools\n$/)
   const job = await wb(['jobs', 'show', unknown])
   expect(job.stderr).toMatch(/job_not_found[\s\S]*\n {4}wb jobs list\n$/)
-  const base = JSON.parse((await wb(['kb', 'show', 'handbook', '--json'])).stdout) as Record<string, string>
   const bound = await wb(['services', 'delete', base.chunkingServiceId!, '--yes'])
   expect(bound.stderr).toMatch(/chunking_service_in_use[\s\S]*\n {4}wb kb show handbook\n$/)
 })
@@ -50,7 +51,8 @@ test('a refused request is a line to read, and any other line of the log stays a
 test('jobs name their document and knowledge base; a preview says whom nobody knows', {
   timeout,
 }, async () => {
-  const { wb } = place()
+  const { wb, serve } = place()
+  const { call } = await serve()
   const stdin = { input: '# Wings\n' }
   await wb(['kb', 'ingest', 'handbook', '-', '--name', 'wings.md', '--create', '--async'], stdin)
   expect((await wb(['jobs', 'list'])).stdout).toMatch(/\twings\.md\thandbook\n$/)
@@ -61,6 +63,8 @@ test('jobs name their document and knowledge base; a preview says whom nobody kn
   }
   const preview = ['access', 'policy', 'preview', 'team = $principal.team', '--as']
   expect((await wb([...preview, 'mallory'])).stderr).toContain('does not know mallory')
-  await wb(['access', 'principals', 'create', 'alice'])
+  const { items } = await call(workspaces.list, { query: {} })
+  const { workspaceId } = items[0]!
+  await call(principals.create, { params: { workspaceId }, body: { principalId: 'alice' } })
   expect((await wb([...preview, 'alice'])).stderr).not.toContain('does not know')
 })

@@ -1,34 +1,39 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
-import { type Place, place } from './wb.ts'
+import { afterAll, beforeAll, expect, test } from 'vitest'
+import { apiKeys } from '../../src/contract/keys.ts'
+import { makeWorkspace } from '../harness/place.ts'
+import { type Place, place, serveClosed } from './wb.ts'
 
-/** Two runtimes that know somebody by a key, each with a profile of its own. */
-async function two(): Promise<{ here: Place; urls: [string, string]; keys: [string, string] }> {
+/** Two runtimes that know somebody by a key. */
+const runtimes = { home: place(afterAll), work: place(afterAll) }
+const urls: string[] = []
+const keys: string[] = []
+beforeAll(async () => {
+  for (const [name, runtime] of Object.entries(runtimes)) {
+    const server = await serveClosed(runtime)
+    const { workspaceId } = await makeWorkspace(server)
+    const body = { label: `${name}-key`, scopes: ['read:content' as const] }
+    urls.push(server.url)
+    keys.push((await server.call(apiKeys.create, { params: { workspaceId }, body })).plaintext)
+  }
+})
+
+/** Somebody with a keychain, who has no data directory. */
+function somebody(): Place {
   const here = place()
-  const config = join(here.home, 'access.yaml')
-  writeFileSync(config, 'version: 1\nauth: { mode: apiKey, anonymousPolicy: reject }\n')
-  const made = await Promise.all(
-    ['home', 'work'].map(async name => {
-      const env = { WB_DATA_DIR: join(here.home, name), WB_CONFIG: config }
-      const { url } = await here.serve([], { env })
-      const line = ['keys', 'create', `${name}-key`, '--scope', 'read:content', '--as-operator']
-      return { url, key: (await here.wb(line, { env })).stdout.trim() }
-    }),
-  )
   delete here.env.WB_DATA_DIR
   here.env.WB_KEYCHAIN = 'file'
-  const [one, other] = made as [(typeof made)[0], (typeof made)[0]]
-  return { here, urls: [one.url, other.url], keys: [one.key, other.key] }
+  return here
 }
 
 test('a profile is a runtime with its login, by name; who is signed in stays so when it is renamed', async () => {
-  const { here, urls, keys } = await two()
+  const here = somebody()
   const who = async (...flags: string[]) => (await here.wb(['whoami', ...flags])).stdout.split('\t')[0]
-  expect((await here.wb(['login', urls[0], '--with-token'], { input: keys[0] })).status).toBe(0)
-  const work = await here.wb(['login', urls[1], '--profile', 'work', '--with-token'], { input: keys[1] })
+  expect((await here.wb(['login', urls[0]!, '--with-token'], { input: keys[0] })).status).toBe(0)
+  const work = await here.wb(['login', urls[1]!, '--profile', 'work', '--with-token'], { input: keys[1] })
   expect([work.status, work.stderr]).toEqual([0, expect.stringContaining('as profile work')])
-  expect([await who(), await who('--profile', 'work')]).toEqual(['home-key', 'work-key'])
+  expect(await who('--profile', 'work')).toBe('work-key')
   expect((await here.wb(['whoami'])).stdout).toBe(`home-key\tAPI key\tread:content\t${urls[0]}\n`)
   expect((await here.wb(['whoami'], { env: { WB_PROFILE: 'work' } })).stdout).toMatch(/^work-key\t/)
   await here.wb(['profiles', 'use', 'work'])
@@ -59,14 +64,14 @@ test('a profile is a runtime with its login, by name; who is signed in stays so 
 })
 
 test('security 6: a login is sent to no other runtime than its own, also not to one that is found', async () => {
-  const { here, urls, keys } = await two()
-  await here.wb(['login', urls[0], '--with-token'], { input: keys[0] })
-  const other = await here.wb(['whoami', '--url', urls[1]])
+  const here = somebody()
+  await here.wb(['login', urls[0]!, '--with-token'], { input: keys[0] })
+  const other = await here.wb(['whoami', '--url', urls[1]!])
   expect([other.status, other.stderr]).toEqual([
     3,
     expect.stringContaining('refuses requests without credentials'),
   ])
-  const found = await here.wb(['whoami', '--data-dir', join(here.home, 'work')])
+  const found = await here.wb(['whoami', '--data-dir', runtimes.work.dataDir])
   expect([found.status, found.stderr]).toEqual([
     3,
     expect.stringContaining('refuses requests without credentials'),

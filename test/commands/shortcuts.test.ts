@@ -1,13 +1,18 @@
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { describe, expect, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, test, vi } from 'vitest'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Place, place } from './wb.ts'
+import { type Place, place, type Served } from './wb.ts'
 
 const timeout = 60_000
 
-function withDocuments(): Place & { cwd: string } {
-  const here = place()
+const shared = place(afterAll)
+let server: Served
+beforeAll(async () => {
+  server = await shared.serve()
+})
+
+function withDocuments(here = place()): Place & { cwd: string } {
   const cwd = join(here.home, 'work')
   mkdirSync(join(cwd, 'notes'), { recursive: true })
   writeFileSync(join(cwd, 'notes', 'whales.md'), '# Whales\n\nWhales sing.\n')
@@ -18,8 +23,7 @@ function withDocuments(): Place & { cwd: string } {
 test('wb add takes the knowledge base that is named, else the only one, and makes the first; wb search asks all', {
   timeout,
 }, async () => {
-  const { wb, cwd, serve } = withDocuments()
-  await serve()
+  const { wb, cwd } = withDocuments(shared)
   const run = (...args: string[]) => wb(args, { cwd })
   expect(await run('add', 'notes')).toMatchObject({ status: 4, stdout: '' })
   expect((await run('add', 'notes', '--create')).stderr).toContain('made knowledge base notes')
@@ -139,12 +143,10 @@ describe('wb open', () => {
   })
 
   test('finds the server of the data directory, and says how to start one', { timeout }, async () => {
-    const here = place()
-    expect(await here.wb(['open'])).toMatchObject({
+    expect(await place().wb(['open'])).toMatchObject({
       status: 6,
       stderr: expect.stringContaining('wb serve --open'),
     })
-    const { url } = await here.serve()
-    expect((await here.wb(['open'])).stdout).toBe(`${url}/docs\n`)
+    expect((await shared.wb(['open'])).stdout).toBe(`${server.url}/docs\n`)
   })
 })

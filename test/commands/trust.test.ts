@@ -1,6 +1,7 @@
 import { copyFileSync, mkdirSync, renameSync, statSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { makeBase, makeWorkspace } from '../harness/place.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
@@ -79,7 +80,9 @@ describe('security 6: wb trust', () => {
 
   test('.wb.yaml names knowledge base and workspace without trust', async () => {
     const { here, cwd, put } = project()
-    for (const name of ['papers', 'notes']) await here.wb(['kb', 'create', name])
+    const server = await here.serve()
+    const { workspaceId } = await makeWorkspace(server)
+    for (const name of ['papers', 'notes']) await makeBase(server, { workspaceId, name })
     put('.wb.yaml', 'knowledgeBase: notes\n')
     const shown = await here.wb(['kb', 'show', '--json'], { cwd, env: { CI: 'true' } })
     expect(JSON.parse(shown.stdout)).toMatchObject({ name: 'notes' })
