@@ -1,5 +1,7 @@
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { llmServices } from '../../src/contract/services.ts'
 import { startChatServer } from '../fakes/chat-server.ts'
+import { storeFile } from '../harness/store.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, place, roomAt, type Served } from './wb.ts'
 
@@ -156,7 +158,6 @@ test('Ctrl-C while the model is asked is an interruption, also inside the comman
   try {
     const here = place()
     here.env.TEAM_KEY = 'sk-team-0123456789'
-    await said(here.wb(['workspaces', 'create', 'demo']))
     await said(here.wb(['services', 'allow', 'env:TEAM_KEY', '--host', provider.host, '--as-operator']))
     provider.script({ hang: true })
     const flags = ['--provider', 'openai', '--endpoint', provider.url, '--credential', 'env:TEAM_KEY']
@@ -167,7 +168,7 @@ test('Ctrl-C while the model is asked is an interruption, also inside the comman
     })
     expect(screen.status, screen.text).toBe(130)
     expect(withoutSequences(screen.text)).toContain('✗ interrupted')
-    expect(await said(here.wb(['services', 'list', '--type', 'llm']))).not.toContain('talks')
+    expect(storeFile(here.dataDir).mentions('talks')).toEqual([])
   } finally {
     await provider.close()
   }
@@ -226,7 +227,11 @@ test('in a terminal everything is asked for, with choices, and the release is of
   })
   expect(status, text).toBe(0)
   expect(withoutSequences(text)).toContain('LLM service asked')
-  expect(JSON.parse(await said(here.wb(['services', 'show', 'asked', '--json'])))).toMatchObject({
+  const { items } = await here.call(llmServices.list, {
+    params: { workspaceId: here.workspaceId },
+    query: {},
+  })
+  expect(items.find(({ name }) => name === 'asked')).toMatchObject({
     provider: 'openai',
     modelName: 'gpt-4o-mini',
   })
