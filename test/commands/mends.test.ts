@@ -1,9 +1,10 @@
 import { spawnSync } from 'node:child_process'
 import { once } from 'node:events'
-import { mkdirSync, writeFileSync } from 'node:fs'
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { createServer as createTlsServer } from 'node:https'
 import { type AddressInfo, createServer } from 'node:net'
 import { join, resolve } from 'node:path'
-import { afterAll, beforeAll, expect, test } from 'vitest'
+import { afterAll, beforeAll, expect, onTestFinished, test } from 'vitest'
 import { signIn, signInStage } from './sign-in.ts'
 import { type Place, place } from './wb.ts'
 
@@ -129,7 +130,7 @@ test('https where http is spoken, a page of the runtime, a credential in it: the
 test('http where https is spoken is told as such, and the line named last goes there', async () => {
   const { wb } = place()
   const pem = (name: string) => readFileSync(`test/fixtures/tls/${name}.pem`)
-  const server = createServer({ key: pem('server-key'), cert: pem('server') }, (_request, response) => {
+  const server = createTlsServer({ key: pem('server-key'), cert: pem('server') }, (_request, response) => {
     response.writeHead(200, { 'content-type': 'application/json' }).end('{"items":[],"nextCursor":null}')
   })
   await new Promise<void>(done => server.listen(0, '127.0.0.1', done))

@@ -194,7 +194,8 @@ test('a secret is released and withdrawn beside a running server, by the owner a
     expect(stranger.stderr).not.toContain('WB_API_KEY')
     expect(await said(wb([...allow, '--workspace', workspace, '--as-operator']))).toMatch(uuid)
     expect((await wb([...allow, '--workspace', workspace, '--as-operator'])).stderr).toContain('already')
-    await make()
+    await said(wb(['agents', 'delete', 'Bobby', '--yes']))
+    expect((await make()).stderr).toContain('  wb agents update Maven --llm talks ')
     expect(provider.received).toHaveLength(1)
 
     const listed = await said(wb(['services', 'releases', '--as-operator']))
