@@ -42,13 +42,17 @@ describe('filters that are made to cost', () => {
   })
 
   test('a thousand conditions cost less than a hundred of one', async () => {
+    /** The least of five, as other work on the machine takes its part. */
     const msOf = async (filter: Filter) => {
-      const began = performance.now()
-      await found(filter)
-      return performance.now() - began
+      const all: number[] = []
+      for (let time = 0; time < 5; time++) {
+        const began = performance.now()
+        await found(filter)
+        all.push(performance.now() - began)
+      }
+      return Math.min(...all)
     }
-    await found(is('key1', 1))
-    const one = Math.max(await msOf(is('key1', 2)), await msOf(is('key1', 3)))
+    const one = await msOf(is('key1', 2))
     expect(await msOf(orOf(900))).toBeLessThan(100 * one)
   })
 })

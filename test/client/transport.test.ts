@@ -153,7 +153,7 @@ describe('what is sent again', () => {
     const startedMs = performance.now()
     const { signal } = controller
     await expect(opened({ onRetry })(url, { ...get, signal })).rejects.toBe(reason)
-    expect(performance.now() - startedMs).toBeLessThan(240)
+    expect(performance.now() - startedMs).toBeLessThan(5_000)
     expect(asked).toHaveLength(1)
   })
 

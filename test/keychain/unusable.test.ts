@@ -64,7 +64,7 @@ describe.each(drivers)('%s', driver => {
     session.stall()
     const begun = systemClock.now()
     expect(await reasons(keychain)).toEqual(all(`${driver} timeout`))
-    expect(systemClock.now() - begun).toBeLessThan(2000)
+    expect(systemClock.now() - begun).toBeLessThan(10_000)
     session.resume()
     await vi.waitFor(() => keychain.setPassword('workbase', 'two', 'again'), { timeout: 10_000 })
   })
@@ -106,7 +106,7 @@ describe('a process whose keychain does not answer', () => {
     if (how === 'kill') asking.kill('SIGKILL')
     expect((await ended)[0]).toBe(status)
     // keytar gives up by itself after 25 s, and the other library never does.
-    expect(systemClock.now() - begun).toBeLessThan(6000)
+    expect(systemClock.now() - begun).toBeLessThan(15_000)
     await vi.waitFor(() => expect(workersOf(session)).toEqual([]), { timeout: 2000 })
   })
 })

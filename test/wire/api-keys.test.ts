@@ -498,7 +498,7 @@ describe('decision 10: guessing', () => {
     const guesses = Promise.all(Array.from({ length: 120 }, (_, n) => guess(n)))
     const startedAt = performance.now()
     await signed.get(place)
-    expect(performance.now() - startedAt).toBeLessThan(2_000)
+    expect(performance.now() - startedAt).toBeLessThan(5_000)
     const statuses = new Set(await guesses)
     expect(statuses).toEqual(new Set([401, 429]))
   })
