@@ -2,12 +2,12 @@ import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
-import { examine } from '../src/cli/connection/local.ts'
 import type { Check } from '../src/cli/doctor/check.ts'
 import { lookAtAll } from '../src/cli/doctor/doctor.ts'
 import { showChecks, toldOf } from '../src/cli/doctor/shown.ts'
 import { lookThroughStore } from '../src/cli/doctor/store.ts'
 import { PartlyFailed } from '../src/cli/faults.ts'
+import { examine } from '../src/cli/local.ts'
 import { counted } from '../src/cli/terminal/output.ts'
 
 export default class Doctor extends WbCommand {

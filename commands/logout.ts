@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
+import { allLogins, findLogin, type StoredLogin } from '../src/cli/credentials/logins.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { homeLine, readProfiles } from '../src/cli/settings/profiles.ts'
 import { dropLogin, dropOrphans } from '../src/cli/sign-in/keep.ts'
-import { allLogins, findLogin, type StoredLogin } from '../src/cli/sign-in/logins.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 export default class Logout extends WbCommand {

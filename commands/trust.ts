@@ -2,12 +2,12 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { surveyFolder } from '../src/cli/connection/local.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { decidedFolders } from '../src/cli/folder/decided.ts'
 import { realFolder } from '../src/cli/folder/here.ts'
 import { fileLines } from '../src/cli/folder/shown.ts'
 import { decide, decisionNow, decisionOn } from '../src/cli/folder/trusted.ts'
+import { surveyFolder } from '../src/cli/local.ts'
 import { shellWord } from '../src/cli/terminal/shell-word.ts'
 
 export default class Trust extends WbCommand {

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
-import { loginLine } from '../../src/cli/next/login-line.ts'
+import { loginLine } from '../../src/cli/settings/login-line.ts'
 import { runtimeKey } from '../../src/cli/settings/profile.ts'
 import { callerOf, reachOf } from '../../src/cli/sign-in/identity.ts'
 import { statusFields, statusJson } from '../../src/cli/sign-in/status-shown.ts'

@@ -1,7 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { loginLine } from '../../src/cli/next/login-line.ts'
+import { loginLine } from '../../src/cli/settings/login-line.ts'
 import { runtimeKey } from '../../src/cli/settings/profile.ts'
 import { WbError } from '../../src/contract/errors.ts'
 

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { locateConfig } from '../../src/cli/connection/local.ts'
 import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
+import { locateConfig } from '../../src/cli/local.ts'
 
 export default class ConfigPath extends WbCommand {
   static override summary = 'print which configuration file is in force'

@@ -1,6 +1,6 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { readConfig } from '../../src/cli/connection/local.ts'
 import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
+import { readConfig } from '../../src/cli/local.ts'
 
 export default class ConfigShow extends WbCommand {
   static override summary = 'show every value and where it came from; never secrets'

@@ -1,9 +1,9 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { exit } from '../../src/cli/command/exit.ts'
-import { locateConfig } from '../../src/cli/connection/local.ts'
 import { strangers } from '../../src/cli/connection/resolve-runtime.ts'
 import { checkConfig } from '../../src/cli/doctor/config-problems.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
+import { locateConfig } from '../../src/cli/local.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ConfigValidate extends WbCommand {

@@ -1,7 +1,7 @@
+import { aConversation } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { aConversation } from '../../src/cli/find/choices.ts'
 import { conversationName, findConversation } from '../../src/cli/find/conversation.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'

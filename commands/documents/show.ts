@@ -1,7 +1,8 @@
+import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { aDocument } from '../../src/cli/find/choices.ts'
-import { findCited, kbFlag } from '../../src/cli/find/document.ts'
+import { kbFlag } from '../../src/cli/find/document.ts'
+import { findCited } from '../../src/cli/passages/last-search.ts'
 import { documentFields } from '../../src/cli/shown/resources.ts'
 
 export default class DocumentsShow extends WbCommand {

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aFilter } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { aFilter } from '../../src/cli/find/choices.ts'
 import { baseFlag } from '../../src/cli/find/filter.ts'
 import { conditionFlags, conditionOf } from '../../src/cli/passages/condition.ts'
 import { shellWord } from '../../src/cli/terminal/shell-word.ts'

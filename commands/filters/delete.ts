@@ -1,7 +1,7 @@
+import { aFilter } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { aFilter } from '../../src/cli/find/choices.ts'
 import { baseFlag, findFilter } from '../../src/cli/find/filter.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
 import { filters } from '../../src/contract/filters.ts'

@@ -1,6 +1,6 @@
+import { anUnfinishedJob } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { anUnfinishedJob } from '../../src/cli/find/choices.ts'
 import { findJob } from '../../src/cli/find/job.ts'
 import { jobs } from '../../src/contract/jobs.ts'
 

@@ -1,7 +1,7 @@
+import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { aKnowledgeBase } from '../../src/cli/find/choices.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 import { countItems } from '../../src/cli/terminal/take.ts'
 import { documents } from '../../src/contract/documents.ts'

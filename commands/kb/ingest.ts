@@ -1,5 +1,5 @@
+import { aKnowledgeBase } from '../../src/cli/command/choices.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { aKnowledgeBase } from '../../src/cli/find/choices.ts'
 import { IngestCommand, ingestFlags, pathArg } from '../../src/cli/ingest/ingest-command.ts'
 
 export default class KbIngest extends IngestCommand {

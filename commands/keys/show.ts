@@ -1,7 +1,7 @@
 import { systemClock } from '../../src/base/clock.ts'
+import { aKey } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { aKey } from '../../src/cli/find/choices.ts'
 import { findKey } from '../../src/cli/find/key.ts'
 import { keyFields } from '../../src/cli/shown/key.ts'
 

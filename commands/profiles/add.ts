@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { runtimeAddress } from '../../src/cli/connection/address.ts'
 import { UsageError } from '../../src/cli/faults.ts'
+import { runtimeAddress } from '../../src/cli/settings/address.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import { requireProfileName } from '../../src/cli/settings/profiles.ts'
 

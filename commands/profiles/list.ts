@@ -1,7 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { driverOf } from '../../src/cli/credentials/keychains.ts'
+import { allLogins } from '../../src/cli/credentials/logins.ts'
 import { readProfiles } from '../../src/cli/settings/profiles.ts'
-import { driverOf } from '../../src/cli/sign-in/keychains.ts'
-import { allLogins } from '../../src/cli/sign-in/logins.ts'
 
 export default class ProfilesList extends WbCommand {
   static override summary = 'list profiles, and who one is in them'

@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
+import { allLogins } from '../../src/cli/credentials/logins.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import {
@@ -10,7 +11,6 @@ import {
   type StoredProfiles,
 } from '../../src/cli/settings/profiles.ts'
 import { dropLogin } from '../../src/cli/sign-in/keep.ts'
-import { allLogins } from '../../src/cli/sign-in/logins.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 
 export default class ProfilesRemove extends WbCommand {

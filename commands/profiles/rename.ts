@@ -1,10 +1,10 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
+import { aloneWithLogins } from '../../src/cli/credentials/lock.ts'
+import { renameLogins } from '../../src/cli/credentials/logins.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
 import { requireProfile, requireProfileName } from '../../src/cli/settings/profiles.ts'
-import { aloneWithLogins } from '../../src/cli/sign-in/lock.ts'
-import { renameLogins } from '../../src/cli/sign-in/logins.ts'
 
 export default class ProfilesRename extends WbCommand {
   static override summary = 'give a profile another name; who is signed in stays so'

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { aService } from '../../src/cli/find/choices.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { compose, typeOf } from '../../src/cli/services/compose.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'

@@ -1,7 +1,7 @@
+import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { aService } from '../../src/cli/find/choices.ts'
 import { namingBinders } from '../../src/cli/services/bound.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'

@@ -1,8 +1,9 @@
 import * as Flags from '@oclif/core/flags'
+import { aSecretRelease } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { aSecretRelease } from '../../src/cli/find/choices.ts'
-import { everything, pick } from '../../src/cli/find/resolve.ts'
+import { pick } from '../../src/cli/find/resolve.ts'
+import { everything } from '../../src/client/client.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { type SecretRelease, secretReleases } from '../../src/contract/releases.ts'
 

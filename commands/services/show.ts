@@ -1,6 +1,6 @@
+import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { aService } from '../../src/cli/find/choices.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
 import type { ServiceType } from '../../src/cli/services/kinds.ts'

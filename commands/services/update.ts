@@ -1,7 +1,7 @@
 import * as Flags from '@oclif/core/flags'
+import { aService } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { aService } from '../../src/cli/find/choices.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'

@@ -1,7 +1,7 @@
+import { aWorkspace } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { aWorkspace } from '../../src/cli/find/choices.ts'
 import { useWorkspace } from '../../src/cli/settings/change-settings.ts'
 import { defaultWorkspace } from '../../src/cli/settings/profile.ts'
 import { counted } from '../../src/cli/terminal/output.ts'

@@ -1,6 +1,6 @@
+import { aWorkspace } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
-import { aWorkspace } from '../../src/cli/find/choices.ts'
 import { useWorkspace } from '../../src/cli/settings/change-settings.ts'
 
 export default class WorkspacesUse extends WbCommand {

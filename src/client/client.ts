@@ -236,3 +236,10 @@ export async function* pages(read: (cursor: string | null) => Promise<Page>): As
     if ((count & (count - 1)) === 0) mark = cursor
   }
 }
+
+/** Every item of a list. */
+export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
+  const all: T[] = []
+  for await (const item of items) all.push(item)
+  return all
+}

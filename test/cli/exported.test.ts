@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { markdownOf } from '../../src/cli/shown/conversation.ts'
+import { markdownOf } from '../../src/cli/chat/exported.ts'
 import type { Citation } from '../../src/contract/chat.ts'
 import type { Message } from '../../src/contract/conversations.ts'
 

@@ -1,5 +1,5 @@
 import { describe, expect, test } from 'vitest'
-import { KeptTokens, type Tokens, tokensOf } from '../../src/cli/sign-in/kept-tokens.ts'
+import { KeptTokens, type Tokens, tokensOf } from '../../src/cli/credentials/kept-tokens.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 import type { DeviceTokens } from '../../src/contract/auth.ts'
 import { WbError } from '../../src/contract/errors.ts'

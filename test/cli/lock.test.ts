@@ -2,7 +2,7 @@ import { execFileSync } from 'node:child_process'
 import { chmodSync, mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
-import { aloneWithLogins } from '../../src/cli/sign-in/lock.ts'
+import { aloneWithLogins } from '../../src/cli/credentials/lock.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const header = Buffer.from('SQLite format 3\0')

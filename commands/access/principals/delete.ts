@@ -1,8 +1,8 @@
 import { findPrincipal } from '../../../src/cli/access/principals.ts'
+import { aPrincipal } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { existing } from '../../../src/cli/command/existing.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
-import { aPrincipal } from '../../../src/cli/find/choices.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsDelete extends WbCommand {

@@ -1,7 +1,7 @@
 import { findPrincipal, principalFields } from '../../../src/cli/access/principals.ts'
+import { aPrincipal } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { existing } from '../../../src/cli/command/existing.ts'
-import { aPrincipal } from '../../../src/cli/find/choices.ts'
 
 export default class AccessPrincipalsShow extends WbCommand {
   static override summary = 'show a principal'

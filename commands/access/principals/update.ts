@@ -1,7 +1,7 @@
 import { findPrincipal, principalBody, principalFlags } from '../../../src/cli/access/principals.ts'
+import { aPrincipal } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { existing } from '../../../src/cli/command/existing.ts'
-import { aPrincipal } from '../../../src/cli/find/choices.ts'
 import { principals } from '../../../src/contract/principals.ts'
 
 export default class AccessPrincipalsUpdate extends WbCommand {

@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
+import { anMcpServer } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
-import { anMcpServer } from '../../../src/cli/find/choices.ts'
 import { mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { offerRelease } from '../../../src/cli/services/offer.ts'
 import { shellWord } from '../../../src/cli/terminal/shell-word.ts'

@@ -1,7 +1,7 @@
+import { anMcpServer } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { existing } from '../../../src/cli/command/existing.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
-import { anMcpServer } from '../../../src/cli/find/choices.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 

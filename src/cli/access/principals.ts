@@ -1,12 +1,12 @@
 import * as Flags from '@oclif/core/flags'
-import type { Client } from '../../client/client.ts'
+import { type Client, everything } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { limits } from '../../contract/limits.ts'
 import { type Principal, principals } from '../../contract/principals.ts'
 import { roles } from '../../contract/scopes.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { keyValues } from '../command/flags.ts'
-import { everything, type Kind, pick, type Resolving } from '../find/resolve.ts'
+import { type Kind, pick, type Resolving } from '../find/resolve.ts'
 import type { Fields } from '../shown/resources.ts'
 
 const kind: Kind = {

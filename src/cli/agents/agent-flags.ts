@@ -1,9 +1,10 @@
 import * as Flags from '@oclif/core/flags'
+import { everything } from '../../client/client.ts'
 import { type ToolPermission, type ToolRules, toolPermissions } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
 import { UsageError } from '../faults.ts'
-import { everyBase, everything, type Kind, knowledgeBaseKind, pick, type Resolving } from '../find/resolve.ts'
+import { everyBase, type Kind, knowledgeBaseKind, pick, type Resolving } from '../find/resolve.ts'
 import { toolPatterns } from '../find/tool.ts'
 
 /** What `create` and `update` say of an agent. */

@@ -1,7 +1,6 @@
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { UsageError } from '../faults.ts'
-import type { Choices, NarrowingFlags } from '../find/choices.ts'
 import {
   type Resolving,
   resolveKnowledgeBase,
@@ -12,6 +11,7 @@ import * as person from '../terminal/ask.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { take } from '../terminal/take.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
+import type { Choices, NarrowingFlags } from './choices.ts'
 import { isTaken, missingValue } from './existing.ts'
 import type { MissingArgument } from './parse-fault.ts'
 import { StartedCommand } from './started-command.ts'

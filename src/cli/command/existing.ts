@@ -1,9 +1,10 @@
 import * as Args from '@oclif/core/args'
 import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../faults.ts'
-import type { Choices, NarrowingFlags } from '../find/choices.ts'
-import { isId, type Named, type Resolving } from '../find/resolve.ts'
+import type { Named, Resolving } from '../find/resolve.ts'
+import { isId } from '../id.ts'
 import * as person from '../terminal/ask.ts'
+import type { Choices, NarrowingFlags } from './choices.ts'
 import type { MissingArgument } from './parse-fault.ts'
 
 /** Choices that a list holds; of more, the rest is named by hand. */

@@ -1,9 +1,7 @@
 import { setMaxListeners } from 'node:events'
 import { Interrupted } from '../faults.ts'
+import { endingSignals } from '../terminal/signals.ts'
 import { exit } from './exit.ts'
-
-/** What asks a process to end: Ctrl-C, whoever has started it, and a terminal that is closed. */
-export const endingSignals = ['SIGINT', 'SIGTERM', 'SIGHUP'] as const
 
 /**
  * A signal that aborts at the first of these; the second ends the process at once. One terminal that is closed may say so

@@ -1,5 +1,5 @@
-import type { Choices } from '../find/choices.ts'
 import { nearest } from '../terminal/nearest.ts'
+import type { Choices } from './choices.ts'
 import { isParseError } from './exit.ts'
 
 /** What oclif tells of a command line that does not parse, besides its message. */

@@ -1,8 +1,8 @@
 import { Unreachable } from '../../client/unreachable.ts'
 import { hasBrowser } from '../environment.ts'
+import { findLocalServer } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
-import { findLocalServer } from './local.ts'
 
 /** Pages that a runtime has, by the word that `wb open` takes. */
 export const pages = { docs: '/docs', api: '/api/v1/openapi.json' } as const

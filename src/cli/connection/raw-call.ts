@@ -1,8 +1,7 @@
-import { type Client, pages } from '../../client/client.ts'
+import { type Client, everything, pages } from '../../client/client.ts'
 import { failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
 import { UsageError } from '../faults.ts'
-import { everything } from '../find/resolve.ts'
 
 /** A route of any runtime, as a person types it. */
 export interface TypedCall {

@@ -1,9 +1,9 @@
 import type { Fetch } from '../../client/transport.ts'
 import { watchMaking } from '../folder/made.ts'
 import { notCounting } from '../folder/shown.ts'
+import { type Found, findLocalServer, openLocal, readConfig, type Voice } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Progress } from '../terminal/progress.ts'
-import { type Found, findLocalServer, openLocal, readConfig, type Voice } from './local.ts'
 import { type Overheard, overNetwork } from './over-network.ts'
 
 /** The runtime that a command talks to. */

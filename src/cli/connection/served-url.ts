@@ -1,6 +1,6 @@
 import { reachable } from '../../base/loopback.ts'
+import { readConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
-import { readConfig } from './local.ts'
 
 /**
  * Where `wb serve` of a profile would answer, by its configuration.

@@ -3,13 +3,13 @@ import { failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
-import { profileFlag } from '../next/login-line.ts'
+import { type Announcement, findLocalServer } from '../local.ts'
+import { profileFlag } from '../settings/login-line.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
-import { timely } from '../sign-in/timely.ts'
-import { type Announcement, findLocalServer } from './local.ts'
 import { overNetwork } from './over-network.ts'
 import { jsonOf } from './raw-call.ts'
 import type { ResolvedRuntime } from './resolve-runtime.ts'
+import { timely } from './timely.ts'
 
 /** What a runtime says of how callers prove who they are to it. */
 export interface WaysSaid {

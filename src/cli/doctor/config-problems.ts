@@ -1,5 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
-import { type LocalConfig, readConfig, secretProblems } from '../connection/local.ts'
+import { type LocalConfig, readConfig, secretProblems } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
 export interface ConfigProblem {

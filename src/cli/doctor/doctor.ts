@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
-import { type Announcement, findLocalServer, locateConfig } from '../connection/local.ts'
 import { overNetwork } from '../connection/over-network.ts'
 import type { Session } from '../connection/session.ts'
+import { type Announcement, findLocalServer, locateConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { type Check, check, type Finding, type Look, skipped } from './check.ts'
 import { skewFound, skewTo } from './clock.ts'

@@ -1,9 +1,9 @@
 import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { credentialsFolder } from '../credentials/keychains.ts'
+import { loginsPath } from '../credentials/logins.ts'
 import type { Profile } from '../settings/profile.ts'
 import { profilesPath } from '../settings/profiles.ts'
-import { credentialsFolder } from '../sign-in/keychains.ts'
-import { loginsPath } from '../sign-in/logins.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 

@@ -1,5 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
-import { identityProvider } from '../connection/local.ts'
+import { identityProvider } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { type Finding, failed, skipped } from './check.ts'

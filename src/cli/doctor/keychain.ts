@@ -1,9 +1,9 @@
 import { KeychainUnavailable } from '../../keychain/keychain.ts'
-import { loginLine } from '../next/login-line.ts'
+import { driverOf } from '../credentials/keychains.ts'
+import { findLogin } from '../credentials/logins.ts'
+import { loginLine } from '../settings/login-line.ts'
 import type { Profile } from '../settings/profile.ts'
 import { tryKeychain } from '../sign-in/keep.ts'
-import { driverOf } from '../sign-in/keychains.ts'
-import { findLogin } from '../sign-in/logins.ts'
 import { placeOf } from '../sign-in/notes.ts'
 import { type Finding, failedWith, ok } from './check.ts'
 

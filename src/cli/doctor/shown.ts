@@ -1,4 +1,4 @@
-import type { Examined } from '../connection/local.ts'
+import type { Examined } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
 import { plainLine } from '../terminal/terminal-text.ts'

@@ -1,4 +1,4 @@
-import type { Announcement, Examined } from '../connection/local.ts'
+import type { Announcement, Examined } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'

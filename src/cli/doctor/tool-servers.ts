@@ -1,6 +1,6 @@
 import { resolve } from 'node:path'
-import type { LocalConfig } from '../connection/local.ts'
 import { isExecutable, isOnPath } from '../environment.ts'
+import type { LocalConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { type Finding, ok, warning } from './check.ts'

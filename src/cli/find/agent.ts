@@ -1,6 +1,8 @@
+import { everything } from '../../client/client.ts'
 import { type Agent, type AgentTemplate, agents, agentTemplates } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
-import { everything, isId, type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
+import { isId } from '../id.ts'
+import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
 
 const agentKind: Kind = {
   one: 'agent',

@@ -1,8 +1,9 @@
 import { systemClock } from '../../base/clock.ts'
+import { everything } from '../../client/client.ts'
 import { type Conversation, conversations } from '../../contract/conversations.ts'
 import { limits } from '../../contract/limits.ts'
 import { ago } from '../terminal/moment.ts'
-import { everything, type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
+import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
 
 const conversationKind: Kind = {
   one: 'conversation',

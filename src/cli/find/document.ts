@@ -4,9 +4,9 @@ import { WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../faults.ts'
-import { citedDocument } from '../passages/last-search.ts'
+import { isId } from '../id.ts'
 import { documentName } from '../shown/resources.ts'
-import { everyBase, isId, type Resolving, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
+import { everyBase, type Resolving, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
 
 const candidatesShown = 8
 
@@ -39,12 +39,6 @@ export async function findDocument(resolving: Resolving, wanted: string, base?: 
   throw new WbError('document_not_found', `no document "${wanted}" in ${names || 'any knowledge base'}`, {
     next: [`wb documents list${bases.length === 1 ? ` ${names}` : ' NAME'}`],
   })
-}
-
-/** The same, or by the number of a passage in the last search. */
-export async function findCited(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
-  const cited = base === undefined ? await citedDocument(resolving, wanted) : undefined
-  return cited ?? findDocument(resolving, wanted, base)
 }
 
 async function inBase(resolving: Resolving, base: KnowledgeBase, wanted: string): Promise<Document[]> {

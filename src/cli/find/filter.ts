@@ -1,10 +1,11 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
+import { everything } from '../../client/client.ts'
 import { filters, type KnowledgeFilter } from '../../contract/filters.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
-import type { Everywhere } from '../passages/everywhere.ts'
-import { everything, isId, pick, type Resolving } from './resolve.ts'
+import { isId } from '../id.ts'
+import { pick, type Resolving } from './resolve.ts'
 
 /** `--kb` of commands on saved filters. */
 export const baseFlag = Flags.string({
@@ -41,14 +42,4 @@ export async function findFilter(
     },
     choose,
   )
-}
-
-/** The id of the saved filter that a search names; none where it names none, or looks everywhere, as filters belong to a base. */
-export async function savedFilterId(
-  resolving: Pick<Resolving, 'client' | 'choose'>,
-  base: KnowledgeBase | Everywhere,
-  wanted: string | undefined,
-): Promise<string | undefined> {
-  if (wanted === undefined || 'names' in base) return undefined
-  return (await findFilter(resolving, base, wanted)).knowledgeFilterId
 }

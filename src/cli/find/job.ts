@@ -2,9 +2,10 @@ import * as Args from '@oclif/core/args'
 import { WbError } from '../../contract/errors.ts'
 import { type Job, jobs } from '../../contract/jobs.ts'
 import { UsageError } from '../faults.ts'
+import { isId } from '../id.ts'
 import type { JobPlace } from '../jobs/job-places.ts'
 import type { Field } from '../terminal/output.ts'
-import { isId, type Resolving, resolveWorkspace } from './resolve.ts'
+import { type Resolving, resolveWorkspace } from './resolve.ts'
 
 /** A job by its id, or the newest one. */
 export const jobArg = Args.string({ description: 'id of the job; the newest when left out' })

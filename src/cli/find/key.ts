@@ -1,14 +1,15 @@
-import type { Client } from '../../client/client.ts'
+import { type Client, everything } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type ApiKey, apiKeys } from '../../contract/keys.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { UsageError } from '../faults.ts'
+import { isId } from '../id.ts'
 import { isReplaced, keyState } from '../shown/key.ts'
 import { ago, lasting } from '../terminal/moment.ts'
 import { nearest } from '../terminal/nearest.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import { everything, isId, type Resolving } from './resolve.ts'
+import type { Resolving } from './resolve.ts'
 
 const candidatesShown = 8
 const token = /^wb_live_([a-z0-9]{12})_/

@@ -1,7 +1,8 @@
-import type { Client } from '../../client/client.ts'
+import { type Client, everything } from '../../client/client.ts'
 import { limits } from '../../contract/limits.ts'
 import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
-import { everything, isId, type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
+import { isId } from '../id.ts'
+import { type Kind, pick, type Resolving, resolveWorkspace } from './resolve.ts'
 
 const mcpServerKind: Kind = {
   one: 'MCP server',

@@ -1,20 +1,13 @@
-import type { Client } from '../../client/client.ts'
+import { type Client, everything } from '../../client/client.ts'
 import type { Agent } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
 import { ofServer } from '../../contract/tool-ids.ts'
+import { isId } from '../id.ts'
+import type { AgentNames } from '../shown/agent.ts'
 import type { Names } from '../shown/tool.ts'
 import { everyServer } from './mcp-server.ts'
-import { everyBase, everything, isId } from './resolve.ts'
-
-/** What an agent is bound to, as people call it. */
-export interface AgentNames {
-  /** Its id where it is gone; undefined where the agent names none. */
-  readonly llmService: string | undefined
-  readonly knowledgeBases: Names
-  /** MCP servers. */
-  readonly servers: Names
-}
+import { everyBase } from './resolve.ts'
 
 /** Names of what an agent names by id. Only what it names is asked for. */
 export async function namesOf(client: Client, agent: Agent): Promise<AgentNames> {

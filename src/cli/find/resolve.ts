@@ -1,4 +1,4 @@
-import type { Client } from '../../client/client.ts'
+import { type Client, everything } from '../../client/client.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { kb } from '../../contract/knowledge.ts'
@@ -6,17 +6,12 @@ import { limits } from '../../contract/limits.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { UsageError } from '../faults.ts'
+import { isId } from '../id.ts'
 import { defaultWorkspace, type Profile } from '../settings/profile.ts'
 import { nearest } from '../terminal/nearest.ts'
 import { boundTo } from './reach.ts'
 
-const idShape = /^[0-9a-f]{8}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{4}-[0-9a-f]{12}$/i
 const candidatesShown = 8
-
-/** True of what can only be an id: a name is never shaped so. */
-export function isId(text: string): boolean {
-  return idShape.test(text)
-}
 
 export interface Named {
   id: string
@@ -169,13 +164,6 @@ export async function resolveKnowledgeBase(resolving: Resolving, named?: string)
 /** The knowledge bases of a workspace. */
 export async function everyBase(client: Client, workspaceId: string): Promise<KnowledgeBase[]> {
   return everything(client.items(kb.list, { params: { workspaceId }, query: { limit: limits.pageMax } }))
-}
-
-/** Every item of a list. */
-export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
-  const all: T[] = []
-  for await (const item of items) all.push(item)
-  return all
 }
 
 /**

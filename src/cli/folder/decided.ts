@@ -1,4 +1,4 @@
-import { surveyFolder } from '../connection/local.ts'
+import { surveyFolder } from '../local.ts'
 import { isUnchanged, readDecisions } from './trusted.ts'
 
 /** A folder that was decided on, and how it stands now. */

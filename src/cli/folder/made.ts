@@ -1,7 +1,7 @@
 import { realpathSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
-import { surveyFolder } from '../connection/local.ts'
+import { surveyFolder } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { withoutStore } from './here.ts'
 import { decide, decisionNow, decisionOn } from './trusted.ts'

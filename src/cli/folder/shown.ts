@@ -1,4 +1,4 @@
-import type { FolderFiles } from '../connection/local.ts'
+import type { FolderFiles } from '../local.ts'
 import { plainLine, truncate } from '../terminal/terminal-text.ts'
 
 /** Cells of a value; what is cut says so, as the end of an address decides where it leads. */

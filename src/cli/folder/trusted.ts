@@ -2,7 +2,7 @@ import { join } from 'node:path'
 import { isDeepStrictEqual } from 'node:util'
 import type { Clock } from '../../base/clock.ts'
 import { timestamp } from '../../base/clock.ts'
-import type { FolderFiles } from '../connection/local.ts'
+import type { FolderFiles } from '../local.ts'
 import { changeSettings } from '../settings/change-settings.ts'
 import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
 

@@ -1,9 +1,10 @@
 import { existsSync } from 'node:fs'
 import { WbError } from '../../contract/errors.ts'
+import { aKnowledgeBase } from '../command/choices.ts'
 import { isTaken } from '../command/existing.ts'
 import { UsageError } from '../faults.ts'
-import { aKnowledgeBase } from '../find/choices.ts'
-import { isId, type Resolving } from '../find/resolve.ts'
+import type { Resolving } from '../find/resolve.ts'
+import { isId } from '../id.ts'
 
 /** What the words after `wb add` mean. */
 export interface Into {

@@ -1,13 +1,14 @@
 import { join } from 'node:path'
 import { type Document, documents } from '../../contract/documents.ts'
 import { WbError } from '../../contract/errors.ts'
+import { findDocument } from '../find/document.ts'
 import type { Resolving } from '../find/resolve.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
 import type { Passage } from './hits.ts'
 
 /** A passage that a search showed: ids only, no words of the question or of a document. */
-export interface CitedHit {
+interface CitedHit {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
   readonly documentId: string
@@ -49,7 +50,7 @@ export function rememberSearch(profile: Profile, hits: readonly CitedHit[]): boo
 }
 
 /** The passage that a citation such as `2` or `[2]` names in the last search; undefined when there is none. */
-export function citedHit(profile: Profile, reference: string): CitedHit | undefined {
+function citedHit(profile: Profile, reference: string): CitedHit | undefined {
   const number = citation.exec(reference)?.[1]
   if (number === undefined) return undefined
   const hit = remembered(profile)[runtimeKey(profile)]?.[Number(number) - 1]
@@ -57,7 +58,7 @@ export function citedHit(profile: Profile, reference: string): CitedHit | undefi
 }
 
 /** What of passages is remembered; one that belongs to no document keeps its number, and leads nowhere. */
-export function citationsOf(
+export function citedHits(
   { workspaceId }: { workspaceId: string },
   passages: readonly Pick<Passage, 'knowledgeBaseId' | 'documentId' | 'chunkIndex'>[],
 ): CitedHit[] {
@@ -69,13 +70,19 @@ export function citationsOf(
   }))
 }
 
+/** A document as `findDocument` finds it, or by the number of a passage in the last search. */
+export async function findCited(resolving: Resolving, wanted: string, base?: string): Promise<Document> {
+  const cited = base === undefined ? await citedDocument(resolving, wanted) : undefined
+  return cited ?? findDocument(resolving, wanted, base)
+}
+
 /**
  * The document that `2` or `[2]` names in the last search.
  *
  * @returns undefined where the reference is no citation, or nothing was searched that has this number
  * @throws WbError document_not_found  it is gone since
  */
-export async function citedDocument(
+async function citedDocument(
   { client, profile }: Pick<Resolving, 'client' | 'profile'>,
   reference: string,
 ): Promise<Document | undefined> {

@@ -3,11 +3,12 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { WbCommand } from '../command/command.ts'
 import { UsageError } from '../faults.ts'
-import { savedFilterId } from '../find/filter.ts'
+import { findFilter } from '../find/filter.ts'
+import type { Resolving } from '../find/resolve.ts'
 import { conditionFlags, conditionOf } from './condition.ts'
 import type { Everywhere } from './everywhere.ts'
 import { findPassages, search } from './hits.ts'
-import { citationsOf, rememberSearch } from './last-search.ts'
+import { citedHits, rememberSearch } from './last-search.ts'
 import { nothingFound } from './nothing.ts'
 import { type Mode, modeNames, rankingOf } from './request.ts'
 import { showPassages } from './show.ts'
@@ -66,7 +67,17 @@ export abstract class SearchCommand extends WbCommand {
     const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
     if (passages.length === 0) return output.note(await nothingFound({ client, base, flags }))
     showPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
-    if (rememberSearch(this.profile, citationsOf(base, passages)) && output.interactive)
+    if (rememberSearch(this.profile, citedHits(base, passages)) && output.interactive)
       output.note('  wb documents show 1')
   }
+}
+
+/** The id of the saved filter that a search names; none where it names none, or looks everywhere, as filters belong to a base. */
+async function savedFilterId(
+  resolving: Pick<Resolving, 'client' | 'choose'>,
+  base: KnowledgeBase | Everywhere,
+  wanted: string | undefined,
+): Promise<string | undefined> {
+  if (wanted === undefined || 'names' in base) return undefined
+  return (await findFilter(resolving, base, wanted)).knowledgeFilterId
 }

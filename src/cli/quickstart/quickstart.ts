@@ -1,16 +1,16 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
-import type { Client } from '../../client/client.ts'
+import { type Client, everything } from '../../client/client.ts'
 import { documents } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { type Workspace, workspaces } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
-import { everyBase, everything } from '../find/resolve.ts'
+import { everyBase } from '../find/resolve.ts'
 import { ingest } from '../ingest/ingest.ts'
 import { details, type Summary, seconds } from '../ingest/summary.ts'
 import { findPassages, type Passage } from '../passages/hits.ts'
-import { citationsOf, rememberSearch } from '../passages/last-search.ts'
+import { citedHits, rememberSearch } from '../passages/last-search.ts'
 import type { Profile } from '../settings/profile.ts'
 import { documentName } from '../shown/resources.ts'
 import { counted, type Output } from '../terminal/output.ts'
@@ -69,7 +69,7 @@ export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   )
   const question = plan.question ?? (await firstQuestion(client, base))
   const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesShown)
-  rememberSearch(profile, citationsOf(base, passages))
+  rememberSearch(profile, citedHits(base, passages))
   return { workspace, base, alone, held, summary, question, passages }
 }
 

@@ -3,6 +3,11 @@ import { readFileSync } from 'node:fs'
 import { systemClock, timestamp } from '../../base/clock.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { WbError } from '../../contract/errors.ts'
+import { portHolder } from '../connection/port-holder.ts'
+import { UsageError } from '../faults.ts'
+import { requireStillTrusted } from '../folder/decide.ts'
+import { watchMaking } from '../folder/made.ts'
+import { notCounting } from '../folder/shown.ts'
 import {
   anonymousPass,
   type LocalConfig,
@@ -12,12 +17,7 @@ import {
   readConfig,
   secretProblems,
   type Voice,
-} from '../connection/local.ts'
-import { portHolder } from '../connection/port-holder.ts'
-import { UsageError } from '../faults.ts'
-import { requireStillTrusted } from '../folder/decide.ts'
-import { watchMaking } from '../folder/made.ts'
-import { notCounting } from '../folder/shown.ts'
+} from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { Serving, type Told } from './serving.ts'

@@ -1,5 +1,5 @@
 import { systemClock } from '../../base/clock.ts'
-import type { Listening, LocalConfig, Served } from '../connection/local.ts'
+import type { Listening, LocalConfig, Served } from '../local.ts'
 
 /** Requests in flight are given this long to finish. */
 const drainMs = 10_000

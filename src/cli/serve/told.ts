@@ -1,5 +1,5 @@
 import { type Report, reportLines, reportOf } from '../command/report.ts'
-import type { LocalConfig, Voice } from '../connection/local.ts'
+import type { LocalConfig, Voice } from '../local.ts'
 import type { Output } from '../terminal/output.ts'
 import { HeldLog } from './held-log.ts'
 import { logLine } from './log-line.ts'

@@ -1,7 +1,8 @@
-import type { Client } from '../../client/client.ts'
+import { type Client, everything } from '../../client/client.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Route } from '../../contract/route.ts'
-import { everything, isId, type Kind, pick, type Resolving } from '../find/resolve.ts'
+import { type Kind, pick, type Resolving } from '../find/resolve.ts'
+import { isId } from '../id.ts'
 import { kinds, type Service, type ServiceType, serviceTypes } from './kinds.ts'
 
 type Fields = Readonly<Record<string, unknown>>

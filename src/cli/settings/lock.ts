@@ -2,8 +2,8 @@ import { accessSync, constants } from 'node:fs'
 import { dirname } from 'node:path'
 import { TimedOut } from '../../base/deadline.ts'
 import { Unreachable } from '../../client/unreachable.ts'
-import { alone } from '../connection/local.ts'
 import { UsageError } from '../faults.ts'
+import { alone } from '../local.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
 /** A lock of the settings folder, and what it keeps, in words. */

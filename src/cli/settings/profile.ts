@@ -1,10 +1,10 @@
 import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
-import { type AddressFrom, refuseClearText, runtimeAddress } from '../connection/address.ts'
 import { type Environment, nonEmpty, processEnvironment } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import { shellWord } from '../terminal/shell-word.ts'
+import { type AddressFrom, refuseClearText, runtimeAddress } from './address.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
 
 /** Credentials that a person may choose between. */

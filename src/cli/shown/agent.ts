@@ -1,8 +1,16 @@
 import type { Agent } from '../../contract/agents.ts'
 import type { Conversation } from '../../contract/conversations.ts'
-import type { AgentNames } from '../find/names.ts'
 import type { Fields } from './resources.ts'
 import { type Names, toolWord } from './tool.ts'
+
+/** What an agent is bound to, as people call it. */
+export interface AgentNames {
+  /** Its id where it is gone; undefined where the agent names none. */
+  readonly llmService: string | undefined
+  readonly knowledgeBases: Names
+  /** MCP servers. */
+  readonly servers: Names
+}
 
 /** The fields of an agent that a person reads. What has no name any more keeps its id. */
 export function agentFields(agent: Agent, { llmService, knowledgeBases, servers }: AgentNames): Fields {

@@ -1,5 +1,5 @@
 import { ofServer } from '../../contract/tool-ids.ts'
-import { isId } from '../find/resolve.ts'
+import { isId } from '../id.ts'
 
 /** Names by id. */
 export type Names = Readonly<Record<string, string>>

@@ -1,12 +1,19 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { nameHex } from '../../base/id.ts'
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
+import { keychainService, type Tokens } from '../credentials/kept-tokens.ts'
+import { keychainOf } from '../credentials/keychains.ts'
+import { aloneWithLogins } from '../credentials/lock.ts'
+import {
+  allLogins,
+  findLogin,
+  forgetLogin,
+  type Login,
+  rememberLogin,
+  type StoredLogin,
+} from '../credentials/logins.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import { keychainService, type Tokens } from './kept-tokens.ts'
-import { keychainOf } from './keychains.ts'
-import { aloneWithLogins } from './lock.ts'
-import { allLogins, findLogin, forgetLogin, type Login, rememberLogin, type StoredLogin } from './logins.ts'
 
 /** A login to keep. */
 export interface NewLogin extends Pick<Login, 'kind' | 'who' | 'driver'> {

@@ -1,9 +1,9 @@
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
+import { driverOf } from '../credentials/keychains.ts'
 import { changeProfiles } from '../settings/change-settings.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
 import { tryKeychain } from './keep.ts'
-import { driverOf } from './keychains.ts'
 
 /**
  * Where a login will lie. Where there is no keychain the person is told, and asked.

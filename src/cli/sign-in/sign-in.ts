@@ -1,17 +1,17 @@
 import { addAbortSignal, type Readable } from 'node:stream'
 import type { Me } from '../../contract/auth.ts'
 import { WbError } from '../../contract/errors.ts'
+import { signInLine } from '../command/signing-in.ts'
 import type { Session } from '../connection/session.ts'
 import type { WaysSaid } from '../connection/ways-in.ts'
+import { kindOf } from '../credentials/credential.ts'
+import { type Tokens, tokensOf } from '../credentials/kept-tokens.ts'
 import { UsageError } from '../faults.ts'
-import { loginLine } from '../next/login-line.ts'
-import { signInLine } from '../next/signing-in.ts'
+import { loginLine } from '../settings/login-line.ts'
 import { headerToken, runtimeKey } from '../settings/profile.ts'
-import { kindOf } from './credential.ts'
 import { pollForTokens, startDeviceLogin } from './device-login.ts'
 import { DeviceScreen, type DeviceScreenParts } from './device-screen.ts'
 import { askMe } from './identity.ts'
-import { type Tokens, tokensOf } from './kept-tokens.ts'
 
 /** Tokens that the runtime has accepted, and whose they are. */
 export interface SignedIn {

@@ -1,9 +1,9 @@
 import type { Me } from '../../contract/auth.ts'
+import type { Chosen } from '../credentials/credential.ts'
+import type { Tokens } from '../credentials/kept-tokens.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
 import type { Fields } from '../shown/resources.ts'
-import type { Chosen } from './credential.ts'
 import { mayOf, nameOf } from './identity.ts'
-import type { Tokens } from './kept-tokens.ts'
 import { credentialWords, endingAt, endOf, placeOf } from './notes.ts'
 
 /** Who somebody is to a runtime, and by what. */

@@ -10,10 +10,10 @@ import { operational } from '../../contract/operational.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import type { Session } from '../connection/session.ts'
+import type { Tokens } from '../credentials/kept-tokens.ts'
 import { UsageError } from '../faults.ts'
 import { type Resolving, resolveWorkspace } from '../find/resolve.ts'
 import { callerOf } from '../sign-in/identity.ts'
-import type { Tokens } from '../sign-in/kept-tokens.ts'
 import { countItems } from '../terminal/take.ts'
 
 /** Documents and jobs that are read to count them; it is done every two seconds. */

@@ -1,5 +1,5 @@
-import { endingSignals } from '../command/interrupt.ts'
 import { UsageError } from '../faults.ts'
+import { endingSignals } from './signals.ts'
 import { plainLine, truncate } from './terminal-text.ts'
 
 /** What a jq expression makes of a value: none, one or several. */

@@ -1,4 +1,4 @@
-import { type AddressFrom, type Meant, withoutEnd } from '../connection/address.ts'
+import { type AddressFrom, type Meant, withoutEnd } from '../settings/address.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
 /** A command line as it was typed. */

@@ -1,7 +1,7 @@
 import type { Citation } from '../../contract/chat.ts'
 import type { Conversation, Message } from '../../contract/conversations.ts'
-import { citationsOf } from '../chat/citations.ts'
-import { placeIn } from '../chat/sources.ts'
+import { citationsOf } from './citations.ts'
+import { placeIn } from './sources.ts'
 
 /** A conversation as a Markdown document: who said what, and the passages that were cited as footnotes. */
 export function markdownOf(

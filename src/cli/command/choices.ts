@@ -10,12 +10,12 @@ import { mcpServers } from '../../contract/mcp-servers.ts'
 import { principals } from '../../contract/principals.ts'
 import { secretReleases } from '../../contract/releases.ts'
 import { workspaces } from '../../contract/workspaces.ts'
+import { conversationName } from '../find/conversation.ts'
+import { type Named, type Resolving, resolveKnowledgeBase, resolveWorkspace } from '../find/resolve.ts'
 import { jobPlaces } from '../jobs/job-places.ts'
 import { ServiceCalls } from '../services/calls.ts'
 import { type ServiceType, serviceTypes } from '../services/kinds.ts'
 import { documentName } from '../shown/resources.ts'
-import { conversationName } from './conversation.ts'
-import { type Named, type Resolving, resolveKnowledgeBase, resolveWorkspace } from './resolve.ts'
 
 /** What a kind of thing can be chosen from. */
 export interface Choices {

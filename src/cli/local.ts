@@ -1,20 +1,19 @@
 import { join } from 'node:path'
-import { systemClock } from '../../base/clock.ts'
-import type { LogLevel } from '../../base/log.ts'
-import type { Described } from '../../config/describe.ts'
-import type { Environment } from '../../config/environment.ts'
-import type { Found } from '../../config/find.ts'
-import type { FolderFiles, ProjectFile, Survey } from '../../config/folder.ts'
-import type { Config } from '../../config/schema.ts'
-import { WbError } from '../../contract/errors.ts'
-import type { Probe } from '../../contract/operational.ts'
-import type { Listening, ListenOptions } from '../../http/listen.ts'
-import type { Outbound } from '../../models/outbound.ts'
-import type { Served } from '../../rescue.ts'
-import type { Runtime } from '../../runtime.ts'
-import type { Check } from '../../storage/sqlite/check.ts'
-import type { Announcement, Taken } from '../../storage/sqlite/server-lock.ts'
-import type { Profile } from '../settings/profile.ts'
+import { systemClock } from '../base/clock.ts'
+import type { LogLevel } from '../base/log.ts'
+import type { Described } from '../config/describe.ts'
+import type { Environment } from '../config/environment.ts'
+import type { Found } from '../config/find.ts'
+import type { FolderFiles, ProjectFile, Survey } from '../config/folder.ts'
+import type { Config } from '../config/schema.ts'
+import { WbError } from '../contract/errors.ts'
+import type { Probe } from '../contract/operational.ts'
+import type { Listening, ListenOptions } from '../http/listen.ts'
+import type { Outbound } from '../models/outbound.ts'
+import type { Served } from '../rescue.ts'
+import type { Runtime } from '../runtime.ts'
+import type { Check } from '../storage/sqlite/check.ts'
+import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
 
 /*
  * The one bridge from the command line to the server's half. Everything here is loaded when it is called, so that a
@@ -22,6 +21,12 @@ import type { Profile } from '../settings/profile.ts'
  */
 
 export type { Announcement, FolderFiles, Found, Listening, ProjectFile, Runtime, Served, Survey }
+
+/** Where a runtime on this machine has its data, and what names its configuration. */
+interface Place {
+  readonly dataDir: string
+  readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
+}
 
 /** The configuration of a data directory, as it is in force. */
 export interface LocalConfig {
@@ -34,16 +39,16 @@ export interface LocalConfig {
   readonly notBuilt: readonly { readonly key: string; readonly message: string }[]
 }
 
-/** Which configuration file is in force for a profile. */
-export async function locateConfig(profile: Profile): Promise<Found> {
-  const { findConfig } = await import('../../config/find.ts')
-  const { flag, variable, trusted } = profile.config
-  return findConfig({ flag, env: variable, trusted, cwd: process.cwd(), dataDir: profile.dataDir })
+/** Which configuration file is in force. */
+export async function locateConfig({ dataDir, config }: Place): Promise<Found> {
+  const { findConfig } = await import('../config/find.ts')
+  const { flag, variable, trusted } = config
+  return findConfig({ flag, env: variable, trusted, cwd: process.cwd(), dataDir })
 }
 
 /** What the files of a folder say that could send or run something. */
 export async function surveyFolder(folder: string): Promise<Survey> {
-  const room = await import('../../config/folder.ts')
+  const room = await import('../config/folder.ts')
   return room.surveyFolder(folder)
 }
 
@@ -53,7 +58,7 @@ export async function surveyFolder(folder: string): Promise<Survey> {
  * @throws validation_error  see `readProjectFile`
  */
 export async function readProjectFile(path: string): Promise<ProjectFile> {
-  const room = await import('../../config/folder.ts')
+  const room = await import('../config/folder.ts')
   return room.readProjectFile(path)
 }
 
@@ -63,17 +68,17 @@ export async function readProjectFile(path: string): Promise<ProjectFile> {
  * @throws validation_error  see `loadConfig`
  */
 export async function readConfig(
-  profile: Profile,
+  place: Place,
   flags: { host?: string; port?: number } = {},
 ): Promise<LocalConfig> {
   const [{ processEnvironment }, { loadConfig }, { describe }, { notBuilt }] = await Promise.all([
-    import('../../config/environment.ts'),
-    import('../../config/load.ts'),
-    import('../../config/describe.ts'),
-    import('../../config/checks.ts'),
+    import('../config/environment.ts'),
+    import('../config/load.ts'),
+    import('../config/describe.ts'),
+    import('../config/checks.ts'),
   ])
-  const found = await locateConfig(profile)
-  const environment = processEnvironment(profile.dataDir)
+  const found = await locateConfig(place)
+  const environment = processEnvironment(place.dataDir)
   const { config, sources, warnings } = loadConfig(found, environment, flags)
   const described = describe(config, sources)
   return { found, config, environment, described, warnings, notBuilt: notBuilt(config) }
@@ -87,18 +92,18 @@ export interface Voice {
 
 /** Boot a runtime for one command. */
 export async function openLocal(
-  profile: Profile,
+  { dataDir }: Place,
   { config, environment }: LocalConfig,
   voice: Voice,
 ): Promise<Runtime> {
   const [{ openRuntime }, { createLog }] = await Promise.all([
-    import('../../runtime.ts'),
-    import('../../base/log.ts'),
+    import('../runtime.ts'),
+    import('../base/log.ts'),
   ])
   return openRuntime({
     config,
     environment,
-    dataDir: profile.dataDir,
+    dataDir,
     threads: false,
     server: false,
     loopback: true,
@@ -113,14 +118,13 @@ export async function openLocal(
  * @param options.restart   opens the runtime anew
  */
 export async function openServed(
-  profile: Profile,
+  { dataDir }: Place,
   { config, environment }: LocalConfig,
   options: { loopback: boolean; voice: Voice; isAgain: boolean; restart: () => void },
 ): Promise<Served> {
-  const [rescue, { createLog }] = await Promise.all([import('../../rescue.ts'), import('../../base/log.ts')])
+  const [rescue, { createLog }] = await Promise.all([import('../rescue.ts'), import('../base/log.ts')])
   const { loopback, voice, isAgain, restart } = options
   const log = createLog(voice)
-  const { dataDir } = profile
   return rescue.openServed(
     { config, environment, dataDir, threads: true, server: true, loopback, restart, log },
     isAgain,
@@ -129,31 +133,31 @@ export async function openServed(
 
 /** The `wb serve` of a data directory. */
 export async function findLocalServer(dataDir: string): Promise<Announcement | undefined> {
-  const { findServer } = await import('../../storage/sqlite/server-lock.ts')
+  const { findServer } = await import('../storage/sqlite/server-lock.ts')
   return findServer(dataDir)
 }
 
 /** Whether the store of a data directory is empty, as a command leaves it that only asked something. */
 export async function holdsNothing(dataDir: string): Promise<boolean> {
-  const store = await import('../../storage/sqlite/empty.ts')
+  const store = await import('../storage/sqlite/empty.ts')
   return store.holdsNothing(join(dataDir, 'workbase.db'))
 }
 
 /** Do some work alone among all processes that use the same lock file. */
 export async function alone<T>(lockPath: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
-  const exclusive = await import('../../storage/sqlite/exclusive.ts')
+  const exclusive = await import('../storage/sqlite/exclusive.ts')
   return exclusive.alone(lockPath, signal, work)
 }
 
 /** Become the server of a data directory. */
 export async function lockDataDir(dataDir: string): Promise<Taken> {
-  const { takeServerLock } = await import('../../storage/sqlite/server-lock.ts')
+  const { takeServerLock } = await import('../storage/sqlite/server-lock.ts')
   return takeServerLock(dataDir)
 }
 
 /** Secrets of the configuration that lead to nothing or are too short, by key. Reads them, and asks no network. */
 export async function secretProblems({ config, environment }: LocalConfig): Promise<LocalConfig['notBuilt']> {
-  const { authSecrets } = await import('../../config/auth-secrets.ts')
+  const { authSecrets } = await import('../config/auth-secrets.ts')
   try {
     authSecrets(config, environment)
     return []
@@ -165,13 +169,13 @@ export async function secretProblems({ config, environment }: LocalConfig): Prom
 
 /** Answer requests to a runtime over the network. */
 export async function openPort(runtime: Pick<Runtime, 'app'>, options: ListenOptions): Promise<Listening> {
-  const { listen } = await import('../../http/listen.ts')
+  const { listen } = await import('../http/listen.ts')
   return listen(runtime.app, options)
 }
 
 /** Whether callers without a credential pass. */
 export async function anonymousPass({ config }: LocalConfig): Promise<boolean> {
-  const { isOpen } = await import('../../config/checks.ts')
+  const { isOpen } = await import('../config/checks.ts')
   return isOpen(config)
 }
 
@@ -188,11 +192,11 @@ export interface Examined {
  *
  * @throws control_plane_unavailable  the store cannot be read
  */
-export async function examine({ dataDir }: Profile, { config }: LocalConfig): Promise<Examined> {
+export async function examine({ dataDir }: Place, { config }: LocalConfig): Promise<Examined> {
   const [{ storePath }, { checkStore }, { scratchLeftovers, uploadsFolder }] = await Promise.all([
-    import('../../config/store-path.ts'),
-    import('../../storage/sqlite/check.ts'),
-    import('../../base/scratch.ts'),
+    import('../config/store-path.ts'),
+    import('../storage/sqlite/check.ts'),
+    import('../base/scratch.ts'),
   ])
   const left = scratchLeftovers(join(dataDir, uploadsFolder), { atStart: false })
   const uploads = {
@@ -215,8 +219,8 @@ async function outward<T>(
   ask: (outbound: Outbound) => Promise<T>,
 ): Promise<T> {
   const [{ openNetwork }, { openGuard }] = await Promise.all([
-    import('../../models/outbound.ts'),
-    import('../../models/guard.ts'),
+    import('../models/outbound.ts'),
+    import('../models/guard.ts'),
   ])
   const network = openNetwork({ guard: openGuard(config, environment) })
   try {
@@ -229,8 +233,8 @@ async function outward<T>(
 /** How the chat provider of a configuration answers; undefined where none could be called. */
 export async function chatProviderProbed(local: LocalConfig): Promise<Probe | undefined> {
   const [{ hasChatProvider }, { chatFound, probe }] = await Promise.all([
-    import('../../models/chat/provider.ts'),
-    import('../../operation/probes.ts'),
+    import('../models/chat/provider.ts'),
+    import('../operation/probes.ts'),
   ])
   const { config, environment } = local
   if (!hasChatProvider(config, environment)) return undefined
@@ -251,8 +255,8 @@ export interface IdentityProvider {
 /** @returns undefined where nobody does */
 export async function identityProvider(local: LocalConfig): Promise<IdentityProvider | undefined> {
   const [{ usesOidc }, { wellKnown }] = await Promise.all([
-    import('../../config/checks.ts'),
-    import('../../auth/oidc/transport.ts'),
+    import('../config/checks.ts'),
+    import('../auth/oidc/transport.ts'),
   ])
   const { auth } = local.config
   if (!usesOidc(auth) || !auth.oidc) return undefined

@@ -1,5 +1,5 @@
 import { UsageError } from '../faults.ts'
-import { loginLine } from '../next/login-line.ts'
+import { loginLine } from '../settings/login-line.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
 import type { StoredLogin } from './logins.ts'
 

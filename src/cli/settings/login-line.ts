@@ -1,5 +1,5 @@
-import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../terminal/shell-word.ts'
+import type { Profile } from './profile.ts'
 
 /** The line that signs in where a profile is. */
 export function loginLine(profile: Profile, more = ''): string {

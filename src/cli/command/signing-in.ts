@@ -1,9 +1,9 @@
 import { isLoopback } from '../../base/loopback.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import { asksNobody, looksAtTokensOnly, type WaysIn } from '../connection/ways-in.ts'
+import type { Candidate } from '../credentials/credential.ts'
+import { loginLine } from '../settings/login-line.ts'
 import type { Profile } from '../settings/profile.ts'
-import type { Candidate } from '../sign-in/credential.ts'
-import { loginLine } from './login-line.ts'
 
 /** A runtime that did not know who is calling, and what it said. */
 export interface Stranger {
