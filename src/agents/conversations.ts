@@ -1,4 +1,4 @@
-import { type AuthContext, subjectName } from '../access/subject.ts'
+import type { AuthContext } from '../access/subject.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
@@ -88,7 +88,7 @@ export class Conversations {
       agentId,
       conversationId,
       createdAt: timestamp(this.parts.clock),
-      ...ownerOf(auth),
+      ownerPrincipalId: auth.subject?.principalId ?? null,
     }
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.agents, key: [workspaceId, agentId] },
@@ -138,8 +138,4 @@ export class Conversations {
   private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {
     if (!(await this.parts.rows.get(tables.agents, [workspaceId, agentId]))) throw agentNotFound(agentId)
   }
-}
-
-function ownerOf(auth: AuthContext): Pick<ConversationRow, 'ownerSubject' | 'ownerPrincipalId'> {
-  return { ownerSubject: subjectName(auth), ownerPrincipalId: auth.subject?.principalId ?? null }
 }

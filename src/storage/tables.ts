@@ -66,8 +66,7 @@ export interface JobBatchRow {
 
 /** A conversation, with whose it is. */
 export interface ConversationRow extends Conversation {
-  /** Who began it: type and id of the subject; null for anonymous callers. */
-  ownerSubject: string | null
+  /** Who began it; null for who is no principal. */
   ownerPrincipalId: string | null
   /** Tools that may run without asking here, by id: the hash of the description that was read; none when absent. */
   approvedTools?: Record<string, string>
