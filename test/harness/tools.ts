@@ -85,8 +85,9 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
     async run(name, args = {}, calling = {}) {
       const tools = await toolsOf(calling.toolIds ?? [name])
       const text = typeof args === 'string' ? args : JSON.stringify(args)
-      const turn = { agentId: 'agent-1', tools, context: context(calling) }
-      return opened.gate.run({ id: 'call-1', name, arguments: text }, turn)
+      const turn = { agentId: 'agent-1', context: context(calling) }
+      const tool = tools.find(({ id }) => id === name)
+      return opened.gate.run({ id: 'call-1', name, arguments: text }, tool, turn)
     },
     async audited() {
       const query = { action: 'tool.invoke' as const }

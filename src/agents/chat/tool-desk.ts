@@ -1,4 +1,4 @@
-import type { Agent } from '../../contract/agents.ts'
+import type { Agent, ToolPermission } from '../../contract/agents.ts'
 import type { Approval, Citation, ToolCall } from '../../contract/chat.ts'
 import type { ToolSpec } from '../../models/chat/completion.ts'
 import type { ConversationRow } from '../../storage/tables.ts'
@@ -68,7 +68,7 @@ export class ToolDesk {
   questionOn(call: ToolCall, signal: AbortSignal): Question | undefined {
     const { isAsked, approvals, conversation, context } = this.#parts
     const tool = this.#tools.get(call.name)
-    if (!tool || !isAsked || this.#permissionOf(call) !== 'ask') return undefined
+    if (!tool || !isAsked || this.#permissionOf(tool) !== 'ask') return undefined
     return approvals.ask({ conversation, tool }, context.caller.auth, signal)
   }
 
@@ -82,7 +82,7 @@ export class ToolDesk {
     decision: Approval['decision'] | undefined,
     signal: AbortSignal,
   ): Promise<Served> {
-    const { gate, agent, tools, context, citations } = this.#parts
+    const { gate, agent, context, citations } = this.#parts
     const tool = this.#tools.get(call.name)
     const passages: Citation[] = []
     const cite = (passage: Passage) => {
@@ -90,16 +90,16 @@ export class ToolDesk {
       passages.push({ ...passage, number })
       return number
     }
-    const turn = { agentId: agent.agentId, tools, context: { ...context, signal, cite } }
+    const turn = { agentId: agent.agentId, context: { ...context, signal, cite } }
     if (tool && decision === 'always') this.#approved = { ...this.#approved, [tool.id]: tool.hash }
-    const refusal = this.#refusalOf(call, decision)
-    const result = refusal ? gate.refuse(call, turn, refusal) : await gate.run(call, turn)
+    const refusal = tool && this.#refusalOf(tool, decision)
+    const result = refusal ? gate.refuse(call, tool, turn, refusal) : await gate.run(call, tool, turn)
     if (tool?.readsUntrusted && !refusal) this.#hasRead = true
     return { ...result, passages, found: groundingTools.has(call.name) ? passages : [] }
   }
 
-  #refusalOf(call: ToolCall, decision: Approval['decision'] | undefined): string | undefined {
-    const permission = this.#permissionOf(call)
+  #refusalOf(tool: Tool, decision: Approval['decision'] | undefined): string | undefined {
+    const permission = this.#permissionOf(tool)
     if (permission === 'deny') return 'the rules of the agent deny it'
     if (permission === 'allow' || decision === 'once' || decision === 'always') return undefined
     return decision === 'never'
@@ -111,10 +111,8 @@ export class ToolDesk {
    * An agent without a rule for a tool asks before it reaches out of the runtime with text that it has read, where
    * somebody is there to be asked.
    */
-  #permissionOf(call: ToolCall) {
+  #permissionOf(tool: Tool): ToolPermission {
     const { agent, isAsked } = this.#parts
-    const tool = this.#tools.get(call.name)
-    if (!tool) return 'allow'
     const usual = isAsked && this.#hasRead && tool.source !== 'builtin' ? 'ask' : 'allow'
     const permission = permissionFor(agent.toolRules ?? {}, tool, { afterReading: this.#hasRead }, usual)
     const isApproved = this.#approved[tool.id] === tool.hash

@@ -1,7 +1,7 @@
 import type { ToolResult } from './tool.ts'
 
 /** What a model is given of one result, in UTF-16 units. @see contract 8.4 */
-export const resultCharsMax = 32_000
+const resultCharsMax = 32_000
 const cutMark = `\n[cut off at ${resultCharsMax} characters]`
 
 /** What a model got wrong, or what is not there for it, in words for it. */

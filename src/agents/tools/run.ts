@@ -18,8 +18,6 @@ const nameCharsMax = 200
 /** What the calls of a turn have in common. */
 export interface ToolTurn {
   readonly agentId: string
-  /** Those that the agent has. */
-  readonly tools: readonly Tool[]
   readonly context: ToolContext
 }
 
@@ -39,9 +37,12 @@ export interface ToolGateParts {
 export class ToolGate {
   constructor(private readonly parts: ToolGateParts) {}
 
-  /** Run one call. Whatever becomes of it is a result for the model; nothing is thrown. */
-  async run(call: ToolCall, turn: ToolTurn): Promise<ToolResult> {
-    const tool = turn.tools.find(({ id }) => id === call.name)
+  /**
+   * Run one call. Whatever becomes of it is a result for the model; nothing is thrown.
+   *
+   * @param tool  the one that is called; undefined where the agent has none of that name
+   */
+  async run(call: ToolCall, tool: Tool | undefined, turn: ToolTurn): Promise<ToolResult> {
     const result = tool ? await this.#permitted(tool, call, turn) : notOfAgent(call)
     const shown = { ...result, content: bounded(result.content) }
     if (tool?.source !== 'builtin' || shown.outcome !== 'success') this.#note(call, tool, turn, shown)
@@ -49,8 +50,7 @@ export class ToolGate {
   }
 
   /** What becomes of a call that a rule of the agent, or whoever was asked, does not let run. */
-  refuse(call: ToolCall, turn: ToolTurn, reason: string): ToolResult {
-    const tool = turn.tools.find(({ id }) => id === call.name)
+  refuse(call: ToolCall, tool: Tool, turn: ToolTurn, reason: string): ToolResult {
     const result = denied(call, reason)
     this.#note(call, tool, turn, result)
     return result

@@ -139,8 +139,9 @@ test('no arguments are an empty object; a tool that the agent has not is denied'
   const other = await run('list_kbs', {}, { toolIds: ['search_kb'] })
   expect([other.outcome, other.content]).toEqual(['denied', expect.stringMatching(/^Error: .*list_kbs/)])
   const call = { id: 'call-1', name: 'search_kb', arguments: '{}' }
-  const turn = { agentId: 'agent-1', tools: await toolsOf(), context: context() }
-  expect(gate.refuse(call, turn, 'a rule denies it')).toMatchObject({ outcome: 'denied' })
+  const [tool] = await toolsOf(['search_kb'])
+  const turn = { agentId: 'agent-1', context: context() }
+  expect(gate.refuse(call, tool!, turn, 'a rule denies it')).toMatchObject({ outcome: 'denied' })
   await until(async () => (await audited()).length === 2)
   expect((await audited()).map(({ details }) => details?.reason)).toEqual([
     'a rule denies it',
@@ -177,8 +178,9 @@ test('S5.9-13 S5.9-14: another value of a credential, and another reference, are
 
 test('a call of a tool whose server is disabled or deleted meanwhile is not made', async () => {
   const { id, gate, toolsOf, context, wb, workspaceId, mcpServerId, server } = await registered(['look'])
-  const turn = { agentId: 'agent-1', tools: await toolsOf([id('look')]), context: context() }
-  const call = () => gate.run({ id: 'call-1', name: id('look'), arguments: '{}' }, turn)
+  const [tool] = await toolsOf([id('look')])
+  const turn = { agentId: 'agent-1', context: context() }
+  const call = () => gate.run({ id: 'call-1', name: id('look'), arguments: '{}' }, tool, turn)
   expect((await call()).outcome).toBe('success')
   const calls = server.received.length
   const params = { workspaceId, mcpServerId }
