@@ -32,12 +32,12 @@ function firstHeading(lines: readonly string[]): string | undefined {
 }
 
 /** Text of an ATX heading. */
-export function headingOf(line: string): string | undefined {
+function headingOf(line: string): string | undefined {
   return /^ {0,3}#{1,6}\s+(.*?)(?:\s+#+)?\s*$/.exec(line)?.[1]
 }
 
 /** A line of Markdown as it reads: links by their text, no emphasis, no code marks. */
-export function withoutMarkup(line: string): string {
+function withoutMarkup(line: string): string {
   return line
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/<[^>]+>/g, '')
