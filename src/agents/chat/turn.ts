@@ -13,8 +13,8 @@ import type { History } from './history.ts'
 import { answerMetadata, type Ending, emptyTally, type Tally, withCompletion } from './metadata.ts'
 import type { AnsweringModel } from './model.ts'
 import type { Marks } from './prompt.ts'
-import type { ToolDesk } from './tool-desk.ts'
 import type { Transcript } from './transcript.ts'
+import type { TurnTools } from './turn-tools.ts'
 
 /** Calls of the model in one turn. @see contract 8.4 */
 const roundsMax = 6
@@ -22,7 +22,7 @@ const roundsMax = 6
 export interface TurnParts {
   readonly clock: Clock
   readonly model: AnsweringModel
-  readonly desk: ToolDesk
+  readonly turnTools: TurnTools
   readonly transcript: Transcript
   readonly history: History
   readonly citations: Citations
@@ -126,10 +126,10 @@ export class Turn {
 
   /** Ask the model; the signal of the turn lets go of it. */
   #begin(): Asked {
-    const { model, desk, isWhole, signal } = this.#parts
+    const { model, turnTools, isWhole, signal } = this.#parts
     signal.throwIfAborted()
     const { messages, ...told } = this.#told()
-    const settings = { maxTokens: model.maxTokens, tools: desk.specs, signal }
+    const settings = { maxTokens: model.maxTokens, tools: turnTools.specs, signal }
     const isInPieces = !isWhole && model.supportsStreaming !== false
     const pieces = isInPieces ? model.chat.stream(messages, settings) : wholly(model, messages, settings)
     const first = pieces.next()
@@ -139,13 +139,13 @@ export class Turn {
   }
 
   #told() {
-    const { model, desk, history, system, question } = this.#parts
+    const { model, turnTools, history, system, question } = this.#parts
     const draft = {
       system,
       history: history.messages,
       question,
       exchanges: this.#exchanges,
-      tools: desk.specs,
+      tools: turnTools.specs,
     }
     const { dropped, ...fit } = fitted(draft, model.contextTokens - model.maxTokens)
     return { ...fit, dropped: dropped + history.dropped }
@@ -168,9 +168,9 @@ export class Turn {
   }
 
   async *#call(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
-    const { clock, desk, transcript, marks, signal } = this.#parts
+    const { clock, turnTools, transcript, marks, signal } = this.#parts
     signal.throwIfAborted()
-    const question = desk.questionOn(call, signal)
+    const question = turnTools.questionOn(call, signal)
     if (question) {
       const { approvalId, expiresAt } = question
       yield { event: 'tool-approval', data: { approvalId, expiresAt, toolCall: call } }
@@ -178,7 +178,7 @@ export class Turn {
     const decision = await question?.decision
     signal.throwIfAborted()
     const startedAt = clock.now()
-    const { content, outcome, passages, found } = await desk.run(call, decision, signal)
+    const { content, outcome, passages, found } = await turnTools.run(call, decision, signal)
     const durationMs = clock.now() - startedAt
     await transcript.result(call, content, passages)
     this.#tally = { ...this.#tally, found: [...this.#tally.found, ...found] }

@@ -19,10 +19,10 @@ import { type ChatSource, modelFor } from './model.ts'
 import { calledOff, draining, type Opened, pairOf, toldFrom, unlessOfModel } from './opened.ts'
 import { Marks, type NamedBase, systemPrompt } from './prompt.ts'
 import { readReplaced } from './replaced.ts'
-import { ToolDesk } from './tool-desk.ts'
 import { Transcript } from './transcript.ts'
 import { Turn, type TurnOutcome } from './turn.ts'
 import { TurnStream } from './turn-stream.ts'
+import { TurnTools } from './turn-tools.ts'
 
 export interface TurnsParts {
   readonly rows: RowStore
@@ -152,16 +152,16 @@ export class Turns {
     const setting = { ...stored, caller, citations: new Citations(history.citations), signal, marks, bases }
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const terms = { isAsked: body.approvals, hasRead: history.hasRead }
-    const desk = this.#desk(setting, isGrounded ? [] : tools, terms)
+    const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
     const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
     const turn = new Turn({
       ...this.#parts,
       ...setting,
       model,
-      desk,
+      turnTools,
       transcript: new Transcript(this.#parts, place, history.lastAt),
       history,
-      system: this.#system(setting, desk, grounding),
+      system: this.#system(setting, turnTools, grounding),
       found: grounding.found,
       question: body.content,
       replaced,
@@ -202,13 +202,13 @@ export class Turns {
     return { model, bases, tools }
   }
 
-  #desk(
+  #turnTools(
     { agent, conversation, caller, citations }: Setting,
     tools: readonly Tool[],
     terms: { isAsked: boolean; hasRead: boolean },
-  ): ToolDesk {
+  ): TurnTools {
     const { workspaceId } = agent
-    return new ToolDesk({
+    return new TurnTools({
       ...this.#parts,
       ...terms,
       approvals: this.#approvals,
@@ -228,13 +228,13 @@ export class Turns {
   }
 
   /** What the model is told first. */
-  #system({ agent, bases, marks }: Setting, desk: ToolDesk, grounding: Grounding): string {
+  #system({ agent, bases, marks }: Setting, turnTools: TurnTools, grounding: Grounding): string {
     const prompt = systemPrompt({
       own: agent.systemPrompt,
       usual: this.#parts.systemPrompt,
-      search: grounding === notSearched ? (desk.searches ? 'tool' : 'none') : 'told',
-      cites: desk.cites || grounding.found.length > 0,
-      bases: desk.cites ? bases : [],
+      search: grounding === notSearched ? (turnTools.searches ? 'tool' : 'none') : 'told',
+      cites: turnTools.cites || grounding.found.length > 0,
+      bases: turnTools.cites ? bases : [],
       marks,
     })
     return [prompt, grounding.text].filter(Boolean).join('\n\n')

@@ -14,7 +14,7 @@ const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
 const citingTools: ReadonlySet<string> = new Set(['search_kb', 'list_chunks'])
 
 /** What a turn decides by about its tools, and what runs them. */
-export interface ToolDeskParts {
+export interface TurnToolsParts {
   readonly gate: ToolGate
   readonly approvals: Approvals
   readonly agent: Agent
@@ -36,15 +36,15 @@ export interface Served extends ToolResult {
 }
 
 /** The tools of one turn: what the model is told of them, whether one may run, and its running. */
-export class ToolDesk {
-  readonly #parts: ToolDeskParts
+export class TurnTools {
+  readonly #parts: TurnToolsParts
   readonly #tools: ReadonlyMap<string, Tool>
   #hasRead: boolean
   /** Hashes of the tools that are approved in the conversation, by id. */
   #approved: Readonly<Record<string, string>>
   readonly specs: readonly ToolSpec[]
 
-  constructor(parts: ToolDeskParts) {
+  constructor(parts: TurnToolsParts) {
     this.#parts = parts
     this.#hasRead = parts.hasRead
     this.#approved = parts.conversation.approvedTools ?? {}
