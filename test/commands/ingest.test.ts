@@ -331,8 +331,7 @@ async function fake(answer: Answer, read: Read = () => undefined): Promise<strin
       'content-type': typeof body === 'string' ? 'application/x-ndjson' : 'application/json',
     })
     if (status === 0) {
-      response.write(body)
-      setTimeout(() => response.destroy(), 50)
+      response.write(body, () => response.destroy())
       return
     }
     response.end(typeof body === 'string' ? body : JSON.stringify(body))

@@ -3,6 +3,7 @@ import { createServer, type Server } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { until } from '../harness/runtime.ts'
 import { keyedRuntime, secrets, signIn, signInStage, visit } from './sign-in.ts'
 import { inTerminal, type Screen, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
@@ -297,17 +298,19 @@ test('no credential is in the arguments or the environment of a program that is 
     BROWSER: join(tools, 'browser'),
     WB_API_KEY: canary,
   })
+  const read = (path: string) => (existsSync(path) ? readFileSync(path, 'utf8') : '')
+  const copied = join(here.home, 'copied')
   let code = ''
   const { status, text } = await signIn(here, server.url, {
     onCode(shown) {
       code = shown.code
-      setTimeout(() => void visit(shown), 1_500)
+      void until(() => read(copied) !== '' && read(spied).includes('browser http')).then(() => visit(shown))
       return '\r'
     },
   })
   expect(status, text).toBe(0)
   expect(text).toContain('Enter copies the code and opens the browser')
-  expect(readFileSync(join(here.home, 'copied'), 'utf8')).toBe(code)
+  expect(read(copied)).toBe(code)
   const tokens = (await here.wb(['auth', 'token'])).stdout.trim()
   const said = await Promise.all(
     [
@@ -319,7 +322,7 @@ test('no credential is in the arguments or the environment of a program that is 
   const folder = join(here.env.XDG_CONFIG_HOME!, 'workbase')
   const plain = settings(here).filter(name => name.endsWith('.json') && !name.startsWith('credentials/'))
   const seen = [
-    readFileSync(spied, 'utf8'),
+    read(spied),
     ...said.flatMap(({ stdout, stderr }) => [stdout, stderr]),
     ...plain.map(name => readFileSync(join(folder, name), 'utf8')),
   ]

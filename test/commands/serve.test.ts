@@ -1,10 +1,9 @@
 import { type ChildProcess, spawn } from 'node:child_process'
 import { on, once } from 'node:events'
 import { chmodSync, existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
-import { createServer as createHttp, type IncomingMessage, request } from 'node:http'
+import { type ClientRequest, createServer as createHttp, type IncomingMessage, request } from 'node:http'
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
-import { setTimeout } from 'node:timers/promises'
 import { describe, expect, test } from 'vitest'
 import { serve } from '../../src/cli/serve/serve.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
@@ -170,17 +169,13 @@ describe('wb serve', () => {
   test('finishes what is in flight, refuses the rest, and a second signal ends it at once', async () => {
     const here = place()
     const server = await here.serve()
-    const unfinished = request(`${server.url}/api/v1/workspaces`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': 15 },
-    })
+    // Accepted before the request, of which the server says that it came.
+    const second = await connection(server.url)
+    const unfinished = await half(server.url)
     const answered = new Promise<IncomingMessage>((done, fail) =>
       unfinished.once('response', done).once('error', fail),
     )
     answered.catch(() => {})
-    unfinished.write('{"name"')
-    const second = await connection(server.url)
-    await setTimeout(100)
     server.process.kill('SIGTERM')
     await said(server.process, 'ending')
     expect(await second.get('/api/v1/workspaces')).toMatch(/^HTTP\/1.1 503[\s\S]*draining/)
@@ -189,13 +184,8 @@ describe('wb serve', () => {
     expect((await server.ended).status).toBe(0)
 
     const stuck = await here.serve()
-    request(`${stuck.url}/api/v1/workspaces`, {
-      method: 'POST',
-      headers: { 'content-type': 'application/json', 'content-length': 15 },
-    })
-      .on('error', () => {})
-      .write('{"name"')
-    await setTimeout(100)
+    const cut = await half(stuck.url)
+    cut.on('error', () => {})
     stuck.process.kill('SIGTERM')
     await said(stuck.process, 'ending')
     stuck.process.kill('SIGTERM')
@@ -350,6 +340,18 @@ describe('wb serve, and who may call', () => {
 })
 
 /** A connection that was open before the server began to drain. */
+/** A request that a server has begun to take, with the first half of its body. */
+async function half(url: string): Promise<ClientRequest> {
+  const unfinished = request(`${url}/api/v1/workspaces`, {
+    method: 'POST',
+    headers: { 'content-type': 'application/json', 'content-length': 15, expect: '100-continue' },
+  })
+  unfinished.flushHeaders()
+  await once(unfinished, 'continue')
+  unfinished.write('{"name"')
+  return unfinished
+}
+
 async function connection(url: string) {
   const { hostname, port, host } = new URL(url)
   const socket = connect(Number(port), hostname).setEncoding('utf8')
