@@ -49,7 +49,7 @@ export interface Client {
    */
   call<T extends Route>(route: T, request: Request<T>, options?: CallOptions): Promise<Reply<T>>
   /** Call a list route page after page; ends after the last item. */
-  items<T extends ListRoute>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
+  items<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
   /** Call a route that answers in lines of JSON. Lines are given as they come. */
   stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
   /**
@@ -64,8 +64,6 @@ export interface Client {
   raw(call: RawCall): Promise<Incoming>
 }
 
-/** A route whose reply is a page. */
-export type ListRoute = Route
 type Item<T> = Reply<T> extends { items: (infer I)[] } ? I : never
 
 /** What a request looks like when its route is not known. */
