@@ -37,9 +37,9 @@ function gramsOf(term: string): string[] {
 
 /**
  * A vector of a passage or a query that needs no model: its terms and their runs of 3 and 4 characters, hashed with
- * signs into as many numbers as the fitted model has that takes its place. Length 1, or all zero for a text without terms; the same text gives the same vector in
- * every process. It finds shared words and spellings, not meaning, and on Cranfield it drags a hybrid ranking below the
- * lexical one unless lexical weighs .8 or more.
+ * signs into as many numbers as the fitted model has that takes its place. Length 1, or all zero for a text without
+ * terms; the same text gives the same vector in every process. It finds shared words and spellings, not meaning, and on
+ * Cranfield it drags a hybrid ranking below the lexical one unless lexical weighs .8 or more.
  *
  * @see Weinberger et al., "Feature hashing for large scale multitask learning", ICML 2009
  */

@@ -22,8 +22,8 @@ export interface Typing {
 }
 
 /**
- * The shell tells the status and how the terminal was left, and stays, as a terminal that ends may take with it what was not read yet. It catches
- * Ctrl-C, so that only the command gets it.
+ * The shell tells the status and how the terminal was left, and stays, as a terminal that ends may take with it what was
+ * not read yet. It catches Ctrl-C, so that only the command gets it.
  */
 const script = `trap : INT; "$@"; status=$?
 case " $(echo $(stty -a)) " in *' icanon '*' echo '*) left=sane;; *) left=raw;; esac
