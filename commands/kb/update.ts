@@ -14,15 +14,14 @@ export default class KbUpdate extends WbCommand {
   static override args = { name: Args.string({ description: 'name or id; the only one when left out' }) }
   static override flags = {
     description: Flags.string({ summary: 'what it holds' }),
-    status: Flags.string({ options: [...states], summary: 'whether it is in use' }),
+    status: Flags.option({ options: states, summary: 'whether it is in use' })(),
     language: Flags.string({ summary: 'language of its documents' }),
     lexical: Flags.boolean({ allowNo: true, summary: 'search words as well as vectors' }),
   }
 
   async run() {
     const { args, flags } = await this.parse(KbUpdate)
-    const { description, language, lexical: enabled } = flags
-    const status = flags.status as (typeof states)[number] | undefined
+    const { description, language, status, lexical: enabled } = flags
     this.requireChange([description, language, status, enabled])
     const { workspaceId, knowledgeBaseId, lexical: before } = await this.knowledgeBase(args.name)
     const lexical = enabled === undefined ? undefined : { ...before, enabled }

@@ -3,7 +3,7 @@ import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { type Allowance, allowances } from '../../src/cli/mcp/allowed.ts'
+import { allowances } from '../../src/cli/mcp/allowed.ts'
 import {
   type Change,
   type ClientName,
@@ -42,7 +42,7 @@ export default class McpInstall extends WbCommand {
     if (flags.write && !client)
       throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
     const { name } = await this.workspace()
-    const entry = entryFor(this.profile, name, (flags.allow ?? []) as Allowance[])
+    const entry = entryFor(this.profile, name, flags.allow ?? [])
     const servers = { [`workbase-${name}`]: entry }
     const change = client && changeOf(client, servers)
     if (change && flags.write) return this.write(change, flags.yes)

@@ -5,7 +5,7 @@ import { yesFlag } from '../../src/cli/command/flags.ts'
 import { namingBinders } from '../../src/cli/services/bound.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
-import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'
+import { kinds } from '../../src/cli/services/kinds.ts'
 
 export default class ServicesDelete extends WbCommand {
   static override summary = 'delete a service that nothing binds'
@@ -20,7 +20,7 @@ export default class ServicesDelete extends WbCommand {
     const { args, flags } = await this.parse(ServicesDelete)
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
-    const service = await services.find(args.service, flags.type as ServiceType | undefined, this.resolving)
+    const service = await services.find(args.service, flags.type, this.resolving)
     const { name } = service.record
     const what = `${kinds[service.type].one} ${name}`
     await this.confirmDeletion(what, name, flags.yes)

@@ -2,7 +2,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
-import { type ServiceType, serviceTypes } from '../../src/cli/services/kinds.ts'
+import { serviceTypes } from '../../src/cli/services/kinds.ts'
 import { serviceColumns } from '../../src/cli/services/shown.ts'
 
 export default class ServicesList extends WbCommand {
@@ -13,7 +13,7 @@ export default class ServicesList extends WbCommand {
   async run() {
     const { flags } = await this.parse(ServicesList)
     const { workspaceId, name } = await this.workspace()
-    const types = flags.type === undefined ? serviceTypes : [flags.type as ServiceType]
+    const types = flags.type === undefined ? serviceTypes : [flags.type]
     const services = new ServiceCalls(this.client, workspaceId)
     const { rows, total } = await this.take(services.listAll(types), flags.limit)
     if (this.output.json) return this.output.value(rows.map(({ record }) => record))

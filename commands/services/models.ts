@@ -3,7 +3,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { whyOurs } from '../../src/cli/services/listed.ts'
 import { llmModels } from '../../src/contract/models.ts'
-import { type ChatProvider, chatProviders } from '../../src/contract/providers.ts'
+import { chatProviders } from '../../src/contract/providers.ts'
 
 export default class ServicesModels extends WbCommand {
   static override summary = 'list the models that LLM services can name'
@@ -12,17 +12,17 @@ export default class ServicesModels extends WbCommand {
     'wb services models --provider openai --json | jq length',
   ]
   static override flags = {
-    provider: Flags.string({
-      options: [...chatProviders],
+    provider: Flags.option({
+      options: chatProviders,
       summary: "whose models [the configuration's provider]",
-    }),
+    })(),
     endpoint: Flags.string({ summary: 'where Ollama is', helpValue: 'URL' }),
     limit: limitFlag,
   }
 
   async run() {
     const { flags } = await this.parse(ServicesModels)
-    const query = { provider: flags.provider as ChatProvider | undefined, baseUrl: flags.endpoint }
+    const query = { provider: flags.provider, baseUrl: flags.endpoint }
     const asked = this.client.call(llmModels.list, { query })
     const { provider, source, models } = await this.waitFor('asking the provider', asked)
     const { rows, total } = await this.take(models, flags.limit)

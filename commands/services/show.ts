@@ -3,7 +3,6 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
-import type { ServiceType } from '../../src/cli/services/kinds.ts'
 import { serviceFields } from '../../src/cli/services/shown.ts'
 
 export default class ServicesShow extends WbCommand {
@@ -19,7 +18,7 @@ export default class ServicesShow extends WbCommand {
     const { args, flags } = await this.parse(ServicesShow)
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
-    const service = await services.find(args.service, flags.type as ServiceType | undefined, this.resolving)
+    const service = await services.find(args.service, flags.type, this.resolving)
     this.output.fields(service.record, serviceFields(service))
   }
 }

@@ -4,7 +4,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
-import { kinds, type ServiceType } from '../../src/cli/services/kinds.ts'
+import { kinds } from '../../src/cli/services/kinds.ts'
 
 export default class ServicesUpdate extends WbCommand {
   static override summary = 'change a service'
@@ -19,7 +19,7 @@ export default class ServicesUpdate extends WbCommand {
     const { args, flags } = await this.parse(ServicesUpdate)
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
-    const service = await services.find(args.service, flags.type as ServiceType | undefined, this.resolving)
+    const service = await services.find(args.service, flags.type, this.resolving)
     const named = flags.name === undefined ? {} : { name: flags.name }
     const patch = { ...named, ...fieldsOf(flags, service.type) }
     this.requireChange(patch)

@@ -11,7 +11,7 @@ export default class WorkspacesCreate extends WbCommand {
     name: Args.string({ required: true, description: 'its name, unique in the runtime' }),
   }
   static override flags = {
-    kind: Flags.string({ options: [...workspaceKinds], summary: 'where its vectors lie', default: 'local' }),
+    kind: Flags.option({ options: workspaceKinds, summary: 'where its vectors lie', default: 'local' })(),
     endpoint: Flags.string({ summary: 'address of its database, or a secret reference (env:NAME)' }),
     keyspace: Flags.string({ summary: 'keyspace of its database' }),
     credential: Flags.string({
@@ -26,7 +26,7 @@ export default class WorkspacesCreate extends WbCommand {
     const { args, flags } = await this.parse(WorkspacesCreate)
     const body = {
       name: args.name,
-      kind: flags.kind as (typeof workspaceKinds)[number],
+      kind: flags.kind,
       url: flags.endpoint,
       keyspace: flags.keyspace,
       credentials: flags.credential && keyValues(flags.credential, '--credential'),

@@ -2,11 +2,11 @@ import * as Flags from '@oclif/core/flags'
 import { UsageError } from '../faults.ts'
 import { type ServiceType, serviceTypes } from './kinds.ts'
 
-export const typeFlag = Flags.string({
+export const typeFlag = Flags.option({
   char: 't',
-  options: [...serviceTypes],
+  options: serviceTypes,
   summary: 'kind of service',
-})
+})()
 
 /** Fields that a flag of their own sets, and the types that have them; every other one is set with `--set`. */
 const fields: Readonly<Record<string, readonly [field: string, types: readonly ServiceType[]]>> = {
