@@ -1,4 +1,4 @@
-import { endless, errorOf, failedAnswer } from '../../cli/chat/filter.ts'
+import { endless, errorOf, failedAnswer } from '../../cli/chat/answer.ts'
 import type { AskOptions } from '../../cli/chat/front.ts'
 import { lacksModel } from '../../cli/chat/no-model.ts'
 import type { Highlight } from '../markdown/render.ts'
