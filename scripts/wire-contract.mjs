@@ -8,7 +8,7 @@ const clientRooms = ['commands', join('src', 'client'), join('src', 'cli')]
 
 /** Loading zod and a topic's schemas costs half of what `node -e 0` does, and a client validates nothing. */
 const topics =
-  /contract\/(operational|setup|auth|workspaces|connect|keys|releases|audit|audit-record|principals|policy|services|services\/\w+|models|knowledge|filters|documents|records|jobs|agents|conversations|mcp|mcp-servers|playground|index)\.ts$/
+  /contract\/(operational|setup|auth|workspaces|connect|keys|releases|audit|audit-record|principals|policy|services|services\/\w+|models|knowledge|filters|documents|records|jobs|agents|chat|conversations|mcp|mcp-servers|playground|index)\.ts$/
 
 function isRoute(value) {
   return typeof value?.method === 'string' && typeof value.path === 'string'

@@ -1,5 +1,6 @@
-import { Citation } from '../../contract/chat.ts'
+import type { Citation } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
+import { isId } from '../id.ts'
 import type { Passage } from '../passages/hits.ts'
 import { documentName } from '../shown/resources.ts'
 
@@ -7,10 +8,31 @@ import { documentName } from '../shown/resources.ts'
 export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly Citation[] {
   try {
     const listed: unknown = JSON.parse(metadata.citations ?? '[]')
-    return Array.isArray(listed) ? listed.flatMap(one => Citation.safeParse(one).data ?? []) : []
+    return Array.isArray(listed) ? listed.filter(isCitation) : []
   } catch {
     return []
   }
+}
+
+const isText = (value: unknown) => typeof value === 'string'
+const isTextOrNull = (value: unknown) => value === null || isText(value)
+const isCountOrNull = (value: unknown) => value === null || Number.isSafeInteger(value)
+
+/** Metadata is text that no schema of a route has seen. */
+const fields: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
+  number: value => Number.isSafeInteger(value) && Number(value) > 0,
+  knowledgeBaseId: value => isText(value) && isId(String(value)),
+  documentId: isTextOrNull,
+  chunkId: isText,
+  chunkIndex: isCountOrNull,
+  title: isTextOrNull,
+  sourceFilename: isTextOrNull,
+  page: isCountOrNull,
+}
+
+function isCitation(one: unknown): one is Citation {
+  const given = { ...(one as Record<string, unknown> | null) }
+  return Object.entries(fields).every(([name, isSound]) => isSound(given[name]))
 }
 
 /** What can be opened after a further answer: a number stays a passage's through a conversation. */
