@@ -4,7 +4,7 @@ import { pathToFileURL } from 'node:url'
 import { build } from 'esbuild'
 
 /** Rooms that only speak the wire; they take types from the contract's topics, and of each route where to send what. */
-const clientRooms = ['commands', join('src', 'client'), join('src', 'cli')]
+const clientRooms = ['commands', join('src', 'client'), join('src', 'cli'), join('src', 'tui')]
 
 /** Loading zod and a topic's schemas costs half of what `node -e 0` does, and a client validates nothing. */
 const topics =
