@@ -54,7 +54,8 @@ export function chosenBy(typed: string, panel: ChoicePanel): ChoicePanel {
   const isAll = typed.toLowerCase() === all && !items.some(({ name }) => name.toLowerCase() === all)
   const names = items.some(({ name }) => name === typed) ? [typed] : typed.split(',').map(name => name.trim())
   const chosen = isAll ? items : names.filter(name => name !== '').map(name => named(name, panel))
-  return { ...panel, items: items.map(item => ({ ...item, isChosen: chosen.includes(item) })) }
+  const marked = items.map(item => ({ ...item, isChosen: chosen.includes(item) }))
+  return { ...panel, items: marked, isNamed: !isAll }
 }
 
 function named(typed: string, panel: ChoicePanel): Choice {

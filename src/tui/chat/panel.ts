@@ -115,7 +115,7 @@ export function choose(state: State, panel: ChoicePanel, typed: string): Step {
 }
 
 /** What was chosen holds from now on. */
-export function chosen(state: State, { purpose, items, at }: ChoicePanel): Step {
+export function chosen(state: State, { purpose, items, at, isNamed }: ChoicePanel): Step {
   const item = items[at]
   if (!item) return [state, []]
   if (purpose === 'model') {
@@ -127,5 +127,8 @@ export function chosen(state: State, { purpose, items, at }: ChoicePanel): Step 
     return [fresh, [{ type: 'goOn', conversation: item }]]
   }
   const marked = items.filter(({ isChosen }) => isChosen)
-  return [state, [{ type: 'useKnowledgeBases', chosen: marked.length === items.length ? [] : marked }]]
+  return [
+    state,
+    [{ type: 'useKnowledgeBases', chosen: !isNamed && marked.length === items.length ? [] : marked }],
+  ]
 }

@@ -156,10 +156,12 @@ function shown(message: Message): Effect[] {
   const content = plain(message.content ?? '')
   if (message.role === 'user') return [print({ kind: 'you', text: content })]
   const citations = citationsOf(message)
+  const { error_message: why, interrupted } = message.metadata
+  const blocks = message.content === why ? [] : blocksOf(content)
   return [
-    ...blocksOf(content).map((block, at) =>
-      print({ kind: 'said', block, isFirst: at === 0, isAside: false }),
-    ),
+    ...blocks.map((block, at) => print({ kind: 'said', block, isFirst: at === 0, isAside: false })),
     ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
+    ...(why ? [note(plain(why), 'bad')] : []),
+    ...(interrupted === 'true' ? [note('stopped')] : []),
   ]
 }

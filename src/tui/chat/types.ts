@@ -84,6 +84,8 @@ export interface ChoicePanel {
   readonly title: string
   readonly items: readonly Choice[]
   readonly at: number
+  /** Knowledge bases were named one by one: those that are all today do not stand for whatever there will be. */
+  readonly isNamed?: boolean
 }
 
 /** A text that fills the screen. */

@@ -1,6 +1,8 @@
 import { expect, test } from 'vitest'
 import { chosenBy, namesOf } from '../../../src/tui/chat/choices.ts'
+import { chosen } from '../../../src/tui/chat/panel.ts'
 import type { ChoicePanel } from '../../../src/tui/chat/types.ts'
+import { fresh } from './play.ts'
 
 function panel(
   purpose: 'model' | 'kb',
@@ -40,6 +42,13 @@ test.each([
 ])('%s are knowledge bases', (typed, names) => {
   const { items } = chosenBy(typed, bases)
   expect(items.filter(({ isChosen }) => isChosen).map(({ name }) => name)).toEqual(names)
+})
+
+test('the only knowledge base by its name is not all that there will be', () => {
+  const only = panel('kb', [['handbook']])
+  const used = (typed: string) => chosen(fresh, chosenBy(typed, only))[1]
+  expect(used('handbook')).toMatchObject([{ chosen: [{ name: 'handbook' }] }])
+  expect(used('all')).toMatchObject([{ chosen: [] }])
 })
 
 test.each([

@@ -445,4 +445,22 @@ describe('typing', () => {
     expect(state.model).toBe('large')
     expect(draft(play(state, { type: 'up' }).state)).toBe('m12')
   })
+
+  test('what failed or was stopped is no answer when it is shown again', () => {
+    const failed = { finish_reason: 'error', error_message: 'Busy.' }
+    const said = [
+      message('agent', 'Busy.', failed),
+      message('agent', 'The first', failed),
+      message('agent', 'The second', { finish_reason: 'stop', interrupted: 'true' }),
+    ]
+    const { effects } = play(fresh, { type: 'resumed', said, title: 'Laws' })
+    expect(words(effects)).toEqual([
+      'dim: Laws',
+      'bad: Busy.',
+      'The first',
+      'bad: Busy.',
+      'The second',
+      'dim: stopped',
+    ])
+  })
 })
