@@ -27,7 +27,7 @@ test('arguments stand one per line, with all that a model would be told of them'
     '  city: string, required  where to look',
     '  days: integer or null  {"minimum":1,"default":3}',
     '  odd name: anything',
-    'and  {"additionalProperties":false}',
+    'and  additionalProperties: false',
   ])
   expect(taken({ type: 'object' })).toEqual(['takes nothing'])
 })
@@ -35,7 +35,7 @@ test('arguments stand one per line, with all that a model would be told of them'
 test('nothing is left out where a schema is not what it should be', () => {
   expect(taken({ type: 'object', required: ['obey\u009b'] })).toEqual([
     'takes nothing',
-    'and  {"required":["obey\\u009b"]}',
+    'and  required: ["obey\\u009b"]',
   ])
   expect(
     taken({ type: 'object', properties: { a: { description: { b: 1 } }, c: true, d: { type: { e: 1 } } } }),

@@ -131,7 +131,7 @@ test('what waits is told where servers and tools are listed; a review lists it a
   const stderr = '  1 tool of tools waits for a review:\n    wb mcp servers review tools\n'
   expect(await wb(servers('list'))).toMatchObject({ status: 0, stderr })
   expect(await wb(['agents', 'tools'])).toMatchObject({ status: 0, stderr })
-  expect(await wb(servers('test', 'tools'))).toMatchObject({ status: 0, stderr })
+  expect(await wb(servers('test', 'tools'))).toEqual({ status: 0, stdout: 'add\tyes\nlook\tno\n', stderr })
   expect(await said(wb(servers('show', 'tools')))).toContain(
     'review\t1 tool waits: wb mcp servers review tools\n',
   )

@@ -24,17 +24,20 @@ export default class McpServersTest extends WbCommand {
       return
     }
     if (found.error) throw new PartlyFailed(`MCP server ${label}: ${found.error.message}`)
+    const waiting = await waitingAt(this.client, [server], this.signal)
+    const mayCall = (name: string) =>
+      (allowedTools?.includes(name) ?? true) &&
+      !waiting.some(({ tools }) => tools.some(tool => tool.name === name))
     this.output.list(
       found.tools.map(name => ({ name })),
       {
         columns: {
           tool: { of: row => row.name },
-          'agents may call it': { of: row => ((allowedTools?.includes(row.name) ?? true) ? 'yes' : 'no') },
+          'agents may call it': { of: row => (mayCall(row.name) ? 'yes' : 'no') },
         },
         empty: [`MCP server ${label} answers, and offers no tools`],
       },
     )
-    const waiting = await waitingAt(this.client, [server], this.signal)
     for (const line of waiting.flatMap(waitingLines)) this.output.note(line)
   }
 }

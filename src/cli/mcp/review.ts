@@ -31,7 +31,7 @@ function argumentLines(schema: McpServerTool['inputSchema']): string[] {
   return [
     lines.length === 0 ? 'takes nothing' : 'takes',
     ...lines.map(line => `  ${line}`),
-    ...(Object.keys(rest).length > 0 ? [`and  ${plainJson(rest)}`] : []),
+    ...Object.entries(rest).map(([name, value]) => `and  ${plainLine(name)}: ${plainJson(value)}`),
   ]
 }
 

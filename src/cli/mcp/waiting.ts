@@ -4,7 +4,7 @@ import { TimedOut, within } from '../../base/deadline.ts'
 import type { Client } from '../../client/client.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
-import { type McpServer, mcpServers } from '../../contract/mcp-servers.ts'
+import { type McpServer, type McpServerTool, mcpServers } from '../../contract/mcp-servers.ts'
 import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -17,7 +17,7 @@ const askedAtOnce = 8
 /** Tools of a server that agents are not given before somebody accepts them. */
 export interface Waiting {
   readonly server: McpServer
-  readonly count: number
+  readonly tools: readonly McpServerTool[]
 }
 
 /**
@@ -32,36 +32,40 @@ export async function waitingAt(
   const enabled = servers.filter(server => server.enabled)
   const asked = await pMap(
     enabled,
-    async server => ({ server, count: await waitingCount(client, server, signal) }),
+    async server => ({ server, tools: await waitingTools(client, server, signal) }),
     { concurrency: askedAtOnce },
   )
-  return asked.filter(({ count }) => count > 0)
+  return asked.filter(({ tools }) => tools.length > 0)
 }
 
-async function waitingCount(client: Client, { workspaceId, mcpServerId }: McpServer, signal: AbortSignal) {
+async function waitingTools(
+  client: Client,
+  { workspaceId, mcpServerId }: McpServer,
+  signal: AbortSignal,
+): Promise<readonly McpServerTool[]> {
   const params = { workspaceId, mcpServerId }
   const ask = (until: AbortSignal) => client.call(mcpServers.tools, { params }, { signal: until })
   try {
-    return waitingOf(await within(systemClock, waitMs, ask, signal)).length
+    return waitingOf(await within(systemClock, waitMs, ask, signal))
   } catch (error) {
     signal.throwIfAborted()
-    if (error instanceof TimedOut || error instanceof WbError || error instanceof Unreachable) return 0
+    if (error instanceof TimedOut || error instanceof WbError || error instanceof Unreachable) return []
     throw error
   }
 }
 
 /** What waits at a server, and below it the line to type. */
-export function waitingLines({ server: { label }, count }: Waiting): string[] {
-  const wait = count === 1 ? 'waits' : 'wait'
+export function waitingLines({ server: { label }, tools }: Waiting): string[] {
+  const wait = tools.length === 1 ? 'waits' : 'wait'
   return [
-    `  ${counted(count, 'tool')} of ${plainLine(label)} ${wait} for a review:`,
+    `  ${counted(tools.length, 'tool')} of ${plainLine(label)} ${wait} for a review:`,
     `    ${reviewLine(label)}`,
   ]
 }
 
 /** The same of one server that is shown. */
-export function waitingWords({ server: { label }, count }: Waiting): string {
-  return `${counted(count, 'tool')} ${count === 1 ? 'waits' : 'wait'}: ${reviewLine(label)}`
+export function waitingWords({ server: { label }, tools }: Waiting): string {
+  return `${counted(tools.length, 'tool')} ${tools.length === 1 ? 'waits' : 'wait'}: ${reviewLine(label)}`
 }
 
 function reviewLine(label: string): string {
