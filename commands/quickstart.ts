@@ -43,7 +43,7 @@ export default class Quickstart extends WbCommand {
     const { question, passages } = started
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
     showPassages(this.output, question, passages, { explain: false })
-    this.output.note(['  Next', ...nextLines(started, this.output.width)].join('\n'))
+    this.output.note(['  Next', ...nextLines(started, this.output)].join('\n'))
   }
 }
 

@@ -43,7 +43,7 @@ export default class AgentsCreate extends WbCommand {
     }
     const made = await this.client.call(agents.create, { params: { workspaceId }, body })
     this.output.made(made, made.agentId, `agent ${made.name}`)
-    this.output.note(`  wb chat ${shellWord(made.name)}`)
+    this.output.next(`wb chat ${shellWord(made.name)}`)
   }
 
   private templateOf(given: string | undefined): Promise<string> {

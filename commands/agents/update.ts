@@ -42,6 +42,6 @@ export default class AgentsUpdate extends WbCommand {
     }
     const changed = await this.client.call(agents.update, { params: { workspaceId, agentId }, body })
     this.output.made(changed, agentId, `changed agent ${changed.name}`)
-    if (llm !== undefined) this.output.note(`  wb chat ${shellWord(changed.name)}`)
+    if (llm !== undefined) this.output.next(`wb chat ${shellWord(changed.name)}`)
   }
 }

@@ -21,6 +21,6 @@ export default class DocumentsShow extends WbCommand {
     const { args, flags } = await this.parse(DocumentsShow)
     const document = await this.waitFor('looking', findCited(this.resolving, args.document, flags.kb))
     this.output.fields(document, documentFields(document))
-    this.output.note(`  wb documents chunks ${document.documentId}`)
+    this.output.next(`wb documents chunks ${document.documentId}`)
   }
 }

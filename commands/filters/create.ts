@@ -30,6 +30,6 @@ export default class FiltersCreate extends WbCommand {
     const body = { name, description: flags.description, filter: conditionOf(flags) ?? (await asked())! }
     const made = await this.client.call(filters.create, { params: { workspaceId, knowledgeBaseId }, body })
     this.output.made(made, made.knowledgeFilterId, `saved filter ${name} of ${base}`)
-    this.output.note(`  wb kb search ${base} "…" --saved ${shellWord(name)}`)
+    this.output.next(`wb kb search ${base} "…" --saved ${shellWord(name)}`)
   }
 }

@@ -13,6 +13,6 @@ export default class JobsShow extends WbCommand {
     if (this.output.json) return this.output.value(job)
     const places = await jobPlaces(this.client, [job])
     this.output.fields(job, jobFields(job, places.of(job)))
-    if (job.status === 'running') this.output.note(`  wb jobs watch ${job.jobId}`)
+    if (job.status === 'running') this.output.next(`wb jobs watch ${job.jobId}`)
   }
 }

@@ -46,7 +46,10 @@ export default class ServicesCreate extends WbCommand {
     const use = useOf(made)
     const agree = this.agree.bind(this)
     const note = (line: string) => this.output.note(line)
-    if (type === 'llm') note(`  ${await this.#bindingLine(workspaceId, name)}    has an agent answer with it`)
+    if (type === 'llm')
+      note(
+        `  ${await this.#bindingLine(workspaceId, name)}${this.output.again}    has an agent answer with it`,
+      )
     if (use) await offerRelease({ client: this.client, agree, note }, use, workspaceId)
   }
 

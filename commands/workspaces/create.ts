@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { keyValues } from '../../src/cli/command/flags.ts'
+import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { workspaceKinds, workspaces } from '../../src/contract/workspaces.ts'
 
 export default class WorkspacesCreate extends WbCommand {
@@ -34,6 +35,6 @@ export default class WorkspacesCreate extends WbCommand {
     }
     const made = await this.client.call(workspaces.create, { body })
     this.output.made(made, made.workspaceId, `workspace ${made.name}`)
-    this.output.note(`  wb kb create handbook --workspace ${made.name}`)
+    this.output.next(`wb kb create handbook --workspace ${shellWord(made.name)}`)
   }
 }

@@ -22,6 +22,21 @@ async function said(run: Promise<Ended>): Promise<string> {
   return stdout.trimEnd()
 }
 
+test('a line to type next works where the command did, and as whom', { timeout: 60_000 }, async () => {
+  const { wb, dataDir } = place()
+  const there = ['--data-dir', dataDir, '--as-operator']
+  expect((await wb(['workspaces', 'create', 'two words', ...there])).stderr).toBe(
+    `  wb kb create handbook --workspace "two words" --data-dir ${dataDir} --as-operator\n`,
+  )
+  expect((await wb(['kb', 'create', 'papers', '-w', 'two words', ...there])).stderr).toBe(
+    `  wb kb ingest papers ./my-folder -w "two words" --data-dir ${dataDir} --as-operator\n`,
+  )
+  const started = await wb(['quickstart', '-w', 'two words', ...there])
+  expect(started.stderr).toContain(
+    `    wb kb ingest handbook ./my-folder -w "two words" --data-dir ${dataDir} --as-operator`,
+  )
+})
+
 describe.each(ways)('S1-10: the same commands, %s', way => {
   test('from nothing to a document and back', { timeout: 60_000 }, async () => {
     const wb = await reach(way)

@@ -38,6 +38,6 @@ export default class McpServersAdd extends WbCommand {
       const note = (line: string) => this.output.note(line)
       await offerRelease({ client: this.client, agree, note }, use, workspaceId)
     }
-    this.output.note(`  wb mcp servers test ${shellWord(made.label)}`)
+    this.output.next(`wb mcp servers test ${shellWord(made.label)}`)
   }
 }

@@ -10,9 +10,10 @@ import { runtimeAddress } from '../settings/address.ts'
 import { type Profile, readProfile } from '../settings/profile.ts'
 import * as person from '../terminal/ask.ts'
 import { asciiSink } from '../terminal/charset.ts'
-import { type Filter, jqFilter } from '../terminal/jq.ts'
-import { counted, Output, type Sink } from '../terminal/output.ts'
+import { jqFilter } from '../terminal/jq.ts'
+import { counted, Output, type OutputOptions, type Sink } from '../terminal/output.ts'
 import { type Progress, silent, terminalProgress } from '../terminal/progress.ts'
+import { again } from './again.ts'
 import type { NarrowingFlags } from './choices.ts'
 import { exitStatus } from './exit.ts'
 import { globalFlags } from './flags.ts'
@@ -74,7 +75,10 @@ export abstract class StartedCommand extends Command {
       mayBeNew: this.makesProfile,
     }
     this.profile = readProfile(named)
-    this.output = this.#outputFor({ ...flags, filter }, this.profile.colour && !flags['no-color'])
+    this.output = this.#outputFor(
+      { ...flags, filter, again: again(flags) },
+      this.profile.colour && !flags['no-color'],
+    )
     this.profile = await this.#profileHere(named)
     hideCredential()
     if (process.stderr.isTTY && !isCi() && !flags.quiet)
@@ -151,13 +155,17 @@ export abstract class StartedCommand extends Command {
     }
   }
 
-  #outputFor(flags: { json: boolean; filter?: Filter; quiet?: boolean }, colour: boolean): Output {
+  #outputFor(
+    flags: Pick<OutputOptions, 'json' | 'filter' | 'again'> & { quiet?: boolean },
+    colour: boolean,
+  ): Output {
     return new Output({
       stdout: sinkFor(process.stdout),
       stderr: sinkFor(process.stderr),
       json: flags.json,
       filter: flags.filter,
       quiet: flags.quiet ?? false,
+      again: flags.again,
       colour,
       now: systemClock.now,
     })

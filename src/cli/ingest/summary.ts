@@ -47,8 +47,8 @@ export function showSummary(output: Output, summary: Summary): void {
   else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
   for (const line of details(output, tally)) output.warn(line)
   if (summary.left) output.warn(`  ${unreached(summary.left.count)}; type the same line again to go on`)
-  else if (tally.queued.length > 0) output.note('  wb jobs list')
-  else if (tally.done > tally.failed) output.note(`  wb kb search ${base.name} "…"`)
+  else if (tally.queued.length > 0) output.next('wb jobs list')
+  else if (tally.done > tally.failed) output.next(`wb kb search ${base.name} "…"`)
 }
 
 function headline({ style }: Output, { tally, elapsedMs }: Summary): string {

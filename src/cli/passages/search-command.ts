@@ -68,7 +68,7 @@ export abstract class SearchCommand extends WbCommand {
     if (passages.length === 0) return output.note(await nothingFound({ client, base, flags }))
     showPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })
     if (rememberSearch(this.profile, citedHits(base, passages)) && output.interactive)
-      output.note('  wb documents show 1')
+      output.next('wb documents show 1')
   }
 }
 

@@ -15,6 +15,7 @@ import type { Profile } from '../settings/profile.ts'
 import { documentName } from '../shown/resources.ts'
 import { counted, type Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { countItems } from '../terminal/take.ts'
 import { pad, plainLine } from '../terminal/terminal-text.ts'
 import { type Plan, shippedQuestion } from './plan.ts'
@@ -38,8 +39,8 @@ export interface Parts {
 export interface Started {
   readonly workspace: Workspace
   readonly base: KnowledgeBase
-  /** There is no other workspace, so that none need be named. */
-  readonly alone: boolean
+  /** The workspace was named, or there is no other, so that none need be added. */
+  readonly isMeant: boolean
   readonly held: { readonly documents: number; readonly chunks: number | undefined }
   readonly summary: Summary
   readonly question: string
@@ -56,7 +57,7 @@ export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   const style = output.errorStyle
   if (plan.emptyFolder)
     output.note(`  – ${plainLine(plan.emptyFolder)} holds no text; here are our own documents\n`)
-  const { workspace, base, alone } = await prepare(client, profile.workspace ?? 'demo', plan.name)
+  const { workspace, base, isMeant } = await prepare(client, profile.workspace, plan.name)
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
   const { summary, broken } = await ingest({ client, signal, progress, base }, plan.intake)
   for (const line of details(output, summary.tally)) output.warn(line)
@@ -70,7 +71,7 @@ export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   const question = plan.question ?? (await firstQuestion(client, base))
   const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesShown)
   rememberSearch(profile, citedHits(base, passages))
-  return { workspace, base, alone, held, summary, question, passages }
+  return { workspace, base, isMeant, held, summary, question, passages }
 }
 
 const nameWidth = 14
@@ -82,12 +83,15 @@ function heldInWords({ documents, chunks }: Started['held'], { tally, elapsedMs 
 }
 
 /** Lines to type next. */
-export function nextLines({ base, workspace, alone }: Started, width: number): string[] {
-  const where = alone ? '' : ` -w ${workspace.name}`
+export function nextLines(
+  { base, workspace, isMeant }: Started,
+  { width, again }: Pick<Output, 'width' | 'again'>,
+): string[] {
+  const where = `${isMeant ? '' : ` -w ${shellWord(workspace.name)}`}${again}`
   const lines: [string, string][] = [
     [`wb kb ingest ${base.name} ./my-folder${where}`, 'add your own files'],
     [`wb kb search ${base.name} "…"${where}`, 'ask something else'],
-    ['wb documents show 1', 'open what was cited'],
+    [`wb documents show 1${again}`, 'open what was cited'],
     ['wb serve --open', 'the HTTP API and its reference'],
   ]
   const column = Math.max(...lines.map(([line]) => line.length)) + 4
@@ -98,9 +102,10 @@ export function nextLines({ base, workspace, alone }: Started, width: number): s
 /** The workspace and the knowledge base of a quickstart, made where they are missing. */
 async function prepare(
   client: Client,
-  workspaceName: string,
+  named: string | undefined,
   name: string,
-): Promise<Pick<Started, 'workspace' | 'base' | 'alone'>> {
+): Promise<Pick<Started, 'workspace' | 'base' | 'isMeant'>> {
+  const workspaceName = named ?? 'demo'
   const query = { limit: limits.pageMax }
   const all = await everything(client.items(workspaces.list, { query }))
   const known = all.find(row => row.name === workspaceName || row.workspaceId === workspaceName)
@@ -109,7 +114,7 @@ async function prepare(
   const bases = await everyBase(client, workspace.workspaceId)
   const base =
     bases.find(row => row.name === name) ?? (await client.call(kb.create, { params, body: { name } }))
-  return { workspace, base, alone: all.length === (known ? 1 : 0) }
+  return { workspace, base, isMeant: named !== undefined || all.length === (known ? 1 : 0) }
 }
 
 /** How much a knowledge base holds. */

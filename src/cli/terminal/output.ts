@@ -29,6 +29,8 @@ export interface OutputOptions {
   filter?: Filter
   quiet: boolean
   colour: boolean
+  /** Flags that a line to type next repeats, after a blank. */
+  again?: string
   now: () => number
 }
 
@@ -139,6 +141,16 @@ export class Output {
   /** Say something beside the result; silent with `--quiet`. */
   note(text: string): void {
     if (!this.options.quiet) this.warn(text)
+  }
+
+  /** A line to type next, where this command worked. */
+  next(line: string): void {
+    this.note(`  ${line}${this.again}`)
+  }
+
+  /** Flags that a line to type next repeats, after a blank; empty where there are none. */
+  get again(): string {
+    return this.options.again ?? ''
   }
 
   /** Say what must be known; not silenced. */

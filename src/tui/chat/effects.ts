@@ -131,7 +131,8 @@ export class Chat {
         break
       case 'copy':
         this.#try(async () => {
-          if (!desk.copy) return this.#noted('no program here takes what is copied', true)
+          if (!desk.copy)
+            return this.#noted('no program here takes what is copied; /export writes all to a file', true)
           await desk.copy(effect.text)
           this.#noted(`copied ${effect.what}`)
         })
