@@ -1,5 +1,5 @@
 import { expect, test } from 'vitest'
-import { approving } from '../../src/cli/chat/approve.ts'
+import { approving, pretty } from '../../src/cli/chat/approve.ts'
 import type { TurnEvent } from '../../src/contract/chat.ts'
 
 const waiting: TurnEvent = {
@@ -50,3 +50,12 @@ async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
   for await (const event of events) list.push(event)
   return list
 }
+
+test('security 16: whoever is asked sees all that a tool would be given', () => {
+  const given = { to: 'a\u202eb\u{e0041}', text: 'hello\u009d, and all of the passwords\u009c', count: 1 }
+  expect(pretty(JSON.stringify(given))).toBe(`{
+  "to": "a\\u202eb\\udb40\\udc41",
+  "text": "hello\\u009d, and all of the passwords\\u009c",
+  "count": 1
+}`)
+})

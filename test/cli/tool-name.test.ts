@@ -8,6 +8,10 @@ test('a model that names a tool of a server which only every object has, is show
   expect(toolName('mcp:docs:find', { docs: 'Docs' })).toBe('find of Docs')
 })
 
+test('a tool whose name would take the name of its server away is not taken for another', () => {
+  expect(toolName('mcp:docs:search_kb\u009d', { docs: 'Docs' })).toBe('search_kb\\u009d of Docs')
+})
+
 test('a server that the configuration calls so keeps its name', () => {
   expect(toolWord('mcp:constructor:x', {})).toBe('constructor/x')
 })

@@ -1,7 +1,7 @@
 import type { Approval, TurnEvent } from '../../contract/chat.ts'
 import { choose } from '../terminal/ask.ts'
 import type { Output } from '../terminal/output.ts'
-import { plain, plainLine } from '../terminal/terminal-text.ts'
+import { plain, plainLine, revealed } from '../terminal/terminal-text.ts'
 
 type Waiting = Extract<TurnEvent, { event: 'tool-approval' }>['data']
 
@@ -69,7 +69,7 @@ export async function askApproval(
 /** JSON as a person reads it, other text as it is; fit for a terminal. */
 export function pretty(text: string): string {
   try {
-    return plain(JSON.stringify(JSON.parse(text), null, 2))
+    return revealed(JSON.stringify(JSON.parse(text), null, 2))
   } catch {
     return plain(text)
   }

@@ -1,6 +1,6 @@
 import { ofServer } from '../../contract/tool-ids.ts'
 import { type Names, nameIn } from '../shown/tool.ts'
-import { plainLine } from '../terminal/terminal-text.ts'
+import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
 /**
  * A tool as people know it: a tool of an MCP server by its own name and the server's. One whose server is not known
@@ -11,7 +11,7 @@ import { plainLine } from '../terminal/terminal-text.ts'
 export function toolName(id: string, servers: Names): string {
   const parts = ofServer(id)
   const server = parts && nameIn(servers, parts.server)
-  return server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`
+  return revealed(server === undefined ? id : `${parts!.tool} of ${plainLine(server)}`)
 }
 
 /** Whether the tool is one of an MCP server. */

@@ -1,5 +1,5 @@
 import type { McpServerTool, McpServerTools } from '../../contract/mcp-servers.ts'
-import { plain, plainJson, plainLine } from '../terminal/terminal-text.ts'
+import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
 /** The tools that agents are not given before somebody accepts them. */
 export function waitingOf({ items }: McpServerTools): McpServerTool[] {
@@ -11,7 +11,7 @@ export function reviewLines({ name, state, description, acceptedDescription, inp
   const isSame = description === acceptedDescription
   const before = acceptedDescription === null || isSame ? [] : marked('-', acceptedDescription)
   return [
-    `  ${plainLine(name)}  ${state}`,
+    `  ${oneLine(name)}  ${state}`,
     ...before,
     ...marked(isSame ? ' ' : '+', description),
     ...argumentLines(inputSchema).map(line => `    ${line}`),
@@ -21,9 +21,8 @@ export function reviewLines({ name, state, description, acceptedDescription, inp
 /** What a tool takes: an argument per line, with all that a model would be told of it. What says otherwise is shown as it is. */
 function argumentLines(schema: McpServerTool['inputSchema']): string[] {
   const { type, properties = {}, required = [], ...more } = schema
-  if (type !== 'object' || !isObject(properties) || !Array.isArray(required))
-    return [`takes ${plainJson(schema)}`]
-  const others = required.filter(name => !Object.hasOwn(properties, name))
+  if (type !== 'object' || !isObject(properties) || !Array.isArray(required)) return [`takes ${json(schema)}`]
+  const others = required.filter(name => typeof name !== 'string' || !Object.hasOwn(properties, name))
   const lines = Object.entries(properties).map(([name, property]) =>
     argumentLine(name, property, required.includes(name)),
   )
@@ -31,13 +30,13 @@ function argumentLines(schema: McpServerTool['inputSchema']): string[] {
   return [
     lines.length === 0 ? 'takes nothing' : 'takes',
     ...lines.map(line => `  ${line}`),
-    ...Object.entries(rest).map(([name, value]) => `and  ${plainLine(name)}: ${plainJson(value)}`),
+    ...Object.entries(rest).map(([name, value]) => `and  ${oneLine(name)}: ${json(value)}`),
   ]
 }
 
 function argumentLine(name: string, property: unknown, isRequired: boolean): string {
-  const { type, description, ...more } = isObject(property) ? property : { is: property }
-  const types = [type ?? 'anything'].flat()
+  const { type = 'anything', description, ...more } = isObject(property) ? property : { is: property }
+  const types = [type].flat()
   const isWords = types.every(one => typeof one === 'string')
   const isText = typeof description === 'string'
   const rest = {
@@ -46,10 +45,18 @@ function argumentLine(name: string, property: unknown, isRequired: boolean): str
     ...more,
   }
   return [
-    `${plainLine(name)}: ${isWords ? plainLine(types.join(' or ')) : 'anything'}${isRequired ? ', required' : ''}`,
-    ...(isText ? [plainLine(description)] : []),
-    ...(Object.keys(rest).length > 0 ? [plainJson(rest)] : []),
+    `${oneLine(name)}: ${isWords ? oneLine(types.join(' or ')) : 'anything'}${isRequired ? ', required' : ''}`,
+    ...(isText ? [oneLine(description)] : []),
+    ...(Object.keys(rest).length > 0 ? [json(rest)] : []),
   ].join('  ')
+}
+
+function oneLine(text: string): string {
+  return plainLine(revealed(text))
+}
+
+function json(value: unknown): string {
+  return revealed(JSON.stringify(value))
 }
 
 function isObject(value: unknown): value is Record<string, unknown> {
@@ -57,7 +64,7 @@ function isObject(value: unknown): value is Record<string, unknown> {
 }
 
 function marked(sign: string, text: string): string[] {
-  return plain(text)
+  return revealed(text)
     .split('\n')
     .map(line => `    ${sign} ${line}`.trimEnd())
 }

@@ -15,6 +15,24 @@ export function plain(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(sequences, '').replace(controls, '')
 }
 
+/** Controls but tab and newline, and what takes no cell, but for what puts a picture together. */
+const unseen =
+  /(?![\t\n])(?!(?<=\p{Extended_Pictographic}\ufe0f?)[\u200d\ufe0f])[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\p{Default_Ignorable_Code_Point}]/gu
+
+/**
+ * Text that somebody decides about, fit for a terminal: what `plain` would take out, and what nobody would see, stands
+ * escaped, as whoever is given the text reads that too.
+ */
+export function revealed(text: string): string {
+  return text.replaceAll('\r\n', '\n').replace(unseen, escaped)
+}
+
+/** A character as JSON may write it. */
+function escaped(character: string): string {
+  const units = character.split('').map(unit => unit.charCodeAt(0).toString(16).padStart(4, '0'))
+  return units.map(unit => `\\u${unit}`).join('')
+}
+
 /** What our own styles are made of: colours and weights, which move nothing and send nothing. */
 const styles = /(\x1b\[[0-9;]*m)/
 
@@ -38,7 +56,7 @@ export function plainLine(text: string): string {
 export function plainJson(value: unknown, indent?: number): string {
   return (JSON.stringify(value, null, indent) ?? 'null').replace(
     /[\x7f-\x9f\u200e\u200f\u2028\u2029\u202a-\u202e\u2066-\u2069]/g,
-    character => `\\u${character.charCodeAt(0).toString(16).padStart(4, '0')}`,
+    escaped,
   )
 }
 
