@@ -1,7 +1,7 @@
 import { join } from 'node:path'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
-import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
+import { bare, isObject, readSettings, writeSettings } from '../settings/settings-file.ts'
 
 /** What is known of a stored credential without its keychain. It holds no secret. */
 export interface Login {
@@ -31,10 +31,19 @@ export function loginsPath(settingsDir: string): string {
   return join(settingsDir, 'logins.json')
 }
 
-/** A file that is broken means that nobody is signed in: to sign in again writes it anew. */
+/** What is broken, a file or a login in it, means that nobody is signed in: to sign in again writes it anew. */
 function readIndex(settingsDir: string): Index {
   const content = readSettings(loginsPath(settingsDir))
-  return typeof content === 'string' ? bare({}) : (content as Index)
+  const profiles = typeof content === 'string' ? [] : Object.entries(content)
+  const sound = profiles.map(([profile, logins]) => [
+    profile,
+    isObject(logins) ? Object.fromEntries(Object.entries(logins).filter(([, login]) => isLogin(login))) : {},
+  ])
+  return bare(Object.fromEntries(sound))
+}
+
+function isLogin(login: unknown): login is Login {
+  return isObject(login) && [login.account, login.who, login.driver].every(word => typeof word === 'string')
 }
 
 /** For who holds the lock of logins: another process may change the same file. */

@@ -1,0 +1,30 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, test } from 'vitest'
+import type { Profile } from '../../src/cli/settings/profile.ts'
+import { allLogins, findLogin } from '../../src/cli/sign-in/logins.ts'
+import { scratchTree } from './scratch-tree.ts'
+
+const url = 'http://127.0.0.1:8787'
+const sound = {
+  kind: 'key',
+  driver: 'file',
+  account: `${url} 0123456789abcdef`,
+  who: 'me',
+  storedAt: '2026-01-01',
+}
+
+test.each([
+  ['a profile that is none', { default: null }],
+  ['a profile that is a number', { default: 5 }],
+  ['a login that is none', { default: { [url]: null } }],
+  ['a login of nobody', { default: { [url]: { account: 7 } } }],
+])('logins.json with %s holds the other logins, and no defect', (_what, content) => {
+  const settingsDir = scratchTree({})
+  const path = join(settingsDir, 'logins.json')
+  writeFileSync(path, JSON.stringify({ ...content, other: { [url]: sound } }), { mode: 0o600 })
+  const profile = (name: string) => ({ settingsDir, name, url }) as unknown as Profile
+  expect(findLogin(profile('default'))).toBeUndefined()
+  expect(findLogin(profile('other'))).toMatchObject(sound)
+  expect(allLogins(settingsDir)).toEqual([{ ...sound, profile: 'other', runtime: url }])
+})
