@@ -1,4 +1,5 @@
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
+import { constants } from 'node:os'
 import { join, resolve } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
@@ -53,7 +54,7 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
     const args = [resolve('bin/run.js'), 'serve', '--port', '0', '--json']
     const server = spawn(process.execPath, args, { env, cwd, cols: 500 })
     onTestFinished(() => void (isAlive(server.pid) && process.kill(server.pid, 'SIGKILL')))
-    const ended = new Promise(done => server.onExit(done))
+    const ended = new Promise<{ signal?: number }>(done => server.onExit(done))
     const ready = await new Promise<string>(done => server.onData(done))
     const { url } = JSON.parse(ready.split('\n')[0]!)
     const pid = await start(url)
@@ -66,7 +67,8 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
     ;(server as unknown as { destroy(): void }).destroy()
     await vi.waitUntil(async () => !(await isReady()), { timeout: 10_000 })
     process.kill(server.pid, 'SIGHUP')
-    await ended
+    // It did not break off, which would leave all that it knew in a file.
+    expect(await ended).toMatchObject({ signal: constants.signals.SIGHUP })
     // A server that ended at once would have left it.
     expect(existsSync(join(here.dataDir, 'serve.json'))).toBe(false)
     expect(isAlive(pid)).toBe(false)

@@ -1,4 +1,5 @@
 import { setMaxListeners } from 'node:events'
+import { isatty } from 'node:tty'
 import { Interrupted } from '../faults.ts'
 import { endingSignals } from '../terminal/signals.ts'
 import { exit } from './exit.ts'
@@ -11,11 +12,12 @@ import { exit } from './exit.ts'
  */
 export function interruption(): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()
+  // Of one that is gone nobody can say.
+  const hasTerminal = [0, 1, 2].some(isatty)
   // All that goes on at once listens to it.
   setMaxListeners(0, controller.signal)
   const onSignal = (signal: NodeJS.Signals) => {
-    if (signal === 'SIGHUP')
-      for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+    if (signal === 'SIGHUP') outlive(hasTerminal)
     else if (controller.signal.aborted) process.exit(exit.interrupted)
     controller.abort(new Interrupted())
   }
@@ -26,4 +28,14 @@ export function interruption(): { signal: AbortSignal; stop: () => void } {
       for (const name of endingSignals) process.off(name, onSignal)
     },
   }
+}
+
+/** Nobody reads on. Node leaves a terminal as it was, and breaks off, with a core, where that is gone: a signal comes first. */
+function outlive(hasTerminal: boolean): void {
+  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+  if (!hasTerminal) return
+  process.once('exit', () => {
+    process.removeAllListeners('SIGHUP')
+    process.kill(process.pid, 'SIGHUP')
+  })
 }
