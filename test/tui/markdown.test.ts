@@ -3,7 +3,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { type Block, blocksOf, emptyReader, read, unfinished } from '../../src/tui/markdown/blocks.ts'
 import { highlight } from '../../src/tui/markdown/highlight.ts'
-import { renderBlock } from '../../src/tui/markdown/render.ts'
+import { renderBlock, renderText } from '../../src/tui/markdown/render.ts'
 import { paintFor } from '../../src/tui/parts/paint.ts'
 import { lineWidth } from '../../src/tui/parts/spans.ts'
 
@@ -156,6 +156,22 @@ describe('Markdown that comes piece by piece', () => {
       }),
       { numRuns: 300 },
     )
+  })
+
+  test('security 16: what an entity stands for reaches no terminal where a sequence would not', () => {
+    const planted = [
+      '&#27;]0;owned&#7;',
+      '&#x1b;[2J',
+      '&#x9d;0;owned&#x9c;',
+      '&#155;2J',
+      '&#x202e;',
+      '&amp;#27;[2J',
+    ]
+    for (const one of planted) {
+      const places = `${one}\n\n# ${one}\n\n- **${one}** \`${one}\` [${one}](http://h/${one} "${one}") ![${one}](${one}) <b ${one}>\n\n> ${one}\n\n|${one}|\n|-|\n|${one}|\n\n<p>${one}`
+      const drawn = renderText(places, 60).map(paint).join('\n')
+      expect(drawn, one).not.toMatch(/[\x00-\x08\x0b-\x1f\x7f-\x9f\u202a-\u202e]/)
+    }
   })
 
   test('a piece costs the same however long the answer is', () => {

@@ -1,4 +1,5 @@
 import { Lexer, type Token, type Tokens } from 'marked'
+import { plain } from '../../cli/terminal/terminal-text.ts'
 import { cells } from '../parts/cells.ts'
 import { type Line, type Span, span, type Tone, wrap, wrapExact } from '../parts/spans.ts'
 import { type Block, blocksOf, isTooDeep } from './blocks.ts'
@@ -134,7 +135,7 @@ function inlineOne(token: Token, tones: readonly Tone[]): Span[] {
     case 'del':
       return inline((token as Tokens.Del).tokens, [...tones, 'struck'])
     case 'codespan':
-      return [{ text: (token as Tokens.Codespan).text, tones: [...tones, 'code'] }]
+      return [{ text: plain((token as Tokens.Codespan).text), tones: [...tones, 'code'] }]
     case 'br':
       return [span('\n')]
     case 'link':
@@ -142,8 +143,8 @@ function inlineOne(token: Token, tones: readonly Tone[]): Span[] {
     case 'image': {
       const { text, href } = token as Tokens.Image
       return [
-        { text: text || 'image', tones },
-        { text: ` (${href})`, tones: [...tones, 'dim'] },
+        { text: plain(text) || 'image', tones },
+        { text: ` (${plain(href)})`, tones: [...tones, 'dim'] },
       ]
     }
     case 'escape':
@@ -161,7 +162,9 @@ function inlineOne(token: Token, tones: readonly Tone[]): Span[] {
 function link({ href, tokens, text }: Tokens.Link, tones: readonly Tone[]): Span[] {
   const said = inline(tokens, [...tones, 'link'])
   const bare = href.replace(/^mailto:/, '')
-  return text === href || text === bare ? said : [...said, { text: ` (${href})`, tones: [...tones, 'dim'] }]
+  return text === href || text === bare
+    ? said
+    : [...said, { text: ` (${plain(href)})`, tones: [...tones, 'dim'] }]
 }
 
 /** Text in which `[1]` stands out. A newline of the source is a blank. */
@@ -172,6 +175,8 @@ function cited(text: string, tones: readonly Tone[]): Span[] {
     .filter(({ text }) => text !== '')
 }
 
+/** An entity may stand for a character that no terminal may be told; the lexer has replaced some. */
 function decoded(text: string): string {
-  return text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
+  const read = text.replace(/&(amp|lt|gt|quot|#39|nbsp);/g, (_, name: string) => entities[name]!)
+  return plain(read)
 }
