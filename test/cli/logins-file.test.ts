@@ -1,8 +1,8 @@
 import { writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { expect, test } from 'vitest'
+import { allLogins, findLogin } from '../../src/cli/credentials/logins.ts'
 import type { Profile } from '../../src/cli/settings/profile.ts'
-import { allLogins, findLogin } from '../../src/cli/sign-in/logins.ts'
 import { scratchTree } from './scratch-tree.ts'
 
 const url = 'http://127.0.0.1:8787'
