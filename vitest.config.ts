@@ -26,6 +26,7 @@ export default defineConfig({
     testTimeout: 60_000,
     hookTimeout: 60_000,
     teardownTimeout: 10_000,
+    expect: { poll: { timeout: 10_000 } },
     env: { NO_COLOR: '1' },
     // `.ci/run` names a file for the results, beside what a person reads.
     ...(report && { reporters: ['default', 'json'], outputFile: { json: report } }),

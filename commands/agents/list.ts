@@ -1,6 +1,7 @@
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { llmServiceNames } from '../../src/cli/find/names.ts'
+import { nameIn } from '../../src/cli/shown/tool.ts'
 import { agents } from '../../src/contract/agents.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -21,7 +22,7 @@ export default class AgentsList extends WbCommand {
         name: { of: row => row.name },
         description: { of: row => row.description, as: 'free' },
         'knowledge bases': { of: row => row.knowledgeBaseIds.length || 'all' },
-        'LLM service': { of: ({ llmServiceId: id }) => id && (answering[id] ?? id) },
+        'LLM service': { of: ({ llmServiceId: id }) => id && (nameIn(answering, id) ?? id) },
         updated: { of: row => row.updatedAt, as: 'time' },
       },
       empty: [`no agents in workspace ${name}; make one:`, '  wb agents create --template bobby'],

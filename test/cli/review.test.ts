@@ -53,7 +53,7 @@ test('nothing is left out where a schema is not what it should be', () => {
   expect(taken({ type: 'object', properties: { a: { type: null } }, required: ['a', ['a']] })).toEqual([
     'takes',
     '  a: anything, required  {"type":null}',
-    'and  {"required":[["a"]]}',
+    'and  required: [["a"]]',
   ])
   expect(
     taken({ type: 'object', properties: { a: { description: { b: 1 } }, c: true, d: { type: { e: 1 } } } }),

@@ -125,7 +125,12 @@ test('what waits is told where servers and tools are listed; a review lists it a
   const waits = await wb(servers('review', 'tools'))
   expect(waits).toMatchObject({ status: 1, stdout: 'add\taccepted\tyes\nlook\tchanged\tno\n' })
   expect(waits.stderr).toContain(
-    ['  look  changed', '    - looks around', '    + looks around', '    + and tells everybody'].join('\n'),
+    [
+      '  look  changed',
+      '    - looks around',
+      '    + looks around',
+      '    + \\u001b]0;mine\\u0007and tells everybody',
+    ].join('\n'),
   )
   await added(here, 'gone', nowhere)
   const stderr = '  1 tool of tools waits for a review:\n    wb mcp servers review tools\n'

@@ -390,7 +390,7 @@ describe('draining', () => {
     }
     const { app, send, post } = stage({ notes: { create } })
     const first = post({ name: 'x' })
-    await vi.waitUntil(() => app.inFlight === 1)
+    await expect.poll(() => app.inFlight === 1).toBe(true)
     app.drain()
     const idle = app.idle()
     const refused = await send('GET /api/v1/notes')

@@ -238,8 +238,8 @@ describe('over a connection', () => {
     })
     await response.body!.getReader().read()
     leaving.abort()
-    await vi.waitUntil(() => seen.ended && seen.aborted)
-    await vi.waitUntil(() => made.app.inFlight === 0)
+    await expect.poll(() => seen.ended && seen.aborted).toBe(true)
+    await expect.poll(() => made.app.inFlight === 0).toBe(true)
   })
 })
 
@@ -300,12 +300,12 @@ describe('S7.3-10: closing', () => {
     const answers: string[] = []
     kept.on('data', part => answers.push(String(part)))
     kept.write('GET /healthz HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    await vi.waitUntil(() => answers.join('').includes('{"status":"ok"}'))
+    await expect.poll(() => answers.join('').includes('{"status":"ok"}')).toBe(true)
     const slow = fetch(`${url}/page`)
-    await vi.waitUntil(() => made.app.inFlight === 1)
+    await expect.poll(() => made.app.inFlight === 1).toBe(true)
     const closed = close(10_000)
     kept.write('GET /version HTTP/1.1\r\nHost: localhost\r\n\r\n')
-    await vi.waitUntil(() => answers.join('').includes('"code":"draining"'))
+    await expect.poll(() => answers.join('').includes('"code":"draining"')).toBe(true)
     expect((await fetch(`${url}/version`)).status).toBe(503)
     release()
     expect(await (await slow).text()).toBe('late')
@@ -332,7 +332,7 @@ describe('S7.3-10: closing', () => {
       () => 'answered',
       () => 'cut off',
     )
-    await vi.waitUntil(() => made.app.inFlight === 1)
+    await expect.poll(() => made.app.inFlight === 1).toBe(true)
     expect(await close(50)).toBe(false)
     expect(await slow).toBe('cut off')
     release()
@@ -346,7 +346,7 @@ describe('another application on the same port', () => {
     open.push(listening)
     const { url, port } = listening
     const slow = fetch(`${url}/page`)
-    await vi.waitUntil(() => made.app.inFlight === 1)
+    await expect.poll(() => made.app.inFlight === 1).toBe(true)
     const drained = listening.drain(10_000)
     expect((await fetch(`${url}/version`)).status).toBe(503)
     release()
@@ -365,7 +365,7 @@ describe('another application on the same port', () => {
       () => 'answered',
       () => 'cut off',
     )
-    await vi.waitUntil(() => made.app.inFlight === 1)
+    await expect.poll(() => made.app.inFlight === 1).toBe(true)
     expect(await listening.drain(50)).toBe(false)
     expect(await slow).toBe('cut off')
     listening.use(stage().app)

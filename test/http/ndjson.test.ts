@@ -143,7 +143,7 @@ describe('lines out', () => {
     expect(made).toBeLessThan(5)
     expect(app.inFlight).toBe(1)
     await reader.cancel()
-    await vi.waitUntil(() => ended.mock.calls.length === 1)
+    await expect.poll(() => ended.mock.calls.length === 1).toBe(true)
     expect(app.inFlight).toBe(0)
   })
 })

@@ -123,7 +123,7 @@ test('the process of a keychain ends when nobody asks it', async () => {
   clock.advance(9_000)
   expect(workersOf(session)).toEqual([pid])
   clock.advance(1_000)
-  await vi.waitFor(() => expect(workersOf(session)).toEqual([]))
+  await expect.poll(() => workersOf(session)).toEqual([])
   expect(await entries.getPassword('workbase', 'one')).toBe('kept')
 })
 

@@ -43,9 +43,9 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
     await vi.waitFor(async () => {
       server.process.kill('SIGINT')
       expect(server.process.signalCode ?? server.process.exitCode).not.toBeNull()
-    })
+    }, 10_000)
     await server.ended
-    await vi.waitFor(() => expect(isAlive(pid)).toBe(false))
+    await expect.poll(() => isAlive(pid)).toBe(false)
   })
 
   test('by the end of its terminal, which is said twice, after all is let go', async () => {
@@ -65,7 +65,7 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
     expect(await isReady()).toBe(true)
     // The other end of the terminal is gone, and with it all that it would show.
     ;(server as unknown as { destroy(): void }).destroy()
-    await vi.waitUntil(async () => !(await isReady()), { timeout: 10_000 })
+    await expect.poll(async () => !(await isReady()), { timeout: 10_000 }).toBe(true)
     process.kill(server.pid, 'SIGHUP')
     // It did not break off, which would leave all that it knew in a file.
     expect(await ended).toMatchObject({ signal: constants.signals.SIGHUP })
@@ -74,3 +74,22 @@ describe.runIf(process.platform !== 'win32')('a tool server ends with the server
     expect(isAlive(pid)).toBe(false)
   })
 })
+
+test.runIf(process.platform !== 'win32').each(['keys create', 'playground'])(
+  'wb %s ends by the end of its terminal, and does not break off',
+  async words => {
+    const { env, home: cwd, wb } = place()
+    await wb(['kb', 'create', 'handbook'])
+    const args = [resolve('bin/run.js'), ...words.split(' ')]
+    const asking = spawn(process.execPath, args, { env: { ...env, TERM: 'xterm-256color' }, cwd })
+    onTestFinished(() => void (isAlive(asking.pid) && process.kill(asking.pid, 'SIGKILL')))
+    const ended = new Promise<{ signal?: number }>(done => asking.onExit(done))
+    let shown = ''
+    asking.onData(text => {
+      shown += text
+    })
+    await expect.poll(() => shown).toMatch(/LABEL|ask handbook/)
+    ;(asking as unknown as { destroy(): void }).destroy()
+    expect(await ended).toMatchObject({ signal: constants.signals.SIGHUP })
+  },
+)

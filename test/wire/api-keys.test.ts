@@ -2,7 +2,7 @@ import { mkdtempSync, readdirSync, readFileSync, rmSync, statSync, writeFileSync
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Pool } from 'undici'
-import { afterAll, beforeAll, describe, expect, onTestFinished, test, vi } from 'vitest'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { exactly, isoMs, matching, oneOf, uuid } from './exactly.ts'
 import { freshName } from './fixtures.ts'
 import { past, type Reply, type Row, type Sent, useServer, Wire } from './harness.ts'
@@ -256,7 +256,7 @@ describe('who a key is', () => {
     const { keyId, key, signed } = await mint()
     expect(key.lastUsedAt).toBeNull()
     await signed.send(probe())
-    await vi.waitUntil(async () => (await operator.get(`${keys}/${keyId}`)).lastUsedAt !== null)
+    await expect.poll(async () => (await operator.get(`${keys}/${keyId}`)).lastUsedAt !== null).toBe(true)
     const { lastUsedAt } = await operator.get(`${keys}/${keyId}`)
     exactly(lastUsedAt, isoMs)
     expect(Date.parse(String(lastUsedAt))).toBeGreaterThanOrEqual(Date.parse(String(key.createdAt)))

@@ -28,9 +28,11 @@ test('S7.3-draining S7.3-10: after SIGTERM new requests get 503, the one in flig
     release = resolve
   })
   const inFlight = wire.send(`POST ${kb}/ingest`, { json: { text: 'Slow.' } })
-  await vi.waitUntil(() => provider.received.length === 1, { timeout: 10_000 })
+  await expect.poll(() => provider.received.length === 1, { timeout: 10_000 }).toBe(true)
   const ended = serving.stop()
-  await vi.waitUntil(async () => (await wire.send('GET /readyz')).status === 503, { timeout: 10_000 })
+  await expect
+    .poll(async () => (await wire.send('GET /readyz')).status === 503, { timeout: 10_000 })
+    .toBe(true)
   await wire.refused('GET /readyz', {}, 503, 'draining')
   await wire.refused('GET /api/v1/workspaces', {}, 503, 'draining')
   await wire.refused('POST /api/v1/workspaces', { json: { name: 'late' } }, 503, 'draining')
@@ -47,9 +49,9 @@ test('S7.3-draining: after SIGTERM a model is let go, streamed or not; what was 
   const conversation = await makeConversation(wire, model.url)
   model.script({ hang: true }, { text: 'one two three four', silentAfter: 3 })
   const whole = wire.send(`POST ${conversation}/messages`, { json: { content: 'count' } })
-  await vi.waitUntil(() => model.received.length === 1, { timeout: 10_000 })
+  await expect.poll(() => model.received.length === 1, { timeout: 10_000 }).toBe(true)
   const streamed = wire.send(`POST ${conversation}/messages/stream`, { json: { content: 'again' } })
-  await vi.waitUntil(() => model.received.length === 2, { timeout: 10_000 })
+  await expect.poll(() => model.received.length === 2, { timeout: 10_000 }).toBe(true)
   const ended = serving.stop()
   const interrupted = { finish_reason: 'stop', interrupted: 'true' }
   expect(await whole).toMatchObject({

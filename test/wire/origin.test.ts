@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'undici'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { audience, clients, startProvider } from '../harness/identity-provider.ts'
 import { type Reply, type Row, type Serving, useServer, type Wire } from './harness.ts'
 
@@ -110,7 +110,7 @@ describe('with publicOrigin and browser login', () => {
   test('S7.3-forbidden_origin: each refusal is in the audit log with method, path and why, and no query', async () => {
     const before = (await csrfRecords(wire)).length
     await change(`${logout}?token=canary`, { origin: 'https://evil.example' })
-    await vi.waitUntil(async () => (await csrfRecords(wire)).length > before, { timeout: 10_000 })
+    await expect.poll(async () => (await csrfRecords(wire)).length > before, { timeout: 10_000 }).toBe(true)
     const [record] = await csrfRecords(wire)
     expect(record).toMatchObject({
       action: 'auth.csrf_rejected',

@@ -2,7 +2,7 @@ import { mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { Client } from 'undici'
-import { afterAll, describe, expect, test, vi } from 'vitest'
+import { afterAll, describe, expect, test } from 'vitest'
 import { anyText, exactly, matching } from './exactly.ts'
 import { type Serving, useServer, type Wire } from './harness.ts'
 
@@ -150,7 +150,7 @@ describe('time', () => {
     expect(status).toBe(429)
     expect([2, 3, 4]).toContain(retryAfter)
     const startedAt = Date.now()
-    await vi.waitUntil(async () => (await list()).status === 200, { timeout: 20_000, interval: 50 })
+    await expect.poll(async () => (await list()).status === 200, { timeout: 20_000, interval: 50 }).toBe(true)
     const tookMs = Date.now() - startedAt
     expect(tookMs).toBeGreaterThan(1_000)
   })

@@ -430,12 +430,12 @@ test('a file on its way is readable by its owner alone, and goes when the sender
       `Content-Type: ${formHeaders['content-type']}\r\n\r\n${head}\r\n\r\n`,
   )
   socket.write(Buffer.alloc(2_000_000, 'a'))
-  await vi.waitUntil(() => waiting().length === 1, { timeout: 5_000 })
+  await expect.poll(() => waiting().length === 1, { timeout: 5_000 }).toBe(true)
   const path = join(wire.serving.dataDir, 'uploads', waiting()[0]!)
   expect(statSync(path).mode & 0o777).toBe(0o600)
   expect(statSync(join(path, '..')).mode & 0o777).toBe(0o700)
   socket.destroy()
-  await vi.waitUntil(() => waiting().length === 0, { timeout: 5_000 })
+  await expect.poll(() => waiting().length === 0, { timeout: 5_000 }).toBe(true)
   expect(await wire.items(`${kb}/documents`)).toEqual([])
 })
 

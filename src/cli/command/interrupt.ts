@@ -12,12 +12,13 @@ import { exit } from './exit.ts'
  */
 export function interruption(): { signal: AbortSignal; stop: () => void } {
   const controller = new AbortController()
-  // Of one that is gone nobody can say.
-  const hasTerminal = [0, 1, 2].some(isatty)
+  const terminals = [0, 1, 2].filter(fd => isatty(fd))
+  process.once('exit', () => outlive(terminals))
   // All that goes on at once listens to it.
   setMaxListeners(0, controller.signal)
   const onSignal = (signal: NodeJS.Signals) => {
-    if (signal === 'SIGHUP') outlive(hasTerminal)
+    if (signal === 'SIGHUP')
+      for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
     else if (controller.signal.aborted) process.exit(exit.interrupted)
     controller.abort(new Interrupted())
   }
@@ -30,12 +31,13 @@ export function interruption(): { signal: AbortSignal; stop: () => void } {
   }
 }
 
-/** Nobody reads on. Node leaves a terminal as it was, and breaks off, with a core, where that is gone: a signal comes first. */
-function outlive(hasTerminal: boolean): void {
-  for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
-  if (!hasTerminal) return
-  process.once('exit', () => {
-    process.removeAllListeners('SIGHUP')
-    process.kill(process.pid, 'SIGHUP')
-  })
+/**
+ * Node leaves a terminal as it was, and breaks off, with a core, where that is gone: a signal comes first.
+ *
+ * @param terminals  descriptors that were one
+ */
+function outlive(terminals: readonly number[]): void {
+  if (terminals.every(fd => isatty(fd))) return
+  process.removeAllListeners('SIGHUP')
+  process.kill(process.pid, 'SIGHUP')
 }

@@ -5,7 +5,7 @@ import { llmServices } from '../../contract/services.ts'
 import { ofServer } from '../../contract/tool-ids.ts'
 import { isId } from '../id.ts'
 import type { AgentNames } from '../shown/agent.ts'
-import type { Names } from '../shown/tool.ts'
+import { type Names, nameIn } from '../shown/tool.ts'
 import { everyServer } from './mcp-server.ts'
 import { everyBase } from './resolve.ts'
 
@@ -17,7 +17,7 @@ export async function namesOf(client: Client, agent: Agent): Promise<AgentNames>
     baseNames(client, workspaceId, knowledgeBaseIds),
     serverNames(client, agent),
   ])
-  const llmService = llmServiceId === null ? undefined : (services[llmServiceId] ?? llmServiceId)
+  const llmService = llmServiceId === null ? undefined : (nameIn(services, llmServiceId) ?? llmServiceId)
   return { llmService, knowledgeBases, servers }
 }
 

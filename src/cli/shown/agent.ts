@@ -1,7 +1,7 @@
 import type { Agent } from '../../contract/agents.ts'
 import type { Conversation } from '../../contract/conversations.ts'
 import type { Fields } from './resources.ts'
-import { type Names, toolWord } from './tool.ts'
+import { type Names, nameIn, toolWord } from './tool.ts'
 
 /** What an agent is bound to, as people call it. */
 export interface AgentNames {
@@ -49,5 +49,5 @@ export function conversationFields(conversation: Conversation, agent: string, ba
 }
 
 function named(ids: readonly string[], names: Names): string {
-  return ids.map(id => names[id] ?? id).join(', ')
+  return ids.map(id => nameIn(names, id) ?? id).join(', ')
 }

@@ -37,8 +37,11 @@ const fenceLines = 16
 /** A block that grows longer is cut. */
 const tailChars = 4_000
 
-/** Quotes and lists that begin on one line inside each other; nobody writes as many, and each takes its part of the stack. */
-const nested = /^(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}/m
+/**
+ * Quotes and lists inside each other, begun on one line or by more space on each; nobody writes as many, and each takes
+ * its part of the stack.
+ */
+const nested = /^(?:(?:[^\S\n]*(?:>|[-*+](?=\s)|\d{1,9}[.)](?=\s))){32}| {128})/m
 
 /** Whether a text is nested too deep to be lexed and drawn; it is shown as it is. */
 export function isTooDeep(source: string): boolean {

@@ -125,12 +125,12 @@ test('when the reader goes away the provider is left at once, and what was said 
   const { model, streaming, send, path } = await chatting()
   model.script({ text: 'one two three four', silentAfter: 3 })
   for await (const { event } of streaming('count')) if (event === 'token') break
-  await vi.waitFor(() => expect(model.abandoned).toBe(1))
+  await expect.poll(() => model.abandoned).toBe(1)
   const items = await vi.waitFor(async () => {
     const { body } = await send(`GET ${path}/messages`)
     expect(body.items).toHaveLength(2)
     return body.items as { content: string; metadata: object }[]
-  })
+  }, 10_000)
   expect(items[1]!.content).toMatch(/^one/)
   expect(items[1]!.metadata).toMatchObject({ finish_reason: 'stop', interrupted: 'true' })
 })
@@ -254,7 +254,7 @@ test('two turns of a conversation at once leave one that providers take', async 
     asked++ < 2 ? { toolCalls: [{ name: 'list_kbs' }], silentAfter: 1 } : { text: 'Done.' },
   )
   const both = [stream('one'), stream('two')]
-  await vi.waitFor(() => expect(model.received).toHaveLength(2))
+  await expect.poll(() => model.received).toHaveLength(2)
   model.release()
   await Promise.all(both)
   await stream('three')
