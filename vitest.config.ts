@@ -1,9 +1,21 @@
 import { configDefaults, defineConfig } from 'vitest/config'
+import { BaseSequencer, type TestSpecification } from 'vitest/node'
 
 const report = process.env.VITEST_JSON
 
 /** Types every command of the pages and of the help, which takes minutes. */
 const docs = 'test/docs/**/*.test.ts'
+
+/** Files of long tests and short text, which would else be alone at the end. */
+const longest =
+  /test\/(?:storage\/drivers|processes\/mcp-serve|access\/mutation|processes\/revocation)\.test\.ts$/
+
+class LongestFirst extends BaseSequencer {
+  override async sort(files: TestSpecification[]): Promise<TestSpecification[]> {
+    const sorted = await super.sort(files)
+    return sorted.sort((a, b) => Number(longest.test(b.moduleId)) - Number(longest.test(a.moduleId)))
+  }
+}
 
 export default defineConfig({
   test: {
@@ -20,6 +32,7 @@ export default defineConfig({
     isolate: false,
     restoreMocks: true,
     unstubEnvs: true,
+    sequence: { sequencer: LongestFirst },
     // Two more than the cores of a small machine: half of a worker's time is waiting for what it has started.
     maxWorkers: 4,
     // A test that starts processes shares two cores with the others.

@@ -4,6 +4,7 @@ import { exitStatus } from './command/exit.ts'
 import { reportLines, reportOf } from './command/report.ts'
 import { UsageError } from './faults.ts'
 import { nearest } from './terminal/nearest.ts'
+import { shellWord } from './terminal/shell-word.ts'
 import { styleFor } from './terminal/style.ts'
 import { withoutTokens } from './terminal/terminal-text.ts'
 
@@ -37,7 +38,7 @@ async function dispatch(config: Config, typed: readonly string[]): Promise<void>
   if (helpFlags.includes(first)) return help(config, 'all', [])
 
   if (first.startsWith('-'))
-    throw new UsageError(`${first} comes after the command`, ['wb kb list --json', 'wb --help'])
+    throw new UsageError(`${first} comes after the command`, [inOrder(config, typed), 'wb --help'])
 
   const { id, argv } = commandOf(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
@@ -47,6 +48,13 @@ async function dispatch(config: Config, typed: readonly string[]): Promise<void>
   if (isTopic(config, words)) return help(config, 'all', words)
   const known = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
   throw unknown(config, words.slice(0, known + 1))
+}
+
+/** The same words, the command before the flags; a line that shows how where no command is among them. */
+function inOrder(config: Config, typed: readonly string[]): string {
+  const at = typed.findIndex((_, from) => commandOf(config.commandIDs, asNamed(config, typed.slice(from))).id)
+  if (at < 0) return 'wb kb list --json'
+  return ['wb', ...typed.slice(at), ...typed.slice(0, at)].map(shellWord).join(' ')
 }
 
 /** Topics as they are named, of which many type the singular: `wb key list`, `wb mcp server list`. */

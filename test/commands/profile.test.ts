@@ -132,10 +132,11 @@ describe('the command line', () => {
       '  ✗ There is no command "wb kb lst"\n    did you mean wb kb list?\n    wb kb --help\n',
     ],
     [
-      ['--json', 'kb', 'list'],
+      ['--url', 'http://127.0.0.1:9', 'kb', 'show', 'my notes'],
       2,
-      '  ✗ --json comes after the command\n    wb kb list --json\n    wb --help\n',
+      '  ✗ --url comes after the command\n    wb kb show "my notes" --url http://127.0.0.1:9\n    wb --help\n',
     ],
+    [['--json'], 2, '  ✗ --json comes after the command\n    wb kb list --json\n    wb --help\n'],
     [['serv'], 2, '  ✗ There is no command "wb serv"\n    did you mean wb serve?\n    wb --help\n'],
     [['kb', 'list', '--bogus'], 2, '  ✗ There is no flag --bogus\n    wb kb list --help\n'],
     [

@@ -2,8 +2,8 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { exit } from '../../../src/cli/command/exit.ts'
 import { yesFlag } from '../../../src/cli/command/flags.ts'
-import { PartlyFailed } from '../../../src/cli/faults.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
+import { notReached } from '../../../src/cli/mcp/not-reached.ts'
 import { reviewLines, waitingOf } from '../../../src/cli/mcp/review.ts'
 import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
 import { type McpServerTool, type McpServerTools, mcpServers } from '../../../src/contract/mcp-servers.ts'
@@ -23,7 +23,7 @@ export default class McpServersReview extends WbCommand {
     const params = { workspaceId, mcpServerId }
     const asked = this.client.call(mcpServers.tools, { params })
     const found = await this.waitFor(`asking ${label}`, asked)
-    if (found.error) throw new PartlyFailed(`MCP server ${label}: ${found.error.message}`)
+    if (found.error) throw notReached(label, found.error)
     const accept = await this.#accepted(waitingOf(found), flags.yes)
     const stands =
       accept.length === 0 ? found : await this.client.call(mcpServers.review, { params, body: { accept } })

@@ -1,8 +1,8 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { exit } from '../../../src/cli/command/exit.ts'
-import { PartlyFailed } from '../../../src/cli/faults.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
+import { notReached } from '../../../src/cli/mcp/not-reached.ts'
 import { waitingAt, waitingLines } from '../../../src/cli/mcp/waiting.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
@@ -23,7 +23,7 @@ export default class McpServersTest extends WbCommand {
       if (!found.ok) process.exitCode = exit.failed
       return
     }
-    if (found.error) throw new PartlyFailed(`MCP server ${label}: ${found.error.message}`)
+    if (found.error) throw notReached(label, found.error)
     const waiting = await waitingAt(this.client, [server], this.signal)
     const mayCall = (name: string) =>
       (allowedTools?.includes(name) ?? true) &&

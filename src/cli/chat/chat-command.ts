@@ -199,14 +199,20 @@ export abstract class ChatCommand extends WbCommand {
   }
 }
 
+const unwritable: Readonly<Record<string, string>> = {
+  ENOENT: 'its folder is not there',
+  EACCES: 'that is not allowed',
+  EISDIR: 'it is a folder',
+}
+
 async function saveNew(path: string, text: string): Promise<void> {
   try {
     await writeFile(resolve(path), text, { flag: 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EEXIST') throw new UsageError(`${path} is there already; name another file`)
-    if (code === 'ENOENT' || code === 'EACCES' || code === 'EISDIR')
-      throw new UsageError(`${path} cannot be written (${code})`)
+    const why = unwritable[String(code)]
+    if (why) throw new UsageError(`${path} cannot be written: ${why}`)
     throw error
   }
 }

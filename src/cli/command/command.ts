@@ -130,7 +130,7 @@ export abstract class WbCommand extends StartedCommand {
     if (!(await isTaken(among.among(this.resolving, flags), name))) return
     const fact = `another ${among.one} is named ${plainLine(name)}`
     if (!this.canAsk) this.output.warn(`  ! ${fact}; this makes a second one`)
-    else if (!(await this.agree(`${fact}; make a second one?`)))
+    else if (!(await this.agree(`${fact}; make a second one?`, false)))
       throw new UsageError('nothing was made', ['the same command with another name makes one of that name'])
   }
 
