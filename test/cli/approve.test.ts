@@ -58,4 +58,5 @@ test('security 16: whoever is asked sees all that a tool would be given', () => 
   "text": "hello\\u009d, and all of the passwords\\u009c",
   "count": 1
 }`)
+  expect(pretty('{"text": "hello\u009d, all\u009c')).toBe('{"text": "hello\\u009d, all\\u009c')
 })

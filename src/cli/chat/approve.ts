@@ -1,7 +1,7 @@
 import type { Approval, TurnEvent } from '../../contract/chat.ts'
 import { choose } from '../terminal/ask.ts'
 import type { Output } from '../terminal/output.ts'
-import { plain, plainLine, revealed } from '../terminal/terminal-text.ts'
+import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
 type Waiting = Extract<TurnEvent, { event: 'tool-approval' }>['data']
 
@@ -71,6 +71,6 @@ export function pretty(text: string): string {
   try {
     return revealed(JSON.stringify(JSON.parse(text), null, 2))
   } catch {
-    return plain(text)
+    return revealed(text)
   }
 }

@@ -1,7 +1,8 @@
 import { join } from 'node:path'
+import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { type CredentialChoice, type Profile, runtimeKey } from '../settings/profile.ts'
-import { bare, isObject, readSettings, writeSettings } from '../settings/settings-file.ts'
+import { bare, readSettings, writeSettings } from '../settings/settings-file.ts'
 
 /** What is known of a stored credential without its keychain. It holds no secret. */
 export interface Login {

@@ -1,3 +1,4 @@
+import { isObject } from '../../base/is-object.ts'
 import { limits } from '../../contract/limits.ts'
 import type { FileToRead, Found, Source } from './found.ts'
 import { linesOf, type NumberedLine } from './lines.ts'
@@ -87,10 +88,6 @@ function sourceOf(
 /** Text that says something. */
 function stated(value: unknown): string | undefined {
   return typeof value === 'string' && value.trim() !== '' ? value : undefined
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** Whether the first lines of a file look like documents: one has a title or a text, and none is too long. */

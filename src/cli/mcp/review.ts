@@ -1,3 +1,4 @@
+import { isObject } from '../../base/is-object.ts'
 import type { McpServerTool, McpServerTools } from '../../contract/mcp-servers.ts'
 import { plainLine, revealed } from '../terminal/terminal-text.ts'
 
@@ -57,10 +58,6 @@ function oneLine(text: string): string {
 
 function json(value: unknown): string {
   return revealed(JSON.stringify(value))
-}
-
-function isObject(value: unknown): value is Record<string, unknown> {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 function marked(sign: string, text: string): string[] {

@@ -1,8 +1,9 @@
 import { join } from 'node:path'
+import { isObject } from '../../base/is-object.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
 import { UsageError } from '../faults.ts'
 import { nearest } from '../terminal/nearest.ts'
-import { awayLine, bare, isObject, readSettings, type Settings } from './settings-file.ts'
+import { awayLine, bare, readSettings, type Settings } from './settings-file.ts'
 
 /** A runtime that a person works with, under a name. It holds no secret. */
 export interface StoredProfile {

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { isObject } from '../../base/is-object.ts'
 import { writePrivately } from '../../base/private-file.ts'
 import { UsageError } from '../faults.ts'
 import { shellWord } from '../terminal/shell-word.ts'
@@ -60,10 +61,6 @@ function refuseOpen(path: string): void {
   throw new UsageError(`${path} can be written by others, so that its words are not believed`, [
     `chmod go-w ${shellWord(path)}`,
   ])
-}
-
-export function isObject(value: unknown): value is Settings {
-  return typeof value === 'object' && value !== null && !Array.isArray(value)
 }
 
 /** The same without a prototype. */
