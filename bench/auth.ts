@@ -3,8 +3,6 @@
  *
  * npm run bench:auth -- [--quick] [check | jwt | http | guess | tell]…
  */
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
 import { join } from 'node:path'
 import { exportJWK, generateKeyPair, SignJWT } from 'jose'
 import type { Presented, Verifier } from '../src/auth/authenticate.ts'
@@ -19,6 +17,7 @@ import { storeSecret } from '../src/storage/secret.ts'
 import { tables } from '../src/storage/tables.ts'
 import { throughput } from './load.ts'
 import type { Pace, Paced } from './pace.ts'
+import { paced } from './paced.ts'
 import { call, remove, type Server, type Setting, startServer, temporaryFolder, unlimited } from './server.ts'
 import { median, quantile, table } from './statistics.ts'
 import { prefixOf, wrongToken } from './tokens.ts'
@@ -202,21 +201,6 @@ async function requestRates(): Promise<void> {
   ]
   const rows = [...rates].map(([name, sample], at) => [name, median(sample).toFixed(0), goals[at]!])
   console.log(table(['GET one workspace', 'requests/s', 'ratio'], rows))
-}
-
-/** Requests from a process of their own. */
-async function paced(pace: Pace): Promise<Paced> {
-  const file = join(import.meta.dirname, 'pace.ts')
-  const child = spawn(process.execPath, ['--import', 'tsx', file, JSON.stringify(pace)], {
-    stdio: ['ignore', 'pipe', 'inherit'],
-  })
-  let text = ''
-  child.stdout.setEncoding('utf8').on('data', part => {
-    text += part
-  })
-  const [status] = (await once(child, 'close')) as [number]
-  if (status !== 0) throw new Error(`a load ended with ${status}`)
-  return JSON.parse(text) as Paced
 }
 
 function p99({ ms, statuses }: Paced): number {

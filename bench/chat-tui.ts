@@ -4,17 +4,16 @@
  *
  * npm run bench:chat-tui
  */
-import { readFileSync } from 'node:fs'
 import { setTimeout as wait } from 'node:timers/promises'
 import { spawn } from '@lydell/node-pty'
 import { chatRuntime, type Stage } from '../test/fakes/chat-runtime.ts'
+import { cpuSecondsOf } from '../test/harness/process-usage.ts'
 import { remove, temporaryFolder } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
 const perSecond = 200
 const seconds = 15
 const keys = 60
-const ticksPerSecond = 100
 
 const runtime = await chatRuntime()
 const home = temporaryFolder()
@@ -52,12 +51,6 @@ async function shows(words: string, from = 0): Promise<number> {
   return performance.now()
 }
 
-/** Seconds of processor time of the chat. */
-function cpuSeconds(): number {
-  const fields = readFileSync(`/proc/${child.pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
-  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
-}
-
 async function round(ahead: number) {
   lead = ahead
   sentAt = new Map()
@@ -82,9 +75,9 @@ async function round(ahead: number) {
     echoMs.push((await shows(mark, from)) - pressed)
   }
   // Nobody types in this part.
-  const [cpuBefore, before] = [cpuSeconds(), performance.now()]
+  const [cpuBefore, before] = [cpuSecondsOf(child.pid), performance.now()]
   await watched
-  const share = (cpuSeconds() - cpuBefore) / ((performance.now() - before) / 1_000)
+  const share = (cpuSecondsOf(child.pid) - cpuBefore) / ((performance.now() - before) / 1_000)
   await shows('tokens')
   child.write('\x15')
   await wait(300)

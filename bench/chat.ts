@@ -1,25 +1,22 @@
 /**
  * What the runtime adds between a model and who reads it: the time to the first token beside that of the model asked
- * directly, in turn; and the memory of a server that carries 200 answers at once.
+ * directly, in turn; and what 500 answers at once cost a server, all with the same key.
  *
- * npm run bench:chat
+ * npm run bench:chat -- [first | many]…
  */
 import { spawn } from 'node:child_process'
-import { readFileSync } from 'node:fs'
 import { createInterface } from 'node:readline'
 import { Agent, type Dispatcher, request } from 'undici'
+import { cpuSecondsOf, memoryOf } from '../test/harness/process-usage.ts'
 import { remove, startServer, temporaryFolder, unlimited } from './server.ts'
 import { quantile, table } from './statistics.ts'
 
 const rounds = 300
 const warmUp = 30
-const streams = 200
+const streams = 500
 const dispatcher = new Agent({ connections: 8, pipelining: 1 })
-/** A caller reads 32 streams at most: these are eight of them, each at an address of its own. */
-const callers = Array.from(
-  { length: 8 },
-  (_, at) => new Agent({ localAddress: `127.0.0.${at + 2}`, pipelining: 1 }),
-)
+/** One caller, with a connection per stream. */
+const streaming = new Agent({ pipelining: 1 })
 
 interface Model {
   readonly url: string
@@ -133,11 +130,18 @@ async function firstTokens(): Promise<void> {
 }
 
 function residentMb(pid: number): number {
-  return Number(/VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))![1]) / 1_024
+  return memoryOf(pid).now / 1_048_576
 }
 
-async function manyStreams(): Promise<void> {
-  const model = await startModel(200, 20)
+interface Crowd {
+  /** Time within which the answers start. Each goes on for 10 s. */
+  readonly startMs: number
+  /** Tokens of each answer in a second. */
+  readonly perSecond: number
+}
+
+async function manyStreams({ startMs, perSecond }: Crowd): Promise<(string | number)[]> {
+  const model = await startModel(10 * perSecond, perSecond)
   const dataDir = temporaryFolder()
   const server = await startServer(dataDir, { config: unlimited })
   try {
@@ -145,21 +149,24 @@ async function manyStreams(): Promise<void> {
     const ids = await Promise.all(Array.from({ length: streams }, conversation))
     const before = residentMb(server.pid)
     let peak = before
+    const cpuBefore = cpuSecondsOf(server.pid)
     const watch = setInterval(() => {
       peak = Math.max(peak, residentMb(server.pid))
     }, 100)
-    const ask = (id: string, at: number) =>
-      toFirst(`${place}/${id}/messages/stream`, { content: 'hi' }, hasToken, callers[at % callers.length])
-    const firsts = await Promise.all(ids.map(ask))
+    const answerAfter = async (waitMs: number, id: string) => {
+      await new Promise(resolve => setTimeout(resolve, waitMs))
+      return toFirst(`${place}/${id}/messages/stream`, { content: 'hi' }, hasToken, streaming)
+    }
+    const firsts = await Promise.all(ids.map((id, at) => answerAfter((at * startMs) / streams, id)))
     clearInterval(watch)
     const answered = firsts.filter(ms => !Number.isNaN(ms)).length
-    const figures = [
-      `${answered} of ${streams}`,
+    return [
+      `${answered} of ${streams}, ${perSecond} tokens/s each, started within ${startMs / 1_000} s`,
       before.toFixed(0),
       peak.toFixed(0),
-      quantile(firsts, 0.95).toFixed(0),
+      (cpuSecondsOf(server.pid) - cpuBefore).toFixed(1),
+      ...[0.5, 0.95].map(share => quantile(firsts, share).toFixed(0)),
     ]
-    console.log(table(['answers at once', 'MB before', 'MB at most', 'first token p95 ms'], [figures]))
   } finally {
     await server.stop()
     model.stop()
@@ -167,6 +174,22 @@ async function manyStreams(): Promise<void> {
   }
 }
 
-await firstTokens()
-await manyStreams()
-await Promise.all([dispatcher, ...callers].map(one => one.close()))
+async function concurrentAnswers(): Promise<void> {
+  const heads = [
+    'answers at once',
+    'MB before',
+    'MB at most',
+    'server CPU, s',
+    'first token p50 ms',
+    'p95 ms',
+  ]
+  const rows: (string | number)[][] = []
+  for (const perSecond of [5, 20])
+    for (const startMs of [5_000, 0]) rows.push(await manyStreams({ startMs, perSecond }))
+  console.log(table(heads, rows))
+}
+
+const chosen = process.argv.slice(2)
+for (const [name, measure] of Object.entries({ first: firstTokens, many: concurrentAnswers }))
+  if (chosen.length === 0 || chosen.includes(name)) await measure()
+await Promise.all([dispatcher, streaming].map(one => one.close()))

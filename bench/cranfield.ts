@@ -1,19 +1,13 @@
 /**
  * Retrieval quality over HTTP with the defaults, on a collection in BEIR form.
  *
- * npm run bench:cranfield -- DATA_FOLDER [--chunker whole]
+ * npm run bench:cranfield -- [DATA_FOLDER] [--chunker whole]
  */
-import { readFileSync } from 'node:fs'
-import { join } from 'node:path'
 import { parseArgs } from 'node:util'
+import { cranfield, entriesOf, gradesIn, qualityAt10 } from '../test/harness/judged.ts'
 import { call, remove, type Server, startServer } from './server.ts'
 import { mean, median, quantile, table } from './statistics.ts'
 
-interface Entry {
-  _id: string
-  title: string
-  text: string
-}
 interface Hit {
   payload: { documentId: string }
 }
@@ -23,51 +17,18 @@ interface Embedder {
   chunks: number
 }
 
-const cut = 10
 /** Long enough that no abstract is cut. */
 const wholeChars = 100_000
 const { values, positionals } = parseArgs({
   allowPositionals: true,
   options: { chunker: { type: 'string' } },
 })
-const folder = positionals[0] ?? '../shared/data/cranfield'
-
-function lines<T>(name: string): T[] {
-  const text = readFileSync(join(folder, name), 'utf8')
-  return text.split('\n').flatMap(line => (line.trim() ? [JSON.parse(line) as T] : []))
-}
-
-/** Grades by query and document; 0 is irrelevant. */
-function judgements(): Map<string, Map<string, number>> {
-  const grades = new Map<string, Map<string, number>>()
-  for (const line of readFileSync(join(folder, 'qrels.tsv'), 'utf8').split('\n')) {
-    const [query, document, grade] = line.split('\t')
-    if (!grade || !Number.isFinite(Number(grade))) continue
-    if (!grades.has(query!)) grades.set(query!, new Map())
-    grades.get(query!)!.set(document!, Number(grade))
-  }
-  return grades
-}
-
-/** Discounted cumulative gain, linear in the grade. */
-function gain(grades: readonly number[]): number {
-  return grades.slice(0, cut).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
-}
-
-function quality(ranking: readonly string[], grades: Map<string, number>) {
-  const ideal = gain([...grades.values()].sort((a, b) => b - a))
-  const relevant = [...grades.values()].filter(grade => grade > 0).length
-  const found = ranking.slice(0, cut).filter(id => (grades.get(id) ?? 0) > 0).length
-  return {
-    ndcg: ideal ? gain(ranking.map(id => grades.get(id) ?? 0)) / ideal : 0,
-    recall: relevant ? found / relevant : 0,
-  }
-}
+const folder = positionals[0] ?? cranfield
 
 async function ingest(server: Server, base: string): Promise<Map<string, string>> {
   const sourceIds = new Map<string, string>()
   const chunker = values.chunker === 'whole' ? { maxChars: wholeChars } : undefined
-  const body = lines<Entry>('corpus.jsonl')
+  const body = entriesOf(folder, 'corpus.jsonl')
     .filter(entry => entry.text)
     .map(entry =>
       JSON.stringify({ text: entry.text, sourceDocId: entry._id, metadata: { title: entry.title }, chunker }),
@@ -97,16 +58,16 @@ async function untilReady(server: Server, base: string): Promise<void> {
 }
 
 async function score(server: Server, base: string, sourceIds: Map<string, string>, mode: object) {
-  const grades = judgements()
+  const grades = gradesIn(folder)
   const measured: { ndcg: number; recall: number; ms: number }[] = []
-  for (const query of lines<Entry>('queries.jsonl')) {
+  for (const query of entriesOf(folder, 'queries.jsonl')) {
     const judged = grades.get(query._id)
     if (!judged) continue
     const started = performance.now()
     const hits = await call<Hit[]>(server, 'POST', `${base}/search`, { text: query.text, topK: 100, ...mode })
     const ms = performance.now() - started
     const ranking = [...new Set(hits.map(hit => sourceIds.get(hit.payload.documentId)!))]
-    measured.push({ ...quality(ranking, judged), ms })
+    measured.push({ ...qualityAt10(ranking, judged), ms })
   }
   const times = measured.map(one => one.ms)
   return [
@@ -121,6 +82,8 @@ const modes: Record<string, object> = {
   lexical: { hybrid: true, lexicalWeight: 1 },
   vector: { hybrid: false },
   hybrid: {},
+  'vector, rerank': { hybrid: false, rerank: true },
+  'hybrid, rerank': { rerank: true },
 }
 
 const server = await startServer()

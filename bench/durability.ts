@@ -8,7 +8,7 @@ import { request } from 'node:http'
 import { join } from 'node:path'
 import { Readable } from 'node:stream'
 import { parseArgs } from 'node:util'
-import Database from 'better-sqlite3'
+import Database from '../src/storage/sqlite/driver.ts'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 
 const { values } = parseArgs({

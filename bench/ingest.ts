@@ -1,14 +1,15 @@
 /**
  * Ingest of a corpus by the command line: chunk, embed, index, durable, and the fit that follows.
  *
- * npm run bench:ingest -- DATA_FOLDER
+ * npm run bench:ingest -- [DATA_FOLDER]
  */
 import { spawnSync } from 'node:child_process'
+import { cranfield } from '../test/harness/judged.ts'
 import { remove, startServer, temporaryFolder, wb } from './server.ts'
 import { median, table } from './statistics.ts'
 
 const runs = 5
-const corpus = `${process.argv[2] ?? '../shared/data/cranfield'}/corpus.jsonl`
+const corpus = `${process.argv[2] ?? cranfield}/corpus.jsonl`
 
 interface Summary {
   added: number

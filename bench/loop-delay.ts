@@ -1,10 +1,11 @@
 /**
  * Event-loop delay of a server while it ingests, fits and searches at once, with bodies up to 1 MB.
  *
- * npm run bench:loop -- DATA_FOLDER
+ * npm run bench:loop -- [DATA_FOLDER]
  */
 import { readFileSync, rmSync } from 'node:fs'
 import { join } from 'node:path'
+import { cranfield, entriesOf } from '../test/harness/judged.ts'
 import { call, remove, type Server, startServer, temporaryFolder } from './server.ts'
 import { table } from './statistics.ts'
 
@@ -15,11 +16,7 @@ interface Delay {
   max: number
 }
 
-const corpus = join(process.argv[2] ?? '../shared/data/cranfield', 'corpus.jsonl')
-const entries = readFileSync(corpus, 'utf8')
-  .split('\n')
-  .flatMap(line => (line ? [JSON.parse(line) as { title: string; text: string }] : []))
-  .filter(entry => entry.text)
+const entries = entriesOf(process.argv[2] ?? cranfield, 'corpus.jsonl').filter(entry => entry.text)
 const megabyte = 1_000_000
 const searchesAtOnce = 4
 

@@ -13,6 +13,8 @@ export interface Pace {
   from: string
   /** One that is sent each time, or what each time another wrong token begins with. */
   token: string | { prefix: string }
+  /** Sent as JSON by POST; a GET is sent without it. */
+  body?: object
 }
 
 export interface Paced {
@@ -24,7 +26,7 @@ export interface Paced {
   perSecond: number
 }
 
-const { url, perSecond, seconds, from, token } = JSON.parse(process.argv[2]!) as Pace
+const { url, perSecond, seconds, from, token, body: json } = JSON.parse(process.argv[2]!) as Pace
 const dispatcher = new Agent({ connections: 128, pipelining: 1, localAddress: from })
 const paced: Paced = { ms: [], statuses: {}, perSecond: 0 }
 
@@ -33,7 +35,9 @@ async function one(): Promise<void> {
   const began = performance.now()
   const { statusCode, body } = await request(url, {
     dispatcher,
-    headers: { authorization: `Bearer ${bearer}` },
+    method: json ? 'POST' : 'GET',
+    headers: { authorization: `Bearer ${bearer}`, ...(json && { 'content-type': 'application/json' }) },
+    body: json && JSON.stringify(json),
   })
   await body.dump()
   paced.ms.push(performance.now() - began)

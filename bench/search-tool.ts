@@ -2,7 +2,7 @@
  * For how many questions the passages of the tool `search_kb` hold a relevant document, on a collection in BEIR form.
  * A model can ask for eight; ten are those of the search behind it.
  *
- * npm run bench:search-tool -- DATA_FOLDER
+ * npm run bench:search-tool -- [DATA_FOLDER]
  */
 import { mkdtempSync, rmSync } from 'node:fs'
 import { tmpdir } from 'node:os'
@@ -13,12 +13,12 @@ import type { ToolContext } from '../src/agents/tools/tool.ts'
 import { environmentOf } from '../src/config/environment.ts'
 import { loadConfig } from '../src/config/load.ts'
 import { openRuntime, type Seams } from '../src/runtime.ts'
-import { entriesOf, relevantIn } from '../test/harness/judged.ts'
+import { cranfield, entriesOf, relevantIn } from '../test/harness/judged.ts'
 import { table } from './statistics.ts'
 
 type Tools = Parameters<NonNullable<Seams['tools']>>[0]
 
-const folder = process.argv[2] ?? '../shared/data/cranfield'
+const folder = process.argv[2] ?? cranfield
 const { signal } = new AbortController()
 
 const dataDir = mkdtempSync(join(tmpdir(), 'wb-bench-'))

@@ -1,17 +1,19 @@
 /**
  * Start of whole processes, in turn with `node -e 0`, and the time until a server answers.
  *
- * npm run bench:startup
+ * npm run bench:startup -- [DATA_FOLDER]
  */
 import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
+import { cranfield } from '../test/harness/judged.ts'
+import { memoryOf } from '../test/harness/process-usage.ts'
 import { compare, time } from './processes.ts'
 import { call, remove, type Server, startServer, temporaryFolder, wb } from './server.ts'
 import { median, table } from './statistics.ts'
 
 const question =
   'what similarity laws must be obeyed when constructing aeroelastic models of heated high speed aircraft'
-const corpus = `${process.argv[2] ?? '../shared/data/cranfield'}/corpus.jsonl`
+const corpus = `${process.argv[2] ?? cranfield}/corpus.jsonl`
 /** Copies of the corpus, told apart by a word, that make a store of over 10,000 chunks. */
 const copies = 6
 
@@ -23,8 +25,7 @@ async function untilReady(dataDir: string): Promise<{ readyMs: number; server: S
 }
 
 function residentMegabytes(pid: number): string {
-  const kilobytes = /VmRSS:\s+(\d+)/.exec(readFileSync(`/proc/${pid}/status`, 'utf8'))?.[1]
-  return (Number(kilobytes) / 1_024).toFixed(0)
+  return (memoryOf(pid).now / 1_048_576).toFixed(0)
 }
 
 /** A folder of BEIR files, one for each copy. */

@@ -65,6 +65,6 @@ export default class Api extends WbCommand {
     const value = isJson ? jsonOf(text) : undefined
     if (value !== undefined) this.output.value(value)
     else if (this.output.filters) throw new UsageError('the answer is not JSON', ['leave --jq out'])
-    else this.output.result(process.stdout.isTTY ? plain(text) : text)
+    else this.output.result(plain(text))
   }
 }

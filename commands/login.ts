@@ -4,11 +4,10 @@ import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { asksNobody, askWays } from '../src/cli/connection/ways-in.ts'
 import { isCi } from '../src/cli/environment.ts'
-import { refuseClearText } from '../src/cli/settings/address.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { keepLogin } from '../src/cli/sign-in/keep.ts'
 import { elsewhereNote, openNotes, signedInNotes } from '../src/cli/sign-in/notes.ts'
-import { keychainFor, useRuntime } from '../src/cli/sign-in/place.ts'
+import { keychainFor, requireLoginPlace, useRuntime } from '../src/cli/sign-in/place.ts'
 import { givenToken, signIn } from '../src/cli/sign-in/sign-in.ts'
 
 export default class Login extends WbCommand {
@@ -38,8 +37,7 @@ export default class Login extends WbCommand {
     const { args, flags } = await this.parse(Login)
     if (args.url !== undefined) this.talkToUrl(args.url)
     const { profile, session, output, progress, signal } = this
-    const { url, urlFrom } = profile
-    if (url !== undefined && !profile.insecureHttp) refuseClearText('a login', { url, urlFrom })
+    requireLoginPlace(profile)
     const ways = await this.waitFor('asking how to sign in', askWays(session.stranger, profile))
     if (asksNobody(ways)) {
       await useRuntime(profile, undefined)

@@ -42,7 +42,9 @@ export default class Logout extends WbCommand {
         flags.all ? '  nobody is signed in' : `  nobody is signed in to ${runtimeKey(this.profile)}`,
       )
     if (this.profile.urlFrom === 'profile')
-      this.output.note(`  ${homeLine(readProfiles(this.profile.settingsDir))}    works on this machine again`)
+      this.output.note(
+        `  ${homeLine(readProfiles(this.profile.settingsDir))}    switches back to this machine`,
+      )
   }
 
   /** In the keychains that this person uses, and beside the settings. */

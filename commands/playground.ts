@@ -48,7 +48,10 @@ export default class Playground extends WbCommand {
           workspace: plainLine(name),
           url: kind === 'process' ? await servedUrl(this.profile) : baseUrl,
           hasCredential: session.credential.used !== undefined,
-          flags: whereFlags.flatMap(flag => (flags[flag] === undefined ? [] : [`--${flag}`, flags[flag]])),
+          flags: [
+            ...(flags.local ? ['--local'] : []),
+            ...whereFlags.flatMap(flag => (flags[flag] === undefined ? [] : [`--${flag}`, flags[flag]])),
+          ],
         },
         bases,
         base,

@@ -1,10 +1,12 @@
 import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
+import type { ResolvedRuntime } from '../src/cli/connection/resolve-runtime.ts'
 import { summaryObject } from '../src/cli/ingest/summary.ts'
 import { showPassages } from '../src/cli/passages/show.ts'
 import { planOf } from '../src/cli/quickstart/plan.ts'
 import { nextLines, placeOf, quickstart, type Started } from '../src/cli/quickstart/quickstart.ts'
+import { typedAs } from '../src/cli/started-as.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 
 /** Columns below which what would stand side by side stands below each other. */
@@ -36,14 +38,14 @@ export default class Quickstart extends WbCommand {
     const started = await quickstart(parts, plan)
     if (started.summary.tally.failed > 0) process.exitCode = exit.failed
     if (output.json) output.value(startedObject(started))
-    else this.show(started)
+    else this.show(started, runtime.kind)
   }
 
-  private show(started: Started): void {
+  private show(started: Started, kind: ResolvedRuntime['kind']): void {
     const { question, passages } = started
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
     showPassages(this.output, question, passages, { explain: false })
-    this.output.note(['  Next', ...nextLines(started, this.output)].join('\n'))
+    this.output.note(['  Next', ...nextLines(started, this.output, { program: typedAs(), kind })].join('\n'))
   }
 }
 

@@ -1,7 +1,7 @@
 import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
-import { callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
+import { anonymous, callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
 import { endingAt } from '../src/cli/sign-in/notes.ts'
 import { due } from '../src/cli/terminal/moment.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
@@ -23,7 +23,7 @@ export default class Whoami extends WbCommand {
     const caller = await callerOf(this.session)
     if (caller.kind === 'stranger') throw caller.refusal
     const me = caller.kind === 'known' ? caller.me : null
-    if (this.output.json) return this.output.value(me)
+    if (this.output.json) return this.output.value(me ?? anonymous)
     const runtime = plainLine(runtimeKey(this.profile))
     const { interactive } = this.output
     const who = interactive ? told : columns

@@ -12,7 +12,7 @@ import wabt from 'wabt'
 export async function buildWasm(outDir) {
   const source = fileURLToPath(new URL('../src/storage/scan/scan.wat', import.meta.url))
   const { parseWat } = await wabt()
-  const parsed = parseWat('scan.wat', readFileSync(source), { simd: true })
+  const parsed = parseWat('scan.wat', readFileSync(source, 'utf8'), { simd: true })
   parsed.validate()
   const { buffer } = parsed.toBinary({})
   parsed.destroy()

@@ -11,7 +11,6 @@ const outDir = join(root, 'dist')
  * The rest is bundled, as reading many small files is most of what starting costs.
  */
 const external = [
-  'better-sqlite3',
   'openai',
   'pino',
   'listhen',

@@ -27,7 +27,7 @@ named in \`X-Workbase-Ignored\`.
 \`nextCursor\` is null on the last page. What is added or deleted between two pages moves nothing else.
 
 **Failures** have one form, and their codes are on [a page of their own](errors.md). Any route may answer
-\`validation_error\`, \`unauthorized\`, \`forbidden\`, \`forbidden_origin\`, \`payload_too_large\`, \`rate_limited\`,
+\`validation_error\`, \`unauthorized\`, \`forbidden\`, \`forbidden_origin\`, \`payload_too_large\`, \`rate_limited\`, \`overloaded\`,
 \`control_plane_unavailable\`, \`draining\` and \`internal_error\`; the others are listed with the route. Who may call what
 is in [security](security.md#who-may-do-what).
 

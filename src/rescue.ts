@@ -5,7 +5,7 @@ import { everything } from './access/visibility.ts'
 import { authenticateOperator } from './auth/open.ts'
 import { systemClock } from './base/clock.ts'
 import { secretsAtHand } from './config/auth-secrets.ts'
-import { WbError } from './contract/errors.ts'
+import { rescueHint, WbError } from './contract/errors.ts'
 import { api } from './contract/index.ts'
 import { operational } from './contract/operational.ts'
 import { rescue, setup } from './contract/setup.ts'
@@ -27,7 +27,7 @@ export interface Served extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
  *
  * @param isAgain  the server answers already, and must not vanish: whatever is in the way, it is in rescue mode
  * @throws validation_error  see `openRuntime`
- * @see contract 2.2
+ * @see docs/operating.md#rescue-mode
  */
 export async function openServed(settings: RuntimeSettings, isAgain: boolean): Promise<Served> {
   try {
@@ -62,7 +62,7 @@ function openRescue(settings: RuntimeSettings, fault: unknown): Served {
   log[level]({ code: bootError.code, error: fault }, 'rescue mode: the runtime could not be opened')
   const down = () =>
     new WbError('control_plane_unavailable', `this runtime is in rescue mode: ${bootError.message}`, {
-      hint: 'Mend the cause, then send POST /setup/restart; GET /setup-status says how it stands.',
+      hint: rescueHint,
     })
   const rows = { atomic: () => Promise.reject(down()) }
   const audit = new AuditTrail({ rows, log, clock, replicaId: hostname() || 'wb' })

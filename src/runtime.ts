@@ -19,6 +19,7 @@ import { storePath } from './config/store-path.ts'
 import { api } from './contract/index.ts'
 import type { IngestLoad } from './contract/operational.ts'
 import { type App, createApp } from './http/app.ts'
+import { openDecoding } from './http/decoding.ts'
 import { failureTeller } from './http/exchange.ts'
 import { buildOf, operationalHandlers } from './http/routes.ts'
 import { appSettings } from './http/settings.ts'
@@ -32,11 +33,13 @@ import { openOperation } from './operation/open.ts'
 import { setupHandlers } from './operation/setup.ts'
 import type { ContentStore } from './storage/content.ts'
 import { openCursors, Pager } from './storage/cursor.ts'
+import type { Disk } from './storage/disk-space.ts'
 import { openMemoryContent } from './storage/memory/content.ts'
 import { openEmbedded } from './storage/open.ts'
 import type { RowStore } from './storage/rows.ts'
 import { storeSecret } from './storage/secret.ts'
 import { tables } from './storage/tables.ts'
+import { validatedRows } from './storage/validated-rows.ts'
 import type { ContentStores } from './workspaces/kinds.ts'
 import { openWorkspaces } from './workspaces/open.ts'
 import { Releases } from './workspaces/releases.ts'
@@ -69,6 +72,8 @@ export interface Seams {
   readonly listTools?: ListRemoteTools
   /** Is given what agents call tools with. */
   readonly tools?: (tools: Pick<ReturnType<typeof openAgents>, 'toolbox' | 'gate'>) => void
+  /** Free space on the disk of the store. */
+  readonly disk?: Disk
   /** Stands before the store of control rows, to make it slow or failing. */
   readonly rows?: (store: RowStore) => RowStore
   /** Stands before the store of content, to make it slow, failing or less able. */
@@ -123,9 +128,9 @@ async function build(
   const mark = randomHex(4)
   const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${mark}`
 
-  const store = await openEmbedded({ path, threads, clock })
+  const store = await openEmbedded({ path, dataDir, threads, clock, disk: seams.disk })
   opened.push(store)
-  const rows = (seams.rows ?? (own => own))(store.rows)
+  const rows = validatedRows((seams.rows ?? (own => own))(store.rows))
   const before = seams.content ?? (content => content)
   const content = before(store.content)
   const stores = { local: content, mock: before(openMemoryContent(rows)), ...seams.drivers }
@@ -191,6 +196,7 @@ async function build(
     outbound: models.outbound,
     chat: config.chat,
     countWorkspaces,
+    requireSpace: store.requireSpace,
     ingestLoad,
   })
   const jobs = openJobs({
@@ -226,6 +232,7 @@ async function build(
     replies: agents.turns,
   })
 
+  const decoding = threads ? openDecoding() : undefined
   const app = createApp({
     api,
     handlers: {
@@ -235,6 +242,7 @@ async function build(
         clock,
         mcpEnabled: config.mcp.enabled,
         countWorkspaces,
+        requireSpace: store.requireSpace,
         ingestLoad,
       }),
       operation: operation.handlers,
@@ -254,7 +262,10 @@ async function build(
     inWorkspace: access.inWorkspace,
     audit,
     visibility: everything,
+    callbackPath: auth.signIn.callbackPath,
+    refusalOf: path => auth.signIn.refusalOf(path),
     watch: operation.watch,
+    decodeElsewhere: decoding?.decode,
     log,
     clock,
     settings: appSettings(config, {
@@ -290,6 +301,7 @@ async function build(
       await auth.close()
       await access.close()
       await models.close()
+      await decoding?.close()
       await store.close()
     },
   }

@@ -2,7 +2,7 @@ import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
-import { chunksOf } from '../../src/cli/documents/chunks.ts'
+import { chunksOf, startingAt } from '../../src/cli/documents/chunks.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
 import { findCited } from '../../src/cli/passages/last-search.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
@@ -13,6 +13,8 @@ const indent = '     '
 
 export default class DocumentsChunks extends WbCommand {
   static override summary = 'show the chunks of a document, in order'
+  static override description =
+    'With the number of a passage of the last search, the list begins at that passage. Otherwise it has all chunks.'
   static override examples = ['wb documents chunks 1', 'wb documents chunks guide/keys.md --json | jq length']
   static override args = {
     document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
@@ -21,18 +23,27 @@ export default class DocumentsChunks extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(DocumentsChunks)
-    const document = await this.waitFor('looking', findCited(this.resolving, args.document, flags.kb))
-    const { rows, total } = await this.take(chunksOf(this.client, document), flags.limit)
+    const { document, passage } = await this.waitFor(
+      'looking',
+      findCited(this.resolving, args.document, flags.kb),
+    )
+    const chunks = chunksOf(this.client, document)
+    const { rows, total } = await this.take(
+      passage ? startingAt(chunks, passage.chunkIndex) : chunks,
+      flags.limit,
+    )
     const { output } = this
     if (output.interactive && rows.length > 0) {
       for (const { chunkIndex, text } of rows) {
-        output.result(`  ${output.style.strong(String(chunkIndex))}`)
+        const cited = passage && chunkIndex === passage.chunkIndex ? ` [${passage.number}]` : ''
+        output.result(`  ${output.style.strong(String(chunkIndex))}${output.style.good(cited)}`)
         for (const line of plain(text ?? '').split('\n'))
           for (const part of wrapLine(indent + line, output.width, indent.length))
             output.result(part.trimEnd())
         output.result('')
       }
       if (total) output.note(`  ${rows.length} of ${total}`)
+      if (passage && rows[0]!.chunkIndex) output.next(`wb documents chunks ${document.documentId}`)
       return
     }
     output.list(rows, {

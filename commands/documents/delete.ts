@@ -4,7 +4,8 @@ import { existing } from '../../src/cli/command/existing.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
 import { deleteDocuments } from '../../src/cli/documents/delete-documents.ts'
 import { PartlyFailed } from '../../src/cli/faults.ts'
-import { findDocument, kbFlag } from '../../src/cli/find/document.ts'
+import { kbFlag } from '../../src/cli/find/document.ts'
+import { findToDelete } from '../../src/cli/passages/last-search.ts'
 import { documentName } from '../../src/cli/shown/resources.ts'
 import { counted } from '../../src/cli/terminal/output.ts'
 import { plainLine } from '../../src/cli/terminal/terminal-text.ts'
@@ -27,7 +28,7 @@ export default class DocumentsDelete extends WbCommand {
     const { flags, argv } = await this.parse(DocumentsDelete)
     const found: Document[] = []
     for (const wanted of new Set(argv as string[]))
-      found.push(await this.waitFor('looking', findDocument(this.resolving, wanted, flags.kb)))
+      found.push(await this.waitFor('looking', findToDelete(this.resolving, wanted, flags.kb)))
     if (found.length === 1) await this.deleteOne(found[0]!, flags.yes)
     else await this.deleteAll(found, flags.yes)
   }

@@ -1,26 +1,47 @@
+import * as Flags from '@oclif/core/flags'
 import { aDocument } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
+import { readShown, shownObject } from '../../src/cli/documents/shown.ts'
 import { kbFlag } from '../../src/cli/find/document.ts'
-import { findCited } from '../../src/cli/passages/last-search.ts'
-import { documentFields } from '../../src/cli/shown/resources.ts'
+import { type Cited, findCited } from '../../src/cli/passages/last-search.ts'
+import { documentFields, documentName } from '../../src/cli/shown/resources.ts'
+import { plain } from '../../src/cli/terminal/terminal-text.ts'
 
 export default class DocumentsShow extends WbCommand {
-  static override summary = 'show a document'
+  static override summary = 'show a passage in its context, or a document'
+  static override description =
+    'With the number of a passage of the last search, shows that passage in its section. Otherwise shows the fields of the document. In a pipe, a passage is plain text.'
   static override examples = [
     'wb documents show 2',
-    'wb documents show guide/keys.md',
+    'wb documents show 2 --full',
     'wb documents show guide/keys.md --kb handbook --json',
   ]
   static override args = {
     document: existing(aDocument, 'id, file name, source id, or [n] of the last search'),
   }
-  static override flags = { kb: kbFlag }
+  static override flags = { kb: kbFlag, full: Flags.boolean({ summary: 'show the whole text' }) }
 
   async run() {
     const { args, flags } = await this.parse(DocumentsShow)
-    const document = await this.waitFor('looking', findCited(this.resolving, args.document, flags.kb))
+    const { output, client } = this
+    const found = await this.waitFor('looking', findCited(this.resolving, args.document, flags.kb))
+    const shown = await this.waitFor('reading', readShown(client, found, flags.full))
+    const { part, text } = shown
+    if (output.json) output.value(shownObject(shown))
+    else if (!part) this.fields(found)
+    else if (text === '')
+      output.note(`  ${documentName(found.document)} has no text (status ${found.document.status})`)
+    else if (output.interactive) {
+      const { showDocument } = await import('../../src/tui/document/terminal.ts')
+      await showDocument(shown, part, output)
+    } else output.result(plain(text.slice(part.start, part.end)))
+  }
+
+  private fields({ document, passage }: Cited) {
+    if (passage)
+      this.output.warn('  the chunk of this passage was deleted or cannot be listed; showing its document')
     this.output.fields(document, documentFields(document))
-    this.output.next(`wb documents chunks ${document.documentId}`)
+    this.output.next(`wb documents show ${document.documentId} --full`)
   }
 }

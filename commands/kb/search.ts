@@ -1,6 +1,6 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { everywhere } from '../../src/cli/passages/everywhere.ts'
+import { everywhere, knowledgeBaseOrAll } from '../../src/cli/passages/everywhere.ts'
 import { refuseUnclear } from '../../src/cli/passages/request.ts'
 import { SearchCommand, searchFlags } from '../../src/cli/passages/search-command.ts'
 
@@ -16,7 +16,7 @@ export default class KbSearch extends SearchCommand {
   static override args = {
     kb: Args.string({
       ignoreStdin: true,
-      description: 'knowledge base, by name or id; left out, the only one',
+      description: 'knowledge base, by name or id; without it, the only one, or your choice of several',
     }),
     question: Args.string({ ignoreStdin: true, description: 'what to ask, in words or a sentence' }),
   }
@@ -29,9 +29,13 @@ export default class KbSearch extends SearchCommand {
     const { args, flags, argv } = await this.parse(KbSearch)
     refuseUnclear(argv.map(String), { ...flags, everywhere: 'wb kb search --all' })
     const question = await this.question(args.question ?? args.kb)
-    const base = flags.all
-      ? await everywhere(this.client, await this.workspace())
-      : await this.knowledgeBase(args.question === undefined ? undefined : args.kb)
-    await this.answer(question, base, flags)
+    const named = args.question === undefined ? undefined : args.kb
+    await this.answer(question, await this.place(named, flags), flags)
+  }
+
+  /** Does not offer all knowledge bases with a saved filter, which belongs to one of them. */
+  private async place(named: string | undefined, { all, saved }: { all: boolean; saved?: string }) {
+    if (all) return everywhere(this.client, await this.workspace())
+    return saved === undefined ? knowledgeBaseOrAll(this.resolving, named) : this.knowledgeBase(named)
   }
 }

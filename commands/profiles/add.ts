@@ -1,10 +1,9 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { runtimeAddress } from '../../src/cli/settings/address.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
-import { requireProfileName } from '../../src/cli/settings/profiles.ts'
+import { requireFreeName, requireProfileName } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesAdd extends WbCommand {
   static override summary = 'make a profile: a runtime under a name'
@@ -22,12 +21,9 @@ export default class ProfilesAdd extends WbCommand {
     const { args, flags } = await this.parse(ProfilesAdd)
     requireProfileName(args.name)
     const url = flags.url === undefined ? undefined : runtimeAddress(flags.url, '--url')
-    await changeProfiles(this.profile.settingsDir, ({ profiles }) => {
-      if (profiles[args.name])
-        throw new UsageError(`there is a profile named ${args.name} already`, [
-          `wb profiles use ${args.name}`,
-        ])
-      profiles[args.name] = {
+    await changeProfiles(this.profile.settingsDir, stored => {
+      requireFreeName(stored, args.name)
+      stored.profiles[args.name] = {
         workspaces: {},
         ...(url && { url }),
         ...(flags.keychain && { keychain: flags.keychain }),

@@ -26,7 +26,7 @@ export default class ProfilesRemove extends WbCommand {
     const stored = readProfiles(settingsDir)
     requireProfile(stored, args.name)
     if (stored.current === args.name)
-      throw new UsageError(`${args.name} is the profile in use`, [insteadLine(stored, flags.yes)])
+      throw new UsageError(`profile ${args.name} is in use`, [insteadLine(stored, flags.yes)])
     const logins = allLogins(settingsDir).filter(({ profile }) => profile === args.name)
     const what = `profile ${args.name} and ${counted(logins.length, 'login')}`
     await this.confirmDeletion(what, args.name, flags.yes)

@@ -2,9 +2,8 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { aloneWithLogins } from '../../src/cli/credentials/lock.ts'
 import { renameLogins } from '../../src/cli/credentials/logins.ts'
-import { UsageError } from '../../src/cli/faults.ts'
 import { changeProfiles } from '../../src/cli/settings/change-settings.ts'
-import { requireProfile, requireProfileName } from '../../src/cli/settings/profiles.ts'
+import { requireFreeName, requireProfile, requireProfileName } from '../../src/cli/settings/profiles.ts'
 
 export default class ProfilesRename extends WbCommand {
   static override summary = 'give a profile another name; who is signed in stays so'
@@ -22,8 +21,7 @@ export default class ProfilesRename extends WbCommand {
     await aloneWithLogins(this.profile, this.signal, async () => {
       await changeProfiles(settingsDir, stored => {
         const profile = requireProfile(stored, args.name)
-        if (stored.profiles[args.to])
-          throw new UsageError(`there is a profile named ${args.to} already`, ['wb profiles list'])
+        requireFreeName(stored, args.to, args.name)
         delete stored.profiles[args.name]
         stored.profiles[args.to] = profile
         if (stored.current === args.name) stored.current = args.to

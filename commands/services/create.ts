@@ -7,6 +7,7 @@ import { compose, typeOf } from '../../src/cli/services/compose.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds } from '../../src/cli/services/kinds.ts'
 import { offerRelease } from '../../src/cli/services/offer.ts'
+import { warnOfProblem } from '../../src/cli/services/problem.ts'
 import { useOf } from '../../src/cli/services/release.ts'
 import { shellWord } from '../../src/cli/terminal/shell-word.ts'
 import { agents } from '../../src/contract/agents.ts'
@@ -51,6 +52,7 @@ export default class ServicesCreate extends WbCommand {
         `  ${await this.#bindingLine(workspaceId, name)}${this.output.again}    has an agent answer with it`,
       )
     if (use) await offerRelease({ client: this.client, agree, note }, use, workspaceId)
+    await warnOfProblem(services, made, this.output)
   }
 
   /** The line that has an agent answer with a new service. The service is made, whatever comes of asking for agents. */

@@ -3,6 +3,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { typeFlag } from '../../src/cli/services/flags.ts'
+import { problemLine } from '../../src/cli/services/problem.ts'
 import { serviceFields } from '../../src/cli/services/shown.ts'
 
 export default class ServicesShow extends WbCommand {
@@ -19,6 +20,8 @@ export default class ServicesShow extends WbCommand {
     const { workspaceId } = await this.workspace()
     const services = new ServiceCalls(this.client, workspaceId)
     const service = await services.find(args.service, flags.type, this.resolving)
-    this.output.fields(service.record, serviceFields(service))
+    const problem = await services.problemOf(service)
+    const record = problem ? { ...service.record, problem } : service.record
+    this.output.fields(record, { ...serviceFields(service), problem: problem && problemLine(problem) })
   }
 }

@@ -5,6 +5,7 @@ import { existing } from '../../src/cli/command/existing.ts'
 import { ServiceCalls } from '../../src/cli/services/calls.ts'
 import { fieldFlags, fieldsOf, typeFlag } from '../../src/cli/services/flags.ts'
 import { kinds } from '../../src/cli/services/kinds.ts'
+import { warnOfProblem } from '../../src/cli/services/problem.ts'
 
 export default class ServicesUpdate extends WbCommand {
   static override summary = 'change a service'
@@ -26,5 +27,6 @@ export default class ServicesUpdate extends WbCommand {
     const changed = await this.waitFor('changing', services.update(service, patch))
     const { one } = kinds[changed.type]
     this.output.made(changed.record, changed.id, `changed ${one} ${changed.record.name}`)
+    await warnOfProblem(services, changed, this.output)
   }
 }

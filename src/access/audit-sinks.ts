@@ -6,7 +6,7 @@ export interface AuditSink {
   take(record: AuditRecord): void
 }
 
-/** Records as lines of the log. @see contract: audit events */
+/** Records as lines of the log. @see docs/requirements.md#S6-16 */
 export function logLines(log: Log): AuditSink {
   return {
     take({ auditId: _auditId, at: _at, ...said }) {

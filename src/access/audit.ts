@@ -47,7 +47,7 @@ export interface AuditTrailParts {
  *
  * What a record must not miss is `draft`, part of the unit that it tells of, or `require`. Everything else is a `note`.
  *
- * @see specification 6, contract: what is audited
+ * @see docs/requirements.md#audit, docs/security.md#the-audit-trail
  */
 export class AuditTrail {
   readonly #parts: AuditTrailParts
@@ -159,10 +159,16 @@ export async function rehearse(rows: RowStore, record: Write): Promise<void> {
   if (!outcome.ok) unwritten(outcome)
 }
 
-/** @param cause  what the store said; its hint is kept, as it tells what to do */
+/** @param cause  error of the store, whose message and hint are shown */
 function unwritten(cause: unknown): never {
-  const hint = cause instanceof WbError ? cause.hint : undefined
-  throw new WbError('control_plane_unavailable', 'the audit record could not be written', { hint }, { cause })
+  const { hint, message } = cause instanceof WbError ? cause : {}
+  const why = message === undefined ? '' : `: ${message}`
+  throw new WbError(
+    'control_plane_unavailable',
+    `the audit record could not be written${why}`,
+    { hint },
+    { cause },
+  )
 }
 
 /** Who reads the trail of a workspace learns nothing of other ones: who came from elsewhere has no label there. */

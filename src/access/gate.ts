@@ -58,7 +58,7 @@ const unasked: Decision = {
  * after, and is not the operator of a runtime that asks others.
  *
  * @throws Error  a rule for workspaces stands outside of one, or the other way round: a defect
- * @see specification 5.4, 5.5
+ * @see docs/requirements.md#access-to-workspaces, docs/requirements.md#privileges
  */
 export function decide(demand: Demand, { auth }: Pick<Caller, 'auth'>): Decision {
   const { rule } = demand
@@ -89,7 +89,7 @@ function isOfWorkspace(rule: Access): rule is WorkspaceAccess {
   return rule.kind === 'member' || rule.kind === 'needs'
 }
 
-/** @see specification 4.2, 5.4 */
+/** @see docs/requirements.md#S5.4-02 */
 function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
   return workspaceScopes
     ? forbidden('this operation is for subjects of the whole runtime', {
@@ -98,7 +98,7 @@ function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
     : allowed
 }
 
-/** Reach of everything is not enough: who only reads all of it owns none of it. @see security decision 7 */
+/** Reach of everything is not enough: who only reads all of it owns none of it. @see docs/security.md#rule-7 */
 function ofOwner(subject: Subject): Decision {
   const decision = ofWholeRuntime(subject)
   return decision.allow && !holds(subject.scopes, 'manage') ? missing('manage') : decision
@@ -108,7 +108,7 @@ function ofOwner(subject: Subject): Decision {
  * No key and no sign-in sets a runtime up, whatever they may do in it. The owner of the data directory is one with the
  * bootstrap token.
  *
- * @see contract 2.2, security decision 17
+ * @see docs/security.md#rule-17
  */
 function forSetup({ approach }: Demand, { subject, mode }: AuthContext): Decision {
   if (subject) return subject.type === 'bootstrap' || subject.type === 'system' ? allowed : notForSetup
@@ -116,7 +116,11 @@ function forSetup({ approach }: Demand, { subject, mode }: AuthContext): Decisio
   return mode === 'disabled' && isAtHand ? allowed : notForSetup
 }
 
-/** Reach before scope: who may not enter a workspace learns nothing of what its routes need. @see specification 5.5.1 */
+/**
+ * Checks reach before scopes: a caller without access to a workspace learns nothing about the scopes of its routes.
+ *
+ * @see docs/requirements.md#S5.5-03
+ */
 function ofWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, changed }: Demand): Decision {
   const { workspaceScopes, scopes } = subject
   if (workspaceScopes && !workspaceScopes.includes(workspaceId!))
@@ -126,7 +130,8 @@ function ofWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, cha
   if (rule.kind === 'member') return allowed
   const { scope, or, raise } = rule
   if (!holds(scopes, scope) && !(or && holds(scopes, or))) return missing(scope)
-  if (raise && changed?.includes(raise.when.field) && !holds(scopes, raise.scope)) return missing(raise.scope)
+  const isRaised = raise?.when.fields.some(field => changed?.includes(field))
+  if (raise && isRaised && !holds(scopes, raise.scope)) return missing(raise.scope)
   return allowed
 }
 
@@ -155,7 +160,7 @@ export function pass(demand: Demand, caller: Pick<Caller, 'auth'>): void {
  * Who holds the coarse `manage` administers the workspace and may pass on anything. Any other passes on what it holds;
  * `write` counts as holding `tools:invoke`, as it does where tools are called.
  *
- * @see security decision 7
+ * @see docs/security.md#rule-7
  */
 export function ungrantable(subject: Subject | null, wanted: readonly Scope[]): Scope | undefined {
   if (!subject || holds(subject.scopes, 'manage')) return undefined

@@ -7,7 +7,7 @@ export type PrincipalRoles = (workspaceId: string, principalId: string) => Promi
 /**
  * A caller as one workspace sees it: where roles are mapped, its own role for a principal overrides the token's.
  *
- * @see specification 5.6
+ * @see docs/requirements.md#S5.6-02
  */
 export async function inWorkspace(
   auth: AuthContext,

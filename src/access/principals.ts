@@ -26,7 +26,7 @@ export interface PrincipalsParts {
   readonly mapsRoles: boolean
 }
 
-/** Whom a workspace knows, as what. @see contract 6.1 */
+/** Whom a workspace knows, as what. @see docs/access.md */
 export class Principals {
   constructor(private readonly parts: PrincipalsParts) {}
 
@@ -123,7 +123,7 @@ export class Principals {
   /**
    * A principal as policies see it; one whom the workspace does not know has no attributes.
    *
-   * @see contract 6.2
+   * @see docs/access.md#what-policies-say
    */
   async acting(place: PrincipalPlace): Promise<ActingPrincipal> {
     const known = await this.#find(place)
@@ -146,7 +146,7 @@ export class Principals {
 
 /**
  * @throws forbidden  names the scope that the caller lacks
- * @see security decision 7
+ * @see docs/security.md#rule-7
  */
 function checkRole(subject: Subject | null, role: Role): void {
   const requiredScope = ungrantableOf(subject, role)
@@ -162,7 +162,7 @@ function checkRole(subject: Subject | null, role: Role): void {
  * What a principal is without its row is up to its token, and at most an admin.
  *
  * @throws forbidden  the caller may not grant that
- * @see security decision 7
+ * @see docs/security.md#rule-7
  */
 function checkUnbinding(subject: Subject | null, { principalId, role }: Principal): void {
   if (!ungrantableOf(subject, 'admin')) return

@@ -1,6 +1,10 @@
 import type { Role, Scope } from '../contract/scopes.ts'
 
-/** A verified caller. Null scopes mean every scope, null workspace scopes every workspace. @see specification 2.1 */
+/**
+ * A verified caller. Null scopes mean every scope, null workspace scopes every workspace.
+ *
+ * @see docs/requirements.md#S2.1-08
+ */
 export interface Subject {
   readonly id: string
   readonly label: string | null
@@ -11,7 +15,7 @@ export interface Subject {
   readonly role: Role | null
   /** Who it is under row-level access. */
   readonly principalId: string | null
-  /** Keys that it mints last at most this long, in milliseconds; null is for ever. @see security decision 7 */
+  /** Keys that it mints last at most this long, in milliseconds; null is for ever. @see docs/security.md#rule-7 */
   readonly grantSpanMs: number | null
 }
 
@@ -43,7 +47,7 @@ class Context {
   }
 }
 
-/** What the auth step says of a request. @see specification 2.1 */
+/** What the auth step says of a request. @see docs/requirements.md#auth-context */
 export type AuthContext = Context
 
 const noSession: Session = { expiresAtSeconds: null, canRefresh: false }
@@ -77,7 +81,7 @@ export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]):
  * Who owns the data directory, in the process that opened it. No request over a connection becomes this.
  *
  * @param id  names the process in the audit trail
- * @see security decision 8
+ * @see docs/security.md#rule-8
  */
 export function operatorOf(mode: AuthContext['mode'], id: string): AuthContext {
   return verifiedAs(mode, {

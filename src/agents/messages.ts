@@ -10,7 +10,7 @@ import { messageNotFound } from './missing.ts'
 /** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
 type VisibleRow = MessageRow & { role: Message['role'] }
 
-/** @see contract 8.2 */
+/** @see docs/agents.md#conversations */
 function isVisible(row: MessageRow): row is VisibleRow {
   return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
 }

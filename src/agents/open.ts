@@ -86,7 +86,8 @@ export function openAgents(parts: AgentParts) {
 
 function retrieveFrom({ many, documents }: Reads): Retrieve {
   return async (workspaceId, body, caller) => {
-    const { hits } = await many.search(workspaceId, body, caller)
+    const { visibility, signal } = caller
+    const { hits } = await many.search(workspaceId, body, { visibility, signal, leavesOutDeleted: true })
     const passages = await passagesOf(documents, workspaceId, hits)
     return hits.map(({ payload }, at) => ({ passage: passages[at]!, text: textOf(payload?.chunkText) ?? '' }))
   }

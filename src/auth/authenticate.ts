@@ -49,7 +49,7 @@ export interface AuthenticatorParts extends Pick<Config['auth'], 'mode' | 'anony
  * How requests prove who they are by this configuration: by the `Authorization` header, else by a session cookie,
  * which stands for a bearer token.
  *
- * @see specification 5.1, 5.2
+ * @see docs/requirements.md#S5.1-03, docs/requirements.md#modes
  */
 export function authenticator(parts: AuthenticatorParts): Authenticate {
   const { mode, verifiers, sessions } = parts

@@ -15,7 +15,7 @@ const subject: Subject = {
   grantSpanMs: null,
 }
 
-/** The operator's own token, of any form; every use of it is recorded. @see specification 5.2.5 */
+/** The operator's own token, of any form; every use of it is recorded. @see docs/requirements.md#S5.2-10 */
 export class BootstrapVerifier implements Verifier {
   readonly #digest: Buffer
   readonly #auth: AuthContext

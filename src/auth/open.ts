@@ -5,6 +5,8 @@ import type { AuthSecrets } from '../config/auth-secrets.ts'
 import { usesKeys, usesOidc } from '../config/checks.ts'
 import type { Config } from '../config/schema.ts'
 import { auth } from '../contract/auth.ts'
+import { api } from '../contract/index.ts'
+import type { Route } from '../contract/route.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type Authenticate, authenticator, type Verifier } from './authenticate.ts'
@@ -13,7 +15,6 @@ import { Admission } from './keys/admission.ts'
 import { ApiKeys } from './keys/keys.ts'
 import { ApiKeyVerifier } from './keys/verifier.ts'
 import { JwtVerifier } from './oidc/jwt.ts'
-import type { OidcClient } from './oidc/protocol.ts'
 import { type IdentityProvider, openProvider } from './oidc/provider.ts'
 import { SessionCookies } from './session/cookie.ts'
 import { Seal } from './session/seal.ts'
@@ -57,6 +58,7 @@ export function openAuth(parts: AuthParts): Auth {
   const keyParts = { ...parts, admission: new Admission() }
   const keyVerifier = usesKeys(config) ? new ApiKeyVerifier(keyParts) : undefined
   const oidc = openOidc(parts)
+  const signIn = new SignIn(mode, oidc?.signIn)
   const verifiers: (Verifier | undefined)[] = [bootstrapVerifier(parts), keyVerifier, oidc?.verifier]
   return {
     authenticate: authenticator({
@@ -65,10 +67,10 @@ export function openAuth(parts: AuthParts): Auth {
       sessions: oidc?.signIn?.cookies,
     }),
     keys: new ApiKeys(keyParts),
-    signIn: new SignIn(mode, oidc?.signIn),
+    signIn,
     async discover() {
       await oidc?.provider.discover()
-      if (oidc?.signIn) warn(parts, oidc.signIn.client)
+      if (oidc?.signIn) warn(parts, signIn.callbackPath)
     },
     close: async () => keyVerifier?.close(),
   }
@@ -90,18 +92,15 @@ function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts):
 }
 
 /** What works, and will surprise. */
-function warn({ secrets, log }: AuthParts, { redirectPath }: OidcClient): void {
+function warn({ secrets, log }: AuthParts, callbackPath: string | undefined): void {
   if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, sessionsEnd)
-  if (placeOf(redirectPath) !== auth.callback.path)
+  const routes: Route[] = Object.values(api).flatMap(topic => Object.values(topic))
+  const other = routes.find(({ method, path }) => method === 'GET' && path === callbackPath)
+  if (other && other !== auth.callback)
     log.warn(
       { key: redirectKey },
-      `${redirectKey} is answered only where a proxy leads it to ${auth.callback.path}`,
+      `${redirectKey} is the path of another route: let a proxy forward it to ${auth.callback.path}`,
     )
-}
-
-/** The path that a browser asks for when it comes back. */
-function placeOf(redirectPath: string): string {
-  return new URL(redirectPath, 'http://localhost').pathname
 }
 
 interface Oidc {

@@ -9,7 +9,7 @@ export function isLoopback(host: string): boolean {
   return /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/.test(host)
 }
 
-/** Whether what is sent to an address crosses a network for all on it to read. @see security decision 15 */
+/** Returns true if data sent to an address crosses a network unencrypted. @see docs/security.md#rule-15 */
 export function isInTheClear({ protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>): boolean {
   return protocol !== 'https:' && !isLoopback(hostname)
 }

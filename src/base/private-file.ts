@@ -1,21 +1,13 @@
-import {
-  closeSync,
-  fsyncSync,
-  mkdirSync,
-  openSync,
-  renameSync,
-  rmSync,
-  type Stats,
-  writeFileSync,
-} from 'node:fs'
+import { closeSync, fsyncSync, openSync, renameSync, rmSync, type Stats, writeFileSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { createFolder } from './folder.ts'
 
 /**
  * Write a file that its owner alone can read, in one step: whoever reads meanwhile, or after a crash, sees the old one
  * or the new one, whole. Its folder is made when missing.
  */
 export function writePrivately(path: string, text: string): void {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  createFolder(dirname(path))
   const draft = `${path}.${process.pid}`
   // A draft that a killed process left, or a link that was put in its place, is neither followed nor written.
   rmSync(draft, { force: true })

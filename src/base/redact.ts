@@ -1,11 +1,13 @@
+import { hidden, hideQuerySecrets } from './query-secrets.ts'
+
 /** Longest message that is logged or sent, in UTF-16 units. */
 export const messageCharsMax = 500
 /** What is looked at of a message, before it is cut: enough that nothing behind it could come to stand in the first part. */
 const messageCharsRead = 4_000
 /** Longest text of a line of the log, in UTF-16 units. */
 const textCharsMax = 16_000
-
-const hidden = '[redacted]'
+/** Length of such a text that is searched for secrets before it is cut, in UTF-16 units. */
+const textCharsRead = 20_000
 
 /** Secrets that are known by their shape: keys of this runtime, of model providers and of code hosts, JWTs. */
 const shapes = new RegExp(
@@ -26,21 +28,26 @@ const shapes = new RegExp(
     .join('|'),
   'g',
 )
-const bearer = /\b(Bearer|Basic)\s+[A-Za-z0-9._~+/=-]{4,}/gi
+/** A bearer or basic credential, but not phrases such as "a bearer token". */
+const bearer =
+  /\b(Bearer|Basic)\s+(?!(?:tokens?|auth|authentication|credentials?)(?=\.?(?:[^A-Za-z0-9._~+/=-]|$)))[A-Za-z0-9._~+/=-]{4,}/gi
 /** Bounded, as a search begins anew at every word. */
 const userInfo = /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@"'\\]{1,500}@/gi
 const secretName = /(?:token|password|passwd|secret|api[-_]?key|authorization)$/i
-/** `token=…`, `api_key: …`, `"password":"…"`; the value ends where a word, a quoted text or a parameter would. */
+/**
+ * `token=…`, `api_key: …`, `"password":"…"`; the value ends where a word, a quoted text or a parameter would. A message
+ * about a field, such as `token: must be …`, is not a value.
+ */
 const pairs =
-  /((?:token|password|passwd|secret|api[-_]?key|authorization)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)(?!\[redacted\]|Bearer |Basic |null\b)[^\s"'&,;}\\]+/gi
+  /((?:token|password|passwd|secret|api[-_]?key|authorization)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)(?!\[redacted\]|Bearer |Basic |null\b|(?:a|an|are|cannot|expected|has|invalid|is|may|must|needs|no|not|the|this|too|unrecognized|was) )[^\s"'&,;}\\]+/gi
 /** One cheap look for whether any of the above could match. */
 const suspicious =
-  /token|passw|secret|api[-_]?key|authorization|bearer|basic|wb_live|sk-|AstraCS|gsk_|hf_|gh[pousr]_|github_pat|xox|AKIA|AIza|eyJ|@/i
+  /token|passw|secret|api[-_]?key|authorization|bearer|basic|wb_live|sk-|AstraCS|gsk_|hf_|gh[pousr]_|github_pat|xox|AKIA|AIza|eyJ|@|(?:key|sig|sas|auth|pass|pwd|pat|jwt|signature|passphrase|credentials?)=/i
 
 /** The text without what looks like a secret. */
 export function redact(text: string): string {
   if (!suspicious.test(text)) return text
-  return text
+  return hideQuerySecrets(text)
     .replace(bearer, `$1 ${hidden}`)
     .replace(shapes, hidden)
     .replace(userInfo, `$1${hidden}@`)
@@ -55,13 +62,25 @@ export function redactLine(line: string): string {
 
 function clean(name: string, value: unknown): unknown {
   if (typeof value !== 'string') return value
-  return secretName.test(name) ? hidden : redact(cut(value, textCharsMax))
+  return secretName.test(name) ? hidden : cut(redact(readable(value, textCharsRead)), textCharsMax)
 }
 
 /** A message as it may leave: without secrets, and not longer than a message needs to be. */
 export function presentable(message: string): string {
-  return cut(redact(message.slice(0, messageCharsRead)), messageCharsMax)
+  return cut(redact(readable(message, messageCharsRead)), messageCharsMax)
 }
+
+/** Returns the beginning of a long text, without its last word if that may be half a secret, which is not recognized. */
+function readable(text: string, charsMax: number): string {
+  if (text.length <= charsMax) return text
+  let end = charsMax
+  while (end > 0 && !endsSecret.test(text[end]!)) end--
+  const lastWord = text.slice(end, charsMax)
+  const isSuspicious = suspicious.test(lastWord) || lastWord.includes('://')
+  return `${isSuspicious ? text.slice(0, end) : text.slice(0, charsMax)}…`
+}
+
+const endsSecret = /[\s"'\\]/
 
 function cut(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1)}…`

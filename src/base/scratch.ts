@@ -1,6 +1,7 @@
-import { mkdirSync, readdirSync, rmSync } from 'node:fs'
+import { readdirSync, rmSync } from 'node:fs'
 import { rm } from 'node:fs/promises'
 import { join } from 'node:path'
+import { createFolder } from './folder.ts'
 import { randomHex } from './id.ts'
 import { isRunning } from './running.ts'
 
@@ -17,7 +18,7 @@ export interface ScratchFile {
 
 /** A name that no other file has, in a folder of this user's own, which is made when missing. */
 export function scratchFile(folder: string): ScratchFile {
-  mkdirSync(folder, { recursive: true, mode: 0o700 })
+  createFolder(folder)
   const path = join(folder, `${process.pid}-${randomHex(8)}`)
   return { path, remove: () => rm(path, { force: true }).catch(() => {}) }
 }

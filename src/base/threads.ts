@@ -10,7 +10,8 @@ type Out<O extends Ops, K extends keyof O> = Awaited<ReturnType<O[K]>>
 
 /** Runs operations, begun in the order of the calls, here or in a worker thread. */
 export interface Host<O extends Ops> {
-  run<K extends keyof O & string>(name: K, input: In<O, K>): Promise<Out<O, K>>
+  /** @param transfer  buffers of the input that move to the worker instead of being copied */
+  run<K extends keyof O & string>(name: K, input: In<O, K>, transfer?: ArrayBuffer[]): Promise<Out<O, K>>
   close(): Promise<void>
 }
 
@@ -31,15 +32,27 @@ type Answer =
   | { id: number; value: unknown }
   | { id: number; failure: { code?: ErrorCode; message: string; facts?: object; stack?: string } }
 
+/** How much a worker thread may take. */
+export interface ThreadLimits {
+  /** Size of its heap. A worker that needs more ends, and its calls fail. */
+  readonly heapMegabytes?: number
+  /** How long it stays without a call. */
+  readonly idleMs?: number
+}
+
 /**
- * Operations in a worker thread, which is started by the first call, and again by the next one after it broke.
+ * Operations in a worker thread. The first call starts the thread; after it failed or was idle, the next call starts
+ * another one.
  *
  * @param entry  the built worker file; it calls `serve`
  * @param data   what the worker is made with, see `serve`
  */
-export function threaded<O extends Ops>(entry: string, data: unknown): Host<O> {
+export function threaded<O extends Ops>(entry: string, data: unknown, limits: ThreadLimits = {}): Host<O> {
+  const { heapMegabytes, idleMs } = limits
+  const resourceLimits = heapMegabytes === undefined ? undefined : { maxOldGenerationSizeMb: heapMegabytes }
   const waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
   let worker: Worker | undefined
+  let idle: NodeJS.Timeout | undefined
   let nextId = 0
 
   /** A worker that broke is told of twice, by its error and by its end; another one may run by then. */
@@ -51,39 +64,58 @@ export function threaded<O extends Ops>(entry: string, data: unknown): Host<O> {
   }
 
   function start(): Worker {
-    const started = new Worker(entry, { workerData: data })
+    const started = new Worker(entry, { workerData: data, resourceLimits })
     started.unref()
     started.on('message', (answer: Answer) => {
       const call = waiting.get(answer.id)
       waiting.delete(answer.id)
-      if (waiting.size === 0) started.unref()
+      if (waiting.size === 0) {
+        started.unref()
+        if (idleMs !== undefined) idle = setTimeout(endIdle, idleMs).unref()
+      }
       if ('value' in answer) call?.resolve(answer.value as never)
       else call?.reject(revive(answer.failure))
     })
-    started.on('error', error => fail(started, error))
+    started.on('error', error => fail(started, reviveThrown(error)))
     started.on('exit', code => fail(started, new Error(`worker ended with status ${code}`)))
     return started
   }
 
+  async function end(ending: Worker): Promise<void> {
+    ending.ref()
+    const ended = new Promise<void>(resolve => ending.once('exit', () => resolve()))
+    ending.postMessage('close')
+    await ended
+  }
+
+  /** Only without calls in progress; the next call starts another worker. */
+  function endIdle(): void {
+    const ending = worker
+    worker = undefined
+    if (ending) void end(ending)
+  }
+
   return {
-    run(name, input) {
+    run(name, input, transfer = []) {
       return new Promise((resolve, reject) => {
+        clearTimeout(idle)
         worker ??= start()
         const id = nextId++
-        worker.postMessage({ id, name, input } satisfies Call)
+        worker.postMessage({ id, name, input } satisfies Call, transfer)
         if (waiting.size === 0) worker.ref()
         waiting.set(id, { resolve, reject })
       })
     },
     async close() {
-      if (!worker) return
-      const ending = worker
-      ending.ref()
-      const ended = new Promise<void>(resolve => ending.once('exit', () => resolve()))
-      ending.postMessage('close')
-      await ended
+      clearTimeout(idle)
+      if (worker) await end(worker)
     },
   }
+}
+
+/** An error that ended a thread arrives as a copy without its class, which would count as a defect. */
+function reviveThrown(error: Error & { code?: ErrorCode; facts?: object }): Error {
+  return error.name === 'WbError' ? revive(error) : error
 }
 
 function revive(failure: { code?: ErrorCode; message: string; facts?: object; stack?: string }): Error {

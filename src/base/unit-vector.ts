@@ -8,3 +8,8 @@ export function unitVector(vector: ArrayLike<number>): Float32Array {
   for (let at = 0; at < vector.length; at++) unit[at] = vector[at]! * scale
   return unit
 }
+
+/** Returns true for a vector of length zero, which has no direction. */
+export function isZero(vector: ArrayLike<number>): boolean {
+  return Array.prototype.every.call(vector, entry => entry === 0)
+}

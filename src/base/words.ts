@@ -3,6 +3,9 @@ import { stemmer } from 'stemmer'
 /** Longest term, in UTF-16 units; what goes beyond is cut off, so that a blob of base64 stays one small term. */
 export const termLengthMax = 64
 
+/** Maximum number of distinct words of a query. A longer query is a text, whose first words show its subject. */
+const queryWordsMax = 256
+
 /** Words and folded characters remembered; a full memo is emptied, which costs one slow pass and no memory. */
 const memoSizeMax = 1 << 16
 
@@ -161,6 +164,16 @@ export function stem(word: string): string {
   // A slice keeps its whole text alive for as long as the memo holds it.
   const detached = Buffer.from(word, 'latin1').toString('latin1')
   return remember(stems, detached, stemmer(detached))
+}
+
+/**
+ * Returns the distinct words of a query in lower case, without stopwords unless it has no other words. Accents and marks
+ * are kept, because the index analyzes words itself.
+ */
+export function queryWords(text: string): string[] {
+  const all = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu))]
+  const telling = all.filter(word => !stopwords.has(word))
+  return (telling.length > 0 ? telling : all).slice(0, queryWordsMax)
 }
 
 function cut(word: string): string {

@@ -20,12 +20,16 @@ export interface ConnectionSettings {
   readonly proxies: { readonly http?: string; readonly https?: string; readonly except?: string }
   /** Files of authorities to trust, by the variable that names each. */
   readonly authorities: { readonly SSL_CERT_FILE?: string; readonly NODE_EXTRA_CA_CERTS?: string }
+  /** Time without data after which a request ends. */
+  readonly idleTimeoutMs?: number
 }
 
 /**
- * Proxies and trust. Of a variable in lower and in upper case the lower one counts, as elsewhere.
+ * Reads proxies, certificate authorities and the idle timeout. The lower-case variable of a proxy wins over the upper-case
+ * one, as in other tools.
  *
- * @throws UsageError  the address of a proxy is none; it is not shown, as it may hold a password
+ * @throws UsageError  the address of a proxy is invalid (it is not shown, because it may hold a password), or
+ *                     `WB_IDLE_TIMEOUT` is not a whole number of seconds
  */
 export function connectionSettings(environment: Environment = process.env): ConnectionSettings {
   const set = nonEmpty(environment)
@@ -35,7 +39,19 @@ export function connectionSettings(environment: Environment = process.env): Conn
     https: proxyAddress(set.https_proxy ?? set.HTTPS_PROXY, 'HTTPS_PROXY'),
     except: set.no_proxy ?? set.NO_PROXY,
   }
-  return { proxies, authorities: { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } }
+  return {
+    proxies,
+    authorities: { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS },
+    idleTimeoutMs: idleTimeoutIn(set.WB_IDLE_TIMEOUT),
+  }
+}
+
+/** Returns milliseconds; the maximum is one day. */
+function idleTimeoutIn(value: string | undefined): number | undefined {
+  if (value === undefined) return undefined
+  const seconds = /^\d{1,5}$/.test(value) ? Number(value) : 0
+  if (seconds >= 1 && seconds <= 86_400) return seconds * 1_000
+  throw new UsageError('WB_IDLE_TIMEOUT must be a number of seconds from 1 to 86400', ['WB_IDLE_TIMEOUT=120'])
 }
 
 function proxyAddress(value: string | undefined, name: string): string | undefined {
@@ -81,6 +97,16 @@ export function clipboardCommand(environment: Environment = process.env): readon
     ({ command: [program], display }) =>
       (display === undefined || set[display]) && folders.some(folder => isExecutable(join(folder, program))),
   )?.command
+}
+
+/** Values of `TERM` for terminals without a clipboard. */
+const withoutClipboard = ['dumb', 'linux']
+
+/** Returns how to reach the clipboard of the terminal; undefined if the terminal has none. */
+export function terminalClipboard(environment: Environment = process.env): 'terminal' | 'tmux' | undefined {
+  const { TERM, TMUX } = nonEmpty(environment)
+  if (TMUX) return 'tmux'
+  return TERM === undefined || withoutClipboard.includes(TERM) ? undefined : 'terminal'
 }
 
 /** Where programs are looked for, in this order. */

@@ -12,15 +12,16 @@ import type { Listening, ListenOptions } from '../http/listen.ts'
 import type { Outbound } from '../models/outbound.ts'
 import type { Served } from '../rescue.ts'
 import type { Runtime } from '../runtime.ts'
-import type { Check } from '../storage/sqlite/check.ts'
+import type { Check, Readable } from '../storage/sqlite/check.ts'
 import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
+import { withDefaultSignals } from './terminal/signals.ts'
 
 /*
  * The one bridge from the command line to the server's half. Everything here is loaded when it is called, so that a
  * command that needs no runtime of its own loads neither h3 nor SQLite.
  */
 
-export type { Announcement, FolderFiles, Found, Listening, ProjectFile, Runtime, Served, Survey }
+export type { Announcement, FolderFiles, Found, Listening, ProjectFile, Readable, Runtime, Served, Survey }
 
 /** Where a runtime on this machine has its data, and what names its configuration. */
 interface Place {
@@ -78,8 +79,8 @@ export async function readConfig(
     import('../config/checks.ts'),
   ])
   const found = await locateConfig(place)
-  const environment = processEnvironment(place.dataDir)
-  const { config, sources, warnings } = loadConfig(found, environment, flags)
+  const environment = withDefaultSignals(() => processEnvironment(place.dataDir))
+  const { config, sources, warnings } = withDefaultSignals(() => loadConfig(found, environment, flags))
   const described = describe(config, sources)
   return { found, config, environment, described, warnings, notBuilt: notBuilt(config) }
 }
@@ -90,18 +91,31 @@ export interface Voice {
   stream: { write(line: string): unknown }
 }
 
+/** Returns true if a data directory has never had a store. */
+export async function hasNoStore({ dataDir }: Place, { config }: LocalConfig): Promise<boolean> {
+  const [{ storePath }, { isNew }] = await Promise.all([
+    import('../config/store-path.ts'),
+    import('../storage/sqlite/empty.ts'),
+  ])
+  return isNew(storePath(config, dataDir), dataDir)
+}
+
+/** `kept`: the store of the data directory. `empty`: an empty store in memory, which creates no file. */
+export type Store = 'kept' | 'empty'
+
 /** Boot a runtime for one command. */
 export async function openLocal(
   { dataDir }: Place,
   { config, environment }: LocalConfig,
-  voice: Voice,
+  { voice, store }: { voice: Voice; store: Store },
 ): Promise<Runtime> {
   const [{ openRuntime }, { createLog }] = await Promise.all([
     import('../runtime.ts'),
     import('../base/log.ts'),
   ])
+  const { jobsResume } = config.controlPlane
   return openRuntime({
-    config,
+    config: store === 'kept' ? config : { ...config, controlPlane: { driver: 'memory', jobsResume } },
     environment,
     dataDir,
     threads: false,
@@ -185,6 +199,8 @@ export interface Examined {
   readonly path?: string
   readonly schema?: { readonly found: number; readonly known: number }
   readonly checks: readonly (Check & { readonly mend?: string })[]
+  /** Rows that can be recovered, if the store is damaged. */
+  readonly readable?: readonly Readable[]
 }
 
 /**
@@ -207,10 +223,10 @@ export async function examine({ dataDir }: Place, { config }: LocalConfig): Prom
   }
   const path = storePath(config, dataDir)
   if (path === ':memory:') return { checks: [uploads] }
-  const report = checkStore(path)
+  const report = checkStore(path, dataDir)
   if (!report) return { path, checks: [uploads] }
-  const { schema: found, known, checks } = report
-  return { path, schema: { found, known }, checks: [...checks, uploads] }
+  const { schema: found, known, checks, readable } = report
+  return { path, schema: { found, known }, checks: [...checks, uploads], ...(readable && { readable }) }
 }
 
 /** Ask from this process, past the guard that the runtime's own calls pass. */

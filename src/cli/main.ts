@@ -1,7 +1,8 @@
-import { Config } from '@oclif/core/config'
+import { Config, type Plugin } from '@oclif/core/config'
 import { packageRoot } from '../base/package.ts'
 import { exitStatus } from './command/exit.ts'
 import { reportLines, reportOf } from './command/report.ts'
+import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './faults.ts'
 import { nearest } from './terminal/nearest.ts'
 import { shellWord } from './terminal/shell-word.ts'
@@ -14,13 +15,17 @@ const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
 const helpFlags = ['--help', '-h']
 
 /**
- * Run one command line.
+ * Runs one command line.
  *
  * @param typed  the words after `wb`
+ * @param options.plugins  where commands are loaded from; the built ones when omitted
  */
-export async function main(typed: readonly string[]): Promise<void> {
+export async function main(
+  typed: readonly string[],
+  options: { plugins?: Map<string, Plugin> } = {},
+): Promise<void> {
   try {
-    await dispatch(await Config.load({ root: packageRoot() }), typed)
+    await dispatch(await Config.load({ ...options, root: packageRoot() }), typed)
   } catch (error) {
     process.exitCode = exitStatus(error)
     for (const line of reportLines(reportOf(error), styleFor(false)))
@@ -57,15 +62,24 @@ function inOrder(config: Config, typed: readonly string[]): string {
   return ['wb', ...typed.slice(at), ...typed.slice(0, at)].map(shellWord).join(' ')
 }
 
-/** Topics as they are named, of which many type the singular: `wb key list`, `wb mcp server list`. */
+/**
+ * Replaces singular topics and the verbs of other tools with the names of Workbase: `wb key list`, `wb mcp server ls`.
+ */
 function asNamed(config: Config, words: readonly string[]): string[] {
   const named = [...words]
   for (const [at, word] of words.entries()) {
     const before = named.slice(0, at)
     if (isTopic(config, [...before, `${word}s`])) named[at] = `${word}s`
-    else if (!isTopic(config, [...before, word])) break
+    else if (!isTopic(config, [...before, word])) {
+      if (at > 0) named[at] = synonymOf(word, hasVerb(config, before)) ?? word
+      break
+    }
   }
   return named
+}
+
+function hasVerb(config: Config, topic: readonly string[]): (verb: string) => boolean {
+  return verb => config.commandIDs.includes([...topic, verb].join(':'))
 }
 
 /** The longest run of leading words that is a command. */
@@ -85,7 +99,11 @@ function unknown(config: Config, words: readonly string[]): UsageError {
   const typed = words.join(' ')
   const commands = config.commandIDs.map(id => id.replaceAll(':', ' '))
   const topics = [...new Set(config.commandIDs.map(id => id.split(':')[0]!))]
-  const close = nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands)
+  const before = words.slice(0, -1)
+  const relative = suggestionFor(words.at(-1)!, hasVerb(config, before))
+  const close = relative
+    ? [...before, relative].join(' ')
+    : (nearest(typed, [...commands, ...topics]) ?? byVerb(words[0]!, commands))
   const topic = words.length > 1 ? `wb ${words[0]} --help` : 'wb --help'
   return new UsageError(
     `there is no command "wb ${typed}"`,

@@ -1,4 +1,4 @@
-import { type ErrorCode, isErrorCode, WbError } from '../contract/errors.ts'
+import { type ErrorCode, isErrorCode, rescueHint, WbError } from '../contract/errors.ts'
 import type { Incoming } from './transport.ts'
 import { Unreachable } from './unreachable.ts'
 
@@ -25,7 +25,7 @@ interface Said {
   hint?: string
 }
 
-/** The envelope of an error answer as the error that the runtime threw. @see specification 7.1 */
+/** The envelope of an error answer as the error that the runtime threw. @see docs/requirements.md#S7.1-01 */
 export async function failure(answer: Incoming): Promise<WbError | Unreachable> {
   if (answer.status >= 300 && answer.status < 400) return redirected(answer)
   const body = await answer.text()
@@ -59,7 +59,7 @@ function probe(body: string): Said | undefined {
   return {
     code: reason,
     message: 'this runtime is in rescue mode',
-    hint: 'Mend the cause, then send POST /setup/restart; GET /setup-status says how it stands.',
+    hint: rescueHint,
   }
 }
 
@@ -83,11 +83,14 @@ function target({ url, headers }: Incoming): string {
   return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}` : 'elsewhere'
 }
 
+/** Next act where something else than a runtime answers. */
+export const addressHint = 'Check the address (--url, WB_URL) and what stands between here and the runtime.'
+
 /** Something answers, but it is no runtime. */
 export function stranger(answer: Incoming): Unreachable {
   return new Unreachable(
     `${where(answer)} answered ${answer.status}, but not as a Workbase runtime does`,
-    'Check the address (--url, WB_URL) and what stands between here and the runtime.',
+    addressHint,
   )
 }
 

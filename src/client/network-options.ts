@@ -16,6 +16,8 @@ export interface NetworkOptions {
   /** Certificates (PEM) of authorities, to trust beside those that Node knows. */
   readonly authorities?: readonly string[]
   readonly proxies?: Proxies
+  /** Time without data after which any request ends; `timeouts.ts` has the defaults. */
+  readonly idleTimeoutMs?: number
   /** Told before a request is sent again. */
   readonly onRetry?: (retry: Retry) => void
 }

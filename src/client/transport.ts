@@ -2,6 +2,7 @@ import { Readable } from 'node:stream'
 import { counted } from './counted.ts'
 import type { NetworkOptions, Proxies } from './network-options.ts'
 import { broken } from './retries.ts'
+import { type Timeouts, timeoutsOf } from './timeouts.ts'
 import { notOurs, speaksTlsCode, Unreachable } from './unreachable.ts'
 import type { Answer, Wire } from './wire.ts'
 
@@ -67,9 +68,17 @@ export function network(options: NetworkOptions = {}): Network {
 function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions): Promise<Incoming> {
   const { method, signal, onSent } = outgoing
   const headers = { ...(options.userAgent && { 'user-agent': options.userAgent }), ...outgoing.headers }
-  const asked = { origin: url.origin, path: url.pathname + url.search, method, headers, signal }
+  const asked = {
+    origin: url.origin,
+    path: url.pathname + url.search,
+    method,
+    headers,
+    signal,
+    ...timeoutsOf(outgoing, options.idleTimeoutMs),
+  }
   const proxy = proxyFor(url, options.proxies)
-  const fail = (error: Error) => (signal?.aborted ? signal.reason : unreachable(url, error, proxy))
+  const fail = (error: Error) =>
+    signal?.aborted ? signal.reason : unreachable(url, error, { proxy, ...asked })
   return new Promise((resolve, reject) => {
     let answered = false
     const again = { method, signal, hasAnswered: () => answered, onRetry: options.onRetry, onSent }
@@ -156,8 +165,6 @@ const reasons: Record<string, string> = {
   UND_ERR_SOCKET: 'the connection broke',
   ETIMEDOUT: 'no answer in time',
   UND_ERR_CONNECT_TIMEOUT: 'no answer in time',
-  UND_ERR_HEADERS_TIMEOUT: 'silent for 300 s',
-  UND_ERR_BODY_TIMEOUT: 'silent for 300 s',
   DEPTH_ZERO_SELF_SIGNED_CERT: 'its certificate is not trusted',
   SELF_SIGNED_CERT_IN_CHAIN: 'its certificate is not trusted',
   UNABLE_TO_VERIFY_LEAF_SIGNATURE: 'its certificate is not trusted',
@@ -179,8 +186,15 @@ function proxyFor({ protocol }: URL, { http, https }: Proxies = {}): string | un
 function unreachable(
   { origin }: URL,
   error: Error & { code?: string },
-  proxy: string | undefined,
+  { proxy, headersTimeout, bodyTimeout }: Timeouts & { proxy: string | undefined },
 ): Unreachable {
+  if (error.code === 'UND_ERR_HEADERS_TIMEOUT')
+    return idleTimeoutError(`${origin} did not begin to answer within ${headersTimeout / 1_000} s`, error)
+  if (error.code === 'UND_ERR_BODY_TIMEOUT')
+    return idleTimeoutError(
+      `${origin} began to answer, then sent nothing for ${bodyTimeout / 1_000} s`,
+      error,
+    )
   return new Unreachable(
     `no runtime answers at ${origin}: ${reasonOf(error, proxy)}`,
     proxy
@@ -188,6 +202,10 @@ function unreachable(
       : 'Check the address (--url, WB_URL), or start a runtime there.',
     { cause: error },
   )
+}
+
+function idleTimeoutError(message: string, cause: Error): Unreachable {
+  return new Unreachable(message, 'Try again, or raise WB_IDLE_TIMEOUT (seconds).', { cause })
 }
 
 /** What undici says where a proxy answers with a refusal; there is no code for it. */

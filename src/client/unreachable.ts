@@ -18,6 +18,11 @@ export class Unreachable extends Error {
   }
 }
 
+/** Returns whether nothing listens at the address, so that a runtime may be started there. */
+export function isFree(error: Unreachable): boolean {
+  return error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ECONNREFUSED'
+}
+
 /** Code of a cause: TLS is spoken where something else was. Node has none for it. */
 export const speaksTlsCode = 'WB_SPEAKS_TLS'
 

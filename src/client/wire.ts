@@ -11,8 +11,6 @@ import type { NetworkOptions, Proxies } from './network-options.ts'
 import { inPieces } from './pieces.ts'
 import { retries, type Sending } from './retries.ts'
 
-/** A connection that says nothing for this long is given up; a synchronous ingest may take minutes. */
-const idleTimeoutMs = 300_000
 const connectTimeoutMs = 10_000
 const connectionsMax = 16
 
@@ -66,12 +64,7 @@ const lookedUp: LookupFunction = (host, options, done) =>
 type Connecting = ConnectionOptions & { timeout: number }
 
 async function dispatcherFor(connect: Connecting, proxies: Proxies | undefined): Promise<Dispatcher> {
-  const options = {
-    connections: connectionsMax,
-    headersTimeout: idleTimeoutMs,
-    bodyTimeout: idleTimeoutMs,
-    connect,
-  }
+  const options = { connections: connectionsMax, connect }
   if (!proxies?.http && !proxies?.https) return new Agent(options)
   const { byProxy } = await import('./proxied.ts')
   return byProxy(options, proxies)

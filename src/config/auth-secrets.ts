@@ -33,7 +33,7 @@ const makeOne = 'Make one with: openssl rand -hex 32'
  *
  * @throws validation_error  a reference leads to nothing, or to a secret that is too short; `facts.problems` names
  *                           every such key, the message the first
- * @see specification 2.2
+ * @see docs/requirements.md#S2.2-34
  */
 export function authSecrets(config: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
   const { secrets, problems } = readSecrets(config, environment)

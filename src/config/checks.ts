@@ -8,7 +8,7 @@ export interface Problem {
   message: string
 }
 
-/** What no single key can tell: rules between keys. @see contract: configuration */
+/** What no single key can tell: rules between keys. @see docs/configuration.md */
 export function crossCheck(config: Config): Problem[] {
   return [
     ...authProblems(config),
@@ -18,7 +18,7 @@ export function crossCheck(config: Config): Problem[] {
   ]
 }
 
-/** What the specification has and this version has not: no runtime opens with it (`driver_unavailable`). */
+/** Drivers that this version does not have: no runtime opens with them (`driver_unavailable`). */
 export function notBuilt({ controlPlane: { driver } }: Config): Problem[] {
   const message = 'is not built yet; a server starts in rescue mode with it, and commands fail'
   return when(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)

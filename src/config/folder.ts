@@ -31,7 +31,7 @@ const projectKeys = ['workspace', 'knowledgeBase', 'profile'] as const
 
 /**
  * Look through the files that count where the folder is the working directory and trusted. Nothing outside of it is
- * read: what is a symbolic link, or no plain file, is a fault.
+ * read: a symbolic link, or anything but a regular file, is a fault.
  *
  * @param folder  absolute
  */
@@ -86,7 +86,7 @@ function dataDirectory(path: string): Values | undefined {
 /**
  * What others may read was not written by the runtime: git, for one, brings files with all that the umask allows.
  *
- * @throws validation_error  no plain file, somebody else's, or one that others may read or write
+ * @throws validation_error  not a regular file, owned by another user, or readable or writable by others
  */
 function requireOwn(folder: string, name: string): void {
   const path = join(folder, name)
@@ -119,8 +119,8 @@ function chosenProfile(path: string): Values | undefined {
 /**
  * What a `.wb.yaml` says: names, and nothing else.
  *
- * @throws validation_error  no plain file, over 64 KB, or another key than it may hold; names file and key
- * @see design/security 6
+ * @throws validation_error  not a regular file, over 64 KB, or another key than it may hold; names file and key
+ * @see docs/security.md#rule-6
  */
 export function readProjectFile(path: string): ProjectFile {
   if (!plainFile(path)) return {}
@@ -156,7 +156,7 @@ function misfit(path: string, reason: string): WbError {
  */
 function plainFile(path: string): Stats | undefined {
   const stats = entry(path)
-  if (stats && !stats.isFile()) throw untrustable(path, 'is no plain file')
+  if (stats && !stats.isFile()) throw untrustable(path, 'is not a regular file')
   return stats
 }
 

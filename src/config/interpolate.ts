@@ -16,7 +16,7 @@ interface Interpolated {
  * Expand `${NAME}` and `${NAME:-default}` in text values at any depth. A variable that is set but empty counts as
  * set; what a variable holds is not expanded again.
  *
- * @see contract: interpolation
+ * @see docs/configuration.md#what-the-file-may-hold
  */
 export function interpolate(tree: unknown, environment: Environment): Interpolated {
   const written = new Map<string, string>()

@@ -47,7 +47,7 @@ function ownRefs({ auth, controlPlane, chat, mcp }: Config): string[] {
  * Whether the configuration, or what holds without it, lets the secret behind a record's reference go to a host.
  *
  * @param host  the one that is really dialled, with its port unless that is the scheme's own
- * @see security decision 1
+ * @see docs/security.md#rule-1
  */
 export function released(ref: string, host: string, workspaceId: string, policy: ReleasePolicy): boolean {
   const normal = releasable(ref, policy)
@@ -96,7 +96,19 @@ function namesOf(ref: string): string[] {
 }
 
 function isOfWorkspace(ref: string, workspaceId: string, secretsDir: string): boolean {
-  return /^[\w-]+$/.test(workspaceId) && isBelow(ref, `file:${posix.join(secretsDir, workspaceId)}`)
+  if (!/^[\w-]+$/.test(workspaceId) || !isBelow(ref, `file:${posix.join(secretsDir, workspaceId)}`))
+    return false
+  return staysBelow(ref.slice('file:'.length), secretsDir, workspaceId)
+}
+
+/** Returns false for a path whose links lead out of the folder of the workspace, also if the folder is a link itself. */
+function staysBelow(path: string, secretsDir: string, workspaceId: string): boolean {
+  try {
+    return isBelow(realpathSync(path), posix.join(realpathSync(secretsDir), workspaceId))
+  } catch {
+    // The file does not exist, which is reported when the secret is read.
+    return true
+  }
 }
 
 function isBelow(ref: string, folder: string): boolean {

@@ -36,7 +36,7 @@ export type Values = Readonly<Record<string, string>>
  * What the tree of a `workbase.yaml` says that could send or run something, before placeholders are expanded. A
  * placeholder can carry any variable, so that no key with one is harmless.
  *
- * @see design/security 6
+ * @see docs/security.md#rule-6
  */
 export function riskyValues(tree: unknown): Values {
   const harmless: readonly string[] = harmlessKeys

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import { secretRef } from '../contract/fields.ts'
+import { limits } from '../contract/limits.ts'
 import { roles } from '../contract/scopes.ts'
 import {
   block,
@@ -68,6 +69,12 @@ const runtime = block({
     authCapacity: integer(1, 1_000_000).default(120),
     windowMs: integer(1_000, 3_600_000).default(60_000),
   }),
+  bodyMemory: block({
+    totalBytes: integer(limits.ingestBodyBytes, 1_000_000_000_000).default(256_000_000),
+    perCallerBytes: integer(limits.ingestBodyBytes, 1_000_000_000_000).default(64_000_000),
+  }),
+  streamsPerCaller: integer(1, 100_000).default(1_024),
+  uploadsPerCaller: integer(1, 10_000).default(32),
   audit: block({ retentionDays: integer(1, 3_650).default(90) }),
   blockPrivateNetworkEndpoints: flag.default(false),
   maxConcurrentIngestJobs: integer(1, 1_000).default(4),
@@ -183,7 +190,7 @@ const timeoutMs = integer(100, 120_000).default(10_000)
 const chat = block({
   enabled: flag.default(true),
   provider: z.enum(['openrouter', 'openai', 'ollama']).default('openrouter'),
-  tokenRef: secretRef.default('env:OPENROUTER_API_KEY'),
+  tokenRef: secretRef.nullable().default('env:OPENROUTER_API_KEY'),
   baseUrl: webUrl.nullable().default(null),
   model: filled.default('openai/gpt-4o-mini'),
   maxOutputTokens: integer(1, 8_192).default(1_024),

@@ -24,7 +24,7 @@ export function normalizeRef(ref: string): string | undefined {
  *
  * @param ref  `env:NAME`, or `file:/absolute/path`, whose trailing white space is cut off
  * @throws validation_error  the reference leads to nothing; the message names it and never holds a value
- * @see contract: secret providers
+ * @see docs/configuration.md#secrets
  */
 export function resolveSecret(ref: string, environment: Environment): string {
   const normal = normalizeRef(ref)

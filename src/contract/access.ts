@@ -10,11 +10,15 @@ export type RootAccess =
   | { readonly kind: 'signedIn' }
   /** An unscoped subject, or an anonymous one where those pass. */
   | { readonly kind: 'platform' }
-  /** An unscoped subject that was verified, or anyone while nothing is verified. @see security decision 17 */
+  /** An unscoped subject that was verified, or anyone while nothing is verified. @see docs/security.md#rule-17 */
   | { readonly kind: 'operator' }
-  /** An unscoped subject that was verified and may manage; never one that nobody asked. @see security decision 1 */
+  /** A verified unscoped subject that may manage; never an anonymous caller. @see docs/security.md#rule-1 */
   | { readonly kind: 'owner' }
-  /** The bootstrap token; or no credential, from this machine, while nothing is verified. @see security decision 17 */
+  /**
+   * The bootstrap token; or no credential, from this machine, while nothing is verified.
+   *
+   * @see docs/security.md#rule-17
+   */
   | { readonly kind: 'setup' }
 
 /** A further demand that depends on the validated body; in addition to the rule, never instead of it. */
@@ -26,7 +30,7 @@ export interface Raise {
 /** A test on a request body, with the words that the reference shows for it. */
 export interface BodyTest {
   readonly describes: string
-  readonly field: string
+  readonly fields: readonly string[]
 }
 
 /** A rule for routes below a workspace. `covers` is the fine scope that the route belongs to. */
@@ -59,7 +63,7 @@ export function member(covers: Scope | null): WorkspaceAccess {
 
 /** A rule that asks for a scope, and how to widen or raise it. */
 interface Needs extends Extract<WorkspaceAccess, { kind: 'needs' }> {
-  /** In addition, `more` for bodies that change a field. */
+  /** In addition, `more` for bodies that change one of some fields. */
   and(when: BodyTest, more: Scope): WorkspaceAccess
   /** Holding `other` instead is enough. */
   orElse(other: Scope): WorkspaceAccess
@@ -75,7 +79,7 @@ export function needs(scope: Scope): Needs {
   }
 }
 
-/** True of a body whose field differs from what is stored. */
-export function changes(field: string): BodyTest {
-  return { describes: `changes ${field}`, field }
+/** Matches a body in which one of some fields differs from the stored value. */
+export function changes(...fields: readonly string[]): BodyTest {
+  return { describes: `changes ${fields.join(' or ')}`, fields }
 }

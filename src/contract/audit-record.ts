@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { timestamp } from './fields.ts'
 
-/** What the audit trail speaks of. Names never change. @see contract: audit events */
+/** What the audit trail speaks of. Names never change. @see docs/requirements.md#audit */
 export const auditActions = [
   'api_key.create',
   'api_key.revoke',

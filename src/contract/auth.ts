@@ -59,7 +59,7 @@ function oauthBody<S extends z.ZodType>(schema: S) {
     kind: 'json',
     schema,
     mode: 'lenient',
-    limitBytes: limits.jsonBodyBytes,
+    limitBytes: limits.authBodyBytes,
     refusal: 'invalid_request',
   } as const
 }

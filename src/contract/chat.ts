@@ -41,7 +41,7 @@ export type ToolOutcome = (typeof toolOutcomes)[number]
  * What a turn tells while it goes on, in this order: `user-message (token* token-reset tool-call (tool-approval?
  * tool-result)+)* token* (done|error)`, or a single `stream-error`.
  *
- * @see contract 8.3
+ * @see docs/agents.md#over-http
  */
 export const turnEvents = {
   'user-message': Message,
@@ -58,7 +58,12 @@ export const turnEvents = {
   }),
   done: Message,
   error: Message,
-  'stream-error': z.object({ code: z.string(), message: z.string(), status: z.int() }),
+  'stream-error': z.object({
+    code: z.string(),
+    message: z.string(),
+    status: z.int(),
+    hint: z.string().optional().meta({ description: 'what to do next' }),
+  }),
 } as const
 
 export type TurnEvent = {

@@ -18,7 +18,7 @@ const Snippet = z
     docsUrl: z.string(),
     notes: z.string().nullable(),
   })
-  .meta({ id: 'ConnectSnippet' })
+  .meta({ id: 'Snippet' })
 export type Snippet = z.output<typeof Snippet>
 
 const SnippetQuery = z.object({
@@ -67,7 +67,7 @@ export const TrafficEntry = z
     subjectLabel: z.string().nullable(),
     reason: z.string().nullable(),
   })
-  .meta({ id: 'TrafficEntry' })
+  .meta({ id: 'Entry' })
 export type TrafficEntry = z.output<typeof TrafficEntry>
 
 const Traffic = z

@@ -90,7 +90,7 @@ export type IngestInput = z.input<typeof Ingest>
 
 const parsers = ['auto', 'native', 'docling'] as const
 
-/** The texts beside a file, in the order in which they are looked at. @see contract 11.2 */
+/** Text fields of a file upload, in the order in which they are checked. @see docs/ingesting.md#files-over-http */
 const IngestForm = z.object({
   parser: underCode(z.enum(parsers), 'invalid_parser')
     .default('auto')

@@ -10,7 +10,7 @@ const metadataHosts: ReadonlySet<string> = new Set([
  * Whether an address may be dialled for a model: http or https, no user information, and no host of a cloud's
  * metadata service or a link-local address. Names are looked at as they are; where they lead is checked when dialling.
  *
- * @see contract 4.5
+ * @see docs/http.md#addresses-of-services
  */
 export function isEndpointUrl(address: string): boolean {
   if (!URL.canParse(address)) return false

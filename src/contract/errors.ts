@@ -4,10 +4,17 @@ interface Registered {
   readonly hint: string
 }
 
+const serviceInUseHint = 'Delete the knowledge bases that bind the service first.'
+const signInAgainHint = 'Start the sign-in again; if it stays, check the client registration.'
+
+/** Next act for a runtime in rescue mode. */
+export const rescueHint =
+  'Mend the cause, then send POST /setup/restart; GET /setup-status says how it stands.'
+
 /**
  * Every code that can stand in `error.code`. Codes never change their name or status.
  *
- * @see specification 7.3, contract 1.6
+ * @see docs/errors.md
  */
 export const errorRegistry = {
   access_denied: { status: 400, hint: 'The sign-in was refused at the identity provider; start it again.' },
@@ -42,7 +49,7 @@ export const errorRegistry = {
     hint: 'List the messages of the conversation and use one of their ids.',
   },
   chat_not_found: { status: 404, hint: 'List the chats of the agent and use one of their ids.' },
-  chunking_service_in_use: { status: 409, hint: 'Delete the knowledge bases that bind the service first.' },
+  chunking_service_in_use: { status: 409, hint: serviceInUseHint },
   chunking_service_not_found: {
     status: 404,
     hint: 'List the chunking services of the workspace and use one of their ids.',
@@ -92,10 +99,7 @@ export const errorRegistry = {
     status: 501,
     hint: 'Sign in with an API key, or use a provider with a device endpoint.',
   },
-  device_token_failed: {
-    status: 502,
-    hint: 'Start the sign-in again; if it stays, check the client registration.',
-  },
+  device_token_failed: { status: 502, hint: signInAgainHint },
   dimension_mismatch: { status: 400, hint: 'Send vectors of the dimension of the bound embedding service.' },
   docling_unavailable: { status: 503, hint: 'Start the converter, or send parser=native.' },
   document_not_found: { status: 404, hint: 'Document ids belong to one knowledge base; list its documents.' },
@@ -105,7 +109,7 @@ export const errorRegistry = {
     status: 400,
     hint: 'Set the dimension of the embedding service to what its model returns, in a new service.',
   },
-  embedding_service_in_use: { status: 409, hint: 'Delete the knowledge bases that bind the service first.' },
+  embedding_service_in_use: { status: 409, hint: serviceInUseHint },
   embedding_service_not_found: {
     status: 404,
     hint: 'List the embedding services of the workspace and use one of their ids.',
@@ -126,7 +130,7 @@ export const errorRegistry = {
     status: 403,
     hint: 'Add the name to runtime.allowedHosts or runtime.allowedOrigins, or set runtime.publicOrigin.',
   },
-  headers_too_large: { status: 431, hint: 'Send less than 32 KB of headers.' },
+  headers_too_large: { status: 431, hint: 'Send at most 200 headers of less than 32 KB in all.' },
   hybrid_not_supported: { status: 501, hint: 'Send hybrid=false.' },
   identity_provider_unavailable: { status: 503, hint: 'Retry in a moment; your session is kept.' },
   internal_error: { status: 500, hint: 'Look up this request id in the runtime log.' },
@@ -200,6 +204,10 @@ export const errorRegistry = {
   no_refresh_token: { status: 401, hint: 'Sign in again; this session cannot be renewed.' },
   not_configured: { status: 404, hint: 'Configure auth.oidc.client to offer sign-in with a browser.' },
   not_found: { status: 404, hint: 'Check the path and the method against /docs.' },
+  overloaded: {
+    status: 503,
+    hint: 'Retry after the time in Retry-After; send fewer or smaller bodies at once if it happens often.',
+  },
   payload_too_large: { status: 413, hint: 'Send a smaller body, or split it over several requests.' },
   policy_denied: { status: 403, hint: 'Ask who manages access in this workspace to be let in.' },
   policy_principal_required: {
@@ -232,10 +240,7 @@ export const errorRegistry = {
   },
   setup_restart_unavailable: { status: 503, hint: 'Restart the runtime by hand.' },
   slow_down: { status: 400, hint: 'Poll five seconds slower.' },
-  token_exchange_failed: {
-    status: 502,
-    hint: 'Start the sign-in again; if it stays, check the client registration.',
-  },
+  token_exchange_failed: { status: 502, hint: signInAgainHint },
   temporarily_unavailable: {
     status: 400,
     hint: 'The identity provider is busy; start the sign-in again in a moment.',
@@ -300,7 +305,7 @@ export function errorDocs(code: ErrorCode): string {
   return `docs/errors.md#${code.replaceAll('_', '-')}`
 }
 
-/** The one body of every failure. @see specification 7.1 */
+/** The one body of every failure. @see docs/requirements.md#S7.1-01 */
 export interface ErrorEnvelope {
   error: { code: string; message: string; requestId: string; hint?: string; docs?: string }
 }

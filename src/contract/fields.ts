@@ -76,7 +76,7 @@ function refuseReserved(map: object, context: z.RefinementCtx): boolean {
   return true
 }
 
-/** Shallow metadata of a document. @see contract: metadata */
+/** Shallow metadata of a document. @see docs/requirements.md#S7.3-07 */
 export const metadata = z
   .custom<Record<string, Scalar>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -111,7 +111,7 @@ export const payload = z
   })
   .meta({ type: 'object', additionalProperties: true })
 
-/** Id of a principal, chosen by its workspace. @see contract 6.1 */
+/** Id of a principal, chosen by its workspace. @see docs/access.md */
 export const principalId = z
   .string()
   .regex(/^[A-Za-z0-9._@:+-]{1,128}$/, `must be 1 to ${limits.principalIdChars} of A-Z a-z 0-9 . _ @ : + -`)
@@ -136,7 +136,7 @@ function isVector(value: unknown): boolean {
   return value.every(entry => typeof entry === 'number' && Number.isFinite(Math.fround(entry)))
 }
 
-/** A filter over payload keys; its grammar is checked where it is parsed. @see contract 8.5 */
+/** A filter over payload keys; its grammar is checked where it is parsed. @see docs/http.md#filters */
 export const filter = z
   .custom<Record<string, unknown>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),

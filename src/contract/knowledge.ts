@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { member, needs } from './access.ts'
+import { changes, member, needs } from './access.ts'
 import { boundedText, filter, textUpTo, timestamp, vector } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
@@ -97,6 +97,10 @@ export const Hit = z
   .object({
     id: z.string(),
     score: z.number(),
+    coverage: z.number().min(0).max(1).optional().meta({
+      description:
+        "share of the question's words that the passage and its title hold; rare words count more. Present if includeCoverage was sent",
+    }),
     payload: z.record(z.string(), z.unknown()).optional(),
     vector: z.array(z.number()).optional(),
   })
@@ -109,12 +113,18 @@ const searchFields = {
   topK: z.int().min(1).max(limits.topKMax).default(limits.topKDefault),
   filter: filter.optional(),
   includeEmbeddings: z.boolean().default(false),
+  includeCoverage: z.boolean().optional().meta({
+    description: "add to each hit the share of the question's words that it holds, from 0 to 1; needs text",
+  }),
   hybrid: z.boolean().optional(),
   lexicalWeight: z.number().min(0).max(1).optional().meta({
     description:
       'share of the lexical score; 0.5 unless given, more while the built-in embedder is a placeholder',
   }),
-  rerank: z.boolean().optional(),
+  rerank: z
+    .boolean()
+    .optional()
+    .meta({ description: 'rank the hits again by fusion with their lexical ranks' }),
   knowledgeFilterId: z.uuid().optional().meta({ description: 'a saved filter, which has to hold as well' }),
 }
 
@@ -164,7 +174,10 @@ const searchFaults = [
   'rerank_not_supported',
 ] as const
 const sharedScale =
-  'Text searches are hybrid where lexical search is on: vector and lexical scores are scaled to 0..1 and mixed by lexicalWeight (1 is lexical alone).'
+  'Text searches are hybrid where lexical search is on: vector and lexical scores are scaled to 0..1 and mixed by lexicalWeight (1 is lexical alone). Words that the built-in embedder does not know count only by their lexical score.'
+
+/** Fields that decide which documents a principal sees. */
+const policyFields = ['policyDsl', 'policyEnabled']
 
 export const kb = {
   list: route({
@@ -214,11 +227,11 @@ export const kb = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
     summary: 'Change a knowledge base; its name, services and collection are fixed',
-    access: needs('write:kb'),
+    access: needs('write:kb').and(changes(...policyFields), 'manage:access'),
     body: { ...json, mode: 'strict', schema: KnowledgeBasePatch },
     replies: { 200: KnowledgeBase },
     errors: [...found, 'reranking_service_not_found', 'conflict'],
-    audit: { action: 'kb.update', fields: ['policyDsl', 'policyEnabled'] },
+    audit: { action: 'kb.update', fields: policyFields },
   }),
   delete: route({
     method: 'DELETE',

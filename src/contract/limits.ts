@@ -1,11 +1,16 @@
-/** Bounds that a client can meet. Text lengths are UTF-16 code units. @see contract 1.3 */
+/** Bounds that a client can meet. Text lengths are UTF-16 code units. @see docs/http.md#limits */
 export const limits = {
   jsonBodyBytes: 10_000_000,
   ingestBodyBytes: 50_000_000,
+  authBodyBytes: 16_384,
   formTextBytes: 1_000_000,
   formParts: 64,
   headerBytes: 32_768,
+  /** Headers of one request. Each takes about 100 bytes besides its content while the request waits. */
+  headerCount: 200,
   jsonDepth: 64,
+  jsonNodes: 1_000_000,
+  batchLinesInProgress: 32,
 
   pageDefault: 50,
   pageMax: 200,

@@ -10,7 +10,7 @@ const errors = ['workspace_not_found'] as const satisfies ErrorCode[]
 const stateless =
   'Streamable HTTP without sessions: every request stands alone, and none has to begin with `initialize`. What the protocol refuses is told as a JSON-RPC error, with a status of its own.'
 
-/** The tools of a workspace, for programs that speak the Model Context Protocol. @see contract 11 */
+/** The tools of a workspace, for programs that speak the Model Context Protocol. @see docs/mcp.md */
 export const mcp = {
   send: route({
     method: 'POST',

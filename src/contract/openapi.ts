@@ -2,7 +2,7 @@ import { z } from 'zod'
 import type { Access } from './access.ts'
 import { type ErrorCode, errorRegistry } from './errors.ts'
 import { type ParamName, params } from './ids.ts'
-import type { Body, Replies, Route, Topic } from './route.ts'
+import { type Body, canBeEmpty, type Replies, type Route, type Topic } from './route.ts'
 import type { Scope } from './scopes.ts'
 
 /** A JSON Schema as it stands in the document. */
@@ -193,7 +193,7 @@ function queryParameters({ query }: Route, schemas: Record<string, Schema>): Ope
 }
 
 function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['requestBody'] {
-  const required = body.kind !== 'json' || !body.optional
+  const required = !canBeEmpty(body)
   const schema = schemaOf(body.schema, 'input', schemas)
   const content = {
     [mediaTypes[body.kind]]: { schema: body.kind === 'multipart' ? withFile(schema) : schema },

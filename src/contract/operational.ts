@@ -94,11 +94,13 @@ export const operational = {
   }),
 }
 
-const Probe = z.object({
-  status: z.enum(['ok', 'degraded', 'down']),
-  detail: z.string(),
-  durationMs: z.int(),
-})
+const Probe = z
+  .object({
+    status: z.enum(['ok', 'degraded', 'down']),
+    detail: z.string(),
+    durationMs: z.int(),
+  })
+  .meta({ id: 'Probe' })
 export type Probe = z.output<typeof Probe>
 
 /** What went wrong, as the operator sees it. */
@@ -125,7 +127,7 @@ const reason = z.enum([
   'cli-error',
 ])
 
-/** How the runtime is doing. @see contract 2, 2.1, security decision 17 */
+/** How the runtime is doing. @see docs/operating.md#how-it-is-doing, docs/security.md#rule-17 */
 export const operation = {
   metrics: route({
     method: 'GET',

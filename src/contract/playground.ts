@@ -8,7 +8,7 @@ import { route } from './route.ts'
 const targetKinds = ['collection', 'table'] as const
 export type TargetKind = (typeof targetKinds)[number]
 
-export const commandNames = [
+const commandNames = [
   'findCollections',
   'createCollection',
   'deleteCollection',
@@ -41,8 +41,18 @@ const json = z
   )
   .meta({ type: 'object', additionalProperties: true })
 
+function knownCommand(name: string, context: z.RefinementCtx): CommandName {
+  const known = commandNames.find(each => each === name)
+  if (known) return known
+  const message = `must be one of ${commandNames.join(', ')}`
+  context.addIssue({ code: 'custom', message, params: { code: 'invalid_playground_command' } })
+  return z.NEVER
+}
+
 const PlaygroundCommand = z.object({
-  commandName: boundedText(limits.playgroundNameChars).meta({ enum: [...commandNames] }),
+  commandName: boundedText(limits.playgroundNameChars)
+    .transform(knownCommand)
+    .meta({ type: 'string', enum: [...commandNames] }),
   targetKind: z.enum(targetKinds).optional(),
   collection: target,
   table: target,

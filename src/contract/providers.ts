@@ -6,7 +6,7 @@ interface Provider {
   readonly keyName: string | null
 }
 
-/** @see contract: model providers */
+/** @see docs/services.md */
 export const providers = {
   openai: { baseUrl: 'https://api.openai.com/v1', keyName: 'OPENAI_API_KEY' },
   openrouter: { baseUrl: 'https://openrouter.ai/api/v1', keyName: 'OPENROUTER_API_KEY' },
@@ -14,10 +14,21 @@ export const providers = {
   ollama: { baseUrl: 'http://localhost:11434/v1', keyName: null },
 } as const satisfies Record<string, Provider>
 
+/** Provider name of the embedder that the runtime fits to the text of each knowledge base. */
+export const builtInProvider = 'workbase'
+
 export type ProviderName = keyof typeof providers
 
 export function isProviderName(text: string): text is ProviderName {
   return Object.hasOwn(providers, text)
+}
+
+/**
+ * Returns true if a provider requires a key at an address. Other servers with the same protocol may need none.
+ */
+export function needsKey(provider: ProviderName, { host }: Pick<URL, 'host'>): boolean {
+  const { baseUrl, keyName } = providers[provider]
+  return keyName !== null && host === new URL(baseUrl).host
 }
 
 /** Host of each provider that takes a key, by the reference to that key. */

@@ -5,7 +5,7 @@ import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
-/** What lets records use a secret reference, and where the secret may be sent. @see security decision 1 */
+/** What lets records use a secret reference, and where the secret may be sent. @see docs/security.md#rule-1 */
 export const SecretRelease = z
   .object({
     releaseId: z.uuid(),

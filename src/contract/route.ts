@@ -15,7 +15,7 @@ export type ParamNames<P extends string> = P extends `${string}:${infer N}/${inf
 
 type KnownPath<P extends string> = [ParamNames<P>] extends [ParamName] ? P : never
 
-/** Where the workspaces are, and below: no route there can be `open`. @see specification 1 */
+/** Where the workspaces are, and below: no route there can be `open`. @see docs/requirements.md#S1-02 */
 type Guarded = `/api/v1/workspaces${string}`
 
 /** What sets the runtime up has a rule of its own, which stands nowhere else. */
@@ -37,8 +37,6 @@ export interface JsonBody<S extends z.ZodType = z.ZodType> {
   readonly schema: S
   readonly mode: 'strict' | 'lenient'
   readonly limitBytes: number
-  /** A request without a body is read as one with an empty object. */
-  readonly optional?: true
   /** Stands instead of `validation_error` for a body that does not fit. */
   readonly refusal?: ErrorCode
 }
@@ -62,6 +60,11 @@ export interface MultipartBody<S extends z.ZodObject = z.ZodObject> {
 }
 
 export type Body = JsonBody | NdjsonBody | MultipartBody
+
+/** Returns true if an empty body is read as `{}`, because no field is required. */
+export function canBeEmpty({ kind, schema }: Body): boolean {
+  return kind === 'json' && schema.type === 'object' && schema.safeParse({}).success
+}
 
 /** A form on its way. */
 export interface Form<Texts> {
@@ -190,11 +193,7 @@ export type Request<T> =
   T extends Route<infer P, infer Q, infer B, Replies>
     ? ([ParamNames<P>] extends [never] ? object : { params: Record<ParamNames<P>, string> }) &
         (undefined extends QueryIn<Q> ? object : { query?: QueryIn<Q> }) &
-        (B extends undefined
-          ? object
-          : B extends { optional: true }
-            ? { body?: BodyIn<B> }
-            : { body: BodyIn<B> })
+        (B extends undefined ? object : { body: BodyIn<B> })
     : never
 
 /** What a free body is made of: objects that leave one per line, text as it is, or a document that is encoded. */

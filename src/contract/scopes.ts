@@ -1,4 +1,4 @@
-/** Privilege scopes in canonical order. @see specification 2.4 */
+/** Privilege scopes in canonical order. @see docs/requirements.md#S2.4-01 */
 export const scopes = [
   'read',
   'read:content',
@@ -18,7 +18,11 @@ export const scopes = [
 
 export type Scope = (typeof scopes)[number]
 
-/** A held scope grants itself and, when it is a coarse tier, its fine grants. Null holds everything. @see specification 2.4 */
+/**
+ * A held scope grants itself and, when it is a coarse tier, its fine grants. Null holds everything.
+ *
+ * @see docs/requirements.md#S2.4-13
+ */
 export function holds(held: readonly Scope[] | null, required: Scope): boolean {
   return held === null || held.some(scope => required === scope || required.startsWith(`${scope}:`))
 }
@@ -27,7 +31,7 @@ export function holds(held: readonly Scope[] | null, required: Scope): boolean {
 export const roles = ['viewer', 'editor', 'admin'] as const
 export type Role = (typeof roles)[number]
 
-/** What a role holds. @see specification 2.4 */
+/** What a role holds. @see docs/requirements.md#S2.4-02 */
 export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: ['read'],
   editor: ['read', 'write'],

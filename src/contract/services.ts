@@ -1,5 +1,6 @@
-/** Services, a file for each kind. @see contract 4 */
+/** Services, a file for each kind. @see docs/services.md */
 export * from './services/chunking.ts'
 export * from './services/embedding.ts'
+export type { ServiceProblem } from './services/fields.ts'
 export * from './services/llm.ts'
 export * from './services/reranking.ts'

@@ -3,7 +3,7 @@ import { open, settingUp } from './access.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
-/** Variables that the managed file of a data directory is written with. @see contract 1.8 */
+/** Variables that the managed file of a data directory is written with. @see docs/operating.md#provider-keys */
 export const managedKeys = [
   'ASTRA_DB_API_ENDPOINT',
   'ASTRA_DB_APPLICATION_TOKEN',

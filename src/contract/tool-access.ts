@@ -1,6 +1,10 @@
 import { member, needs, type WorkspaceAccess } from './access.ts'
 
-/** What a caller of the runtime's own MCP tools needs, beside reach of the workspace. @see specification 5.5.3 */
+/**
+ * Scopes that a caller of the runtime's own MCP tools needs in addition to access to the workspace.
+ *
+ * @see docs/requirements.md#S5.5-21
+ */
 export const mcpToolAccess = {
   list_knowledge_bases: member('read:content'),
   list_agents: member(null),
@@ -23,5 +27,5 @@ export const mcpChatTools: readonly string[] = [
   'run_agent',
 ] satisfies (keyof typeof mcpToolAccess)[]
 
-/** What a caller needs for an agent to use external tools on its behalf. @see specification 5.5.4 */
+/** What a caller needs for an agent to use external tools on its behalf. @see docs/requirements.md#S5.5-26 */
 export const externalToolAccess: WorkspaceAccess = needs('tools:invoke').orElse('write')

@@ -1,4 +1,8 @@
-/** Ids of tools that are somebody's: of an MCP server, the runtime or a database. Any other is taken as it is. @see contract 7.3 */
+/**
+ * IDs of tools that belong to an MCP server, the runtime or a database. Any other ID is accepted unchanged.
+ *
+ * @see docs/agents.md#tools
+ */
 export const namespaced = /^(?:mcp|native|astra):/
 
 /** Tools of the runtime that a workspace offers only where the configuration turns them on. */

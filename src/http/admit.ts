@@ -10,7 +10,7 @@ const livenessPath = '/healthz'
 /**
  * What is decided before anybody asks who the caller is.
  *
- * @throws draining, validation_error, rate_limited, forbidden_origin, payload_too_large
+ * @throws draining, rate_limited, forbidden_origin, payload_too_large, or the refusal of the path
  */
 export function admit(
   shared: Shared,
@@ -21,12 +21,13 @@ export function admit(
   const { incoming } = current
   if (shared.isDraining() && incoming.path !== livenessPath)
     throw new WbError('draining', 'the runtime is shutting down', { headers: { connection: 'close' } })
-  incoming.checkHead()
   if (incoming.isFromOutside) {
     if (ration) takeToken(shared, current, ration)
     const refused = shared.originRule(incoming)
     if (refused) throw refused
   }
+  const refused = shared.refusalOf?.(incoming.path)
+  if (refused) throw refused
   if (Number(incoming.header('content-length')) > bodyLimitBytes) throw tooLarge(bodyLimitBytes)
 }
 

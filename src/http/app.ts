@@ -1,12 +1,15 @@
-import { H3 } from 'h3'
+import { H3, type H3Event } from 'h3'
 import type { AuditTrail } from '../access/audit.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
+import { auth } from '../contract/auth.ts'
 import type { WbError } from '../contract/errors.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type AnyHandler, bind, bindUnknown } from './bind.ts'
+import { BodyMemory, type BodyMemoryLimits } from './body-memory.ts'
+import type { DecodeElsewhere } from './decoding.ts'
 import type { Shared, Watch } from './exchange.ts'
 import { commonHeaders } from './headers.ts'
 import type { Incoming, Within } from './incoming.ts'
@@ -29,6 +32,11 @@ export interface AppSettings {
   readonly uploadDir: string
   /** Requests per client; null is any number. */
   readonly rateLimits: RateLimits | null
+  readonly bodyMemory: BodyMemoryLimits
+  /** Event streams that one caller reads at once. */
+  readonly streamsPerCaller: number
+  /** Files that one caller uploads at once. */
+  readonly uploadsPerCaller: number
 }
 
 export interface AppParts<S extends Surface> {
@@ -44,9 +52,15 @@ export interface AppParts<S extends Surface> {
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
   /** Nobody watches when it is left out. */
   readonly watch?: Watch
+  /** Without it, large bodies are decoded on the event loop. */
+  readonly decodeElsewhere?: DecodeElsewhere
   readonly log: Log
   readonly clock: Clock
   readonly settings: AppSettings
+  /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
+  readonly refusalOf?: (path: string) => WbError | undefined
+  /** Second path of the login callback, unless another route has it. */
+  readonly callbackPath?: string | undefined
   /** Why what no route answers is refused, where that is not because there is no such route. */
   readonly unmatched?: () => WbError
 }
@@ -58,6 +72,7 @@ export interface App {
   /** For `toNodeHandler`. */
   readonly h3: H3
   readonly settings: AppSettings
+  readonly log: Log
   /** From now on refuse everything but the liveness check. */
   drain(): void
   /** Resolves when nothing is being answered. */
@@ -96,10 +111,14 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
       : incoming => originAt(reachedBy(incoming)) || nameless,
     clientOf: incoming => proxies.clientOf(incoming),
     isLocal: incoming => settings.origin.loopback && !isForwarded(incoming),
+    refusalOf: parts.refusalOf,
+    callbackPath: parts.callbackPath,
     unmatched: parts.unmatched,
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),
-    openStreams: new OpenStreams('streams'),
-    openUploads: new OpenStreams('uploads'),
+    bodyMemory: new BodyMemory(settings.bodyMemory),
+    decodeElsewhere: parts.decodeElsewhere,
+    openStreams: new OpenStreams('streams', settings.streamsPerCaller),
+    openUploads: new OpenStreams('uploads', settings.uploadsPerCaller),
     headers: commonHeaders(settings.production),
     requestIdHeader: settings.requestIdHeader.toLowerCase(),
     uploadDir: settings.uploadDir,
@@ -113,16 +132,26 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     ended: () => work.ended(),
   }
   const unknown = bindUnknown(shared)
-  const h3 = new H3({ silent: true, allowMalformedURL: true, onError: (_error, event) => unknown(event) })
+  let callback = unknown
+  const isCallback = (event: H3Event) =>
+    event.req.method === 'GET' && event.url.pathname === parts.callbackPath
+  const h3 = new H3({
+    silent: true,
+    allowMalformedURL: true,
+    onError: (_error, event) => (isCallback(event) ? callback : unknown)(event),
+  })
   for (const [topic, routes] of Object.entries(parts.api))
     for (const [operation, route] of Object.entries(routes)) {
       const handler = (parts.handlers[topic] as Readonly<Record<string, AnyHandler>>)[operation]!
-      h3.on(route.method, route.path, bind(shared, route, handler))
+      const serve = bind(shared, route, handler, { topic, operation })
+      h3.on(route.method, route.path, serve)
+      if (route === auth.callback) callback = serve
     }
 
   return {
     h3,
     settings,
+    log: parts.log,
     async fetch(request, within) {
       return h3.request(request, undefined, within && { ...within })
     },

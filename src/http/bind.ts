@@ -1,15 +1,27 @@
 import type { Caller } from '../access/caller.ts'
 import { pass } from '../access/gate.ts'
+import type { AuthContext } from '../access/subject.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { OwnResponse, Route, ServerEvent } from '../contract/route.ts'
 import { admit } from './admit.ts'
 import { confirmAfterMs, demandOf, identify, inWorkspace, passAgain, withConfirmedBody } from './authority.ts'
+import type { BodyHold } from './body-memory.ts'
 import { RequestCaller } from './caller.ts'
+import type { RouteName } from './decoding.ts'
 import { failureOf } from './envelope.ts'
 import { eventStream } from './events.ts'
-import { callerOf, type Exchange, exchange, headersOf, type Serve, type Shared } from './exchange.ts'
+import {
+  callerOf,
+  type Exchange,
+  exchange,
+  headersOf,
+  holdBody,
+  holdReply,
+  type Serve,
+  type Shared,
+} from './exchange.ts'
 import { withHeaders } from './headers.ts'
 import { ignoredHeader } from './ignored.ts'
 import type { Incoming } from './incoming.ts'
@@ -36,29 +48,47 @@ export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<An
 
 /**
  * Join a declaration and its handler: all that happens between a request and the handler's input, and between its
- * answer and the response, in the order of the house (2.4).
+ * answer and the response, in the order of docs/http.md#bodies.
  */
-export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
-  const readerOf = onceAsked(() => inputReader(route, shared.uploadDir))
+export function bind(shared: Shared, route: Route, handler: AnyHandler, name: RouteName): Serve {
+  const { uploadDir, clock, decodeElsewhere } = shared
+  const decodeRoute = decodeElsewhere && ((bytes: Buffer) => decodeElsewhere(name, bytes))
+  const readerOf = onceAsked(() => inputReader(route, { uploadDir, clock, decodeElsewhere: decodeRoute }))
   const encoderOf = onceAsked(() => replyEncoder(route.replies))
   const bodyLimitBytes = route.body?.limitBytes ?? limits.jsonBodyBytes
 
   const { access, audit } = route
   const ration = rationOf(route.path)
-  const raisedBy = access.kind === 'needs' ? access.raise?.when.field : undefined
+  const raisedBy = access.kind === 'needs' ? (access.raise?.when.fields ?? []) : []
 
   return exchange(shared, route, async current => {
     const { incoming } = current
     admit(shared, current, ration, bodyLimitBytes)
     if (access.kind !== 'open') current.auth = await identify(shared, current)
-    if (hasEmptyEnd(incoming.path)) throw noRoute(incoming)
+    if (hasEmptyEnd(incoming.path) && incoming.path !== shared.callbackPath) throw noRoute(incoming)
     const rawParams = decodeParams(incoming.params)
-    const firstAuth = await inWorkspace(shared, current, rawParams.workspaceId)
-    pass(demandOf(shared, current, access), { auth: firstAuth })
+    const auth = await inWorkspace(shared, current, rawParams.workspaceId)
+    pass(demandOf(shared, current, access), { auth })
+    const hold = holdBody(shared, current)
+    try {
+      return await answer(current, rawParams, auth, hold)
+    } finally {
+      // Lines are read while the response is sent, and release what they hold themselves.
+      if (route.body?.kind !== 'ndjson') hold.release()
+    }
+  })
+
+  async function answer(
+    current: Exchange,
+    rawParams: Record<string, string>,
+    firstAuth: AuthContext,
+    hold: BodyHold,
+  ): Promise<Reply> {
+    const { incoming } = current
     const confirm = () => passAgain(shared, current, route)
-    const askedAt = shared.clock.now()
-    const { input, ignored } = await readerOf()(incoming, rawParams)
-    const isLate = shared.clock.now() - askedAt >= confirmAfterMs
+    const askedAt = clock.now()
+    const { input, ignored } = await readerOf()(incoming, rawParams, hold)
+    const isLate = clock.now() - askedAt >= confirmAfterMs
     const auth = isLate ? await confirm() : firstAuth
     const visibility = await shared.visibility(auth, incoming.request)
     const { params } = input
@@ -71,8 +101,8 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     } finally {
       countOff()
     }
-    if (raisedBy !== undefined && has(input.body, raisedBy) && !caller.isChangeChecked)
-      throw new Error(`the handler did not check a change of ${raisedBy}`)
+    if (!caller.isChangeChecked && raisedBy.some(field => has(input.body, field)))
+      throw new Error(`the handler did not check a change of ${raisedBy.join(' or ')}`)
     if (audit) caller.recorded(answered.audit)
 
     if (answered.events)
@@ -89,8 +119,9 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler): Serve {
     if (answered.headers) pairs = withHeaders(pairs, answered.headers)
     if (mediaType === 'application/x-ndjson')
       return new Reply(answered.status, pairs, await streamOf(shared, current.trace, answered.body))
+    if (text) holdReply(shared, current, text)
     return new Reply(answered.status, pairs, text)
-  })
+  }
 }
 
 /** Count a file that a caller sends; returns what counts it off. @throws rate_limited */
@@ -114,7 +145,7 @@ function has(body: unknown, field: string): boolean {
 
 /** The answer to a path and method that no route has: `not_found`, after what holds for every request. */
 export function bindUnknown(shared: Shared): Serve {
-  return exchange(shared, { path: '<unmatched>', errors: [] }, async current => {
+  return exchange(shared, { path: '<unmatched>', errors: ['not_configured'] }, async current => {
     const { incoming } = current
     admit(shared, current, rationOf(incoming.path), limits.jsonBodyBytes)
     if (shared.unmatched) throw shared.unmatched()

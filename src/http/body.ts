@@ -1,7 +1,9 @@
 import type { Buffer as Bytes } from 'node:buffer'
 import type { IncomingMessage } from 'node:http'
+import type { Clock } from '../base/clock.ts'
 import { WbError } from '../contract/errors.ts'
-import { parseJson } from './json.ts'
+import { type BodyHold, smallBodyBytes } from './body-memory.ts'
+import { GrowingBuffer } from './growing-buffer.ts'
 
 /** The bytes of a request: Node's own stream for a request that came by a connection, else the Request's. */
 export type Source = IncomingMessage | ReadableStream<Uint8Array>
@@ -26,58 +28,92 @@ export function checkContentType(headers: Headers, mediaType: string): void {
     throw new WbError('validation_error', 'the body must not be compressed')
 }
 
+/** How long the next bytes of a large body may take, so that a stalled one gives its memory back. */
+const idleMs = 15_000
+
+/** Where a body comes from, and how much of it may be held. */
+export interface BodyParts {
+  /** Called once the memory for the declared length is held. */
+  open(): Source | null
+  /** As the Content-Length header says; null where it does not. */
+  readonly declaredBytes: number | null
+  readonly limitBytes: number
+  /** Counts the bytes before they are read. */
+  readonly hold: BodyHold
+  readonly clock: Clock
+}
+
 /**
- * The value of a JSON body.
+ * Reads a whole body.
  *
- * @throws validation_error empty, or refused by `parseJson`
- * @throws payload_too_large more bytes came than allowed, whatever was announced
+ * @throws validation_error   the body broke off or stopped arriving
+ * @throws payload_too_large  more bytes came than allowed, whatever was declared
+ * @throws overloaded         the memory for bodies is spent
  */
-export async function readJson(source: Source | null, limitBytes: number): Promise<unknown> {
-  const bytes = source ? await readAll(source, limitBytes) : Buffer.alloc(0)
-  if (bytes.length === 0) throw new WbError('validation_error', 'the body is empty; a JSON value is expected')
-  return parseJson(bytes)
-}
-
-function readAll(source: Source, limitBytes: number): Promise<Bytes> {
-  return 'rawHeaders' in source ? readMessage(source, limitBytes) : readStream(source, limitBytes)
+export async function readBytes(parts: BodyParts): Promise<Bytes> {
+  const gathered = gather(parts)
+  const source = parts.open()
+  if (!source) return gathered.whole()
+  if ('rawHeaders' in source) await readMessage(source, gathered, parts.clock)
+  else for await (const chunk of source) gathered.add(chunk)
+  return gathered.whole()
 }
 
 /**
- * By events, as the iterator of a Node stream costs more than a small body. What comes after a refusal flows on and
- * is dropped, so that the sender gets to read why.
+ * Reads by events, because the iterator of a Node stream costs more than a small body. What arrives after a refusal is
+ * not read here.
  */
-function readMessage(message: IncomingMessage, limitBytes: number): Promise<Bytes> {
+function readMessage(message: IncomingMessage, gathered: Gathered, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
-    const chunks: Bytes[] = []
-    let size = 0
+    let cancelIdle = () => {}
+    const waitForMore = () => {
+      cancelIdle()
+      if (gathered.isLarge) cancelIdle = clock.after(idleMs, () => leave(stalled()))
+    }
     const leave = (error?: WbError) => {
+      cancelIdle()
       message.off('data', take).off('end', end).off('error', cut).off('close', cut)
       if (error) reject(error)
+      else resolve()
     }
     const cut = () => leave(cutShort())
+    const end = () => leave()
     const take = (chunk: Bytes) => {
-      size += chunk.length
-      if (size > limitBytes) leave(tooLarge(limitBytes))
-      else chunks.push(chunk)
-    }
-    const end = () => {
-      leave()
-      resolve(chunks.length === 1 ? chunks[0]! : Buffer.concat(chunks))
+      try {
+        gathered.add(chunk)
+        waitForMore()
+      } catch (error) {
+        leave(error as WbError)
+      }
     }
     if (message.destroyed) return reject(cutShort())
+    waitForMore()
     message.on('data', take).on('end', end).on('error', cut).on('close', cut)
   })
 }
 
-async function readStream(stream: ReadableStream<Uint8Array>, limitBytes: number): Promise<Bytes> {
-  const chunks: Uint8Array[] = []
-  let size = 0
-  for await (const chunk of stream) {
-    size += chunk.length
-    if (size > limitBytes) throw tooLarge(limitBytes)
-    chunks.push(chunk)
+/** Pieces of a body on their way to one buffer. */
+interface Gathered {
+  readonly isLarge: boolean
+  /** @throws payload_too_large, overloaded */
+  add(chunk: Uint8Array): void
+  whole(): Bytes
+}
+
+/** @throws overloaded  the memory for the declared length is not there */
+function gather({ declaredBytes, limitBytes, hold }: BodyParts): Gathered {
+  if (declaredBytes !== null) hold.resize(declaredBytes)
+  const whole = new GrowingBuffer(declaredBytes ?? limitBytes)
+  return {
+    isLarge: declaredBytes === null || declaredBytes > smallBodyBytes,
+    add(chunk) {
+      const size = whole.size + chunk.length
+      if (size > limitBytes) throw tooLarge(limitBytes)
+      if (declaredBytes === null) hold.resize(size)
+      whole.append(chunk)
+    },
+    whole: () => whole.take(),
   }
-  return Buffer.concat(chunks)
 }
 
 /**
@@ -108,7 +144,11 @@ async function* piecesOf(source: Source): AsyncGenerator<Uint8Array, void, undef
   }
 }
 
-/** Nobody is left to read this. */
+function stalled(): WbError {
+  return new WbError('validation_error', `no part of the body arrived for ${idleMs / 1_000} seconds`)
+}
+
+/** The client has gone and will not read this. */
 function cutShort(): WbError {
   return new WbError('validation_error', 'the body ended before it was complete')
 }

@@ -96,10 +96,12 @@ export class RequestCaller implements Caller {
   checkChange(before: object, after: object): void {
     this.isChangeChecked = true
     const rule = this.#route.access
-    const field = rule.kind === 'needs' ? rule.raise?.when.field : undefined
-    if (field === undefined || fieldOf(after, field) === undefined) return
-    if (fieldOf(before, field) === fieldOf(after, field)) return
-    pass({ rule, workspaceId: this.#current.workspaceId, changed: [field] }, this)
+    const fields = rule.kind === 'needs' ? (rule.raise?.when.fields ?? []) : []
+    const changed = fields.filter(field => {
+      const value = fieldOf(after, field)
+      return value !== undefined && value !== fieldOf(before, field)
+    })
+    if (changed.length > 0) pass({ rule, workspaceId: this.#current.workspaceId, changed }, this)
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {

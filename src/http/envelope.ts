@@ -12,7 +12,7 @@ export interface Failure {
  * The one form of every failure. What is not a `WbError` is a defect: the client learns nothing of it but the id
  * under which the log holds it.
  *
- * @see specification 7.1
+ * @see docs/requirements.md#S7.1-04
  */
 export function failureOf(thrown: unknown, requestId: string): Failure {
   const error = asWbError(thrown)

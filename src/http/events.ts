@@ -4,10 +4,12 @@ import type { ServerEvent } from '../contract/route.ts'
 import { callerOf, type Exchange, headersOf, type Shared } from './exchange.ts'
 import { withHeaders } from './headers.ts'
 import { Reply } from './reply.ts'
-import { type Controller, Outgoing, type OutgoingParts, ping, streamHeaders } from './stream.ts'
+import { type Controller, Outgoing, type OutgoingParts, streamHeaders } from './stream.ts'
 
-/** How often a silent stream says that it lives, and how soon it ends for a caller that may not read it any more. */
+/** Silence before a ping, and the longest time until a stream ends for a caller that lost access. */
 const pingMs = 15_000
+/** A comment that keeps a silent stream open. Some clients take it for an event, so it is never sent first. */
+const ping = Buffer.from(': ping\n\n')
 
 export interface EventStream {
   readonly events: AsyncIterable<ServerEvent>
@@ -54,8 +56,8 @@ class EventBody extends Outgoing {
     this.hold(() => this.#wake())
   }
 
-  protected override begin(controller: Controller): void {
-    this.#ping(controller)
+  protected override begin(): void {
+    this.#awaitSilence()
   }
 
   protected override async give(controller: Controller): Promise<void> {
@@ -63,7 +65,7 @@ class EventBody extends Outgoing {
     if (!this.#hasArrived && !this.#isPingDue) await this.#news()
     await this.right.confirm(this.#isPingDue)
     if (this.isOver) return
-    if (this.#isPingDue) this.#ping(controller)
+    if (this.#isPingDue && !this.#hasArrived) this.#send(controller, ping)
     else await this.#tellNext(controller, this.#next)
   }
 
@@ -92,11 +94,16 @@ class EventBody extends Outgoing {
     this.#hasArrived = false
     const { done, value } = await next
     if (done) this.close(controller)
-    else if (!this.isOver) controller.enqueue(encode(value, this.#schemas))
+    else if (!this.isOver) this.#send(controller, encode(value, this.#schemas))
   }
 
-  #ping(controller: Controller): void {
-    controller.enqueue(ping)
+  #send(controller: Controller, bytes: Uint8Array): void {
+    controller.enqueue(bytes)
+    this.#awaitSilence()
+  }
+
+  #awaitSilence(): void {
+    this.#callOffPing()
     this.#isPingDue = false
     this.#callOffPing = this.#clock.after(pingMs, () => {
       this.#isPingDue = true

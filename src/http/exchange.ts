@@ -8,6 +8,8 @@ import type { Log } from '../base/log.ts'
 import { presentable } from '../base/redact.ts'
 import type { ErrorCode, WbError } from '../contract/errors.ts'
 import type { Visibility } from '../storage/visibility.ts'
+import { type BodyHold, type BodyMemory, unlimitedHold } from './body-memory.ts'
+import type { DecodeElsewhere } from './decoding.ts'
 import { asWbError, type Failure, failureOf } from './envelope.ts'
 import { type HeaderPairs, withHeaders } from './headers.ts'
 import { Incoming } from './incoming.ts'
@@ -55,9 +57,16 @@ export interface Shared {
   readonly clientOf: (incoming: Incoming) => string
   /** Nobody but this machine can have sent it. */
   readonly isLocal: (incoming: Incoming) => boolean
+  /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
+  readonly refusalOf: ((path: string) => WbError | undefined) | undefined
+  /** Second path of the login callback. */
+  readonly callbackPath: string | undefined
   /** Why what no route answers is refused, where that is not because there is no such route. */
   readonly unmatched: (() => WbError) | undefined
   readonly rateLimit: RateLimit | null
+  readonly bodyMemory: BodyMemory
+  /** Left out where bodies are decoded on the event loop. */
+  readonly decodeElsewhere: DecodeElsewhere | undefined
   readonly openStreams: OpenStreams
   readonly openUploads: OpenStreams
   /** Headers of every response. */
@@ -107,7 +116,8 @@ export function exchange(
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
     // Answers there hold what no cache may keep.
-    if (isBelow(uncachedPaths, incoming.path)) current.headers.push(['cache-control', 'no-store'])
+    if (isBelow(uncachedPaths, incoming.path) || isBelow(uncachedPaths, route.path))
+      current.headers.push(['cache-control', 'no-store'])
     const startedAt = shared.clock.now()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,
@@ -142,6 +152,30 @@ export function exchange(
 export function callerOf(shared: Shared, { auth, incoming }: Exchange): string {
   const subject = auth?.subject
   return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientOf(incoming)}`
+}
+
+/** Opens a hold on the memory for bodies for the caller, as far as it is known yet. */
+export function holdBody(shared: Shared, current: Exchange): BodyHold {
+  if (!current.incoming.isFromOutside) return unlimitedHold
+  const isVerified = current.auth?.authenticated ?? false
+  return shared.bodyMemory.hold({ caller: callerOf(shared, current), isVerified })
+}
+
+/** Responses up to this size fit into the buffers of the operating system, and are not counted. UTF-16 code units. */
+const smallReplyChars = 16_384
+
+/**
+ * Counts a large response as held until its reader has taken it.
+ *
+ * @throws overloaded  the caller reads too slowly, and the request changed nothing
+ */
+export function holdReply(shared: Shared, current: Exchange, text: string): void {
+  if (text.length <= smallReplyChars) return
+  const hold = holdBody(shared, current)
+  const { incoming } = current
+  if (incoming.method === 'GET') hold.resize(text.length)
+  else hold.force(text.length)
+  incoming.onceSent(hold.release)
 }
 
 /** Headers of a response with a body of this media type. */
@@ -192,7 +226,7 @@ function isBelow(prefixes: readonly string[], path: string): boolean {
   return prefixes.some(prefix => path.startsWith(prefix))
 }
 
-/** Record that somebody was not let in. @see specification 6, contract: auth.api_denied, auth.csrf_rejected */
+/** Records a refused request in the audit trail. @see docs/requirements.md#S6-04, docs/security.md#rule-3 */
 function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
   const { incoming, trace, auth = shared.stranger, workspaceId } = current
   const event = denialOf(incoming, error) ?? rejectionOf(incoming, error)

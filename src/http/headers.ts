@@ -7,12 +7,15 @@ export type HeaderPairs = [name: string, value: string][]
 const contentSecurityPolicy =
   "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
-/** Headers of every response: those of the contract, and the version, by which a client sees that it is another. */
+/**
+ * Headers of every response: those of docs/http.md#response-headers, and the version, by which a client notices an
+ * upgrade.
+ */
 export function commonHeaders(production: boolean): HeaderPairs {
   return [...securityHeaders(production), ['x-workbase-version', packageVersion()]]
 }
 
-/** @see contract 1.7 */
+/** @see docs/http.md#response-headers */
 function securityHeaders(production: boolean): HeaderPairs {
   const always: HeaderPairs = [
     ['content-security-policy', contentSecurityPolicy],

@@ -17,7 +17,11 @@ export function ignoredFields(schema: z.ZodType): FindIgnored {
   }
 }
 
-/** Value of `X-Workbase-Ignored`: at most ten names, percent-encoded, none longer than 64 bytes. @see contract: bodies */
+/**
+ * Value of `X-Workbase-Ignored`: at most ten names, percent-encoded, none longer than 64 bytes.
+ *
+ * @see docs/http.md#bodies
+ */
 export function ignoredHeader(names: readonly string[]): string {
   return names.slice(0, limits.ignoredFieldsNamed).map(encodeName).join(', ')
 }

@@ -1,10 +1,11 @@
 import type { IncomingMessage, ServerResponse } from 'node:http'
 import type { H3Event } from 'h3'
 import type { AuthContext } from '../access/subject.ts'
-import { WbError } from '../contract/errors.ts'
 import type { Source } from './body.ts'
 import type { Arrival } from './origin.ts'
 import type { Forwarded } from './proxies.ts'
+
+const stalledReaderMs = 60_000
 
 /** The other end of a connection. A request of this process has none. */
 export interface Peer {
@@ -17,7 +18,7 @@ export interface Peer {
 export interface Within {
   /** Stands for a connection, in tests. */
   readonly peer?: Peer
-  /** Who asks, where it is the owner of the data directory. @see security decision 8 */
+  /** Subject of a request by the owner of the data directory. @see docs/security.md#rule-8 */
   readonly operator?: AuthContext
 }
 
@@ -62,13 +63,31 @@ export class Incoming implements Arrival, Forwarded {
   get isAbandoned(): boolean {
     return this.#response ? this.#response.destroyed : this.#event.req.signal.aborted
   }
-  get source(): Source | null {
-    return this.#message ?? this.#event.req.body
+  /**
+   * Calls back when the response was read completely or its reader disconnected. A reader that reads nothing for a minute
+   * is disconnected.
+   */
+  onceSent(callback: () => void): void {
+    const response = this.#response
+    if (response && !response.destroyed) response.setTimeout(stalledReaderMs).once('close', callback)
+    else callback()
+  }
+  /** Returns the body, and first answers `100 Continue` to a client that expects it (RFC 9110 section 10.1.1). */
+  openBody(): Source | null {
+    if (!this.#message) return this.#event.req.body
+    if (this.header('expect')?.toLowerCase() === '100-continue') this.#response?.writeContinue()
+    return this.#message
   }
   /** A body was announced, be it an empty one. @see RFC 9112 6.3 */
   get hasBody(): boolean {
     if (!this.#message) return this.#event.req.body !== null
     return this.header('transfer-encoding') !== null || Number(this.header('content-length')) > 0
+  }
+
+  /** Content-Length in bytes; null for a body in chunks, and for requests of this process. */
+  get declaredBytes(): number | null {
+    const length = this.#message?.headers['content-length']
+    return length === undefined ? null : Number(length)
   }
 
   /** It came from outside this process. */
@@ -114,51 +133,4 @@ export class Incoming implements Arrival, Forwarded {
     const value = this.#message.headers[name]
     return typeof value === 'string' ? value : (value?.join(', ') ?? null)
   }
-
-  /**
-   * Refuse what two readers could read differently.
-   *
-   * @throws validation_error the target is no path or has a step (`..`) in it, `Host` is missing, or one of `Host`,
-   *   `Authorization`, `Content-Length` came twice
-   */
-  checkHead(): void {
-    const message = this.#message
-    if (!message) return
-    if (!isTarget(message.url ?? '')) throw new WbError('validation_error', 'the request target is not valid')
-    if (message.headers.host === undefined && message.httpVersion === '1.1')
-      throw new WbError('validation_error', 'the Host header is missing')
-    const doubled = doubledHeader(message.rawHeaders)
-    if (doubled) throw new WbError('validation_error', `the header ${doubled} was sent more than once`)
-  }
-}
-
-/**
- * A path, the whole server, or a whole URL as proxies send it; without steps, and without the backslash that a URL takes
- * for a slash and a proxy does not.
- *
- * @see RFC 9112 3.2
- */
-function isTarget(target: string): boolean {
-  const isForm =
-    target.startsWith('/') || target === '*' || (/^https?:/i.test(target) && URL.canParse(target))
-  return isForm && !step.test(target) && !/^[^?#]*\\/.test(target)
-}
-
-/** `.` or `..` as a part of the path, however spelt: a URL takes it for a step, so a record `..` would be its parent. */
-const step = /^[^?#]*[/\\](?:\.|%2e){1,2}(?:[/\\?#]|$)/i
-
-const singleHeaders: readonly string[] = ['host', 'authorization', 'content-length']
-const singleLengths = new Set(singleHeaders.map(name => name.length))
-
-/** One pass that compares lengths before names, as it is made for every request. */
-function doubledHeader(rawHeaders: readonly string[]): string | undefined {
-  const seen: string[] = []
-  for (let at = 0; at < rawHeaders.length; at += 2) {
-    if (!singleLengths.has(rawHeaders[at]!.length)) continue
-    const name = rawHeaders[at]!.toLowerCase()
-    if (!singleHeaders.includes(name)) continue
-    if (seen.includes(name)) return name
-    seen.push(name)
-  }
-  return undefined
 }

@@ -1,7 +1,6 @@
 import { isUtf8 } from 'node:buffer'
-import { isDeeper } from '../base/json-depth.ts'
+import { jsonExcess } from '../base/json-bounds.ts'
 import { WbError } from '../contract/errors.ts'
-import { limits } from '../contract/limits.ts'
 
 /**
  * What may stand for a NUL, half a surrogate pair, the name `__proto__` or a number without end; a text without it
@@ -11,18 +10,18 @@ const suspicious = /\\u(?:00|[dD][89a-fA-F])|__proto__|[eE]\+?\d{3}|\d{309}/
 const unfit = /[\0\p{Surrogate}]/u
 
 /**
- * The value of a JSON text, of which nothing is dangerous to those who handle it later.
+ * Returns the value of a JSON text, with nothing in it that is dangerous to the code that handles it later.
  *
- * Depth is counted on the bytes, before the parser recurses; the value is walked only when the text holds an escape
- * that could stand for what is refused.
+ * Depth and size are counted on the bytes, before the parser recurses; the value is walked only when the text holds an
+ * escape that could spell what is refused.
  *
- * @throws validation_error not UTF-8, not JSON, nested deeper than `limits.jsonDepth`, or holds a NUL character, a
- *   lone surrogate, a number beyond all bounds or a `__proto__` key; the message names the place
+ * @throws validation_error  not UTF-8, not JSON, nested deeper than `limits.jsonDepth`, larger than `limits.jsonNodes`, or
+ *   holds a NUL character, a lone surrogate, an infinite number, or a `__proto__` key; the message names the place
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new WbError('validation_error', 'the body is not valid UTF-8')
-  if (isDeeper(bytes, limits.jsonDepth))
-    throw new WbError('validation_error', `the body is nested deeper than ${limits.jsonDepth} levels`)
+  const excess = jsonExcess(bytes)
+  if (excess) throw new WbError('validation_error', `the body is ${excess}`)
   const text = withoutMark(bytes.toString('utf8'))
   const value = parse(text)
   if (suspicious.test(text)) refuseUnfit(value, '')

@@ -1,11 +1,13 @@
 import type { Server } from 'node:http'
-import { createServer } from 'node:net'
-import { toNodeHandler } from 'h3'
+import { type AddressInfo, createServer } from 'node:net'
 import { listen as listhen } from 'listhen'
 import { type Clock, systemClock } from '../base/clock.ts'
 import { TimedOut, within } from '../base/deadline.ts'
 import { isLoopback, reachable } from '../base/loopback.ts'
 import type { App } from './app.ts'
+import { limitConnections } from './connections.ts'
+import { nodeListener } from './node-listener.ts'
+import { paceReads } from './read-pace.ts'
 import { installWireErrors } from './wire-errors.ts'
 
 export interface ListenOptions {
@@ -38,6 +40,9 @@ export interface Listening {
 /** How long an idle connection is kept: longer than usual proxies keep theirs, so that they never send into a closed one. */
 const keepAliveMs = 65_000
 
+/** Connections that may wait to be accepted; the system may allow fewer. */
+const backlog = 4_096
+
 /**
  * Serve an application on a port.
  *
@@ -47,9 +52,11 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
   const { host, https, clock = systemClock } = options
   const port = await probe(host, options.port)
   let serving = app
-  let handle = toNodeHandler(app.h3)
+  let acceptedCount = 0
+  const accepted = () => acceptedCount
+  let answer = nodeListener(app, accepted)
   const listener = await orSystemError(
-    listhen((request, response) => handle(request, response), {
+    listhen((request, response) => answer(request, response), {
       hostname: host,
       port,
       https: https === true ? { domains: ['localhost', '127.0.0.1', '::1'] } : (https ?? false),
@@ -63,7 +70,13 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     }),
   )
   const server = listener.server as Server
-  installWireErrors(server, () => serving.settings)
+  await extendBacklog(server, host)
+  installWireErrors(server, () => serving)
+  limitConnections(server)
+  server.on('connection', () => acceptedCount++)
+  paceReads(server, accepted, https ? 'secureConnection' : 'connection', error =>
+    serving.log.error({ error }, 'reading a connection failed'),
+  )
   server.keepAliveTimeout = keepAliveMs
   const bound = listener.address.port
   if (bound !== port) {
@@ -81,7 +94,7 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     },
     use(next) {
       serving = next
-      handle = toNodeHandler(next.h3)
+      answer = nodeListener(next, accepted)
     },
     async close(graceMs) {
       serving.drain()
@@ -111,6 +124,23 @@ function probe(host: string, port: number): Promise<number> {
       const address = server.address()
       const free = typeof address === 'object' && address ? address.port : port
       server.close(() => resolve(free))
+    })
+  })
+}
+
+/**
+ * Listens again with room for bursts of connections. listhen leaves Node's default of 511; a connection beyond it is
+ * dropped without a word, and its client tries again after a second or more.
+ */
+async function extendBacklog(server: Server, host: string): Promise<void> {
+  const { port } = server.address() as AddressInfo
+  await new Promise(resolve => server.close(resolve))
+  await new Promise<void>((resolve, reject) => {
+    const fail = (error: NodeJS.ErrnoException) => reject(explain(error, host, port))
+    server.once('error', fail)
+    server.listen({ host, port, backlog }, () => {
+      server.off('error', fail)
+      resolve()
     })
   })
 }

@@ -7,7 +7,9 @@ import { type ScratchFile, scratchFile } from '../base/scratch.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import type { Form, MultipartBody, Upload, UploadedFile } from '../contract/route.ts'
+import { diskFull, isDiskFull } from '../storage/disk-space.ts'
 import { chunksOf } from './body.ts'
+import type { BodyHold } from './body-memory.ts'
 import type { Incoming } from './incoming.ts'
 import { isFitText, parseJson } from './json.ts'
 import { withShortHeaders } from './part-headers.ts'
@@ -31,13 +33,16 @@ interface Parts {
  * @param folder  for files while they are worked on
  * @see RFC 7578
  */
-export function formReader(body: MultipartBody, folder: string): (incoming: Incoming) => Form<Texts> {
-  return incoming => ({
+export function formReader(
+  body: MultipartBody,
+  folder: string,
+): (incoming: Incoming, hold: BodyHold) => Form<Texts> {
+  return (incoming, hold) => ({
     async receive(use) {
       const parser = parserOf(incoming)
       const scratch = madeIn(folder)
       try {
-        const parts = await readParts(parser, incoming, body.limitBytes, scratch)
+        const parts = await readParts(parser, incoming, body.limitBytes, scratch, hold)
         return await use(uploadOf(parts, body))
       } finally {
         await scratch.remove()
@@ -75,7 +80,7 @@ function parserOf({ headers }: Incoming): BusboyInstance {
       },
     })
   } catch (cause) {
-    throw new WbError('invalid_multipart', 'the content type of the body names no boundary', {}, { cause })
+    throw noBoundary(cause)
   }
 }
 
@@ -83,7 +88,11 @@ function parserOf({ headers }: Incoming): BusboyInstance {
 function boundaryOf(headers: Headers): string {
   const boundary = new MIMEType(headers.get('content-type')!).params.get('boundary')
   if (boundary) return boundary
-  throw new WbError('invalid_multipart', 'the content type of the body names no boundary')
+  throw noBoundary()
+}
+
+function noBoundary(cause?: unknown): WbError {
+  return new WbError('invalid_multipart', 'the content type of the body names no boundary', {}, { cause })
 }
 
 /**
@@ -94,11 +103,13 @@ function boundaryOf(headers: Headers): string {
  */
 async function readParts(
   parser: BusboyInstance,
-  { headers, source }: Incoming,
+  incoming: Incoming,
   limitBytes: number,
   scratch: ScratchFile,
+  hold: BodyHold,
 ): Promise<Parts> {
   const texts = new Map<string, string>()
+  let textBytes = 0
   let refused: WbError | undefined
   let kept: { stream: BusboyFileStream; writing: Promise<UploadedFile> } | undefined
   parser.on('partsLimit', () => {
@@ -107,6 +118,9 @@ async function readParts(
   parser.on('field', (name: string | undefined, text, _nameCut, isCut) => {
     if (name === undefined) return
     refused ??= refusalOf(name, text, isCut, texts.has(name))
+    if (refused) return
+    textBytes += text.length
+    refused = holdBytes(hold, textBytes)
     texts.set(name, text)
   })
   parser.on('file', (name, stream, fileName: string | undefined, _encoding, type) => {
@@ -117,7 +131,8 @@ async function readParts(
     writing.catch(error => parser.destroy(error))
     kept = { stream, writing }
   })
-  const chunks = withShortHeaders(chunksOf(source, limitBytes), boundaryOf(headers), partHeaderBytesMax)
+  const bytes = chunksOf(incoming.openBody(), limitBytes)
+  const chunks = withShortHeaders(bytes, boundaryOf(incoming.headers), partHeaderBytesMax)
   await pipeline(chunks, parser).catch(async error => {
     // The parser leaves a file that breaks off open.
     kept?.stream.destroy()
@@ -127,7 +142,19 @@ async function readParts(
   if (refused) throw refused
   // The rest of a small file is written after all of the body has come.
   const file = await kept?.writing.catch(error => Promise.reject(failureOf(error)))
+  // The handler reads the file into memory.
+  hold.resize(textBytes + (file?.sizeBytes ?? 0))
   return { texts, file }
+}
+
+/** Returns why the bytes cannot be held: the parser's events must not throw. */
+function holdBytes(hold: BodyHold, bytes: number): WbError | undefined {
+  try {
+    hold.resize(bytes)
+    return undefined
+  } catch (error) {
+    return failureOf(error)
+  }
 }
 
 /** What is not read flows on, and ends silently when the body does. */
@@ -155,6 +182,7 @@ function refusalOf(name: string, text: string, isCut: boolean, isRepeated: boole
 /** What a body broke with: refused by us, the disk's fault, or no form. */
 function failureOf(error: unknown): WbError {
   if (error instanceof WbError) return error
+  if (isDiskFull(error)) return diskFull(error)
   if (error instanceof Error && 'syscall' in error)
     return new WbError(
       'control_plane_unavailable',

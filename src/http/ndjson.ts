@@ -1,34 +1,53 @@
 import type { Buffer as Bytes } from 'node:buffer'
-import type { z } from 'zod'
 import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
 import type { Line } from '../contract/route.ts'
 import { chunksOf, type Source } from './body.ts'
-import { parseJson } from './json.ts'
-import { validate } from './validate.ts'
+import type { BodyHold } from './body-memory.ts'
+import type { Decoded } from './decode.ts'
+import { GrowingBuffer } from './growing-buffer.ts'
 
 const newline = 0x0a
 
+export interface LinesParts {
+  readonly source: Source | null
+  readonly decode: (bytes: Bytes) => Decoded | Promise<Decoded>
+  readonly limitBytes: number
+  readonly hold: BodyHold
+}
+
 /**
- * The lines of an NDJSON body, read as they are asked for. A line that is refused is given with its error; the
- * lines after it go on. Blank lines are counted, not given.
+ * Reads the lines of an NDJSON body as they are asked for. A line that is refused is given with its error; the lines
+ * after it go on. Blank lines are counted, not given.
  *
- * @throws payload_too_large the lines together are larger than allowed; those before were given
+ * The hold covers the line that arrives and the last lines given, as many as a handler works on at once.
+ *
+ * @throws payload_too_large  the lines together are larger than allowed; those before were given
+ * @throws overloaded         the memory for bodies is spent; the lines before were given
  */
-export async function* readLines<S extends z.ZodType>(
-  source: Source | null,
-  schema: S,
-  limitBytes: number,
-): AsyncGenerator<Line<z.output<S>>, void, undefined> {
+export async function* readLines(parts: LinesParts): AsyncGenerator<Line<unknown>, void, undefined> {
+  const { source, decode, limitBytes, hold } = parts
+  const given: number[] = []
+  let givenBytes = 0
   let line = 0
-  for await (const bytes of splitLines(chunksOf(source, limitBytes))) {
-    line++
-    if (!isBlank(bytes)) yield readLine(bytes, line, schema)
+  try {
+    const arriving = (bytes: number) => hold.resize(givenBytes + bytes)
+    for await (const bytes of splitLines(chunksOf(source, limitBytes), arriving)) {
+      line++
+      if (isBlank(bytes)) continue
+      givenBytes += bytes.length
+      given.push(bytes.length)
+      if (given.length > limits.batchLinesInProgress) givenBytes -= given.shift()!
+      yield await readLine(bytes, line, decode)
+    }
+  } finally {
+    hold.release()
   }
 }
 
-function readLine<S extends z.ZodType>(bytes: Bytes, line: number, schema: S): Line<z.output<S>> {
+async function readLine(bytes: Bytes, line: number, decode: LinesParts['decode']): Promise<Line<unknown>> {
   try {
-    return { line, value: validate(schema, parseJson(bytes)) }
+    return { line, value: (await decode(bytes)).value }
   } catch (error) {
     if (error instanceof WbError) return { line, error }
     throw error
@@ -39,20 +58,21 @@ function isBlank(bytes: Bytes): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
 }
 
-async function* splitLines(chunks: AsyncIterable<Uint8Array>) {
-  let pieces: Bytes[] = []
+/** @param arriving  is given the size of the incomplete line in bytes, with each piece of it */
+async function* splitLines(chunks: AsyncIterable<Uint8Array>, arriving: (bytes: number) => void) {
+  const line = new GrowingBuffer()
   for await (const raw of chunks) {
+    arriving(line.size + raw.byteLength)
     const chunk = Buffer.from(raw.buffer, raw.byteOffset, raw.byteLength)
     let from = 0
     for (let end = chunk.indexOf(newline); end >= 0; end = chunk.indexOf(newline, from)) {
-      pieces.push(chunk.subarray(from, end))
-      yield Buffer.concat(pieces)
-      pieces = []
+      line.append(chunk.subarray(from, end))
+      yield line.take()
       from = end + 1
     }
-    if (from < chunk.length) pieces.push(chunk.subarray(from))
+    line.append(chunk.subarray(from))
   }
-  if (pieces.length > 0) yield Buffer.concat(pieces)
+  if (line.size > 0) yield line.take()
 }
 
 /**

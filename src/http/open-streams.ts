@@ -1,31 +1,31 @@
 import { WbError } from '../contract/errors.ts'
 
-/**
- * One caller reads that many streams at once, each of which costs the store a look twice a second, and sends that many
- * files, each of which takes room on the disk.
- */
-export const streamsPerCallerMax = 32
-
-/** A stream whose reader went away without a word is noticed at its next ping. */
+/** The server notices at the next ping that the reader of a stream has gone. */
 const retryAfterSeconds = 15
 
-/** How many streams each caller has open, in one direction. */
+/** Counts the streams that each caller has open, in one direction. */
 export class OpenStreams {
   readonly #counts = new Map<string, number>()
 
-  /** @param what  they are called, in the plural */
-  constructor(private readonly what: 'streams' | 'uploads') {}
+  /**
+   * @param what          plural noun for messages
+   * @param perCallerMax  streams that one caller may have open
+   */
+  constructor(
+    private readonly what: 'streams' | 'uploads',
+    private readonly perCallerMax: number,
+  ) {}
 
   /**
-   * Count one more; returns what counts it off.
+   * Counts one more, and returns a function that ends it.
    *
-   * @throws rate_limited  the caller has too many
+   * @throws rate_limited  the caller has as many open as allowed
    */
   open(caller: string): () => void {
     const before = this.#counts.get(caller) ?? 0
-    if (before >= streamsPerCallerMax)
-      throw new WbError('rate_limited', `${streamsPerCallerMax} ${this.what} of this caller are open`, {
-        hint: 'End one of them first.',
+    if (before >= this.perCallerMax)
+      throw new WbError('rate_limited', `this caller has ${this.perCallerMax} ${this.what} open`, {
+        hint: `Close one first, or raise runtime.${this.what}PerCaller in the configuration.`,
         headers: { 'retry-after': String(retryAfterSeconds) },
       })
     this.#counts.set(caller, before + 1)

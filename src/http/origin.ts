@@ -47,7 +47,7 @@ const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRA
  *
  * @param reachedBy  scheme and host that the client wrote, as far as trusted proxies tell
  * @returns why the request is refused, or undefined; a refused origin has the words for it in the fact `crossOrigin`
- * @see security decision 3
+ * @see docs/security.md#rule-3
  */
 export function originRule<A extends Arrival>(
   rules: OriginRules,

@@ -1,9 +1,9 @@
 import type { Clock } from '../base/clock.ts'
 import type { OwnResponse } from '../contract/route.ts'
-import { callerOf, type Exchange, headersOf, type Shared } from './exchange.ts'
+import { callerOf, type Exchange, headersOf, holdReply, type Shared } from './exchange.ts'
 import { withHeaders } from './headers.ts'
 import { Reply } from './reply.ts'
-import { type Controller, Outgoing, type OutgoingParts, ping, streamHeaders } from './stream.ts'
+import { type Controller, Outgoing, type OutgoingParts, streamHeaders } from './stream.ts'
 
 const eventStream = 'text/event-stream'
 /** How soon a stream in which nothing is told ends for a caller that may not read it any more. */
@@ -32,7 +32,12 @@ export async function ownReply(shared: Shared, current: Exchange, own: OwnReply)
     const { status, headers, body } = response
     const pairs = withHeaders(headersOf(shared, current, null), kept(headers))
     isStream = headers.get('content-type')?.startsWith(eventStream) ?? false
-    if (body === null || !isStream) return new Reply(status, pairs, body && (await response.text()))
+    if (body === null) return new Reply(status, pairs, null)
+    if (!isStream) {
+      const text = await response.text()
+      holdReply(shared, current, text)
+      return new Reply(status, pairs, text)
+    }
     const { stillAllowed, isEndless } = own
     const parts = { shared, current, stillAllowed, countOff, endsOnDrain: isEndless }
     const passedOn = new PassedOn(shared.clock, body.getReader(), isEndless, parts)
@@ -66,7 +71,6 @@ class PassedOn extends Outgoing {
 
   protected override begin(controller: Controller): void {
     if (this.isEndless) this.#askAgain(controller)
-    controller.enqueue(ping)
   }
 
   protected override async give(controller: Controller): Promise<void> {

@@ -1,4 +1,5 @@
 import { inNetworks, plainAddress, subscriberOf } from './addresses.ts'
+import { isHost } from './request-head.ts'
 
 /** Whose forwarding headers are believed: nobody's, those of whoever connects, or those of addresses and CIDRs. */
 export type TrustedProxies = boolean | readonly string[]
@@ -24,16 +25,13 @@ type Trusts = (address: string) => boolean
 const nobody: Trusts = () => false
 const anybody: Trusts = () => true
 
-/** A host with or without a port, as a `Host` header has it. */
-const hostShape = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{1,5})?$/i
-
 /**
  * What is known of a client through the proxies before this runtime.
  *
  * A forwarding header is one entry per proxy, the nearest last; what stands left of the first entry that no trusted
  * proxy wrote is the client's own invention.
  *
- * @see contract: proxies
+ * @see docs/signing-in.md#behind-a-proxy
  */
 export class Proxies {
   readonly #trustsPeer: Trusts
@@ -65,7 +63,7 @@ export class Proxies {
     const name = lastOf(request.header('x-forwarded-host'))
     return {
       encrypted: scheme === 'https' || (scheme !== 'http' && encrypted),
-      host: hostShape.test(name) ? name : host,
+      host: isHost(name) ? name : host,
     }
   }
 

@@ -96,7 +96,11 @@ export type Ration = 'general' | 'signIn'
 /** Where requests are counted: where the data is, and where credentials could be tried. */
 const limited = ['/api/v1/', '/auth/', '/setup']
 
-/** The bucket of a path; undefined where requests are not limited. @see contract: rate limits */
+/**
+ * The bucket of a path; undefined where requests are not limited.
+ *
+ * @see docs/requirements.md#S8-06, docs/requirements.md#S8-07
+ */
 export function rationOf(path: string): Ration | undefined {
   if (path === '/auth/login' || path === '/auth/callback' || path.startsWith('/auth/device/')) return 'signIn'
   return limited.some(prefix => path.startsWith(prefix)) ? 'general' : undefined

@@ -75,6 +75,7 @@ const universal: ReadonlySet<string> = new Set([
   'payload_too_large',
   'headers_too_large',
   'rate_limited',
+  'overloaded',
   'draining',
   'internal_error',
   'control_plane_unavailable',

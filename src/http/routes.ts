@@ -10,7 +10,7 @@ import type { IngestLoad, operational } from '../contract/operational.ts'
 import { renderDocs } from './docs/page.ts'
 import type { Surface } from './surface.ts'
 
-/** How long `/readyz` waits for the control plane. @see contract 2 */
+/** How long `/readyz` waits for the control plane. */
 const readyTimeoutMs = 4_000
 
 /** What was built, from `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME` or their defaults. */
@@ -39,6 +39,8 @@ export interface OperationalParts {
   readonly mcpEnabled: boolean
   /** How many workspaces there are; proves that the control plane answers. */
   countWorkspaces(): Promise<number>
+  /** @throws control_plane_unavailable  the disk of the control plane is full */
+  requireSpace?(): Promise<void>
   /** The ingest of this process and how much waits; absent where none runs. */
   ingestLoad?(): Promise<IngestLoad>
 }
@@ -60,7 +62,7 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
     }),
     health: () => ({ status: 200, body: { status: 'ok' } }),
     async ready() {
-      const ask = () => Promise.all([parts.countWorkspaces(), parts.ingestLoad?.()])
+      const ask = () => Promise.all([parts.countWorkspaces(), parts.ingestLoad?.(), parts.requireSpace?.()])
       const [workspaces, ingest] = await within(parts.clock, readyTimeoutMs, ask).catch(unavailable)
       return { status: 200, body: { status: 'ready', workspaces, ...(ingest && { ingest }) } }
     },
@@ -80,5 +82,6 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
 
 /** @throws control_plane_unavailable  what was asked failed, or did not come in time */
 function unavailable(cause: unknown): never {
+  if (cause instanceof WbError && cause.code === 'control_plane_unavailable') throw cause
   throw new WbError('control_plane_unavailable', 'the control plane does not answer', {}, { cause })
 }

@@ -3,7 +3,7 @@ import { isOpen, usesOidc } from '../config/checks.ts'
 import type { Config } from '../config/schema.ts'
 import type { AppSettings } from './app.ts'
 
-/** Requests of one client within a window, where the configuration does not say. @see contract: rate limits */
+/** Requests of one client within a window, where the configuration does not say. @see docs/requirements.md#S8-08 */
 const requestsPerWindow = 600
 /** The same of the people of this machine. */
 const ownRequestsPerWindow = 60_000
@@ -31,6 +31,9 @@ export function appSettings(
       browserLogin: usesOidc(auth) && !!auth.oidc?.client,
     },
     trustProxyHeaders: runtime.trustProxyHeaders,
+    bodyMemory: runtime.bodyMemory,
+    streamsPerCaller: runtime.streamsPerCaller,
+    uploadsPerCaller: runtime.uploadsPerCaller,
     uploadDir,
     rateLimits: enabled
       ? {

@@ -9,8 +9,8 @@ export const streamHeaders = {
   'x-accel-buffering': 'no',
 }
 
-/** A comment, which says that a stream lives. */
-export const ping = Buffer.from(': ping\n\n')
+/** An empty first chunk, which sends the headers of the response before the first event. */
+const headOnly = new Uint8Array(0)
 
 /** For this long a caller that was asked is let read on. */
 const sureMs = 1_000
@@ -76,6 +76,7 @@ export abstract class Outgoing {
     signal.addEventListener('abort', end)
     this.hold(() => signal.removeEventListener('abort', end))
     if (endsOnDrain) this.hold(shared.onDrain(end))
+    controller.enqueue(headOnly)
     this.begin(controller)
     if (signal.aborted || (endsOnDrain && shared.isDraining())) end()
   }
@@ -92,7 +93,7 @@ export abstract class Outgoing {
     this.#end()
   }
 
-  /** The first bytes: the head of the response leaves with them, and what else is told may be long in coming. */
+  /** Starts the timers of the stream. */
   protected abstract begin(controller: Controller): void
 
   /** Tell the next piece, or close where there is none. */

@@ -13,7 +13,7 @@ const traceparentShape = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9
  * The caller's request id if it is one, else the trace id of its `traceparent`, else a new ULID; and the
  * `traceparent` that came, or a new one that is sampled.
  *
- * @see contract 1.5, https://www.w3.org/TR/trace-context/
+ * @see docs/http.md#request-ids, https://www.w3.org/TR/trace-context/
  */
 export function traceOf(sentId: string | null | undefined, sentParent: string | null | undefined): Trace {
   const parent = sentParent ? traceparentShape.exec(sentParent) : null

@@ -1,68 +1,101 @@
-import type { Server } from 'node:http'
+import type { Server, ServerResponse } from 'node:http'
 import type { Duplex } from 'node:stream'
+import type { Log } from '../base/log.ts'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 import { failureOf } from './envelope.ts'
 import { commonHeaders, type HeaderPairs, withHeaders } from './headers.ts'
+import { wellFormedHint } from './request-head.ts'
 import { traceOf } from './trace.ts'
 
-/** What a response below the application looks like. */
-export interface WireSettings {
-  readonly requestIdHeader: string
-  readonly production: boolean
+/** The settings and the log of the application that a connection belongs to. */
+export interface WireParts {
+  readonly settings: { readonly requestIdHeader: string; readonly production: boolean }
+  readonly log: Log
 }
 
-/** How long a connection that was refused may go on sending, so that it gets to read why. */
+/** How long a refused connection may keep sending, so that the client reads the response before the close. */
 const lingerMs = 2_000
 
 /**
- * Let Node's server refuse in the product's own form what it refuses on its own: what is no HTTP, headers beyond
- * their bound, a request that never ends, a tunnel. What it would answer without a body it passes on instead.
+ * Makes Node's server answer with the error envelope where it would answer on its own: input that is not HTTP, headers
+ * over the limit, a request that takes too long, a tunnel. Unknown expectations go to the application.
  *
- * @see specification 7.1, contract: below the framework
+ * @see docs/errors.md
  */
-export function installWireErrors(server: Server, settings: () => WireSettings): void {
-  // Node reads both for each connection, though its types know them as options only. A missing Host would be answered
-  // with an empty 400; the application answers it with an envelope.
-  Object.assign(server, { maxHeaderSize: limits.headerBytes, requireHostHeader: false })
+export function installWireErrors(server: Server, parts: () => WireParts): void {
+  // Node reads these per connection, although its types list most of them as options only. The application answers a
+  // missing Host and too many headers with the envelope; Node would send an empty 400, and drop headers silently.
+  Object.assign(server, {
+    maxHeaderSize: limits.headerBytes,
+    maxHeadersCount: limits.headerCount + 1,
+    requireHostHeader: false,
+  })
+  // A client that waits to be asked for its body is asked when the body is read.
+  server.on('checkContinue', (request, response) => server.emit('request', request, response))
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
-    if (error.code !== 'ECONNRESET') refuse(socket, wireError(error.code), settings())
-    else socket.destroy()
+    if (error.code === 'ECONNRESET') socket.destroy()
+    else refuseSocket(socket, wireError(error.code), parts())
   })
   server.on('connect', (_request, socket) => {
-    refuse(socket, new WbError('not_found', 'no route answers CONNECT'), settings())
+    // Node has taken its own error listener off this socket, and a reset without a listener ends the process.
+    socket.on('error', () => socket.destroy())
+    // It has also taken off what ends a response that is not read, or sends the rest of one.
+    if (pendingResponse(socket)) socket.destroy()
+    else refuseSocket(socket, new WbError('not_found', 'no route answers CONNECT'), parts())
   })
 }
 
-const wellFormed = 'Send a well-formed HTTP/1.1 request.'
+/** Answers a request that the application has not seen, and closes its connection. */
+export function refuseRequest(response: ServerResponse, error: WbError, parts: WireParts): void {
+  const { status, pairs, body } = wireReply(error, parts)
+  response.writeHead(status, pairs.flat()).end(response.req.method === 'HEAD' ? undefined : body)
+}
 
 function wireError(code: string | undefined): WbError {
   if (code === 'HPE_HEADER_OVERFLOW')
     return new WbError('headers_too_large', `the headers are larger than ${limits.headerBytes} bytes`)
   if (code === 'ERR_HTTP_REQUEST_TIMEOUT')
-    return new WbError('validation_error', 'the request took too long to arrive', { hint: wellFormed })
-  return new WbError('validation_error', 'the request is not valid HTTP', { hint: wellFormed })
+    return new WbError('validation_error', 'the request took too long to arrive', { hint: wellFormedHint })
+  return new WbError('validation_error', 'the request is not valid HTTP', { hint: wellFormedHint })
 }
 
-function refuse(socket: Duplex, error: WbError, settings: WireSettings): void {
-  if (!socket.writable || hasBegunToAnswer(socket)) {
+/**
+ * Answers on the socket itself. A response in progress comes first: a complete request still gets its own response and
+ * the connection closes after it; a started response can only be cut off.
+ */
+function refuseSocket(socket: Duplex, error: WbError, parts: WireParts): void {
+  const pending = pendingResponse(socket)
+  if (pending?.req.complete && !pending.headersSent) {
+    pending.shouldKeepAlive = false
+    return
+  }
+  if (!socket.writable || pending?.headersSent) {
     if (!socket.writableEnded) socket.destroy()
     return
   }
-  socket.end(responseText(error, settings))
+  const { status, pairs, body } = wireReply(error, parts)
+  const head = pairs.map(([name, value]) => `${name}: ${value}`)
+  const isHead = pending?.req.method === 'HEAD'
+  const lines = [`HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}`, ...head, '', isHead ? '' : body]
+  socket.end(lines.join('\r\n'))
   socket.resume()
   setTimeout(() => socket.destroy(), lingerMs).unref()
 }
 
-/** A second head in the middle of a response would be read as its body. */
-function hasBegunToAnswer(socket: Duplex): boolean {
-  return 'bytesWritten' in socket && '_httpMessage' in socket
-    ? Boolean((socket._httpMessage as { headersSent?: boolean } | null)?.headersSent)
-    : false
+/** Node keeps the response in progress on its socket, undocumented but unchanged since its first releases. */
+function pendingResponse(socket: Duplex): ServerResponse | undefined {
+  return '_httpMessage' in socket ? ((socket._httpMessage as ServerResponse | null) ?? undefined) : undefined
 }
 
-function responseText(error: WbError, settings: WireSettings): string {
+interface WireReply {
+  readonly status: number
+  readonly pairs: HeaderPairs
+  readonly body: string
+}
+
+function wireReply(error: WbError, { settings }: WireParts): WireReply {
   const trace = traceOf(undefined, undefined)
   const { status, headers, envelope } = failureOf(error, trace.requestId)
   const body = JSON.stringify(envelope)
@@ -74,8 +107,7 @@ function responseText(error: WbError, settings: WireSettings): string {
     ['content-length', String(Buffer.byteLength(body))],
     ['connection', 'close'],
   ]
-  const head = withHeaders(pairs, headers).map(([name, value]) => `${name}: ${value}`)
-  return [`HTTP/1.1 ${status} ${reasons[status] ?? 'Error'}`, ...head, '', body].join('\r\n')
+  return { status, pairs: withHeaders(pairs, headers), body }
 }
 
 const reasons: Readonly<Record<number, string>> = {

@@ -16,7 +16,7 @@ export interface JobFollowerParts {
  * An iterator and not a generator, as the `return` of a generator waits for its `next`, which here waits for what may
  * take long.
  *
- * @see contract 13.3
+ * @see docs/http.md#event-streams
  */
 export class JobFollower implements AsyncIterableIterator<ServerEvent> {
   readonly #parts: JobFollowerParts

@@ -1,15 +1,6 @@
-import {
-  closeSync,
-  fstatSync,
-  mkdirSync,
-  openSync,
-  readdirSync,
-  readFileSync,
-  rmSync,
-  type Stats,
-  statSync,
-} from 'node:fs'
+import { closeSync, fstatSync, openSync, readdirSync, readFileSync, rmSync, type Stats } from 'node:fs'
 import { basename, join } from 'node:path'
+import { createFolder, statsOf } from '../base/folder.ts'
 import { idFrom } from '../base/id.ts'
 import { writePrivately } from '../base/private-file.ts'
 import { isRunning } from '../base/running.ts'
@@ -32,7 +23,7 @@ export function fileKeychain(folder: string): Keychain {
   const pathOf = (service: string, account: string) => join(folder, `${idFrom(service, account)}.json`)
 
   function isThere(): boolean {
-    const stats = statSync(folder, { throwIfNoEntry: false })
+    const stats = statsOf(folder)
     if (stats) refuseExposed(folder, stats, '700')
     return stats !== undefined
   }
@@ -63,14 +54,14 @@ export function fileKeychain(folder: string): Keychain {
     },
     setPassword(service, account, password) {
       const path = pathOf(service, account)
-      mkdirSync(folder, { recursive: true, mode: 0o700 })
+      createFolder(folder)
       sweepDraftsOf(path)
       writePrivately(path, `${JSON.stringify({ service, account, password } satisfies Stored)}\n`)
     },
     deletePassword(service, account) {
       const path = pathOf(service, account)
       sweepDraftsOf(path)
-      const existed = statSync(path, { throwIfNoEntry: false }) !== undefined
+      const existed = statsOf(path) !== undefined
       rmSync(path, { force: true })
       return existed
     },

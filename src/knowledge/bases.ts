@@ -11,19 +11,22 @@ import type {
   KnowledgeBasePatch,
 } from '../contract/knowledge.ts'
 import type { PageQuery } from '../contract/page.ts'
+import { builtInProvider } from '../contract/providers.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Collection, CollectionKey, ContentStore, ContentWrite } from '../storage/content.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
+import { damaged } from '../storage/damage.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
-import { builtInProvider } from '../workspaces/seeds.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
 import { KnowledgeBaseMaker, vectorServiceOf } from './create.ts'
-import { collectionGone } from './guards.ts'
+import { collectionGone, unlessGone } from './guards.ts'
+
+type Place = Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
 
 /** A knowledge base with all that work on its content needs. */
 export interface BaseContext {
@@ -81,7 +84,7 @@ export class KnowledgeBases {
   /**
    * Create a knowledge base with a collection of its own, or on one that exists.
    *
-   * @throws the codes of contract 5.3, in its order
+   * @throws the codes of docs/http.md#creating-a-knowledge-base, in that order
    */
   async create(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     return body.attach ? this.#maker.attach(workspaceId, body) : this.#maker.provision(workspaceId, body)
@@ -130,9 +133,12 @@ export class KnowledgeBases {
     const key = keyOf(base.row)
     const [collection, embedding] = await Promise.all([
       store.collection(key),
-      this.parts.embedding.get(workspaceId, base.row.embeddingServiceId),
+      this.bound(this.parts.embedding, base.row, base.row.embeddingServiceId),
     ])
-    if (!collection) return this.rethrow(base.row, collectionGone(base.row))
+    if (!collection) {
+      const gone = collectionGone(base.row)
+      throw (await this.absenceOf(base.row, gone)) ?? gone
+    }
     return {
       base: base.row,
       store,
@@ -143,21 +149,60 @@ export class KnowledgeBases {
     }
   }
 
-  /** Throw what work on a knowledge base failed with; its collection is gone with it when somebody deleted it meanwhile. */
-  async rethrow({ workspaceId, knowledgeBaseId }: KnowledgeBase, error: unknown): Promise<never> {
-    if (error instanceof WbError && error.code === 'collection_unavailable')
+  /**
+   * Returns a service that a knowledge base binds. It cannot be deleted before the knowledge base.
+   *
+   * @throws knowledge_base_not_found   it was deleted meanwhile
+   * @throws control_plane_unavailable  the store has lost the service
+   */
+  async bound<Row extends ChunkingService | EmbeddingService>(
+    services: Pick<Services<Row>, 'get'>,
+    { workspaceId, knowledgeBaseId, name }: KnowledgeBase,
+    serviceId: string,
+  ): Promise<Row> {
+    try {
+      return await services.get(workspaceId, serviceId)
+    } catch (error) {
+      if (!(error instanceof WbError) || error.status !== 404) throw error
       await this.get(workspaceId, knowledgeBaseId)
-    throw error
+      throw damaged(`a service that knowledge base '${name}' binds`, error)
+    }
   }
 
-  /** @throws workspace_not_found, knowledge_base_not_found, reranking_service_not_found */
+  /**
+   * Does work on a knowledge base that may be deleted in the meantime, alone or with its workspace.
+   *
+   * @throws workspace_not_found, knowledge_base_not_found  it was deleted
+   */
+  async whileThere<T>(place: Place, work: () => Promise<T>): Promise<T> {
+    try {
+      return await work()
+    } catch (error) {
+      throw (await this.absenceOf(place, error)) ?? error
+    }
+  }
+
+  /** Returns the refusal of a deleted knowledge base, if an error comes from its missing collection; else undefined. */
+  async absenceOf({ workspaceId, knowledgeBaseId }: Place, error: unknown): Promise<unknown> {
+    if (!(error instanceof WbError) || error.code !== 'collection_unavailable') return undefined
+    return this.get(workspaceId, knowledgeBaseId).then(
+      () => undefined,
+      (refusal: unknown) => refusal,
+    )
+  }
+
+  /**
+   * @throws workspace_not_found, knowledge_base_not_found, reranking_service_not_found
+   * @throws forbidden         the policy would change, and the caller lacks the scope for that
+   * @throws validation_error  the policy cannot be read
+   */
   async update(
     workspaceId: string,
     knowledgeBaseId: string,
     patch: KnowledgeBasePatch,
-    caller: Pick<Caller, 'recordChange'>,
+    caller: Pick<Caller, 'checkChange' | 'recordChange'>,
   ): Promise<KnowledgeBase> {
-    await this.get(workspaceId, knowledgeBaseId)
+    caller.checkChange(await this.get(workspaceId, knowledgeBaseId), patch)
     if (typeof patch.policyDsl === 'string') requirePolicy('policyDsl', patch.policyDsl)
     const now = timestamp(this.parts.clock)
     const { rerankingServiceId: reranking } = patch
@@ -168,7 +213,10 @@ export class KnowledgeBases {
       this.parts.rows,
       tables.knowledgeBases,
       [workspaceId, knowledgeBaseId],
-      row => ({ ...row, ...patch, updatedAt: now }),
+      row => {
+        caller.checkChange(row, patch)
+        return { ...row, ...patch, updatedAt: now }
+      },
       (row, next) => [...bound, ...caller.recordChange(row, next, { label: next.name })],
     )
     if ('absent' in changed) throw baseNotFound(knowledgeBaseId)
@@ -252,10 +300,6 @@ function removalOf({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
 
 function keyOf({ workspaceId, vectorCollection, name }: KnowledgeBase): CollectionKey {
   return { workspaceId, name: vectorCollection ?? name }
-}
-
-function unlessGone(error: unknown): void {
-  if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
 }
 
 function baseNotFound(knowledgeBaseId: string): WbError {

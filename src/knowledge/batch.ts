@@ -2,11 +2,9 @@ import { setImmediate as nextTurn } from 'node:timers/promises'
 import type { Caller } from '../access/caller.ts'
 import type { Ingest } from '../contract/documents.ts'
 import type { ErrorEnvelope } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
 import type { Line } from '../contract/route.ts'
 import type { EnqueueResult, Ingestion, IngestResult } from './ingest.ts'
-
-/** Lines that are worked on at once; answers wait for their turn, so memory stays bounded. */
-const inFlightMax = 32
 
 /** What the wire may say of whatever was thrown; the log is told the rest. */
 export type TellFailure = (
@@ -31,7 +29,7 @@ export async function* ingestLines(
     waiting.push({ line, outcome })
     // Reads of the store end at once, so that without a turn between them a burst of lines would be one long one.
     await nextTurn()
-    if (waiting.length >= inFlightMax) yield await waiting.shift()!.outcome
+    if (waiting.length >= limits.batchLinesInProgress) yield await waiting.shift()!.outcome
   }
   for (const { outcome } of waiting) yield await outcome
 }
@@ -61,7 +59,7 @@ async function ingestLine(
   }
 }
 
-/** An ingest as the wire tells it. @see contract 11.5 */
+/** An ingest as the API returns it. @see docs/http.md#documents-and-chunks */
 export function ingestReply(result: IngestResult | EnqueueResult) {
   const { document } = result
   switch (result.kind) {

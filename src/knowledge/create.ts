@@ -3,6 +3,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
 import { WbError } from '../contract/errors.ts'
 import type { KnowledgeBase, KnowledgeBaseCreate } from '../contract/knowledge.ts'
+import { builtInProvider } from '../contract/providers.ts'
 import type { ChunkingService, EmbeddingService } from '../contract/services.ts'
 import type { Workspace } from '../contract/workspaces.ts'
 import { lsaDimension } from '../models/lsa.ts'
@@ -11,7 +12,7 @@ import { fittedOf } from '../storage/missing.ts'
 import type { Outcome, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { type ContentStores, storeOf } from '../workspaces/kinds.ts'
-import { builtInModel, builtInProvider } from '../workspaces/seeds.ts'
+import { builtInModel } from '../workspaces/seeds.ts'
 import { rerankingKind, serviceNotFound } from '../workspaces/service-kinds.ts'
 import type { Services } from '../workspaces/services.ts'
 
@@ -27,14 +28,17 @@ type Lexical = KnowledgeBase['lexical']
 
 const lexicalOff = { enabled: false, analyzer: null, options: {} }
 
-/** Makes knowledge bases; what is wrong with several things is refused for the first, in the contract's order. */
+/**
+ * Creates knowledge bases. The first of several errors is thrown, in the order of
+ * docs/http.md#creating-a-knowledge-base.
+ */
 export class KnowledgeBaseMaker {
   constructor(private readonly parts: Parts) {}
 
   /**
    * Make a knowledge base with a collection of its own.
    *
-   * @throws the codes of contract 5.3, left column
+   * @throws the codes for a new collection of docs/http.md#creating-a-knowledge-base
    */
   async provision(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     if (body.vectorCollection)
@@ -64,7 +68,7 @@ export class KnowledgeBaseMaker {
   /**
    * Make a knowledge base on a collection that exists and that no other one holds.
    *
-   * @throws the codes of contract 5.3, right column, and collection_name_taken at its end
+   * @throws the codes for `attach: true` of docs/http.md#creating-a-knowledge-base
    */
   async attach(workspaceId: string, body: KnowledgeBaseCreate): Promise<KnowledgeBase> {
     if (!body.vectorCollection)

@@ -99,7 +99,11 @@ export class Documents {
    * @throws document_not_found, knowledge_base_not_found
    * @throws conflict  others kept changing the document
    */
-  async update(place: DocumentPlace, patch: DocumentFields, caller: Caller): Promise<Document> {
+  update(place: DocumentPlace, patch: DocumentFields, caller: Caller): Promise<Document> {
+    return this.parts.bases.whileThere(place, () => this.changed(place, patch, caller))
+  }
+
+  private async changed(place: DocumentPlace, patch: DocumentFields, caller: Caller): Promise<Document> {
     let isStamped = false
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const { row: before, version } = await this.stored(place)
@@ -164,12 +168,14 @@ export class Documents {
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     const list = ['chunks', ...keyOf(place)].join('/')
     const after = query.cursor === undefined ? undefined : this.parts.cursors.open(list, query.cursor)
-    const views = await listingOf(context.store).ofDocument(context.key, {
-      documentId: place.documentId,
-      after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
-      limit: query.limit + 1,
-      visibility: caller.visibility,
-    })
+    const views = await this.parts.bases.whileThere(place, () =>
+      listingOf(context.store).ofDocument(context.key, {
+        documentId: place.documentId,
+        after: after && { chunkIndex: after[0] as number | null, id: after[1] as string },
+        limit: query.limit + 1,
+        visibility: caller.visibility,
+      }),
+    )
     const shown = views.slice(0, query.limit)
     const last = views.length > query.limit ? shown.at(-1) : undefined
     return {
@@ -263,9 +269,11 @@ function documentNotFound(documentId: string): WbError {
   return new WbError('document_not_found', `document '${documentId}' not found`)
 }
 
-/** How a bulk deletion calls what it met. @see contract 6.2 */
+/** Failure codes of a bulk deletion. @see docs/http.md#documents-and-chunks */
 const deletionCodes: Partial<Record<ErrorCode, string>> = {
   document_not_found: 'not_found',
+  knowledge_base_not_found: 'not_found',
+  workspace_not_found: 'not_found',
   policy_denied: 'policy_denied',
 }
 

@@ -44,7 +44,17 @@ export function requireVectors({ name, dimension }: Collection): void {
     })
 }
 
+/** Returns undefined for a knowledge base that was deleted in the meantime. @throws any other error */
+export function unlessGone(error: unknown): undefined {
+  if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
+}
+
 /** The knowledge base is there, and what held its content is not. */
 export function collectionGone({ name }: KnowledgeBase): WbError {
   return new WbError('collection_unavailable', `the collection of '${name}' is gone`)
+}
+
+/** Creates the error for a write that met a change of others at each attempt. */
+export function overtaken(): WbError {
+  return new WbError('conflict', 'other writes kept coming first; nothing was written')
 }

@@ -12,7 +12,7 @@ import type { Outcome, RowStore } from '../storage/rows.ts'
 import { type DocumentRow, tables } from '../storage/tables.ts'
 import type { Services } from '../workspaces/services.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
-import { collectionGone } from './guards.ts'
+import { collectionGone, overtaken } from './guards.ts'
 import { accept, type Existing, type Intake, idTaken } from './ingest/acceptance.ts'
 import { deletionOf, documentRow, type Embeddings, upsertOf } from './ingest/document.ts'
 import type { PassageOps } from './passages.ts'
@@ -86,7 +86,15 @@ export class Ingestion {
   }
 
   /** @param write  undefined when another write came first: begin again */
-  private async acceptedFirst<T>(
+  private acceptedFirst<T>(
+    place: { workspaceId: string; knowledgeBaseId: string },
+    body: Ingest,
+    write: (intake: Intake) => Promise<T | undefined>,
+  ): Promise<T | Existing> {
+    return this.parts.bases.whileThere(place, () => this.accepted(place, body, write))
+  }
+
+  private async accepted<T>(
     { workspaceId, knowledgeBaseId }: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
     write: (intake: Intake) => Promise<T | undefined>,
@@ -100,13 +108,14 @@ export class Ingestion {
       const written = await write(intake)
       if (written) return written
     }
-    throw new WbError('conflict', 'other writes kept coming first; nothing was written')
+    throw overtaken()
   }
 
   private async prepare(intake: Intake, caller: Pick<Caller, 'signal'>): Promise<Embeddings> {
     const { context, body } = intake
     try {
-      const service = await this.parts.chunking.get(context.base.workspaceId, context.base.chunkingServiceId)
+      const { bases, chunking } = this.parts
+      const service = await bases.bound(chunking, context.base, context.base.chunkingServiceId)
       const title = titleOf(body.metadata)
       const { embedded, ...cut } = await this.parts.index.run('prepare', {
         text: body.text,

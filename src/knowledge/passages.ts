@@ -1,12 +1,14 @@
 import { sha256 } from '../base/id.ts'
 import type { Ops } from '../base/threads.ts'
+import { isZero } from '../base/unit-vector.ts'
+import { queryWords } from '../base/words.ts'
 import type { Ingest } from '../contract/documents.ts'
-import { WbError } from '../contract/errors.ts'
 import type { ChunkingService } from '../contract/services.ts'
 import { fit, LsaModel, lsaDimension, type Passage } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder.ts'
 import type { Collection, CollectionKey, ContentStore, Fitted, FittedSpaces } from '../storage/content.ts'
-import { fittedOf } from '../storage/missing.ts'
+import { damaged } from '../storage/damage.ts'
+import { collectionMissing, fittedOf } from '../storage/missing.ts'
 import { chunkerFor } from './chunk/index.ts'
 import { extractNatively, type SentFile } from './parse/index.ts'
 
@@ -14,6 +16,14 @@ import { extractNatively, type SentFile } from './parse/index.ts'
 export interface Embedded {
   readonly generation: number
   readonly vectors: Float32Array[]
+}
+
+/** The vector of a query, and the generation of its space. */
+export interface EmbeddedQuery {
+  readonly generation: number
+  readonly vector: Float32Array
+  /** Words of the query that the space does not know, so the vector does not represent them. */
+  readonly unknownWords: readonly string[]
 }
 
 /** Chunks of a text, and their vectors where the runtime makes those itself. */
@@ -55,6 +65,8 @@ export function passageOps(opening: Promise<ContentStore>) {
 
     embed: (input: { key: CollectionKey; passages: readonly Passage[] }) =>
       spaces.embed(input.key, input.passages),
+
+    embedQuery: (input: { key: CollectionKey; text: string }) => spaces.embedQuery(input.key, input.text),
 
     /** Fit a model on the passages of a collection and keep it as the candidate for the next generation. */
     fit: (key: CollectionKey) => spaces.fit(key),
@@ -106,6 +118,13 @@ class Spaces {
       generation,
       vectors: passages.map(passage => (model ? model.embed(passage) : placeholderEmbed(passage))),
     }
+  }
+
+  async embedQuery(key: CollectionKey, text: string): Promise<EmbeddedQuery> {
+    const { generation, model } = await this.current(key)
+    if (!model) return { generation, vector: placeholderEmbed(text), unknownWords: [] }
+    const unknownWords = queryWords(text).filter(word => isZero(model.embed(word)))
+    return { generation, vector: model.embed(text), unknownWords }
   }
 
   async fit(key: CollectionKey): Promise<{ records: number }> {
@@ -168,13 +187,17 @@ class Spaces {
 
 async function requireCollection(store: ContentStore, key: CollectionKey): Promise<Collection> {
   const collection = await store.collection(key)
-  if (!collection) throw new WbError('collection_unavailable', `collection '${key.name}' does not exist`)
+  if (!collection) throw collectionMissing(key)
   return collection
 }
 
 async function load(store: ContentStore, key: CollectionKey): Promise<InForce> {
   const { generation, model } = await fittedOf(store).model(key)
-  return { generation, model: model && LsaModel.decode({ dimension: lsaDimension, ...model }) }
+  try {
+    return { generation, model: model && LsaModel.decode({ dimension: lsaDimension, ...model }) }
+  } catch (error) {
+    throw damaged(`the embedder of collection '${key.name}'`, error)
+  }
 }
 
 async function allPassages(spaces: FittedSpaces, key: CollectionKey) {

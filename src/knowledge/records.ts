@@ -40,14 +40,17 @@ export class Records {
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     refuseRepeats(body.records)
     const ids = body.records.map(({ id }) => id)
-    await inOneSpace(async () => {
-      const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
+    const { bases } = this.parts
+    const place = { workspaceId, knowledgeBaseId }
+    const write = async () => {
+      const context = await bases.context(workspaceId, knowledgeBaseId)
       const { records, generation } = await this.compose(context, body, caller)
       const upsert = { op: 'upsert' as const, ...context.key, generation, records }
       const refused = await this.write(context, ids, upsert)
       if (refused === 'absent') throw collectionGone(context.base)
       return refused ? undefined : true
-    })
+    }
+    await bases.whileThere(place, () => inOneSpace(write))
     return ids.length
   }
 

@@ -45,9 +45,7 @@ export function kbHandlers(
     },
     search: async ({ params, body }, caller) => {
       const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
-      const { hits, ignored } = await searcher
-        .search(context, body, caller)
-        .catch(error => bases.rethrow(context.base, error))
+      const { hits, ignored } = await bases.whileThere(params, () => searcher.search(context, body, caller))
       return { status: 200, body: hits, ignored }
     },
     searchMany: async ({ params, body }, caller) => {

@@ -7,12 +7,15 @@ import type { Scored } from '../storage/content.ts'
 import type { BaseContext, KnowledgeBases } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
 import { fuseEach } from './fusion.ts'
+import { unlessGone } from './guards.ts'
 import { titleOf } from './payload.ts'
-import { ordered, type Ranking, readHits, Searcher, type Searching } from './search.ts'
+import { ordered, type Ranking, readHits, reranked, Searcher, type Searching } from './search.ts'
 import type { Space } from './space.ts'
 
 /** Knowledge bases that are searched at the same time. */
 const searchedAtOnce = 4
+/** Maximum number of attempts. All but the last met a knowledge base that was deleted after it was ranked. */
+const attemptsMax = 8
 /** Passages by which it is told how much of a question a knowledge base speaks of. */
 const passagesRead = 3
 /** Weight of a knowledge base whose best passages hold no word of the question; a full one weighs 1. */
@@ -24,9 +27,17 @@ interface Parts {
   readonly filters: KnowledgeFilters
 }
 
+/** The caller of a search in several knowledge bases. */
+interface SearchingMany extends Searching {
+  /** Leaves out named knowledge bases that are deleted in the meantime; otherwise they fail the search. */
+  readonly leavesOutDeleted?: boolean
+}
+
 /** A candidate among those of other knowledge bases. */
 interface Placed extends Scored {
   readonly ranking: Ranking
+  /** Decides between equal scores, as within one knowledge base. */
+  readonly lexical: number
 }
 
 /**
@@ -42,29 +53,54 @@ export class ManySearcher {
    *
    * @throws the codes of a search in one knowledge base, which is named; validation_error for too many
    */
-  async search(workspaceId: string, body: SearchMany, caller: Searching) {
+  async search(workspaceId: string, body: SearchMany, caller: SearchingMany) {
+    const leavesOut = !body.knowledgeBaseIds || caller.leavesOutDeleted === true
+    for (let attempt = 1; ; attempt++) {
+      const rankings = await this.rank(workspaceId, body, caller, leavesOut ? unlessGone : rethrow)
+      try {
+        const best = (await mergeOf(rankings, body.text)).slice(0, body.topK)
+        return { hits: await readPlaced(best), ignored: [...new Set(rankings.flatMap(one => one.ignored))] }
+      } catch (error) {
+        const absence = await this.absenceOf(rankings, error)
+        if (absence === undefined || !leavesOut || attempt === attemptsMax) throw absence ?? error
+      }
+    }
+  }
+
+  private async rank(
+    workspaceId: string,
+    body: SearchMany,
+    caller: Searching,
+    leftOut: (error: unknown) => undefined,
+  ): Promise<Ranking[]> {
     const ids = await this.meant(workspaceId, body)
     if (body.knowledgeFilterId !== undefined && ids.length !== 1)
       throw new WbError(
         'validation_error',
         'knowledgeFilterId: belongs to one knowledge base; name that one alone in knowledgeBaseIds',
       )
-    const leftOut = body.knowledgeBaseIds ? rethrow : unlessGone
-    const opened = await Promise.all(ids.map(id => this.parts.bases.context(workspaceId, id).catch(leftOut)))
+    const { bases } = this.parts
+    const opened = await Promise.all(ids.map(id => bases.context(workspaceId, id).catch(leftOut)))
     const searcher = new Searcher(onceEach(this.parts.space), this.parts.filters)
     const ranked = await pMap(
       opened.filter(context => context !== undefined),
       context =>
-        searcher
-          .rankFor(context, body, caller)
-          .catch(error => this.parts.bases.rethrow(context.base, error))
+        bases
+          .whileThere(context.base, () => searcher.rankFor(context, body, caller))
           .catch(error => rethrowFor(context, error))
           .catch(leftOut),
       { concurrency: searchedAtOnce, signal: caller.signal },
     )
-    const rankings = ranked.filter(ranking => ranking !== undefined)
-    const best = (await mergeOf(rankings, body.text)).slice(0, body.topK)
-    return { hits: await readPlaced(best), ignored: [...new Set(rankings.flatMap(one => one.ignored))] }
+    return ranked.filter(ranking => ranking !== undefined)
+  }
+
+  /** Returns the refusal of a knowledge base that was deleted after it was ranked. */
+  private async absenceOf(rankings: readonly Ranking[], error: unknown): Promise<unknown> {
+    for (const { context } of rankings) {
+      const absence = await this.parts.bases.absenceOf(context.base, error)
+      if (absence !== undefined) return absence
+    }
+    return undefined
   }
 
   /** @throws workspace_not_found, validation_error */
@@ -81,13 +117,13 @@ export class ManySearcher {
 }
 
 /** One provider is asked for the vector of one question once, however many knowledge bases share it. */
-function onceEach(space: Space): Pick<Space, 'embed'> {
-  const asked = new Map<string, ReturnType<Space['embed']>>()
+function onceEach(space: Space): Pick<Space, 'embedQuery'> {
+  const asked = new Map<string, ReturnType<Space['embedQuery']>>()
   return {
-    embed(context, ...question) {
-      if (context.fitted) return space.embed(context, ...question)
+    embedQuery(context, ...question) {
+      if (context.fitted) return space.embedQuery(context, ...question)
       const { embeddingServiceId } = context.embedding
-      const vector = asked.get(embeddingServiceId) ?? space.embed(context, ...question)
+      const vector = asked.get(embeddingServiceId) ?? space.embedQuery(context, ...question)
       asked.set(embeddingServiceId, vector)
       return vector
     },
@@ -100,22 +136,22 @@ function onceEach(space: Space): Pick<Space, 'embed'> {
  * Each knowledge base is ranked as it would be alone, but the scores are stretched over all of them together. Where
  * words are asked for, they are then weighed by the share of those words that the best passages of the knowledge base
  * hold, which takes no statistics: a word that is rare where it is off the topic scores high there, and this holds
- * against it. Equal scores stand in the order of the knowledge bases.
+ * against it. Of equal scores, the higher lexical score comes first, then the earlier knowledge base.
  *
  * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
  */
 async function mergeOf(rankings: readonly Ranking[], text: string | undefined): Promise<Placed[]> {
   const placed = areComparable(rankings)
-    ? rankings.map(ranking => ordered(ranking.lists).map(scored => ({ ...scored, ranking })))
+    ? rankings.map(ranking => ordered(ranking).map(scored => ({ ...scored, lexical: 0, ranking })))
     : await stretched(rankings, text)
-  return placed.flat().sort((a, b) => b.score - a.score)
+  return placed.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
 }
 
 /** One knowledge base, or similarities in one vector space. */
 function areComparable(rankings: readonly Ranking[]): boolean {
   if (rankings.length < 2) return true
   const scales = new Set(rankings.map(({ context }) => scaleOf(context)))
-  const isVectorAlone = rankings.every(({ lists, context }) => lists.lexicalWeight === 0 && !context.fitted)
+  const isVectorAlone = rankings.every(({ mode, context }) => mode === 'vector' && !context.fitted)
   return isVectorAlone && scales.size === 1
 }
 
@@ -124,8 +160,9 @@ async function stretched(rankings: readonly Ranking[], text: string | undefined)
   return pMap(
     rankings,
     async (ranking, at) => {
-      const weight = text === undefined ? 1 : await weightOf(ranking, fused[at]!, text)
-      return fused[at]!.map(({ record, score }) => ({ record, score: weight * score, ranking }))
+      const found = reranked(ranking, fused[at]!)
+      const weight = text === undefined ? 1 : await weightOf(ranking, found, text)
+      return found.map(hit => ({ ...hit, score: weight * hit.score, ranking }))
     },
     { concurrency: searchedAtOnce },
   )
@@ -153,19 +190,20 @@ async function coverage(ranking: Ranking, passages: readonly Scored[], text: str
   return [...asked].filter(term => held.has(term)).length / asked.size
 }
 
-/** Read what was chosen, knowledge base by knowledge base, and put it back in order. */
+/** Reads what was chosen, knowledge base by knowledge base, and puts it back in order. */
 async function readPlaced(best: readonly Placed[]): Promise<HitOfBase[]> {
   const rankings = [...new Set(best.map(({ ranking }) => ranking))]
-  const read = await pMap(
-    rankings,
-    async ranking => {
-      const { knowledgeBaseId } = ranking.context.base
-      const chosen = best.filter(one => one.ranking === ranking)
-      return (await readHits(ranking, chosen)).map(hit => ({ ...hit, knowledgeBaseId }))
-    },
-    { concurrency: searchedAtOnce },
+  const chosenOf = (ranking: Ranking) => best.filter(one => one.ranking === ranking)
+  const read = new Map(
+    await pMap(rankings, async ranking => [ranking, await readHits(ranking, chosenOf(ranking))] as const, {
+      concurrency: searchedAtOnce,
+    }),
   )
-  return read.flat().sort((a, b) => b.score - a.score)
+  return best.flatMap(({ ranking, record }) => {
+    const { knowledgeBaseId } = ranking.context.base
+    const hit = read.get(ranking)!.get(record)
+    return hit ? [{ ...hit, knowledgeBaseId }] : []
+  })
 }
 
 /** Say which knowledge base it was; one that is not there has said so. */
@@ -176,8 +214,4 @@ function rethrowFor({ base: { name } }: BaseContext, error: unknown): never {
 
 function rethrow(error: unknown): never {
   throw error
-}
-
-function unlessGone(error: unknown): undefined {
-  if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
 }

@@ -1,16 +1,19 @@
 import type { Caller } from '../access/caller.ts'
+import { isZero } from '../base/unit-vector.ts'
+import { queryWords } from '../base/words.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Hit, Search } from '../contract/knowledge.ts'
-import { limits } from '../contract/limits.ts'
 import type { Reach, RecordView, Scored } from '../storage/content.ts'
 import { allOf, type Filter, parseFilter } from '../storage/filter.ts'
 import { lexicalOf } from '../storage/missing.ts'
 import { statisticsFor } from '../storage/visibility.ts'
 import type { BaseContext } from './bases.ts'
 import type { KnowledgeFilters } from './filters.ts'
-import { feedbackPassages, feedbackQuery, fuse, type Lists } from './fusion.ts'
+import { type Feedback, feedbackPassages, feedbackQuery, fuse, type Lists, rerank } from './fusion.ts'
 import { refuseRawVector, requireDimension } from './guards.ts'
+import type { EmbeddedQuery } from './passages.ts'
 import { shownPayload } from './payload.ts'
+import { coverages, shareWithout } from './rarity.ts'
 import { inOneSpace, type Space } from './space.ts'
 
 /** Candidates that a ranking has at least, for the scale of its scores. */
@@ -26,33 +29,39 @@ export interface Found {
 const lexicalWeightDefault = 0.5
 /** A placeholder space knows spellings only; measured, it harms below this. */
 const lexicalWeightOfPlaceholder = 0.8
+/** Weight of the lexical ranks in a rerank. In hybrid search, where words count already, more weight lowers the quality. */
+const rerankShare = { vector: 0.2, hybrid: 0.02, lexical: 0 }
+
+/** Ranked by vectors alone, by words alone, or by both fused. */
+type Mode = 'vector' | 'lexical' | 'hybrid'
 
 /** What a request asks for, defaults of the knowledge base applied. */
 interface Plan {
+  readonly mode: Mode
   readonly text: string | undefined
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly pool: number
-  /** 0 is vector alone, 1 words alone; left out, it depends on the space. */
+  /** Above 0 and below 1; left out, it depends on the space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
   readonly showVectors: boolean
+  readonly showCoverage: boolean
   readonly reach: Reach
   readonly ignored: string[]
-}
-
-/** A vector, and the generation of the space that it stands in. */
-interface QueryVector {
-  readonly vector: Float32Array
-  readonly generation: number
 }
 
 /** Candidates of a knowledge base in their order, which are not read yet. */
 export interface Ranking {
   readonly context: BaseContext
-  /** The scale of scores is told by more candidates than were asked for. */
+  readonly mode: Mode
+  /** More candidates than requested, because scores are scaled over them. */
   readonly lists: Lists
+  /** The first `topK` are ranked again by their lexical ranks. */
+  readonly reranking: { readonly topK: number; readonly lexical: readonly Scored[] } | undefined
   readonly showVectors: boolean
+  /** Question to compute the coverage of the hits for. */
+  readonly coverageOf: string | undefined
   readonly visibility: Reach['visibility']
   readonly ignored: readonly string[]
 }
@@ -63,7 +72,7 @@ export type Searching = Pick<Caller, 'visibility' | 'signal'>
 /** Finds passages: by vector, by words, or by both fused. */
 export class Searcher {
   constructor(
-    private readonly space: Pick<Space, 'embed'>,
+    private readonly space: Pick<Space, 'embedQuery'>,
     private readonly filters: Pick<KnowledgeFilters, 'condition'>,
   ) {}
 
@@ -77,18 +86,21 @@ export class Searcher {
    */
   async search(context: BaseContext, body: Search, caller: Searching): Promise<Found> {
     const ranking = await this.rankFor(context, body, caller)
-    const hits = await readHits(ranking, ordered(ranking.lists).slice(0, body.topK))
-    return { hits, ignored: [...ranking.ignored] }
+    const hits = await readHits(ranking, ordered(ranking).slice(0, body.topK))
+    return { hits: [...hits.values()], ignored: [...ranking.ignored] }
   }
 
   /** The candidates alone: at least `topK`, where there are as many. */
   async rankFor(context: BaseContext, body: Search, caller: Searching): Promise<Ranking> {
     const plan = planOf(context, body, caller, await this.savedFilter(context, body))
-    const found = await this.rankInForce(context, plan, caller.signal)
+    const lists = await this.rankInForce(context, plan, caller.signal)
     return {
       context,
-      lists: plan.rerank ? await rerank(context, plan, ordered(found).slice(0, plan.topK)) : found,
+      mode: plan.mode,
+      lists,
+      reranking: plan.rerank ? await rerankingFor(context, plan, lists) : undefined,
       showVectors: plan.showVectors,
+      coverageOf: plan.showCoverage ? plan.text : undefined,
       visibility: plan.reach.visibility,
       ignored: plan.ignored,
     }
@@ -106,44 +118,78 @@ export class Searcher {
   }
 
   private async rank(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Lists> {
-    const { store, key } = context
-    if (plan.lexicalWeight === 1)
-      return { vector: [], lexical: await byWords(context, plan, plan.pool), lexicalWeight: 1 }
-    const query = await this.queryVector(context, plan, signal)
-    const nearest = store.nearest(key, { ...query, limit: plan.pool, ...plan.reach })
-    if (plan.lexicalWeight === 0) return { vector: await nearest, lexical: [], lexicalWeight: 0 }
-    const [vector, lexical] = await Promise.all([nearest, byWords(context, plan, plan.pool)])
+    const { mode, pool } = plan
+    if (mode === 'lexical')
+      return { vector: [], lexical: await byWords(context, plan), lexicalWeight: 1, pool }
+    const query = await this.embedded(context, plan, signal)
+    if (mode === 'vector')
+      return { vector: await nearest(context, plan, query), lexical: [], lexicalWeight: 0, pool }
+    if (pointsNowhere(context, query))
+      return { vector: [], lexical: await byWords(context, plan), lexicalWeight: 1, pool }
+    const [vector, lexical, support] = await Promise.all([
+      nearest(context, plan, query),
+      byWords(context, plan),
+      supportOf(context, plan, query),
+    ])
     const isPlaceholder = context.fitted && query.generation === 0
-    const standard = isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault
-    const lists = { vector, lexical, lexicalWeight: plan.lexicalWeight ?? standard }
-    if (!context.fitted || isPlaceholder) return lists
-    return { ...lists, vector: await this.drawCloser(context, plan, query, fuse(lists)) }
+    const asked = plan.lexicalWeight ?? (isPlaceholder ? lexicalWeightOfPlaceholder : lexicalWeightDefault)
+    const lists = { vector, lexical, lexicalWeight: 1 - (1 - asked) * support, pool }
+    return context.fitted && !isPlaceholder ? withFeedback(context, plan, query, lists) : lists
   }
 
-  private async queryVector(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<QueryVector> {
-    if (plan.vector) return { vector: plan.vector, generation: context.collection.generation }
-    const passage = { title: null, text: plan.text! }
-    const { vectors, generation } = await this.space.embed(context, [passage], 'query', signal)
-    return { vector: vectors[0]!, generation }
-  }
-
-  /** Pseudo-relevance feedback over rows that the caller may see, as candidates are never others. */
-  private async drawCloser(context: BaseContext, plan: Plan, query: QueryVector, fused: readonly Scored[]) {
-    const best = fused.slice(0, feedbackPassages).map(hit => hit.record)
-    const { visibility } = plan.reach
-    const views = await context.store.read(context.key, best, { vectors: true, visibility })
-    const drawn = feedbackQuery(
-      query.vector,
-      views.map(view => view.vector!),
-    )
-    return context.store.nearest(context.key, { ...query, vector: drawn, limit: plan.pool, ...plan.reach })
+  private async embedded(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<EmbeddedQuery> {
+    const { generation } = context.collection
+    return plan.vector
+      ? { vector: plan.vector, generation, unknownWords: [] }
+      : this.space.embedQuery(context, plan.text!, signal)
   }
 }
 
-/** The one ranking that lists come to; one list alone keeps its scores. */
-export function ordered(lists: Lists): readonly Scored[] {
-  if (lists.lexicalWeight === 0) return lists.vector
-  return lists.lexicalWeight === 1 ? lists.lexical : fuse(lists)
+function nearest(context: BaseContext, plan: Plan, { vector, generation }: EmbeddedQuery): Promise<Scored[]> {
+  return context.store.nearest(context.key, { vector, generation, limit: plan.pool, ...plan.reach })
+}
+
+/** Returns true if every record has similarity 0 with the query, so that vectors rank nothing. */
+function pointsNowhere({ collection }: BaseContext, { vector }: EmbeddedQuery): boolean {
+  return collection.metric !== 'euclidean' && isZero(vector)
+}
+
+/** Share of a question that its vector represents, 0 to 1. The rest is left to lexical search. */
+async function supportOf(context: BaseContext, plan: Plan, query: EmbeddedQuery): Promise<number> {
+  const unknown = new Set(query.unknownWords)
+  return unknown.size === 0
+    ? 1
+    : shareWithout(unknown, await occurrences(context, plan.text!, [], plan.reach))
+}
+
+/** Pseudo-relevance feedback over rows that the caller may see, as candidates are never others. */
+async function withFeedback(context: BaseContext, plan: Plan, query: EmbeddedQuery, lists: Lists) {
+  const similar = new Set(lists.vector.filter(({ score }) => score > 0).map(({ record }) => record))
+  const best = fuse(lists)
+    .filter(({ record, score }) => score > 0 && similar.has(record))
+    .slice(0, feedbackPassages)
+  if (best.length === 0) return lists
+  const vector = feedbackQuery(query.vector, await feedbackOf(context, plan, best))
+  return { ...lists, vector: await nearest(context, plan, { ...query, vector }) }
+}
+
+async function feedbackOf(context: BaseContext, plan: Plan, best: readonly Scored[]): Promise<Feedback[]> {
+  const { visibility } = plan.reach
+  const weights = new Map(best.map(({ record, score }) => [record, score]))
+  const views = await context.store.read(context.key, [...weights.keys()], { vectors: true, visibility })
+  return views.map(({ record, vector }) => ({ vector: vector!, weight: weights.get(record)! }))
+}
+
+/** Fuses the lists of a ranking; a single list keeps its scores. */
+export function ordered(ranking: Ranking): readonly Scored[] {
+  const { mode, lists } = ranking
+  return reranked(ranking, mode === 'hybrid' ? fuse(lists) : lists[mode])
+}
+
+/** Applies the requested reranking to the candidates of a ranking. */
+export function reranked<S extends Scored>({ mode, reranking }: Ranking, found: readonly S[]): readonly S[] {
+  if (!reranking) return found
+  return rerank(found.slice(0, reranking.topK), reranking.lexical, rerankShare[mode])
 }
 
 function unlessMoved(error: unknown): undefined {
@@ -153,65 +199,98 @@ function unlessMoved(error: unknown): undefined {
 function planOf(context: BaseContext, body: Search, caller: Searching, saved: Filter | undefined): Plan {
   const { base, fitted, collection } = context
   const filter = allOf(parseFilter(body.filter), saved)
-  if (body.vector) refuseRawVector('vector', context)
-  if (body.vector) requireDimension('vector', body.vector.length, collection.dimension)
   if (body.hybrid && body.text === undefined) throw new WbError('validation_error', 'hybrid: needs text')
   if (body.rerank && body.text === undefined) throw new WbError('validation_error', 'rerank: needs text')
+  if (body.vector) refuseRawVector('vector', context)
+  if (body.vector) requireDimension('vector', body.vector.length, collection.dimension)
   const hybrid = body.hybrid ?? (body.text !== undefined && base.lexical.enabled)
   const ignored: string[] = []
   if (body.rerank === undefined && base.rerankingServiceId && body.text !== undefined) ignored.push('rerank')
   if (body.includeEmbeddings && fitted) ignored.push('includeEmbeddings')
+  const isCovered = body.text !== undefined && hasWords(context)
+  if (body.includeCoverage && !isCovered) ignored.push('includeCoverage')
   return {
+    mode: modeOf(hybrid, body.lexicalWeight),
     text: body.text,
     vector: body.vector && Float32Array.from(body.vector),
     topK: body.topK,
     pool: Math.max(poolMin, body.topK),
-    lexicalWeight: hybrid ? body.lexicalWeight : 0,
+    lexicalWeight: body.lexicalWeight,
     rerank: body.rerank ?? false,
     showVectors: body.includeEmbeddings && !fitted,
+    showCoverage: body.includeCoverage === true && isCovered,
     reach: { visibility: caller.visibility, filter },
     ignored,
   }
 }
 
-function byWords(context: BaseContext, plan: Plan, limit: number): Promise<Scored[]> {
+function hasWords({ store, collection }: BaseContext): boolean {
+  return store.lexical !== undefined && collection.lexical
+}
+
+function modeOf(hybrid: boolean, lexicalWeight: number | undefined): Mode {
+  if (!hybrid || lexicalWeight === 0) return 'vector'
+  return lexicalWeight === 1 ? 'lexical' : 'hybrid'
+}
+
+function byWords(context: BaseContext, plan: Plan): Promise<Scored[]> {
   return lexicalOf(context.store, context.collection).search(context.key, {
     text: plan.text!,
-    limit,
+    limit: plan.pool,
     statistics: statisticsFor(plan.reach.visibility),
     ...plan.reach,
   })
 }
 
-/** The lexical score takes the place of the score, over the hits that were found. */
-async function rerank(context: BaseContext, plan: Plan, hits: readonly Scored[]): Promise<Lists> {
-  if (!context.store.lexical || !context.collection.lexical)
+/** Returns the frequencies of a question's words over all rows that the caller may see, whatever the filter. */
+function occurrences(
+  { store, collection, key }: BaseContext,
+  text: string,
+  among: readonly number[],
+  { visibility }: Pick<Reach, 'visibility'>,
+) {
+  return lexicalOf(store, collection).occurrences(key, { words: queryWords(text), among, visibility })
+}
+
+/** @throws rerank_not_supported */
+async function rerankingFor(context: BaseContext, plan: Plan, { lexical }: Lists) {
+  const { topK, mode } = plan
+  if (mode !== 'vector') return { topK, lexical }
+  if (!hasWords(context))
     throw new WbError(
       'rerank_not_supported',
       `the ${context.store.name} store has no lexical index to rerank with`,
     )
-  const scores = new Map((await byWords(context, plan, limits.topKMax)).map(hit => [hit.record, hit.score]))
-  const lexical = hits
-    .map(hit => ({ record: hit.record, score: scores.get(hit.record) ?? 0 }))
-    .sort((a, b) => b.score - a.score || a.record - b.record)
-  return { vector: [], lexical, lexicalWeight: 1 }
+  return { topK, lexical: await byWords(context, plan) }
 }
 
-/** The hits of a ranking that were chosen, in their order; those that are gone by now are left out. */
+/** Reads the chosen hits of a ranking, by record and in their order; those that are gone by now are left out. */
 export async function readHits(
-  { context, showVectors, visibility }: Ranking,
+  { context, showVectors, coverageOf, visibility }: Ranking,
   chosen: readonly Scored[],
-): Promise<Hit[]> {
+): Promise<Map<number, Hit>> {
   const numbers = chosen.map(hit => hit.record)
-  const views = await context.store.read(context.key, numbers, { vectors: showVectors, visibility })
+  const [views, shares] = await Promise.all([
+    context.store.read(context.key, numbers, { vectors: showVectors, visibility }),
+    coverageOf === undefined
+      ? undefined
+      : occurrences(context, coverageOf, numbers, { visibility }).then(coverages),
+  ])
   const byRecord = new Map(views.map(view => [view.record, view]))
-  return chosen.flatMap(({ record, score }) => {
-    const view = byRecord.get(record)
-    return view ? [toHit(view, score)] : []
-  })
+  return new Map(
+    chosen.flatMap(({ record, score }) => {
+      const view = byRecord.get(record)
+      return view ? [[record, toHit(view, score, shares && (shares.get(record) ?? 0))] as const] : []
+    }),
+  )
 }
 
-function toHit(view: RecordView, score: number): Hit {
-  const hit: Hit = { id: view.id, score, payload: shownPayload(view) }
-  return view.vector ? { ...hit, vector: Array.from(view.vector) } : hit
+function toHit(view: RecordView, score: number, coverage: number | undefined): Hit {
+  return {
+    id: view.id,
+    score,
+    ...(coverage !== undefined && { coverage }),
+    payload: shownPayload(view),
+    ...(view.vector && { vector: Array.from(view.vector) }),
+  }
 }

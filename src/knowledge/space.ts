@@ -5,7 +5,7 @@ import type { Embedder, Purpose } from '../models/embedder.ts'
 import type { Passage } from '../models/lsa.ts'
 import type { BaseContext } from './bases.ts'
 import { requireVectors } from './guards.ts'
-import type { Embedded, PassageOps } from './passages.ts'
+import type { Embedded, EmbeddedQuery, PassageOps } from './passages.ts'
 
 /** A fit that ends meanwhile moves the space; each attempt begins with the one in force. */
 const attemptsMax = 5
@@ -53,6 +53,21 @@ export class Space {
     const embedder = this.parts.openEmbedder(context.embedding)
     const vectors = await embedder.embed(passages.map(asText), signal, purpose)
     return { generation: context.collection.generation, vectors }
+  }
+
+  /**
+   * Embeds a query in the current space. Only a space that is fitted by this runtime can have unknown words.
+   *
+   * @throws vector_collection_required  the collection keeps no vectors
+   * @throws embedding_unavailable, embedding_dimension_mismatch
+   */
+  async embedQuery(context: BaseContext, text: string, signal: AbortSignal): Promise<EmbeddedQuery> {
+    if (context.fitted) {
+      requireVectors(context.collection)
+      return this.parts.query.run('embedQuery', { key: context.key, text })
+    }
+    const { generation, vectors } = await this.embed(context, [{ title: null, text }], 'query', signal)
+    return { generation, vector: vectors[0]!, unknownWords: [] }
   }
 }
 

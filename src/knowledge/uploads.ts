@@ -23,7 +23,7 @@ export class Uploads {
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
    * @throws payload_too_large  its text is longer than a text may be
    * @throws invalid_metadata, invalid_chunker, invalid_visible_to, validation_error
-   * @see contract 11.2
+   * @see docs/ingesting.md#files-over-http
    */
   async read(upload: Upload<IngestForm>, signal: AbortSignal): Promise<Ingest> {
     const { file } = upload

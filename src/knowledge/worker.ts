@@ -4,7 +4,7 @@ import { passageOps } from './passages.ts'
 
 /** A thread with a connection of its own to the store. */
 serve((data: { path: string }) => {
-  const opening = openEmbedded({ path: data.path, threads: false })
+  const opening = openEmbedded({ path: data.path, threads: false, isOpenElsewhere: true })
   return {
     ops: passageOps(opening.then(store => store.content)),
     close: () => opening.then(store => store.close()),

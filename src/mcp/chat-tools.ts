@@ -27,11 +27,12 @@ const chatId = params.conversationId
 const content = boundedText(limits.chatMessageChars)
 const titleChars = 120
 
-/** The tools that have an agent answer, in the order in which they are listed. @see contract 11 */
+/** The tools that have an agent answer, in the order in which they are listed. @see docs/mcp.md#the-tools */
 export function chatTools(parts: ChatToolParts): FacadeTool[] {
   return [
     tool({
       name: 'chat_send',
+      title: 'Send a chat message',
       description: 'Say something in a chat with an agent, and get its answer.',
       input: z.object({ agentId, chatId, content }),
       async run(input, { workspaceId, caller }) {
@@ -43,6 +44,7 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
     }),
     tool({
       name: 'run_agent',
+      title: 'Ask an agent',
       description: 'Ask an agent; begins a conversation unless one is named.',
       input: z.object({
         agentId,

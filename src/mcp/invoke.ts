@@ -2,8 +2,9 @@ import type { AuditTrail } from '../access/audit.ts'
 import type { Caller } from '../access/caller.ts'
 import { decide } from '../access/gate.ts'
 import type { TrafficEntry } from '../contract/connect.ts'
-import type { ErrorEnvelope } from '../contract/errors.ts'
+import { type ErrorEnvelope, WbError } from '../contract/errors.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
+import { validate } from '../http/validate.ts'
 import { Rest } from './rest.ts'
 import type { FacadeResult, FacadeTool } from './tool.ts'
 
@@ -13,6 +14,8 @@ export interface InvokeParts {
   /** What the wire may say of whatever was thrown; the log is told the rest. */
   readonly tellFailure: (thrown: unknown, requestId: string) => { readonly envelope: ErrorEnvelope }
 }
+
+type Input = Parameters<FacadeTool['run']>[0]
 
 interface Where {
   readonly workspaceId: string
@@ -27,17 +30,31 @@ interface Ending extends FacadeResult {
 }
 
 /**
- * Call a tool with arguments that fit, if the caller may. Whatever happens is told, and is on record.
+ * Calls a tool if the caller is authorized and the arguments are valid. Records the call or the denial in the audit trail,
+ * but not invalid arguments of an authorized caller.
  *
- * @see specification 5.5.3, contract 11
+ * @see docs/requirements.md#S5.5-25
  */
 export async function invoke(
   parts: InvokeParts,
   tool: FacadeTool,
-  input: Parameters<FacadeTool['run']>[0],
+  sent: unknown,
   where: Where,
 ): Promise<FacadeResult> {
-  const ending = refused(tool, where) ?? (await run(parts, tool, input, where))
+  const denied = refused(tool, where)
+  if (denied) {
+    record(parts, tool, where, denied)
+    return denied
+  }
+  let input: Input
+  try {
+    input = validate(tool.input, sent)
+  } catch (error) {
+    if (!(error instanceof WbError)) throw error
+    const payload = `MCP error -32602: Invalid arguments for tool ${tool.name}: ${error.message}`
+    return { payload, isError: true }
+  }
+  const ending = await run(parts, tool, input, where)
   record(parts, tool, where, ending)
   return ending
 }
@@ -60,7 +77,7 @@ function refused({ name }: FacadeTool, { workspaceId, caller }: Where): Ending |
 async function run(
   parts: InvokeParts,
   tool: FacadeTool,
-  input: Parameters<FacadeTool['run']>[0],
+  input: Input,
   { workspaceId, caller }: Where,
 ): Promise<Ending> {
   try {

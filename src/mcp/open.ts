@@ -33,7 +33,7 @@ export function openMcp(parts: McpParts) {
     workspaceId,
     version: parts.version,
     tools: tools(),
-    invoke: (tool, input) => invoke(parts, tool, input, { workspaceId, caller }),
+    invoke: (tool, sent) => invoke(parts, tool, sent, { workspaceId, caller }),
   })
 
   async function answered(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {

@@ -24,17 +24,18 @@ export interface ReadToolParts {
   readonly conversations: Pick<Conversations, 'get'>
 }
 
-/** Hits of one search. @see contract 11 */
+/** Hits of one search. @see docs/mcp.md#the-tools */
 const topKMax = 64
 
 const { knowledgeBaseId, agentId } = params
 const chatId = params.conversationId
 
-/** The tools that change nothing, in the order in which they are listed. @see contract 11 */
+/** The tools that change nothing, in the order in which they are listed. @see docs/mcp.md#the-tools */
 export function readTools({ routes, conversations: rooms }: ReadToolParts): FacadeTool[] {
   return [
     tool({
       name: 'list_knowledge_bases',
+      title: 'List knowledge bases',
       description: 'List the knowledge bases of the workspace.',
       input: z.object({}),
       async run(_input, { rest }) {
@@ -44,6 +45,7 @@ export function readTools({ routes, conversations: rooms }: ReadToolParts): Faca
     }),
     tool({
       name: 'list_agents',
+      title: 'List agents',
       description: 'List the agents of the workspace.',
       input: z.object({}),
       async run(_input, { rest }) {
@@ -53,6 +55,7 @@ export function readTools({ routes, conversations: rooms }: ReadToolParts): Faca
     }),
     tool({
       name: 'get_agent',
+      title: 'Show an agent',
       description: 'Show an agent: its prompts, tools, knowledge bases and model.',
       input: z.object({ agentId }),
       async run(input, { rest }) {
@@ -67,6 +70,7 @@ export function readTools({ routes, conversations: rooms }: ReadToolParts): Faca
     }),
     tool({
       name: 'list_documents',
+      title: 'List documents',
       description: 'List the documents of a knowledge base.',
       input: z.object({ knowledgeBaseId, limit: z.int().min(1).max(limits.pageMax).optional() }),
       async run({ limit, ...place }, { rest }) {
@@ -80,6 +84,7 @@ export function readTools({ routes, conversations: rooms }: ReadToolParts): Faca
     }),
     tool({
       name: 'search_kb',
+      title: 'Search a knowledge base',
       description: 'Find the passages of a knowledge base that fit a text or a vector best, best first.',
       input: z.object({
         knowledgeBaseId,
@@ -97,6 +102,7 @@ export function readTools({ routes, conversations: rooms }: ReadToolParts): Faca
     }),
     tool({
       name: 'list_chats',
+      title: 'List chats',
       description: 'List the chats with an agent, the newest first.',
       input: z.object({ agentId }),
       async run(input, { rest }) {
@@ -111,6 +117,7 @@ export function readTools({ routes, conversations: rooms }: ReadToolParts): Faca
     }),
     tool({
       name: 'list_chat_messages',
+      title: 'List chat messages',
       description: 'List the messages of a chat, the oldest first.',
       input: z.object({ chatId }),
       async run(input, { workspaceId, caller, rest }) {

@@ -1,8 +1,6 @@
 import type { Server } from '@modelcontextprotocol/server'
 import { z } from 'zod'
-import { WbError } from '../contract/errors.ts'
 import { mcpChatTools, mcpToolAccess } from '../contract/tool-access.ts'
-import { validate } from '../http/validate.ts'
 import type { FacadeResult, FacadeTool } from './tool.ts'
 
 /** What is offered at one request. */
@@ -11,7 +9,8 @@ export interface Offered {
   /** Of the runtime. */
   readonly version: string
   readonly tools: readonly FacadeTool[]
-  invoke(tool: FacadeTool, input: Parameters<FacadeTool['run']>[0]): Promise<FacadeResult>
+  /** @param sent  arguments, not validated yet */
+  invoke(tool: FacadeTool, sent: unknown): Promise<FacadeResult>
 }
 
 /** The protocol's library is loaded with the first request, as most processes get none. */
@@ -58,15 +57,7 @@ function serverOf(sdk: typeof import('@modelcontextprotocol/server'), offered: O
 async function called(offered: Offered, name: string, sent: unknown) {
   const tool = offered.tools.find(known => known.name === name)
   if (!tool) return result({ payload: `MCP error -32602: Tool ${name} not found`, isError: true })
-  let input: Record<string, unknown>
-  try {
-    input = validate(tool.input, sent ?? {})
-  } catch (error) {
-    if (!(error instanceof WbError)) throw error
-    const payload = `MCP error -32602: Invalid arguments for tool ${name}: ${error.message}`
-    return result({ payload, isError: true })
-  }
-  return result(await offered.invoke(tool, input))
+  return result(await offered.invoke(tool, sent ?? {}))
 }
 
 function result({ payload, isError }: FacadeResult) {
@@ -77,12 +68,13 @@ function result({ payload, isError }: FacadeResult) {
 const schemas = new WeakMap<FacadeTool, { type: 'object' }>()
 
 function listed(tool: FacadeTool) {
-  const { name, description, input } = tool
+  const { name, title, description, input } = tool
   const inputSchema = schemas.get(tool) ?? schemaOf(input)
   schemas.set(tool, inputSchema)
   const changes = mcpToolAccess[name].kind === 'needs'
   return {
     name,
+    title,
     description,
     inputSchema,
     annotations: changes

@@ -23,6 +23,8 @@ export interface FacadeResult {
 /** A tool of the runtime's own for other programs' agents. */
 export interface FacadeTool<S extends z.ZodObject = z.ZodObject> {
   readonly name: ToolName
+  /** Display name. */
+  readonly title: string
   readonly description: string
   readonly input: S
   /** What it cannot do is an outcome, or thrown as a `WbError` whose message is told. */

@@ -18,11 +18,12 @@ export interface WriteToolParts {
 const { knowledgeBaseId, documentId, chunkingServiceId, embeddingServiceId, rerankingServiceId } = params
 const baseNameChars = 120
 
-/** The tools that change something, in the order in which they are listed. @see contract 11 */
+/** The tools that change something, in the order in which they are listed. @see docs/mcp.md#the-tools */
 export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
   return [
     tool({
       name: 'ingest_text',
+      title: 'Add a text',
       description: 'Add a text to a knowledge base, so that it can be found.',
       input: z.object({
         knowledgeBaseId,
@@ -39,12 +40,14 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
     }),
     tool({
       name: 'delete_document',
+      title: 'Delete a document',
       description: 'Delete a document with its chunks.',
       input: z.object({ knowledgeBaseId, documentId }),
       run: (place, call) => deleteDocument(routes.documents, place, call),
     }),
     tool({
       name: 'create_knowledge_base',
+      title: 'Create a knowledge base',
       description: 'Create a knowledge base.',
       input: z.object({
         name: z.string().min(1).max(baseNameChars),
@@ -67,6 +70,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
     }),
     tool({
       name: 'delete_knowledge_base',
+      title: 'Delete a knowledge base',
       description: 'Delete a knowledge base with its documents.',
       input: z.object({ knowledgeBaseId }),
       async run(place, { rest }) {

@@ -8,81 +8,148 @@ export type AddressRange = 'public' | 'private' | 'forbidden'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Addresses of metadata services beyond the link-local ones, which are all forbidden. */
-const metadataAddresses: ReadonlySet<string> = new Set([
-  '100.100.100.200', // Alibaba Cloud
-  '168.63.129.16', // Azure, the host of a machine
-  '192.0.0.192', // Oracle Cloud, classic
-  'fd00:42::42', // Scaleway
-  'fd00:c1::a9fe:a9fe', // Oracle Cloud
-  'fd00:ec2::254', // Amazon
-  'fd20:ce::254', // Google Cloud
-])
+/** Position of an IPv4 address inside an IPv6 address. */
+interface Carried {
+  /** Indexes of its bytes. */
+  readonly places: readonly number[]
+  /** Every bit is flipped. */
+  readonly isInverted?: true
+}
 
-/** What carries an IPv4 address inside leads there, wherever else it is said to lead. */
-const transparent: ReadonlySet<string> = new Set(['ipv4Mapped', 'rfc6052', '6to4'])
-const globalUnicast = ipaddr.IPv6.parseCIDR('2000::/3')
-/** Its translators may write the address at one of several places. @see RFC 8215 */
-const localTranslation = ipaddr.IPv6.parseCIDR('64:ff9b:1::/48')
+/** A network and its range. If an address is in several, the strictest range counts. */
+export interface KnownNetwork {
+  readonly network: string
+  /** `carried`: the range of the IPv4 address inside. */
+  readonly range: AddressRange | 'carried'
+  readonly carries: readonly Carried[]
+}
+
+/** Ranges of IPv4 networks. @see https://www.iana.org/assignments/iana-ipv4-special-registry */
+const networksV4: Readonly<Record<string, AddressRange>> = {
+  '0.0.0.0/0': 'public',
+  '0.0.0.0/8': 'private', // this network, RFC 791
+  '10.0.0.0/8': 'private', // RFC 1918
+  '100.64.0.0/10': 'private', // carrier-grade NAT, RFC 6598
+  '127.0.0.0/8': 'private', // loopback, RFC 1122
+  '169.254.0.0/16': 'forbidden', // link-local, RFC 3927; metadata services of most clouds
+  '172.16.0.0/12': 'private', // RFC 1918
+  '192.0.0.0/24': 'private', // protocol assignments, RFC 6890
+  '192.0.2.0/24': 'private', // documentation, RFC 5737
+  '192.31.196.0/24': 'private', // AS112, RFC 7535
+  '192.52.193.0/24': 'private', // AMT, RFC 7450
+  '192.88.99.0/24': 'private', // 6to4 relays, RFC 7526
+  '192.168.0.0/16': 'private', // RFC 1918
+  '192.175.48.0/24': 'private', // AS112, RFC 7534
+  '198.18.0.0/15': 'private', // benchmarking, RFC 2544
+  '198.51.100.0/24': 'private', // documentation, RFC 5737
+  '203.0.113.0/24': 'private', // documentation, RFC 5737
+  '224.0.0.0/4': 'private', // multicast, RFC 1112
+  '240.0.0.0/4': 'private', // reserved, and broadcast, RFC 1112 and 919
+  '100.100.100.200/32': 'forbidden', // metadata, Alibaba Cloud
+  '168.63.129.16/32': 'forbidden', // metadata, Azure
+  '192.0.0.192/32': 'forbidden', // metadata, Oracle Cloud Classic
+}
 
 /**
- * Where an address lies, with what it carries inside: mapped and translated forms are read as well.
+ * Ranges of IPv6 networks. Unique local, site-local, multicast, discard-only and unassigned addresses are in none of
+ * them, and private.
  *
- * @param address  IPv4 or IPv6, with or without a zone; what is neither is `forbidden`
  * @see https://www.iana.org/assignments/iana-ipv6-special-registry
  */
-export function rangeOf(address: string): AddressRange {
-  const bare = address.replace(/%.*$/, '')
-  if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return rangeOfV4(ipaddr.IPv4.parse(bare))
-  if (ipaddr.IPv6.isValid(bare)) return rangeOfV6(ipaddr.IPv6.parse(bare))
-  return 'forbidden'
+const networksV6: Readonly<Record<string, AddressRange>> = {
+  '2000::/3': 'public', // global unicast, RFC 4291
+  '2001::/23': 'private', // protocol assignments: benchmarking, ORCHID, AMT and more, RFC 2928
+  '2001:db8::/32': 'private', // documentation, RFC 3849
+  '2620:4f:8000::/48': 'private', // AS112, RFC 7534
+  '3fff::/20': 'private', // documentation, RFC 9637
+  'fe80::/10': 'forbidden', // link-local, RFC 4291
+  'fd00:42::42/128': 'forbidden', // metadata, Scaleway
+  'fd00:c1::a9fe:a9fe/128': 'forbidden', // metadata, Oracle Cloud
+  'fd00:ec2::254/128': 'forbidden', // metadata, Amazon
+  'fd20:ce::254/128': 'forbidden', // metadata, Google Cloud
 }
 
-function rangeOfV4(address: ipaddr.IPv4): AddressRange {
-  const range = address.range()
-  if (range === 'linkLocal' || metadataAddresses.has(address.toString())) return 'forbidden'
-  return range === 'unicast' ? 'public' : 'private'
+const lastFour: Carried = { places: [12, 13, 14, 15] }
+
+const carriers: readonly KnownNetwork[] = [
+  { network: '::ffff:0:0/96', range: 'carried', carries: [lastFour] }, // IPv4-mapped, RFC 4291
+  { network: '64:ff9b::/96', range: 'carried', carries: [lastFour] }, // NAT64, RFC 6052
+  { network: '2002::/16', range: 'carried', carries: [{ places: [2, 3, 4, 5] }] }, // 6to4, RFC 3056
+  { network: '::/96', range: 'private', carries: [lastFour] }, // IPv4-compatible, RFC 4291
+  { network: '::ffff:0:0:0/96', range: 'private', carries: [lastFour] }, // IPv4-translated, RFC 2765
+  // Local-use NAT64, whose prefix can have any of these lengths, RFC 8215.
+  { network: '64:ff9b:1::/48', range: 'private', carries: [48, 56, 64, 96].map(embeddedAfter) },
+  // Teredo: the server as it is, the client with every bit flipped, RFC 4380 section 4.
+  {
+    network: '2001::/32',
+    range: 'private',
+    carries: [{ places: [4, 5, 6, 7] }, { ...lastFour, isInverted: true }],
+  },
+]
+
+/** Returns the position of an address behind a prefix of this length; byte 8 is always left out. @see RFC 6052 section 2.2 */
+function embeddedAfter(prefixBits: number): Carried {
+  const bytes = [4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]
+  return { places: bytes.filter(byte => byte >= prefixBits / 8).slice(0, 4) }
 }
 
-function rangeOfV6(address: ipaddr.IPv6): AddressRange {
-  const range = address.range()
-  const inner = carried(address).map(rangeOfV4)
-  const isMetadata = metadataAddresses.has(address.toRFC5952String())
-  if (range === 'linkLocal' || isMetadata || inner.includes('forbidden')) return 'forbidden'
-  if (transparent.has(range) && !address.match(localTranslation)) return inner[0]!
-  return range === 'unicast' && address.match(globalUnicast) && !inner.includes('private')
-    ? 'public'
-    : 'private'
+/** All networks with a range. */
+export const knownNetworks: readonly KnownNetwork[] = [
+  ...Object.entries({ ...networksV4, ...networksV6 }).map(([network, range]) => ({
+    network,
+    range,
+    carries: [],
+  })),
+  ...carriers,
+]
+
+/** Returns a function that classifies addresses by these networks; see `rangeOf`. */
+export function rangeFinder(networks: readonly KnownNetwork[]): (address: string) => AddressRange {
+  const parsed = networks.map(known => ({ ...known, cidr: ipaddr.parseCIDR(known.network) }))
+
+  function find(address: Address): AddressRange {
+    const holding = parsed.filter(({ cidr }) => isWithin(address, cidr))
+    const bytes = address.toByteArray()
+    const inner = [...holding.flatMap(({ carries }) => carries), ...isatap(bytes)].map(carried =>
+      find(new ipaddr.IPv4(octetsOf(bytes, carried))),
+    )
+    const ranges = holding.map(({ range }) => range)
+    if ([...ranges, ...inner].includes('forbidden')) return 'forbidden'
+    if (ranges.includes('carried')) return inner[0]!
+    if ([...ranges, ...inner].includes('private')) return 'private'
+    return ranges.includes('public') ? 'public' : 'private'
+  }
+
+  return address => {
+    const bare = address.replace(/%.*$/, '')
+    if (ipaddr.IPv4.isValidFourPartDecimal(bare)) return find(ipaddr.IPv4.parse(bare))
+    return ipaddr.IPv6.isValid(bare) ? find(parseV6(bare)) : 'forbidden'
+  }
 }
 
-/** The IPv4 addresses that an IPv6 address may stand for. */
-function carried(address: ipaddr.IPv6): ipaddr.IPv4[] {
-  const { parts } = address
-  const at = (first: number) => v4(parts[first]!, parts[first + 1]!)
-  const range = address.range() as string
-  if (address.match(localTranslation)) return translated(address)
-  if (range === '6to4') return [at(1)]
-  // The server as it is, the client with each bit turned over. @see RFC 4380 section 4
-  if (range === 'teredo') return [at(2), v4(parts[6]! ^ 0xffff, parts[7]! ^ 0xffff)]
-  const isEmbedded = ['ipv4Mapped', 'rfc6145', 'rfc6052'].includes(range)
-  const isCompatible = parts.slice(0, 6).every(part => part === 0) && range === 'unicast'
-  // @see RFC 5214 section 6.1
-  const isIsatap = (parts[4]! & 0xfdff) === 0 && parts[5] === 0x5efe
-  return isEmbedded || isCompatible || isIsatap ? [at(6)] : []
+/**
+ * Classifies an address and the IPv4 addresses inside it.
+ *
+ * @param address  IPv4 or IPv6, with or without a zone; what is neither is `forbidden`
+ */
+export const rangeOf = rangeFinder(knownNetworks)
+
+/** Parses an IPv6 address; the library reads `::1.2.3.4` as `::ffff:1.2.3.4`. */
+function parseV6(address: string): ipaddr.IPv6 {
+  const isCompatible = /^::\d+\.[\d.]+$/.test(address)
+  if (!isCompatible) return ipaddr.IPv6.parse(address)
+  return new ipaddr.IPv6([...Array<number>(12).fill(0), ...ipaddr.IPv4.parse(address.slice(2)).octets])
 }
 
-/** The three places where a prefix of 48, 64 or 96 bits puts an address. @see RFC 6052 section 2.2 */
-function translated(address: ipaddr.IPv6): ipaddr.IPv4[] {
-  const bytes = address.toByteArray()
-  return [
-    [6, 7, 9, 10],
-    [9, 10, 11, 12],
-    [12, 13, 14, 15],
-  ].map(places => new ipaddr.IPv4(places.map(place => bytes[place]!)))
+function octetsOf(bytes: readonly number[], { places, isInverted }: Carried): number[] {
+  return places.map(place => (isInverted ? bytes[place]! ^ 0xff : bytes[place]!))
 }
 
-function v4(high: number, low: number): ipaddr.IPv4 {
-  return new ipaddr.IPv4([high >> 8, high & 0xff, low >> 8, low & 0xff])
+/** The interface identifier of an address in any network can be made of an IPv4 address. @see RFC 5214 section 6.1 */
+function isatap(bytes: readonly number[]): Carried[] {
+  const [first = -1, ...rest] = bytes.slice(8, 12)
+  const isMarked = (first & 0xfd) === 0 && rest.join() === [0, 0x5e, 0xfe].join()
+  return isMarked ? [lastFour] : []
 }
 
 /** An address as it is compared with a network: an IPv4 address in its own form. */

@@ -3,7 +3,7 @@ import type { Environment } from '../config/environment.ts'
 import { resolveSecret } from '../config/secret-ref.ts'
 import { isWebUrl } from '../config/values.ts'
 import { WbError } from '../contract/errors.ts'
-import { type ProviderName, providers } from '../contract/providers.ts'
+import { needsKey, type ProviderName, providers } from '../contract/providers.ts'
 import type { Outbound } from './outbound.ts'
 
 /** What a record says of a model and of where it is. */
@@ -18,7 +18,7 @@ export interface ModelService {
   readonly requestTimeoutMs: number | null
 }
 
-/** Whether the secret behind a record's reference may be sent to a host. @see security decision 1 */
+/** Returns true if the secret behind a record's reference may be sent to a host. @see docs/security.md#rule-1 */
 export type IsReleased = (ref: string, host: string, workspaceId: string) => Promise<boolean>
 
 /** What models are reached with. */
@@ -56,14 +56,23 @@ export interface Dialling {
  * The address that the provider's paths are appended to: `endpointBaseUrl` joined with `endpointPath`, else the
  * provider's own. For Ollama `OLLAMA_BASE_URL` stands before the provider's own, and an empty path means `/v1`.
  *
- * @throws what `failed` makes of an address that is no http(s) URL
+ * @throws the error that `failed` creates, if the address is not an http(s) URL
  */
 export function endpointOf({ service, provider, environment, failed, path }: Dialling): URL {
   const base = service.endpointBaseUrl ?? usualBaseUrl(provider, environment)
   const joined = withoutLastSlashes(base) + (service.endpointPath ?? '')
   if (!isWebUrl(joined)) {
     const setting = service.endpointBaseUrl === null ? 'OLLAMA_BASE_URL' : 'endpointBaseUrl'
-    throw failed('endpoint', `cannot be dialled: ${setting} is not an http(s) URL without user information`)
+    throw failed(
+      'endpoint',
+      `cannot be called: ${setting} must be an http(s) URL without user name and password`,
+      {
+        hint:
+          setting === 'OLLAMA_BASE_URL'
+            ? 'Correct OLLAMA_BASE_URL.'
+            : 'Check its endpointBaseUrl and endpointPath.',
+      },
+    )
   }
   return endpointAt(joined, provider, path)
 }
@@ -90,20 +99,19 @@ function withoutLastSlashes(text: string): string {
 }
 
 /**
- * The credential for an endpoint, resolved now; undefined where none is needed and none is named.
+ * Resolves the credential for an endpoint; undefined if the service names none and the host is not the provider's own.
  *
  * @throws what `failed` makes of one that is missing, not released for the host, about to leave in the clear, or not
  *         resolved
- * @see security decision 1
+ * @see docs/security.md#rule-1
  */
 export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<string | undefined> {
   const { service, provider, failed } = dialling
-  const { keyName } = providers[provider]
   const ref = service.credentialRef
   if (ref === null) {
-    if (keyName === null) return undefined
-    throw failed('credential', 'names no credential', {
-      hint: `Set its credentialRef, for example to env:${keyName}.`,
+    if (!needsKey(provider, endpoint)) return undefined
+    throw failed('credential', `names no credential, and ${endpoint.host} needs one`, {
+      hint: credentialHint(service.name, `env:${providers[provider].keyName}`),
     })
   }
   return releasedSecret(dialling, ref, service.workspaceId, endpoint)
@@ -154,6 +162,12 @@ function resolved(ref: string, environment: Environment, failed: Failed): string
     if (!(error instanceof WbError)) throw error
     throw failed('credential', `lacks its credential: ${error.message}`, { hint: error.hint }, error)
   }
+}
+
+/** The line that gives a service a credential, where its name holds no characters that a shell would act on. */
+function credentialHint(service: string, ref: string): string {
+  const name = /^\w[\w.@+-]*$/.test(service) ? service : 'NAME'
+  return `Set its credentialRef, for example with: wb services update ${name} --credential ${ref}`
 }
 
 /** The line that releases a reference, where a record's writer did not choose words that a shell would act on. */

@@ -55,7 +55,7 @@ interface Exception {
  * Which endpoints may be dialled. Link-local addresses and metadata services never; private ones where nobody signs in
  * and the configuration does not forbid them, and those that the operator named.
  *
- * @see security decision 14
+ * @see docs/security.md#rule-14
  */
 export class EndpointGuard {
   readonly #blocksPrivate: boolean

@@ -4,7 +4,7 @@ import { type Dialect, dialects } from './dialects.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import { credentialFor, type Dialling, endpointOf } from './endpoint.ts'
 import type { Outbound } from './outbound.ts'
-import { openClient } from './provider/client.ts'
+import { openClient, type ProviderCalls } from './provider/client.ts'
 import { ProviderFailure } from './provider/failure.ts'
 
 const batchSizeDefault = 64
@@ -28,22 +28,17 @@ export type EmbedderDialling = Omit<Dialling, 'service' | 'failed' | 'path'> & {
  * A request that times out, cannot connect, or is answered with 408, 409, 429 or 5xx is tried twice more, after the
  * pause that the provider asks for. Where it is dialled and with what is decided anew at each call.
  *
- * @see contract: embedding providers
+ * @see docs/configuration.md#embedding-providers
  */
 export function hostedEmbedder(settings: EmbedderDialling, outbound: Outbound): Embedder {
   const { service } = settings
   const dialect = dialects[settings.provider]
-  const failed: Dialling['failed'] = (_trouble, ...said) => embedderFailure(service, ...said)
-  const dialling = { ...settings, failed, path: dialect.path }
   return {
     dimension: service.embeddingDimension,
     async embed(texts, signal, purpose = 'document') {
       signal.throwIfAborted()
       if (texts.length === 0) return []
-      const endpoint = endpointOf(dialling)
-      const credential = await credentialFor(dialling, endpoint)
-      const calls = { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
-      const client = await openClient(calls, outbound)
+      const client = await openClient(await callsTo(settings), outbound)
       const ask = async (batch: Batch, until: AbortSignal) => {
         const body = dialect.body(service, batch.texts, purpose)
         const answer = await client.post(dialect.path, body, until).catch(error => {
@@ -55,6 +50,20 @@ export function hostedEmbedder(settings: EmbedderDialling, outbound: Outbound): 
       return inLanes(texts, batchesOf(texts, service, dialect), ask, signal)
     },
   }
+}
+
+/**
+ * Resolves the endpoint and the credential of a service.
+ *
+ * @throws embedding_unavailable  the service cannot be called
+ */
+export async function callsTo(settings: EmbedderDialling): Promise<ProviderCalls> {
+  const { service, provider } = settings
+  const failed: Dialling['failed'] = (_trouble, ...said) => embedderFailure(service, ...said)
+  const dialling = { ...settings, failed, path: dialects[provider].path }
+  const endpoint = endpointOf(dialling)
+  const credential = await credentialFor(dialling, endpoint)
+  return { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
 }
 
 /** How many texts of a long list are with a provider at the same time, at most. */

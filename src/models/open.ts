@@ -3,19 +3,20 @@ import type { Log } from '../base/log.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
-import type { EmbeddingService, LlmService } from '../contract/services.ts'
+import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
 import { Catalogue } from './catalogue.ts'
 import { type ChatModel, modelOfConfig, modelOfService } from './chat/model.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
 import { openGuard, publicGuard } from './guard.ts'
-import { hostedEmbedder } from './hosted.ts'
+import { callsTo, type EmbedderDialling, hostedEmbedder } from './hosted.ts'
 import type { McpAnswer, McpCall, McpTool } from './mcp/client.ts'
 import { callMcpTool, listMcpTools, type McpEndpoint } from './mcp/http.ts'
 import { McpProcesses } from './mcp/processes.ts'
 import { mockEmbedder } from './mock.ts'
 import { type Outbound, openNetwork, type Resolve } from './outbound.ts'
 import { probeModel } from './probe.ts'
+import { problemIn } from './problem.ts'
 
 /** Everything that is dialled: models, tool servers, and the network that they are reached by. */
 export interface Models {
@@ -32,8 +33,15 @@ export interface Models {
   openEmbedder(service: EmbeddingService): Embedder
   /** @throws llm_provider_unsupported  the runtime cannot call this provider */
   openChat(service: LlmService): ChatModel
-  /** The chat of the configuration; undefined where it is switched off, or its credential leads to nothing. */
-  runtimeChat(): ChatModel | undefined
+  /**
+   * Returns the chat model of the configuration.
+   *
+   * @throws chat_disabled  chat is disabled, or its credential is missing
+   */
+  runtimeChat(): ChatModel
+  /** Returns why a service cannot be used; null if no problem is known. Sends no request. */
+  chatProblem(service: LlmService): Promise<ServiceProblem | null>
+  embeddingProblem(service: EmbeddingService): Promise<ServiceProblem | null>
   /** @throws llm_model_not_chat, llm_model_unavailable  see `probeModel` */
   probe(service: LlmService, sent: Partial<LlmService>, signal: AbortSignal): Promise<void>
   /** @throws McpFailure */
@@ -84,6 +92,11 @@ export function openModels({
     openEmbedder: service => openEmbedder(service, parts),
     openChat: service => modelOfService(service, chatParts),
     runtimeChat: () => modelOfConfig(chatParts),
+    chatProblem: service => problemIn(async () => modelOfService(service, chatParts).chat.check()),
+    embeddingProblem: service =>
+      problemIn(async () => {
+        if (service.provider !== 'mock') await callsTo(diallingOf(service, parts))
+      }),
     probe: (service, sent, signal) => probeModel(service, sent, signal, chatParts),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),
@@ -102,12 +115,16 @@ export function openModels({
  * @throws embedding_unavailable  the runtime cannot call this provider
  */
 export function openEmbedder(service: EmbeddingService, parts: ModelParts): Embedder {
-  const { provider, embeddingDimension } = service
-  if (provider === 'mock') return mockEmbedder(embeddingDimension)
+  if (service.provider === 'mock') return mockEmbedder(service.embeddingDimension)
+  return hostedEmbedder(diallingOf(service, parts), parts.outbound)
+}
+
+/** @throws embedding_unavailable  the runtime cannot call this provider */
+function diallingOf(service: EmbeddingService, { environment, isReleased }: ModelParts): EmbedderDialling {
+  const { provider } = service
   if (!isProviderName(provider))
     throw embedderFailure(service, 'has a provider that this runtime cannot call', {
       hint: 'Use provider openai, openrouter, cohere or ollama; any OpenAI-compatible server works with endpointBaseUrl.',
     })
-  const { environment, isReleased, outbound } = parts
-  return hostedEmbedder({ service, provider, environment, isReleased }, outbound)
+  return { service, provider, environment, isReleased }
 }

@@ -30,8 +30,11 @@ export interface Network {
   close(): Promise<void>
 }
 
-/** More requests to one host wait for each other. An answer that streams holds a connection for minutes. */
-const connectionsPerHost = 256
+/**
+ * Connections to one host; more requests wait for one. Each streamed answer holds a connection for minutes, so this is
+ * above the streams that several callers may have open.
+ */
+const connectionsPerHost = 4_096
 const connectTimeoutMs = 10_000
 /** Longer than the pause between two batches of one ingest. */
 const keepAliveMs = 10_000
@@ -58,7 +61,7 @@ type Undici = typeof import('undici')
  *
  * A dial that the guard refuses fails the request; `refusalIn` finds the reason in the failure.
  *
- * @see security decision 14, docs/decisions/connections.md
+ * @see docs/security.md#rule-14, docs/decisions/connections.md
  */
 export function openNetwork(parts: NetworkParts): Network {
   let opening: Promise<{ agent: Agent; undici: Undici }> | undefined

@@ -7,16 +7,16 @@ import { type ChatParts, openChat } from './chat/chat.ts'
 /** Fields that decide which model is asked, where, and with what. */
 const deciding = ['provider', 'modelName', 'credentialRef', 'endpointBaseUrl'] as const
 const question = [{ role: 'user', content: 'Hi' }] as const
-/** Whoever writes a service waits for it. */
+/** The caller that stores the service waits for the probe. */
 const waitMs = 5_000
 
 /**
- * Ask the model of a service that is about to be written for one token, where the provider needs a credential and one
- * is at hand. Only what the provider says definitively is thrown; whatever else comes of it, the service may be written.
+ * Requests one token from the model of a service that is about to be stored, if the provider needs a credential and one is
+ * available. Throws only if the provider refuses the model; after any other failure the service can be stored.
  *
- * @param sent  what the caller said of the service
+ * @param sent  fields that the caller sent
  * @throws llm_model_not_chat, llm_model_unavailable
- * @see contract 4.4
+ * @see docs/services.md#making-one
  */
 export async function probeModel(
   service: LlmService,
@@ -28,7 +28,10 @@ export async function probeModel(
   if (deciding.every(field => sent[field] === undefined)) return
   if (!isChatProvider(provider) || providers[provider].keyName === null) return
   const chat = openChat(service, { ...parts, retriesMax: 0 })
-  const ask = (until: AbortSignal) => chat.complete(question, { maxTokens: 1, signal: until })
+  const ask = async (until: AbortSignal) => {
+    const { hasCredential } = await chat.check()
+    if (hasCredential) await chat.complete(question, { maxTokens: 1, signal: until })
+  }
   try {
     await within(parts.clock, waitMs, ask, signal)
   } catch (error) {

@@ -28,7 +28,7 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
  * What this process did, in numbers. A process that nobody asks for them, such as a command, loads nothing and counts
  * nothing; a server counts from its start.
  *
- * @see contract 2.1
+ * @see docs/operating.md#how-it-is-doing
  */
 export class Metrics {
   #meters: Meters | undefined

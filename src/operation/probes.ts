@@ -3,6 +3,7 @@ import { TimedOut, within } from '../base/deadline.ts'
 import { leave } from '../base/read-whole.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
+import { WbError } from '../contract/errors.ts'
 import type { Probe } from '../contract/operational.ts'
 import { askForModels } from '../models/catalogue.ts'
 import { endpointAt, usualBaseUrl } from '../models/endpoint.ts'
@@ -24,9 +25,20 @@ function unreachable(error: unknown): Found {
   return { status: 'down', detail: error instanceof TimedOut ? error.message : 'does not answer' }
 }
 
-/** The control plane answers when it can count workspaces. */
-export async function controlPlaneFound(countWorkspaces: () => Promise<number>): Promise<Found> {
+export interface ControlPlane {
+  countWorkspaces(): Promise<number>
+  /** @throws control_plane_unavailable  the disk is full */
+  requireSpace(): Promise<void>
+}
+
+/** Probes the control plane: `ok` if it can count workspaces, `degraded` if it can be read but not written. */
+export async function controlPlaneFound({ countWorkspaces, requireSpace }: ControlPlane): Promise<Found> {
   const workspaces = await countWorkspaces()
+  const full = await requireSpace().then(
+    () => undefined,
+    (error: unknown) => (error instanceof WbError ? error.message : 'cannot be written'),
+  )
+  if (full !== undefined) return { status: 'degraded', detail: full }
   return { status: 'ok', detail: workspaces === 1 ? '1 workspace' : `${workspaces} workspaces` }
 }
 

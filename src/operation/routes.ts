@@ -10,6 +10,8 @@ export interface OperationParts extends ChatProbeParts {
   readonly clock: Clock
   /** How many workspaces there are; proves that the control plane answers. */
   readonly countWorkspaces: () => Promise<number>
+  /** @throws control_plane_unavailable  the disk of the control plane is full */
+  readonly requireSpace: () => Promise<void>
   readonly ingestLoad: () => Promise<IngestLoad>
 }
 
@@ -18,7 +20,7 @@ export function operationHandlers(
   parts: OperationParts,
   { metrics, errors }: { metrics: Metrics; errors: RecentErrors },
 ): Handlers<typeof operation> {
-  const { clock, countWorkspaces } = parts
+  const { clock } = parts
   const ingestLoad = () => parts.ingestLoad().catch(() => null)
   const notFound = 'binary-not-found' as const
   return {
@@ -28,7 +30,7 @@ export function operationHandlers(
     },
     async healthDetails() {
       const [controlPlane, chat, ingest] = await Promise.all([
-        probe(clock, () => controlPlaneFound(countWorkspaces)),
+        probe(clock, () => controlPlaneFound(parts)),
         hasChatProvider(parts, parts.environment)
           ? probe(clock, signal => chatFound(parts, signal))
           : ({ status: 'down', detail: 'no chat provider is configured', durationMs: 0 } as const),

@@ -116,6 +116,21 @@ export interface RecordView {
   readonly vector?: Float32Array
 }
 
+/** Frequencies of words in a collection, counted over the records that a caller may see. */
+export interface Occurrences {
+  /** Records that the caller may see. */
+  readonly records: number
+  readonly words: readonly WordOccurrences[]
+}
+
+export interface WordOccurrences {
+  readonly word: string
+  /** Number of visible records that hold the word, in any form that the index treats as equal. */
+  readonly records: number
+  /** Records of `among` that hold the word. */
+  readonly among: readonly number[]
+}
+
 /** Lexical ranking. Absent: `hybrid_not_supported`. */
 export interface LexicalSearch {
   /** Best first, at most `limit`. Refuses with `hybrid_not_supported` when it cannot count as `statistics` demands. */
@@ -123,6 +138,11 @@ export interface LexicalSearch {
     key: CollectionKey,
     query: { text: string; limit: number; statistics: Statistics } & Reach,
   ): Promise<Scored[]>
+  /** Counts each word over the visible records, and says which of the records `among` hold it. */
+  occurrences(
+    key: CollectionKey,
+    query: { words: readonly string[]; among: readonly number[]; visibility: Visibility },
+  ): Promise<Occurrences>
 }
 
 /** Reading records in order. Absent: `list_records_not_supported`. */

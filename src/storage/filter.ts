@@ -16,7 +16,7 @@ export type Order = '<' | '<=' | '>' | '>='
  * `type` holds when the stored value is of that kind; no filter of the wire says so. A missing key fails all of them,
  * so it satisfies their negation.
  *
- * @see contract 8.5
+ * @see docs/http.md#filters
  */
 export type Filter =
   | { readonly kind: 'and' | 'or'; readonly of: readonly Filter[] }
@@ -45,7 +45,7 @@ const orders: ReadonlyMap<string, Order> = new Map([
  * @param input  JSON value; `limits.filterDepth` clauses deep and `limits.filterNodes` nodes at most, a node
  *               being one name (key or operator) or one element of a list
  * @throws validation_error  the message begins with the path, `filter.$and.0.price: unknown operator '$foo'`
- * @see contract 8.5
+ * @see docs/http.md#filters
  */
 export function parseFilter(input: unknown): Filter | undefined {
   if (input === undefined) return undefined

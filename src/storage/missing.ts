@@ -1,12 +1,18 @@
 import { WbError } from '../contract/errors.ts'
 import type {
   Collection,
+  CollectionKey,
   ContentStore,
   FittedSpaces,
   LexicalSearch,
   RawCommands,
   RecordListing,
 } from './content.ts'
+
+/** Creates the error for a collection that is not in the store. */
+export function collectionMissing({ name }: CollectionKey): WbError {
+  return new WbError('collection_unavailable', `collection '${name}' does not exist`)
+}
 
 /**
  * Lexical search of a collection.

@@ -1,24 +1,30 @@
+import { dirname } from 'node:path'
 import { type Clock, systemClock } from '../base/clock.ts'
 import type { ContentStore } from './content.ts'
+import { type Disk, DiskSpace } from './disk-space.ts'
 import type { RowStore } from './rows.ts'
 import { guard } from './sqlite/faults.ts'
-import { openConnection } from './sqlite/open.ts'
+import { noteOpen } from './sqlite/inspect.ts'
+import { type ConnectionOptions, openConnection } from './sqlite/open.ts'
 import { contentStore, Gate, inlineHosts, rowStore, threadedHosts } from './sqlite/store.ts'
 
 /** An open store. */
 export interface OpenStore {
   readonly rows: RowStore
   readonly content: ContentStore
+  /** @throws control_plane_unavailable  the disk is full */
+  requireSpace(): Promise<void>
   /** Finish what is under way, then let go of the files. */
   close(): Promise<void>
 }
 
-export interface EmbeddedOptions {
+export interface EmbeddedOptions extends ConnectionOptions {
   /** The database file, or `:memory:`. */
   readonly path: string
   /** Whether writing and heavy reading have threads of their own, as in a server; a store in memory has none. */
   readonly threads?: boolean
   readonly clock?: Clock
+  readonly disk?: Disk | undefined
 }
 
 /**
@@ -32,21 +38,36 @@ export function openEmbedded({
   path,
   threads = false,
   clock = systemClock,
+  disk,
+  ...options
 }: EmbeddedOptions): Promise<OpenStore> {
   return guard(async () => {
-    const connection = await openConnection(path)
+    const opening = openConnection(path, options)
+    // Before the first wait: another call in this process must not read its files any more.
+    const noteClosed = noteOpen(path)
+    const connection = await opening.catch(error => {
+      noteClosed()
+      throw error
+    })
     const isThreaded = threads && path !== ':memory:'
     if (isThreaded) connection.makeReadOnly()
-    const hosts = isThreaded ? threadedHosts(path) : inlineHosts(connection)
+    const own = isThreaded ? threadedHosts(path) : inlineHosts(connection)
+    const space = new DiskSpace(dirname(path), disk)
+    const hosts = { ...own, writes: space.observed(own.writes) }
     const gate = new Gate()
     return {
       rows: rowStore(connection, hosts, gate),
       content: contentStore(connection, hosts, gate, clock),
+      requireSpace: async () => {
+        if (path !== ':memory:') await space.require()
+      },
       async close() {
         await gate.close()
         await hosts.writes.close()
         await hosts.reads.close()
-        if (connection.database.open) connection.close()
+        if (!connection.database.open) return
+        connection.close()
+        noteClosed()
       },
     }
   })

@@ -41,7 +41,7 @@ export const agentTemplates: readonly AgentTemplate[] = [
   },
 ]
 
-/** The agent that a template makes. @see contract 7.2 */
+/** The agent that a template makes. @see docs/api.md#agent-templates */
 export function agentOf(
   { name, description, systemPrompt }: AgentTemplate,
   place: { workspaceId: string; llmServiceId: string | null; createdAt: string; agentId?: string },

@@ -1,3 +1,4 @@
+import { singleQuoted } from '../base/shell-word.ts'
 import type { Snippet } from '../contract/connect.ts'
 
 /** What the code of all targets is about. */
@@ -8,7 +9,7 @@ export interface SnippetPlace {
   readonly apiKeyEnvVar: string
 }
 
-/** Code for agents of each framework, in the order of the contract. @see contract 12.1 */
+/** Code for agents of each framework, in the order in which they are listed. @see docs/connecting.md */
 export function snippets(place: SnippetPlace): Snippet[] {
   return [
     {
@@ -105,7 +106,7 @@ ${searchFunction(place, '@tool()')}
       language: 'bash',
       transport: 'mcp',
       install: null,
-      code: `curl --fail-with-body ${shellWord(place.mcpUrl)} \\
+      code: `curl --fail-with-body ${singleQuoted(place.mcpUrl)} \\
   --header "Authorization: Bearer $${place.apiKeyEnvVar}" \\
   --header 'Content-Type: application/json' \\
   --header 'Accept: application/json, text/event-stream' \\
@@ -145,9 +146,4 @@ ${decorator === undefined ? '' : `${decorator}\n`}def search_knowledge(question:
     )
     with urllib.request.urlopen(request) as answer:
         return answer.read().decode()`
-}
-
-/** @see https://pubs.opengroup.org/onlinepubs/9799919799/utilities/V3_chap02.html#tag_19_02_02 */
-function shellWord(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
 }

@@ -5,7 +5,11 @@ const entriesMax = 256
 const workspacesMax = 1_000
 const keptMs = 24 * 3_600_000
 
-/** The latest tool calls that came to this process by MCP, for each workspace; gone when it ends. @see contract 15 */
+/**
+ * The latest tool calls that came to this process by MCP, for each workspace; gone when it ends.
+ *
+ * @see docs/connecting.md
+ */
 export class Traffic {
   /** The workspace that was called last stands last. */
   readonly #calls = new Map<string, TrafficEntry[]>()

@@ -18,7 +18,7 @@ export interface ConnectionsParts {
   readonly listTools: (workspaceId: string, caller: Caller) => Promise<readonly string[]>
 }
 
-/** How agents of other programs come to a workspace, and what came. @see contract 15 */
+/** How agents of other programs come to a workspace, and what came. @see docs/connecting.md */
 export class Connections {
   constructor(private readonly parts: ConnectionsParts) {}
 

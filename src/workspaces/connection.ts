@@ -8,15 +8,13 @@ const asked = 'connection_test'
 /**
  * Whether the store of a workspace answers. Never fails: what is wrong is what it tells.
  *
- * @see contract 3.2
+ * @see docs/connecting.md#whether-the-store-answers
  */
-export async function testConnection(
-  stores: ContentStores,
-  { workspaceId, kind, url, credentials }: Workspace,
-): Promise<ConnectionTest> {
+export async function testConnection(stores: ContentStores, workspace: Workspace): Promise<ConnectionTest> {
+  const { kind } = workspace
   try {
-    const store = storeOf(stores, { kind, url, credentials })
-    await store.collection({ workspaceId, name: asked })
+    const store = storeOf(stores, workspace)
+    await store.collection({ workspaceId: workspace.workspaceId, name: asked })
     return { ok: true, kind, details: `the ${store.name} store answers` }
   } catch (error) {
     const details = error instanceof WbError ? error.message : 'the store does not answer'

@@ -5,7 +5,7 @@ import type { ContentStore } from '../storage/content.ts'
 /** The content store of each workspace kind that has a driver. */
 export type ContentStores = Partial<Record<WorkspaceKind, ContentStore>>
 
-type Bound = Pick<Workspace, 'kind' | 'url' | 'credentials'>
+type Bound = Pick<Workspace, 'kind' | 'url' | 'keyspace' | 'credentials'>
 
 /** Kinds whose content lies in a database that the workspace names. */
 const remoteKinds: ReadonlySet<WorkspaceKind> = new Set(['astra', 'hcd'])
@@ -13,7 +13,7 @@ const remoteKinds: ReadonlySet<WorkspaceKind> = new Set(['astra', 'hcd'])
 /**
  * The store that holds the content of a workspace.
  *
- * @throws workspace_misconfigured  it does not say where its database is, or by which token it opens
+ * @throws workspace_misconfigured  the URL, the keyspace or the token of its database is missing
  * @throws driver_unavailable       this runtime has no driver for its kind
  */
 export function storeOf(stores: ContentStores, workspace: Bound): ContentStore {
@@ -23,8 +23,10 @@ export function storeOf(stores: ContentStores, workspace: Bound): ContentStore {
   throw new WbError('driver_unavailable', `no driver for workspaces of kind '${workspace.kind}'`)
 }
 
-function requireBinding({ kind, url, credentials }: Bound): void {
+function requireBinding({ kind, url, keyspace, credentials }: Bound): void {
   if (!remoteKinds.has(kind)) return
-  const lacks = url === null ? 'url' : credentials.token === undefined ? 'credentials.token' : undefined
+  const [lacks] = Object.entries({ url, keyspace, 'credentials.token': credentials.token })
+    .filter(([, value]) => !value)
+    .map(([field]) => field)
   if (lacks) throw new WbError('workspace_misconfigured', `a workspace of kind '${kind}' needs ${lacks}`)
 }

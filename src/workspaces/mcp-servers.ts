@@ -3,6 +3,7 @@ import { type Clock, timestamp } from '../base/clock.ts'
 import { TimedOut, within } from '../base/deadline.ts'
 import { newId } from '../base/id.ts'
 import type { Log } from '../base/log.ts'
+import { secretParameterOf, withoutQuerySecrets } from '../base/query-secrets.ts'
 import { WbError } from '../contract/errors.ts'
 import type {
   McpServerCreate,
@@ -36,7 +37,7 @@ export interface McpServersParts {
   readonly listTools: (server: McpServerRow, signal: AbortSignal) => Promise<readonly McpTool[]>
 }
 
-/** The MCP servers whose tools agents of a workspace may call. @see contract 9 */
+/** The MCP servers whose tools agents of a workspace may call. @see docs/tool-servers.md */
 export class McpServers {
   constructor(private readonly parts: McpServersParts) {}
 
@@ -55,6 +56,7 @@ export class McpServers {
   async create(workspaceId: string, fields: McpServerCreate, signal: AbortSignal): Promise<McpServerRow> {
     const { rows, clock, checkUrl } = this.parts
     checkUrl('url', fields.url)
+    requireNoSecret(fields.url)
     const now = timestamp(clock)
     const stamps = { createdAt: now, updatedAt: now }
     const row: McpServerRow = { workspaceId, mcpServerId: newId(), ...fields, ...stamps, reviewedTools: null }
@@ -80,7 +82,8 @@ export class McpServers {
   }
 
   /**
-   * What was reviewed of the tools of one address says nothing of those of another.
+   * A change of the URL discards the review of its tools. A client that sends back the URL as it was shown keeps the stored
+   * URL, including its hidden values.
    *
    * @throws workspace_not_found, mcp_server_not_found, validation_error
    */
@@ -90,8 +93,11 @@ export class McpServers {
     if (patch.url !== undefined) checkUrl('url', patch.url)
     const now = timestamp(clock)
     const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], before => {
-      const row = { ...before, ...patch, updatedAt: now }
-      return row.url === before.url ? row : { ...row, reviewedTools: null }
+      const { url } = patch
+      if (url === undefined || url === shownUrl(before))
+        return { ...before, ...patch, url: before.url, updatedAt: now }
+      requireNoSecret(url)
+      return { ...before, ...patch, reviewedTools: null, updatedAt: now }
     })
     if ('row' in changed) return changed.row
     throw notFound(mcpServerId)
@@ -180,6 +186,28 @@ export class McpServers {
       throw error
     }
   }
+}
+
+/** Hides secrets in the query of a URL, which earlier versions could store. */
+export function shownUrl({ url }: Pick<McpServerRow, 'url'>): string {
+  return withoutQuerySecrets(url)
+}
+
+/**
+ * Checks that a URL, which everyone in the workspace can see, has no parameter with a secret.
+ *
+ * @throws validation_error
+ */
+function requireNoSecret(url: string): void {
+  const name = secretParameterOf(url)
+  if (name === undefined) return
+  throw new WbError(
+    'validation_error',
+    `url: the parameter ${name} must not be in a URL, because it carries a secret`,
+    {
+      hint: 'Remove it from the URL, and set credentialRef to a reference, for example env:TOOLS_KEY. The secret is then sent as a bearer token.',
+    },
+  )
 }
 
 function errorOf({ code, message }: McpFailure) {

@@ -1,6 +1,7 @@
 import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Config } from '../config/schema.ts'
+import { builtInProvider } from '../contract/providers.ts'
 import type {
   ChunkingCreate,
   ChunkingService,
@@ -41,7 +42,7 @@ export interface WorkspacesParts {
   readonly config: Config
   readonly stores: ContentStores
   readonly releases: Releases
-  readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe'>
+  readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
   readonly listTools: McpServersParts['listTools']
   /** The names of the tools that an MCP client of the caller is told of. */
   readonly listOwnTools: ConnectionsParts['listTools']
@@ -77,9 +78,11 @@ export function openWorkspaces(parts: WorkspacesParts) {
       connect: connectHandlers(connections),
       playground: playgroundHandlers(workspaces, { stores, clock }),
       chunkingServices: chunkingHandlers(chunking),
-      embeddingServices: embeddingHandlers(embedding),
+      embeddingServices: embeddingHandlers(embedding, async service =>
+        service.provider === builtInProvider ? null : models.embeddingProblem(service),
+      ),
       rerankingServices: rerankingHandlers(reranking),
-      llmServices: llmHandlers(llm),
+      llmServices: llmHandlers(llm, models.chatProblem),
       llmModels: llmModelHandlers(models, config.chat.provider),
       secretReleases: releaseHandlers(releases),
       mcpServers: mcpServerHandlers(new McpServers({ ...parts, checkUrl })),

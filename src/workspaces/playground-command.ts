@@ -1,10 +1,5 @@
 import { WbError } from '../contract/errors.ts'
-import {
-  type CommandName,
-  commandNames,
-  type PlaygroundCommand,
-  type TargetKind,
-} from '../contract/playground.ts'
+import type { CommandName, PlaygroundCommand, TargetKind } from '../contract/playground.ts'
 
 /** What a command is about: a collection, a table, either of them, or all of the keyspace. */
 type Scope = TargetKind | 'either' | 'collections' | 'tables'
@@ -43,13 +38,12 @@ export interface Target {
 /**
  * Check a command and say what it is run on.
  *
- * @throws invalid_playground_command  there is none of its name, it is not the one command that it is called, or its target is missing, too many,
+ * @throws invalid_playground_command  it is not the one command that it is called, or its target is missing, too many,
  *                                     or of the wrong kind
- * @see contract 14
+ * @see docs/connecting.md#commands-of-the-database
  */
 export function targetOf(body: PlaygroundCommand): Target {
   const { commandName, command } = body
-  if (!isCommandName(commandName)) throw invalid(`commandName: must be one of ${commandNames.join(', ')}`)
   const keys = Object.keys(command)
   if (keys.length !== 1 || keys[0] !== commandName)
     throw invalid(`command: must have one key, '${commandName}'`)
@@ -67,10 +61,6 @@ export function targetOf(body: PlaygroundCommand): Target {
   if (other !== null) throw invalid(`${kind === 'table' ? 'collection' : 'table'}: the target is a ${kind}`)
   if (name === null) throw invalid(`${kind}: is missing`)
   return { commandName, kind, name }
-}
-
-function isCommandName(name: string): name is CommandName {
-  return Object.hasOwn(scopeOf, name)
 }
 
 function kindOf({ targetKind, table = null }: PlaygroundCommand, scope: Scope): TargetKind {

@@ -14,11 +14,11 @@ import { targetOf } from './playground-command.ts'
  *
  * A command knows nothing of row-level access, so where that is on it is for those whom it does not bind.
  *
- * @throws unsupported_workspace_kind  its database has no such language; said before anything of the command
+ * @throws unsupported_workspace_kind  its database has no such language; checked before the form of the command
  * @throws forbidden                   rows are kept from the caller
  * @throws invalid_playground_command, workspace_misconfigured, driver_unavailable
  * @throws data_api_error, data_api_unavailable  the database refused, or does not answer
- * @see contract 14
+ * @see docs/connecting.md#commands-of-the-database
  */
 export async function execute(
   { stores, clock }: { stores: ContentStores; clock: Clock },

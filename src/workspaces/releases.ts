@@ -10,7 +10,11 @@ import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-/** Secrets that records may use: by the configuration, by default, and by acts that are kept here. @see security decision 1 */
+/**
+ * Secrets that records may use: released by the configuration, by default, or by stored releases.
+ *
+ * @see docs/security.md#rule-1
+ */
 export class Releases {
   constructor(
     private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; policy: ReleasePolicy },

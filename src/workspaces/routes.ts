@@ -8,10 +8,11 @@ import type { ChatProvider } from '../contract/providers.ts'
 import type { secretReleases } from '../contract/releases.ts'
 import type { workspaces } from '../contract/workspaces.ts'
 import type { Models } from '../models/open.ts'
+import type { McpServerRow } from '../storage/tables.ts'
 import type { Connections } from './connect.ts'
 import { testConnection } from './connection.ts'
 import type { ContentStores } from './kinds.ts'
-import type { McpServers } from './mcp-servers.ts'
+import { type McpServers, shownUrl } from './mcp-servers.ts'
 import { execute } from './playground.ts'
 import type { Releases } from './releases.ts'
 import type { Workspaces } from './workspaces.ts'
@@ -79,19 +80,23 @@ export function releaseHandlers(room: Releases): Handlers<typeof secretReleases>
 }
 
 export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers> {
+  const shown = (server: McpServerRow) => ({ ...server, url: shownUrl(server) })
   return {
-    list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
+    list: async ({ params, query }) => {
+      const page = await room.list(params.workspaceId, query)
+      return { status: 200, body: { ...page, items: page.items.map(shown) } }
+    },
     create: async ({ params, body }, { signal }) => ({
       status: 201,
-      body: await room.create(params.workspaceId, body, signal),
+      body: shown(await room.create(params.workspaceId, body, signal)),
     }),
     show: async ({ params }) => ({
       status: 200,
-      body: await room.get(params.workspaceId, params.mcpServerId),
+      body: shown(await room.get(params.workspaceId, params.mcpServerId)),
     }),
     update: async ({ params, body }) => ({
       status: 200,
-      body: await room.update(params.workspaceId, params.mcpServerId, body),
+      body: shown(await room.update(params.workspaceId, params.mcpServerId, body)),
     }),
     delete: async ({ params }) => {
       await room.delete(params.workspaceId, params.mcpServerId)

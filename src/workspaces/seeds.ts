@@ -1,4 +1,5 @@
 import { newId } from '../base/id.ts'
+import { builtInProvider } from '../contract/providers.ts'
 import { chunkingPresets, embeddingPresets, llmPresets } from '../contract/services/presets.ts'
 import {
   ChunkingCreate,
@@ -13,8 +14,6 @@ import type { Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import { agentOf, agentTemplates } from './agent-templates.ts'
 
-/** The provider name of the embedder that the runtime fits on a knowledge base's own text. */
-export const builtInProvider = 'workbase'
 export const builtInModel = 'workbase-lsa'
 
 const builtIn: EmbeddingCreateInput = {
@@ -37,7 +36,7 @@ function embeddingSeeds(kind: WorkspaceKind): EmbeddingCreateInput[] {
   return [embeddingPresets[kind === 'mock' ? 'mock-embedder' : 'nvidia-nv-embedqa-e5-v5']]
 }
 
-/** What a new workspace starts with, in the order in which it is listed. @see contract 4.7 */
+/** What a new workspace starts with, in the order in which it is listed. @see docs/http.md#a-new-workspace */
 export function seedsOf(workspace: Workspace): Write[] {
   const { workspaceId, createdAt } = workspace
   const stamps = { workspaceId, createdAt, updatedAt: createdAt }

@@ -13,6 +13,7 @@ import type {
   RerankingCreate,
   RerankingService,
   rerankingServices,
+  ServiceProblem,
 } from '../contract/services.ts'
 import type { AnyService } from './service-kinds.ts'
 import type { Services } from './services.ts'
@@ -59,8 +60,10 @@ export function chunkingHandlers(
 
 export function embeddingHandlers(
   room: Services<EmbeddingService, EmbeddingCreate>,
+  problemOf: (service: EmbeddingService) => Promise<ServiceProblem | null>,
 ): Handlers<typeof embeddingServices> {
-  return serviceHandlers(room, (params: Place<'embeddingServiceId'>) => params.embeddingServiceId)
+  const handlers = serviceHandlers(room, (params: Place<'embeddingServiceId'>) => params.embeddingServiceId)
+  return { ...handlers, show: showing(handlers.show, problemOf) }
 }
 
 export function rerankingHandlers(
@@ -69,6 +72,22 @@ export function rerankingHandlers(
   return serviceHandlers(room, (params: Place<'rerankingServiceId'>) => params.rerankingServiceId)
 }
 
-export function llmHandlers(room: Services<LlmService, LlmCreate>): Handlers<typeof llmServices> {
-  return serviceHandlers(room, (params: Place<'llmServiceId'>) => params.llmServiceId)
+export function llmHandlers(
+  room: Services<LlmService, LlmCreate>,
+  problemOf: (service: LlmService) => Promise<ServiceProblem | null>,
+): Handlers<typeof llmServices> {
+  const handlers = serviceHandlers(room, (params: Place<'llmServiceId'>) => params.llmServiceId)
+  return { ...handlers, show: showing(handlers.show, problemOf) }
+}
+
+/** Returns a service, with its problem if the query asks for it. */
+function showing<Row, Params>(
+  show: (asked: { params: Params }) => Promise<{ status: 200; body: Row }>,
+  problemOf: (service: Row) => Promise<ServiceProblem | null>,
+) {
+  return async ({ params, query }: { params: Params; query: { includeProblem?: string } }) => {
+    const { status, body } = await show({ params })
+    if (query.includeProblem !== 'true') return { status, body }
+    return { status, body: { ...body, problem: await problemOf(body) } }
+  }
 }

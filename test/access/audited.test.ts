@@ -296,7 +296,7 @@ describe('a record that cannot be written', () => {
     })
     return { state, rows }
   }
-  const full = () => new WbError('control_plane_unavailable', 'the store cannot grow: the disk is full')
+  const full = () => new WbError('control_plane_unavailable', 'the disk of the data directory is full')
 
   test('keys are neither made nor changed', async () => {
     const { state, rows } = unrecordable(full)
@@ -390,7 +390,7 @@ describe('who may read', () => {
     expect(await status(null, '/api/v1/audit')).toBe(401)
   })
 
-  test('S2.4-17: to hold read:audit opens no route of the specification, and to lack it closes none', () => {
+  test('S2.4-17: to hold read:audit opens the audit trail alone, and to lack it closes nothing else', () => {
     const workspaceId = '11111111-1111-4111-8111-111111111111'
     const opened = (...scopes: Scope[]) => {
       const auth = verifiedAs('apiKey', {

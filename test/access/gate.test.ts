@@ -115,27 +115,27 @@ const table: [rule: string, demand: Demand, answers: Record<Name, string>][] = [
     { ...everyone(runtime), anonymous: yes, open: yes, unscoped: yes },
   ],
   [
-    'security 17: operator',
+    'operator [security rule 17]',
     { rule: operator, workspaceId: undefined },
     { ...everyone(runtime), anonymous: unknown, open: yes, unscoped: yes },
   ],
   [
-    'security 17: setup, by a way that nobody knows',
+    'setup, by a way that nobody knows [security rule 17]',
     { rule: settingUp, workspaceId: undefined },
     everyone(noSetup),
   ],
   [
-    'security 17: setup, from this machine',
+    'setup, from this machine [security rule 17]',
     { rule: settingUp, workspaceId: undefined, approach: { hasCredential: false, isLocal: true } },
     { ...everyone(noSetup), open: yes },
   ],
   [
-    'security 17: setup, from this machine with a credential that nobody looked at',
+    'setup, from this machine with a credential that nobody looked at [security rule 17]',
     { rule: settingUp, workspaceId: undefined, approach: { hasCredential: true, isLocal: true } },
     everyone(noSetup),
   ],
   [
-    'security 17: setup, from elsewhere',
+    'setup, from elsewhere [security rule 17]',
     { rule: settingUp, workspaceId: undefined, approach: { hasCredential: false, isLocal: false } },
     everyone(noSetup),
   ],
@@ -251,7 +251,7 @@ describe('decide', () => {
   })
 })
 
-test('security 17: the bootstrap token and the owner of the data directory set up, from anywhere', () => {
+test('the bootstrap token and the owner of the data directory set up, from anywhere [security rule 17]', () => {
   const demand = { rule: settingUp, workspaceId: undefined }
   for (const type of ['bootstrap', 'system'] as const)
     expect(decide(demand, as({ type, workspaceScopes: null, scopes: null })).allow).toBe(true)
@@ -274,7 +274,7 @@ describe('pass', () => {
   })
 })
 
-describe('security 7: ungrantable', () => {
+describe('ungrantable [security rule 7]', () => {
   const subjectOf = (held: readonly Scope[] | null) => as({ scopes: held }).auth.subject
 
   test('nobody, and who holds all or the coarse manage, may pass on everything', () => {

@@ -70,7 +70,7 @@ describe('tools', () => {
   )
 })
 
-/** What a fine scope opens that a key without any of these stays out of; as specification 2.4 words it. */
+/** What a fine scope opens that a key without any of these stays out of. @see docs/requirements.md#scopes */
 const covered: readonly (readonly [ids: string, scope: string, lines: readonly string[]])[] = [
   [
     'S2.4-04',
@@ -94,6 +94,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
     [
       '`POST W/knowledge-bases`',
       '`PATCH KB`',
+      '`PATCH KB` that sends the policy as it is',
       '`DELETE KB`',
       '`POST KB/filters`',
       '`PATCH KB/filters/{knowledgeFilterId}`',
@@ -151,7 +152,7 @@ const covered: readonly (readonly [ids: string, scope: string, lines: readonly s
   ['S2.4-10', 'manage:workspace', ['`DELETE W`']],
   ['S2.4-03', 'read:content', []],
   ['S2.4-03', 'read:chat', []],
-  // The specification binds no route to it; the contract has one of its own.
+  // It opens this route and nothing else: docs/requirements.md#S2.4-17
   ['S2.4-03', 'read:audit', ['`GET W/audit`']],
 ]
 
@@ -179,7 +180,7 @@ describe('what a fine scope is for', () => {
   })
 })
 
-describe('what the specification reads off a path is what the route declares', () => {
+describe('the scope that the requirements read off a path is what the route declares', () => {
   const ofWorkspaces = routesOf(surface).filter(route => route.path.includes(':workspaceId'))
 
   test('S1-02: no route where the workspaces are is open', () => {
@@ -196,18 +197,21 @@ describe('what the specification reads off a path is what the route declares', (
   )
 })
 
-/** The scope that specification 5.5 reads off a method and a path; null where reach of the workspace is enough. */
+/**
+ * The scope that docs/requirements.md#privileges reads off a method and a path; null where reach of the workspace is
+ * enough.
+ */
 function scopeOfPath(line: string): string | null {
   const [method, path] = line.split(' ') as [string, string]
   if (path.includes('/api-keys')) return 'manage:keys'
   if (/\/(?:principals|policy)\b/.test(path)) return 'manage:access'
   if (line === 'DELETE /api/v1/workspaces/:workspaceId') return 'manage:workspace'
-  // The contract's own: a trail of a workspace, for who may read such trails or manages access.
+  // A trail of a workspace, for who may read such trails or manages access.
   if (line === 'GET /api/v1/workspaces/:workspaceId/audit') return 'read:audit'
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
   if (/\/(?:test-connection|connect\/verify|mcp|search)$/.test(path) || path.includes('/conversations'))
     return null
-  // The contract's own: what ends an ingest asks for what began it.
+  // What ends an ingest asks for what began it.
   if (/\/jobs\/:jobId\/cancel$/.test(path)) return 'write:ingest'
   if (/\/(?:ingest|documents|records)\b/.test(path)) return 'write:ingest'
   if (path.includes('/knowledge-bases')) return 'write:kb'

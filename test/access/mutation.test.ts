@@ -61,13 +61,17 @@ function wider(rule: Needs): Named[] {
   ]
 }
 
-/** A raise by another scope, for another field, or none. */
+/** A raise by another scope, for another field, for one field less, or none. */
 function raised(rule: Needs): Named[] {
   const { raise, ...flat } = rule
   if (!raise) return []
   return [
     ['no raise', flat],
     ['raised for another field', { ...flat, raise: { ...raise, when: changes('name') } }],
+    ...raise.when.fields.map((field): Named => {
+      const when = changes(...raise.when.fields.filter(other => other !== field))
+      return [`not raised for ${field}`, { ...flat, raise: { ...raise, when } }]
+    }),
     ...scopes.map((scope): Named => [`raised by ${scope}`, { ...flat, raise: { ...raise, scope } }]),
   ]
 }
@@ -76,7 +80,7 @@ function raised(rule: Needs): Named[] {
 function said(rule: Access): string {
   if (rule.kind !== 'needs') return rule.kind
   const { scope, or, raise } = rule
-  return [scope, or, raise?.when.field, raise?.scope].join()
+  return [scope, or, raise?.when.fields, raise?.scope].join()
 }
 
 /** The first kind of caller that the application answers otherwise than the tables say. */

@@ -57,7 +57,7 @@ describe('the role of a principal', () => {
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
   })
 
-  test('S4.2-19: security 7: is not taken away by who holds less than the role of a token that then holds again', async () => {
+  test('S4.2-19: is not taken away by who holds less than the role of a token that then holds again [security rule 7]', async () => {
     const { wb, here, setRole, tier } = await staged(mapped, 'any')
     const keyOf = async (scopes: string[]) => {
       const made = await wb.sendAsOperator(`POST ${here}/api-keys`, { label: 'key', scopes })
@@ -86,7 +86,7 @@ describe('the role of a principal', () => {
     expect(await tier(here, 'wb-viewers')).toEqual(tiers.viewer)
   })
 
-  test('security 7: a deletion that another change overtakes is a conflict, so that no role slips through', async () => {
+  test('a deletion that another change overtakes is a conflict, so that no role slips through [security rule 7]', async () => {
     const rows = (store: RowStore): RowStore => ({
       ...store,
       async atomic(writes) {

@@ -2,14 +2,19 @@ import { existsSync, readFileSync } from 'node:fs'
 import { expect, test } from 'vitest'
 
 const page = readFileSync('docs/security.md', 'utf8')
-const promises = section('What shows it')
-const attacks = section('Attacks')
+const promises = rowsOf(section(page, '## What shows it'))
+const rules = section(page, '## Rules')
+  .split(/^### Rule (?=\d)/m)
+  .slice(1)
+  .map(text => ({ number: Number.parseInt(text, 10), text }))
 const file = /`((?:test|bench)\/[\w/.-]+)`/g
 
-function section(title: string): string[][] {
-  const [, text] = page.split(`\n## ${title}\n`)
-  return text!
-    .split('\n## ')[0]!
+function section(text: string, heading: string): string {
+  return text.split(`\n${heading}\n`)[1]!.split('\n## ')[0]!
+}
+
+function rowsOf(text: string): string[][] {
+  return text
     .split('\n')
     .filter(line => /^\| (?!---)/.test(line))
     .slice(1)
@@ -25,9 +30,10 @@ function filesIn(cell: string | undefined): string[] {
   return [...cell!.matchAll(file)].map(([, name]) => name!)
 }
 
-test('every promise, and every attack, names a test', () => {
+test('every promise and every rule names a test', () => {
   expect(promises.length).toBeGreaterThan(15)
-  for (const row of [...promises, ...attacks]) expect(filesIn(row.at(-1)), row.join(' | ')).not.toEqual([])
+  for (const row of promises) expect(filesIn(row.at(-1)), row.join(' | ')).not.toEqual([])
+  for (const { number, text } of rules) expect(filesIn(text), `rule ${number}`).not.toEqual([])
 })
 
 test('every test that the page names is there', () => {
@@ -36,11 +42,15 @@ test('every test that the page names is there', () => {
   expect(named.filter(name => !existsSync(name))).toEqual([])
 })
 
-test('the attacks are the eighteen, and each that nothing is left to build for is played by number', () => {
-  expect(attacks.map(([number]) => number)).toEqual(Array.from({ length: 18 }, (_, at) => String(at + 1)))
-  for (const [number, attack, stands, shown] of attacks) {
-    const told = filesIn(shown).map(name => readFileSync(name, 'utf8'))
-    const isPlayed = told.some(text => new RegExp(`(?:security|decision) ${number}\\b`).test(text))
-    expect(isPlayed || stands!.includes('*later*'), `${number}: ${attack}`).toBe(true)
-  }
+test('the rules are numbered from 1 to 20', () => {
+  expect(rules.map(({ number }) => number)).toEqual(Array.from({ length: 20 }, (_, at) => at + 1))
+})
+
+test('a test that a rule names cites it, unless the rule is planned', () => {
+  const cites = (name: string, number: number) =>
+    new RegExp(`(?:security rule |#rule-)${number}\\b`).test(readFileSync(name, 'utf8'))
+  const missing = rules.filter(
+    ({ number, text }) => !text.includes('*Planned*') && !filesIn(text).some(name => cites(name, number)),
+  )
+  expect(missing.map(({ number }) => number)).toEqual([])
 })

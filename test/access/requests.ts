@@ -5,8 +5,13 @@ export const here = '11111111-1111-4111-8111-111111111111'
 export const elsewhere = '22222222-2222-4222-8222-222222222222'
 const someId = '33333333-3333-4333-8333-333333333333'
 
-/** What is stored of the workspace before it is changed. */
-export const stored = { name: 'stored', rlacEnabled: false }
+/** What is stored of the workspace, or of the knowledge base, before it is changed. */
+export const stored = {
+  name: 'stored',
+  rlacEnabled: false,
+  policyDsl: "status = 'open'",
+  policyEnabled: true,
+}
 
 /** A body that each route accepts, as the tables call it. */
 const bodies: Readonly<Record<string, unknown>> = {
@@ -40,6 +45,13 @@ const bodies: Readonly<Record<string, unknown>> = {
   },
   'POST W/knowledge-bases': { name: 'made' },
   'PATCH KB': {},
+  'PATCH KB that sends the policy as it is': {
+    description: 'changed',
+    policyDsl: stored.policyDsl,
+    policyEnabled: stored.policyEnabled,
+  },
+  'PATCH KB that clears `policyDsl`': { description: 'changed', policyDsl: null },
+  'PATCH KB that turns `policyEnabled` off': { description: 'changed', policyEnabled: false },
   'POST KB/search': { text: 'words' },
   'POST W/search': { text: 'words' },
   'POST KB/filters': { name: 'made', filter: {} },

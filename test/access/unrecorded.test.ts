@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import Database from '../../src/storage/sqlite/driver.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
 const all = '/api/v1/workspaces'

@@ -33,7 +33,7 @@ function refusedFor({ status, body }: Sent): unknown {
   return (body.error as { message: string }).message
 }
 
-describe('security 2: open means open', () => {
+describe('open means open [security rule 2]', () => {
   test.each([
     ['apiKey and allow', { mode: 'apiKey', anonymousPolicy: 'allow' }],
     ['disabled and reject, where any header passes', { mode: 'disabled', anonymousPolicy: 'reject' }],
@@ -60,7 +60,7 @@ describe('security 2: open means open', () => {
   })
 })
 
-describe('security 5: many processes, one data directory', () => {
+describe('many processes, one data directory [security rule 5]', () => {
   test('what one runtime takes back, another that knows it already refuses', async () => {
     const one = await open({ config: closed })
     const other = await open({ config: closed, dataDir: one.dataDir })
@@ -73,7 +73,7 @@ describe('security 5: many processes, one data directory', () => {
   })
 })
 
-describe('security 7: nobody grants what they do not hold', () => {
+describe('nobody grants what they do not hold [security rule 7]', () => {
   test('a key that may mint makes no key that may do more, nor a longer one', async () => {
     const runtime = await open({ config: closed })
     const { keys, mint } = await workspaceIn(runtime)
@@ -124,7 +124,7 @@ describe('security 7: nobody grants what they do not hold', () => {
   })
 })
 
-describe('security 8: there is no ambient operator', () => {
+describe('there is no ambient operator [security rule 8]', () => {
   test('in process a request is a stranger’s, whatever it says of itself', async () => {
     const runtime = await open({ config: closed })
     const claims: Record<string, string>[] = [
@@ -156,7 +156,7 @@ describe('security 8: there is no ambient operator', () => {
   })
 })
 
-describe('security 9: no command line over HTTP', () => {
+describe('no command line over HTTP [security rule 9]', () => {
   test('no body of any route has a place for one; commands of the playground are the database’s', async () => {
     const { send } = await open()
     const { paths, components } = (await send('GET /api/v1/openapi.json')).body as {
@@ -171,7 +171,7 @@ describe('security 9: no command line over HTTP', () => {
   })
 })
 
-describe('security 17: strangers', () => {
+describe('strangers [security rule 17]', () => {
   test('read no audit trail of the runtime where others are asked who they are, though they pass elsewhere', async () => {
     const runtime = await open({ config: { auth: { mode: 'apiKey', anonymousPolicy: 'allow' } } })
     const { mint } = await workspaceIn(runtime)

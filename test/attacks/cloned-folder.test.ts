@@ -61,9 +61,10 @@ function untouched({ heard, inside, ran }: Awaited<ReturnType<typeof victim>>): 
   return heard.length === 0 && ![ran, inside('planted.db'), inside('.workbase/workbase.db')].some(existsSync)
 }
 
-const line = ['workspaces', 'list']
+/** It writes, as a command that only reads creates no store. */
+const line = ['workspaces', 'create', 'mine']
 
-describe('security 6: a repository that was cloned', () => {
+describe('a repository that was cloned [security rule 6]', () => {
   test('in a pipe and in CI nothing is sent or run, and a server does not start', async () => {
     const scene = await victim()
     const { here, repository: cwd } = scene
@@ -181,11 +182,11 @@ async function trusting() {
   const cwd = join(here.home, 'project')
   mkdirSync(cwd)
   await here.wb(['workspaces', 'create', 'mine', '--data-dir', '.workbase'], { cwd })
-  const list = () => here.wb([...line, '--json'], { cwd, env: { CI: 'true' } })
+  const list = () => here.wb(['workspaces', 'list', '--json'], { cwd, env: { CI: 'true' } })
   return { here, inside: (name: string) => join(cwd, '.workbase', name), list }
 }
 
-describe('security 6: a folder that was trusted, and what is pulled into it', () => {
+describe('a folder that was trusted, and what is pulled into it [security rule 6]', () => {
   test('a log for its store is not played into it', async () => {
     const { inside, list } = await trusting()
     for (const name of ['workbase.db-wal', 'workbase.db-journal']) {

@@ -31,7 +31,7 @@ async function embedding(options: Options, host: (port: string) => string) {
   return { error: await ingested, received: server.received }
 }
 
-test('security 14: a service under a name that leads inside is not dialled with auth on, and says what to add', async () => {
+test('a service under a name that leads inside is not dialled with auth on, and says what to add [security rule 14]', async () => {
   const resolve = async () => ['127.0.0.1']
   const { error, received } = await embedding(
     { config: withAuth, resolve },
@@ -45,7 +45,7 @@ test('security 14: a service under a name that leads inside is not dialled with 
   expect(received).toEqual([])
 })
 
-test('security 14: a name of the inner network, one of a metadata service and one that is nobody’s are refused alike', async () => {
+test('a name of the inner network, one of a metadata service and one that is nobody’s are refused alike [security rule 14]', async () => {
   const told = async (resolve: () => Promise<string[]>) => {
     const { error } = await embedding({ config: withAuth, resolve }, () => 'models.example.com')
     const { code, message, hint } = error as { code: string; message: string; hint: string }
@@ -58,7 +58,7 @@ test('security 14: a name of the inner network, one of a metadata service and on
   expect(await told(async () => ['169.254.169.254'])).toEqual(unknown)
 })
 
-test('security 14: a name that is rebound between two answers leads inside neither time', async () => {
+test('a name that is rebound between two answers leads inside neither time [security rule 14]', async () => {
   const resolve = vi.fn(async () => ['127.0.0.1'])
   resolve.mockResolvedValueOnce(['127.0.0.9'])
   const config = { ...withAuth, runtime: { allowedEndpoints: ['127.0.0.9'] } }
@@ -81,7 +81,7 @@ test('the same service is dialled once the operator named it, and while nobody s
   }
 })
 
-test('security 14: a metadata service is not dialled, whatever the operator named and whoever asks', async () => {
+test('a metadata service is not dialled, whatever the operator named and whoever asks [security rule 14]', async () => {
   const resolve = async () => ['169.254.169.254']
   const config = { runtime: { allowedEndpoints: ['models.example.com', '169.254.0.0/16'] } }
   const { error } = await embedding({ config, resolve }, () => 'models.example.com')
@@ -91,7 +91,7 @@ test('security 14: a metadata service is not dialled, whatever the operator name
   })
 })
 
-test('security 14: what an identity provider describes is followed inside only where the operator named that too', async () => {
+test('what an identity provider describes is followed inside only where the operator named that too [security rule 14]', async () => {
   const inner = vi.fn()
   const keys = await serving(() => {
     inner()

@@ -32,7 +32,11 @@ const hit = {
 
 /** What a server answers that plants sequences in everything that a screen shows. */
 function planted(path: string): unknown {
-  if (path.endsWith('/search')) return [hit, { ...hit, payload: { chunkText: csi } }]
+  if (path.endsWith('/search'))
+    return [
+      { ...hit, coverage: csi },
+      { ...hit, coverage: 1e12, payload: { chunkText: csi } },
+    ]
   if (path.includes('/chunks')) return [{ id: csi, chunkIndex: 0, text: csi, payload: {} }]
   if (/\/documents(\?|$)/.test(path)) return page([document])
   if (path.includes('/documents/')) return document
@@ -154,6 +158,54 @@ describe('what a server plants in a screen', () => {
     for (const text of [piped.stdout, piped.stderr, seen.text])
       for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(text).not.toContain(sign)
   })
+})
+
+test.each([
+  ['is gone from a passage in its context', { chunkIndex: 0 }, 'red'],
+  [
+    'is gone from the document of a passage whose chunk cannot be listed',
+    {},
+    'the chunk of this passage was deleted',
+  ],
+])('what a server plants %s', async (_what, position, expected) => {
+  const url = await hostile((path, response) => {
+    const found = path.endsWith('/search') && [{ ...hit, payload: { ...hit.payload, ...position } }]
+    const body = JSON.stringify(found || planted(path))
+    response.writeHead(200, { 'content-type': 'application/json' }).end(body)
+  })
+  const here = place()
+  expect((await here.wb(['kb', 'search', 'k', 'passage', '--url', url])).status).toBe(0)
+  for (const more of [[], ['--full']]) {
+    const args = ['documents', 'show', '1', '--url', url, ...more]
+    const piped = await here.wb(args)
+    const seen = await inTerminal(here, args)
+    expect([piped.status, seen.status], piped.stderr + seen.text).toEqual([0, 0])
+    if (more.length === 0) expect(piped.stderr + seen.text).toContain(expected)
+    for (const text of [piped.stdout, piped.stderr, seen.text])
+      for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(text).not.toContain(sign)
+  }
+})
+
+test('sequences in an answer that is no JSON are gone from `wb api`, in a terminal and in a pipe', async () => {
+  const url = await hostile(saying('text/plain', `before ${csi}\r\n\tafter`))
+  const args = ['api', 'GET', '/x', '--url', url]
+  const here = place()
+  const piped = await here.wb(args)
+  expect(piped).toMatchObject({ status: 0, stdout: 'before red\n\tafter\n' })
+  const seen = await inTerminal(here, args)
+  expect(seen.text).toContain('before red')
+  for (const sign of ['\x1b]', '\x07', '\x1b[2J', '\x9b', '\u202e']) expect(seen.text).not.toContain(sign)
+})
+
+test('a runtime that knows no coverage: no bar, and no word of it', async () => {
+  const headers = { 'x-workbase-ignored': 'includeCoverage', 'content-type': 'application/json' }
+  const url = await hostile(
+    (path, response) => void response.writeHead(200, headers).end(JSON.stringify(planted(path))),
+  )
+  const { status, text } = await inTerminal(place(), ['kb', 'search', 'k', 'passage', '--url', url])
+  expect(status, text).toBe(0)
+  expect(text).toContain('[2]')
+  expect(text).not.toMatch(/[▮▯]|ignored/)
 })
 
 test('a credential typed by hand stays on this machine as the one of the environment does', async () => {

@@ -169,7 +169,7 @@ describe('a runtime that is nobody to trust', () => {
     expect((await here.wb(['logout', '--all', '--json'])).stdout).toBe('[]\n')
   })
 
-  test('security 16: Enter opens only the page that is shown, and copies only what is shown', async () => {
+  test('Enter opens only the page that is shown, and copies only what is shown [security rule 16]', async () => {
     const { url } = await answering({
       ...device,
       '/auth/device/authorize': {

@@ -98,7 +98,7 @@ function digestsAtOnce(): { most: number } {
   return seen
 }
 
-test('decision 10: keys that are made and tokens that are checked take half the cores together', async () => {
+test('keys that are made and tokens that are checked take half the cores together [security rule 10]', async () => {
   const wb = await open({ config: closed })
   const { place, keys } = await workspaceIn(wb, 'mine')
   const seen = digestsAtOnce()
@@ -126,7 +126,7 @@ class Watched extends Admission {
 }
 
 describe('900 addresses with a wrong token each', () => {
-  test('decision 10: refuse no valid key that is shown for the first time, and keep none waiting', async () => {
+  test('refuse no valid key that is shown for the first time, and keep none waiting [security rule 10]', async () => {
     const store = await keyStore()
     const admission = new Watched({ atOnce: 1 })
     const log = { debug() {}, info() {}, warn() {}, error() {} }

@@ -7,7 +7,7 @@ import { listen } from '../../src/http/listen.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 
 /*
- * Security decision 3: a web page is not a client. The person at this machine opens a page of evil.example while a
+ * A web page is not a client (security rule 3). The person at this machine opens a page of evil.example while a
  * runtime listens on loopback in its default posture, where whoever reaches it may do everything.
  */
 

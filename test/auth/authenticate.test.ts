@@ -379,7 +379,7 @@ describe('the bootstrap token', () => {
   })
 })
 
-test('decision 10: guesses from many addresses of one IPv6 network wait in one queue, its neighbours in others', async () => {
+test('guesses from many addresses of one IPv6 network wait in one queue, its neighbours in others [security rule 10]', async () => {
   const wb = await runtime('apiKey')
   const guess = async (address: string) => {
     const headers = { ...bearer(newToken(tokenKey).token), host: 'localhost' }

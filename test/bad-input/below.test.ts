@@ -110,6 +110,15 @@ describe('S7.1-04: what Node refuses, and what it lets pass', () => {
     expectEnvelope(reply, about)
   })
 
+  test('200 headers are read, and more are 431 headers_too_large', async () => {
+    // With the Host and the Connection header.
+    const send = (count: number) =>
+      exchange(get([host, ...Array.from({ length: count - 2 }, (_, at) => `X-${at}: a`)], '/healthz'))
+    expect((await send(200)).status).toBe(200)
+    for (const count of [201, 202, 1_000])
+      expect(expectEnvelope(await send(count), `${count} headers`)).toBe('headers_too_large')
+  })
+
   test('100 KB of headers are 431 headers_too_large', async () => {
     for (const headers of [
       [host, `X-Padding: ${'x'.repeat(100_000)}`],

@@ -83,7 +83,6 @@ export const future = kind([
   '-000001-01-01T00:00:00.000Z',
 ])
 export const grace = kind([...notWhole, null, 2_592_001])
-export const code = kind([...notText, null, ''])
 export const listOfText = kind([
   'x',
   5,

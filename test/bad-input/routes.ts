@@ -3,7 +3,6 @@ import {
   attributes,
   choice,
   chunker,
-  code,
   command,
   countOrNull,
   credentials,
@@ -52,10 +51,6 @@ export interface Taken {
   readonly valid: Readonly<Record<string, unknown>>
   readonly required: readonly string[]
   readonly strict?: true
-  /** A request without a body is taken too. */
-  readonly optional?: true
-  /** The code of a body that does not fit, where it is not `validation_error`. */
-  readonly refusal?: string
   readonly fields: Readonly<Record<string, Kind>>
 }
 
@@ -166,6 +161,7 @@ const searchFields = {
   topK,
   filter,
   includeEmbeddings: flag,
+  includeCoverage: flag,
   hybrid: flag,
   lexicalWeight: share,
   rerank: flag,
@@ -354,7 +350,6 @@ export const taken: Readonly<Record<string, Taken>> = {
   [`POST ${W}/api-keys/{keyId}/rotate`]: {
     valid: {},
     required: [],
-    optional: true,
     fields: { graceSeconds: grace },
   },
   'POST /setup/env': {
@@ -407,18 +402,6 @@ export const taken: Readonly<Record<string, Taken>> = {
     strict: true,
     fields: { accept: reviews },
   },
-  'POST /auth/device/token': {
-    valid: { device_code: 'spoilt' },
-    required: ['device_code'],
-    refusal: 'invalid_request',
-    fields: { device_code: code },
-  },
-  'POST /auth/device/refresh': {
-    valid: { refresh_token: 'spoilt' },
-    required: ['refresh_token'],
-    refusal: 'invalid_request',
-    fields: { refresh_token: code },
-  },
   [`POST ${KB}/records`]: {
     valid: { records: [{ id: 'spoilt', vector: [1, 0, 0] }] },
     required: ['records'],
@@ -430,6 +413,9 @@ export const batch = `POST ${KB}/ingest/batch`
 export const upload = `POST ${KB}/ingest/file`
 /** Speaks a protocol of its own; `test/mcp/route.test.ts` spoils what it takes. */
 export const ofProtocol = `POST ${W}/mcp`
+
+/** Not configured here; `test/wire/auth.test.ts` spoils what they take. */
+export const ofSignIn: readonly string[] = ['POST /auth/device/token', 'POST /auth/device/refresh']
 
 /** Routes that change something and take no body. */
 export const bodiless: readonly string[] = [

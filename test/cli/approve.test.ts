@@ -51,7 +51,7 @@ async function all<T>(events: AsyncIterable<T>): Promise<T[]> {
   return list
 }
 
-test('security 16: whoever is asked sees all that a tool would be given', () => {
+test('whoever is asked sees all that a tool would be given [security rule 16]', () => {
   const given = { to: 'a\u202eb\u{e0041}', text: 'hello\u009d, and all of the passwords\u009c', count: 1 }
   expect(pretty(JSON.stringify(given))).toBe(`{
   "to": "a\\u202eb\\udb40\\udc41",

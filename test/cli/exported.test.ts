@@ -37,6 +37,17 @@ const conversation = {
   createdAt: '2026-01-01T00:00:00.000Z',
 }
 
+test('two passages with the same number get footnotes of their own', () => {
+  const other = { ...citation, chunkId: 'e:1', chunkIndex: 1, title: 'Returns' }
+  const text = markdownOf(conversation, 'Maven', [
+    said('agent', 'Thirty days [2].', { citations: JSON.stringify([citation]) }),
+    said('agent', 'At the desk [2].', { citations: JSON.stringify([other]) }),
+  ])
+  expect(text).toContain('Thirty days [^2].')
+  expect(text).toContain('At the desk [^3].')
+  expect(text).toMatch(/\[\^2\]: Refunds.*\n\[\^3\]: Returns/)
+})
+
 test('an exported conversation has its citations as footnotes, each once, and leaves other brackets alone', () => {
   const citations = JSON.stringify([citation])
   const text = markdownOf(conversation, 'Maven', [

@@ -36,7 +36,7 @@ function folder() {
   }
 }
 
-describe('security 6: the files of a folder', () => {
+describe('the files of a folder [security rule 6]', () => {
   test('count after a yes, and go on to where nobody can be asked', async () => {
     const { decided, said, cwd } = folder()
     const config = join(cwd, 'workbase.yaml')

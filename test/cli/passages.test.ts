@@ -5,7 +5,7 @@ import { excerpt, marked } from '../../src/cli/passages/excerpt.ts'
 import { spread } from '../../src/cli/passages/hits.ts'
 import { readMarkdown, sectionAt } from '../../src/cli/passages/markdown.ts'
 import { stemsOf } from '../../src/cli/passages/matches.ts'
-import { scoreBar } from '../../src/cli/passages/show.ts'
+import { coverageBar, measures } from '../../src/cli/passages/show.ts'
 import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
 
 const room = { width: 40, lines: 3 }
@@ -42,6 +42,22 @@ describe('excerpts', () => {
     const lines = excerpt('检索增强生成系统使用知识库来回答问题'.repeat(20), stemsOf('知识库'), room)
     expect(lines.length).toBeLessThanOrEqual(3)
     for (const line of lines) expect(displayWidth(line.text)).toBeLessThanOrEqual(room.width)
+  })
+
+  test('table rows, list items and lines of code are on separate lines, from their beginning', () => {
+    const rows = ['a', 'b', 'c', 'd', 'e'].map(name => `| file \`${name}.lock\` | the runtime | ${name}s |`)
+    const table = `| what | who | why |\n| --- | --- | --- |\n${rows.join('\n')}\n`
+    const page = `${table}\nEnd.\n\n- one\n  more\n- two\n\nAfter.\n\`\`\`sh\nls\n\`\`\`\nLast.\n`
+    const { text, lineStarts } = readMarkdown(page, '')
+    const lines = (asked: string) =>
+      excerpt(text, stemsOf(asked), { width: 60, lines: 3 }, lineStarts).map(line => line.text)
+    expect(lines('ds')).toEqual([
+      'file d.lock · the runtime · ds',
+      'file e.lock · the runtime · es',
+      'End. …',
+    ])
+    expect(lines('more')).toEqual(['- one more', '- two', 'After. …'])
+    expect(lines('last')).toEqual(['After.', 'ls', 'Last.'])
   })
 
   test('no word is cut, no line is too wide, and marks lie on words of the question, for any text', () => {
@@ -102,16 +118,22 @@ describe('places', () => {
   })
 })
 
-test('a bar has five steps, relative to the best, and none where nothing fits', () => {
-  expect([1, 0.8, 0.5, 0.01, 0, -1].map(score => scoreBar(score, 1))).toEqual([
+test('a bar has five steps, and only full coverage fills it', () => {
+  expect([1, 0.999, 0.8, 0.5, 0.2, 0.19, 0].map(coverage => coverageBar(coverage).join(''))).toEqual([
     '▮▮▮▮▮',
     '▮▮▮▮▯',
-    '▮▮▮▯▯',
+    '▮▮▮▮▯',
+    '▮▮▯▯▯',
     '▮▯▯▯▯',
     '▯▯▯▯▯',
     '▯▯▯▯▯',
   ])
-  expect(scoreBar(0, 0)).toBe('▯▯▯▯▯')
+})
+
+test('numbers have a fixed width, and without coverage only the score is shown', () => {
+  expect(measures({ score: 0.5, coverage: 1 })).toBe('0.5000  100 %')
+  expect(measures({ score: 1, coverage: 0.0768 })).toBe('1.0000    7 %')
+  expect(measures({ score: 1, coverage: undefined })).toBe('1.0000')
 })
 
 describe('Markdown', () => {
@@ -120,15 +142,15 @@ describe('Markdown', () => {
 
   test('reads without markup, and the heading that repeats the title is left out', () => {
     expect(readMarkdown(text, 'Keys').text.replace(/\s+/g, ' ').trim()).toBe(
-      'Text with bold and a link. # no heading Rotation: c · d;',
+      'Text with bold and a link. # no heading Rotation: c · d',
     )
     expect(readMarkdown(text, 'Other').text).toMatch(/^Keys:/)
   })
 
   test('a place in it belongs to the last heading outside of code', () => {
     const readable = readMarkdown(text, 'Keys')
-    const at = (word: string) => sectionAt(readable, readable.text.indexOf(word))
-    expect([at('bold'), at('no heading'), at('d;')]).toEqual(['Keys', 'Keys', 'Rotation'])
+    const at = (word: string) => sectionAt(readable, readable.text.indexOf(word))?.title
+    expect([at('bold'), at('no heading'), at('d\n')]).toEqual(['Keys', 'Keys', 'Rotation'])
     expect(sectionAt(readMarkdown('no heading', ''), 3)).toBeUndefined()
   })
 })

@@ -23,8 +23,8 @@ test.each<[string, string, (path: string) => void]>([
     saying({ profiles: { x: { url: 'localhost' } } }),
   ],
   ['with no name', 'is no file of profiles: see "current" in it', saying({ current: 5 })],
-  ['that is a folder', 'is no plain file', path => mkdirSync(path)],
-  ['that is a pipe', 'is no plain file', path => execSync(`mkfifo -m 600 ${path}`)],
+  ['that is a folder', 'is not a regular file', path => mkdirSync(path)],
+  ['that is a pipe', 'is not a regular file', path => execSync(`mkfifo -m 600 ${path}`)],
   ['that leads to itself', 'cannot be read (ELOOP)', path => symlinkSync(path, path)],
   [
     'in what is no folder',

@@ -1,7 +1,8 @@
+import { spawnSync } from 'node:child_process'
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { displayWidth } from '../../src/cli/terminal/terminal-text.ts'
-import { wrapLine, wrapWords } from '../../src/cli/terminal/wrap.ts'
+import { wrapCommandLine, wrapLine, wrapWords } from '../../src/cli/terminal/wrap.ts'
 
 test('a line breaks between words, and what follows hangs under its text', () => {
   expect(wrapLine('  list   one two three four five', 28, 9)).toEqual([
@@ -40,4 +41,24 @@ test('a line to type is left whole', () => {
   expect(wrapWords(`  ✗ one two three four five six\n${line}`, 24)).toBe(
     `  ✗ one two three four\n    five six\n${line}`,
   )
+})
+
+test.each([
+  ['  wb config show --json | jq \'.[] | select(.source != "default")\'', 40],
+  ['  curl -H "Authorization: Bearer $TOKEN" https://wb.example.com/api/v1/workspaces', 60],
+  ['  wb kb search handbook "where is my data stored" --json', 30],
+  ['  wb filters create recent --filter \'{"year":{"$gte":1960}}\' it\'s', 20],
+])('a line to type that is broken is the same to a shell: %s', (line, width) => {
+  const lines = wrapCommandLine(line, width)
+  expect(lines.length).toBeGreaterThan(1)
+  expect(lines.map(part => part.replace(/ \\$/, '').trim()).join(' ')).toBe(line.trim())
+  for (const part of lines.slice(0, -1)) expect(part).toMatch(/^ {2}.* \\$/)
+})
+
+test('a shell reads a wrapped command like the original', () => {
+  const line = '  printf "%s|" --filter \'{"a": 1}\' "two words" three four'
+  const said = (text: string) => spawnSync('sh', ['-c', text], { encoding: 'utf8' }).stdout
+  const broken = wrapCommandLine(line, 24).join('\n')
+  expect(broken.split('\n').length).toBeGreaterThan(2)
+  expect(said(broken)).toBe(said(line))
 })

@@ -4,6 +4,7 @@ import { createServer as createSecureServer } from 'node:https'
 import { type AddressInfo, connect as dial } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import type { NetworkOptions } from '../../src/client/network-options.ts'
+import { timeoutsOf } from '../../src/client/timeouts.ts'
 import { network, type Outgoing } from '../../src/client/transport.ts'
 import { Unreachable } from '../../src/client/unreachable.ts'
 
@@ -162,6 +163,55 @@ describe('what is sent again', () => {
     const fetch = opened({ onRetry: retry => told.push(retry) })
     await expect(fetch('http://127.0.0.1:1', get)).rejects.toThrow(/nothing listens there/)
     expect(told).toEqual([])
+  })
+})
+
+describe('a runtime that falls silent', () => {
+  const silent: RequestListener = request => void request.resume()
+  const stalling: RequestListener = (request, response) => {
+    request.resume()
+    response.writeHead(200, { 'content-type': 'application/json' }).write('{"items":[')
+  }
+  const lines = (): Outgoing => ({ ...post, body: pieces() })
+
+  test.each([
+    ['did not begin to answer within 0.05 s', silent, get],
+    ['did not begin to answer within 0.05 s', silent, post],
+    ['began to answer, then sent nothing for 0.05 s', stalling, get],
+    ['began to answer, then sent nothing for 0.05 s', stalling, lines()],
+  ])('%s: the request is given up, and sent once', async (fact, answer, request) => {
+    const { url, asked } = await answering(answer)
+    const read = async () => (await opened({ idleTimeoutMs: 50 })(url, request)).text()
+    const error: unknown = await read().catch(error => error)
+    expect(error).toBeInstanceOf(Unreachable)
+    expect((error as Unreachable).message).toBe(`${new URL(url).origin} ${fact}`)
+    expect((error as Unreachable).hint).toContain('WB_IDLE_TIMEOUT')
+    expect(asked).toHaveLength(1)
+  })
+
+  test('each piece resets the timer: pings keep a stream open beyond the idle timeout', async () => {
+    const { url } = await answering((_request, response) => {
+      response.writeHead(200, { 'content-type': 'text/event-stream' })
+      let pings = 0
+      const timer = setInterval(() => {
+        response.write(': ping\n\n')
+        if (++pings < 20) return
+        clearInterval(timer)
+        response.end('data: {}\n\n')
+      }, 200)
+    })
+    const answer = await opened({ idleTimeoutMs: 1_500 })(url, sse())
+    expect(await answer.text()).toMatch(/^(?:: ping\n\n){20}data: \{\}\n\n$/)
+  })
+
+  test.each([
+    ['60 s', 'before a list', get, 'headersTimeout'],
+    ['60 s', 'within its answer', get, 'bodyTimeout'],
+    ['300 s', 'before the answer to work', post, 'headersTimeout'],
+    ['60 s', 'within it', post, 'bodyTimeout'],
+    ['300 s', 'between the lines of a batch', lines(), 'bodyTimeout'],
+  ] as const)('is given %s %s', (time, _where, request, which) => {
+    expect(`${timeoutsOf(request)[which] / 1_000} s`).toBe(time)
   })
 })
 

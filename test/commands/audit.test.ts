@@ -238,7 +238,7 @@ describe('wb audit list', () => {
     ])
   })
 
-  test('security 16: in a terminal only what was refused stands out, and what was planted does nothing', async () => {
+  test('in a terminal only what was refused stands out, and what was planted does nothing [security rule 16]', async () => {
     const here = await asking()
     await here.wb(['keys', 'create', 'a\x1b]0;owned\x07b\x1b[2Jc'])
     await here.wb(['kb', 'list'], { env: { WB_API_KEY: withWrongSecret(here.secret) } })

@@ -7,6 +7,12 @@ import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
 const answer = 'Both laws hold together [1].\n\n```ts\nconst a = 1\n```\n'
+const noModel = {
+  status: 503,
+  code: 'llm_credential_missing',
+  message: 'LLM service "x" lacks its key',
+  hint: 'Set KEY.',
+}
 const call = { id: 't1', name: 'mcp:files:write', arguments: '{"path":"/tmp/x"}' }
 
 async function spoken(stage: Stage): Promise<void> {
@@ -67,7 +73,7 @@ describe('where there is no terminal', () => {
 
   test('with no model, passages stand in for the answer', async () => {
     const { here, runtime } = await stageFor()
-    runtime.refusal = { status: 503, code: 'chat_disabled', message: 'no model' }
+    runtime.refusal = noModel
     const { status, stdout, stderr } = await here.wb(['ask', 'why?'])
     expect({ status, stdout }).toEqual({
       status: 0,
@@ -75,19 +81,19 @@ describe('where there is no terminal', () => {
         'found, not written by a model:\n\n[1] laws.md\n    A passage that was found.\n    laws.md · chunk 2\n',
     })
     expect(stderr).toMatch(
-      /Ollama[^\n]*\n {2}wb services create llama [^\n]*\n {2}wb agents update Maven --llm llama\n[^\n]*key[^\n]*\n[^\n]*\n {2}wb search .why\?. --json[^\n]*\n$/,
+      /\n {2}no model answers: LLM service "x" lacks its key\n {2}Set KEY\.\n {2}With Ollama[^\n]*\n {2}wb services create llama [^\n]*\n {2}wb agents update Maven --llm llama\n[^\n]*key[^\n]*\n[^\n]*\n {2}wb search .why\?. --json[^\n]*\n$/,
     )
   })
 
   test.each([
     [
       '--no-stream',
-      /^ {2}✗ No model \(chat_disabled[^\n]*\n {4}no model answers yet[\s\S]*\n {4}wb services create llama /,
+      /^ {2}✗ LLM service "x" lacks its key \(llm_credential_missing[^\n]*\n {4}Set KEY\.\n {4}With Ollama on this machine:\n {4}wb services create llama /,
     ],
-    ['--json', /"hint":"no model answers yet\. With Ollama on this machine: wb services create llama /],
+    ['--json', /"hint":"Set KEY\. With Ollama on this machine: wb services create llama /],
   ])('with no model, %s tells how to set one up', async (form, told) => {
     const { here, runtime } = await stageFor()
-    runtime.refusal = { status: 503, code: 'chat_disabled', message: 'no model' }
+    runtime.refusal = noModel
     const { status, stdout, stderr } = await here.wb(['ask', 'why?', '--agent', 'maven', form])
     expect({ status, stderr }).toEqual({ status: 6, stderr: expect.stringMatching(told) })
     expect(stdout).not.toContain('found')
@@ -138,7 +144,7 @@ describe('where there is no terminal', () => {
 describe('in a terminal', { timeout: 40_000 }, () => {
   test('with no model, wb ask shows passages in place of an answer', async () => {
     const { here, runtime } = await stageFor()
-    runtime.refusal = { status: 503, code: 'chat_disabled', message: 'no model' }
+    runtime.refusal = noModel
     const { status, text } = await inTerminal(here, ['ask', 'why?'])
     expect(status, text).toBe(0)
     expect(withoutSequences(text)).toContain('A passage that was found.')
@@ -170,7 +176,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(exported.stdout).toContain('## Maven\n\nBoth laws hold together [^1].')
     expect(readFileSync(join(here.home, 'out.md'), 'utf8')).toBe(exported.stdout)
     type('/export out.md\r')
-    await shows('out.md is there already')
+    await shows('"out.md" exists already')
     type('/quit\r')
     expect(await ended).toBe(0)
     expect(raw()).toContain('--conversation')
@@ -179,6 +185,20 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await again.shows('const a = 1')
     again.type('\x04')
     expect(await again.ended).toBe(0)
+  })
+
+  test('/copy uses the terminal without a clipboard program, and says that it cannot confirm the copy', async () => {
+    const { here } = await stageFor(spoken)
+    here.env.PATH = join(here.home, 'empty')
+    const { type, shows, ended, raw } = chat(here, ['maven'])
+    await shows('ask Maven')
+    type('x\r')
+    await shows('100 tokens')
+    type('/copy\r')
+    await shows('asked the terminal to copy the answer')
+    expect(raw()).toContain(`\x1b]52;c;${Buffer.from(answer).toString('base64')}\x07`)
+    type('\x04')
+    expect(await ended).toBe(0)
   })
 
   test('ten thousand lines, while the screen changes its size, are all there and drawn once', async () => {
@@ -289,7 +309,7 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(raw()).not.toMatch(/[╭│]|\x1b\[\?1049h/)
   })
 
-  test('security 16: an answer sends nothing to the terminal but its words', async () => {
+  test('an answer sends nothing to the terminal but its words [security rule 16]', async () => {
     const evil = 'a\x1b]52;c;b3duZWQ=\x07\x1b]0;owned\x07\x1b[2Jb'
     const { here } = await stageFor(async stage => {
       await stage.token(evil)

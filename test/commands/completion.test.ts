@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { spawn } from '@lydell/node-pty'
 import { expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
+import { hasProgram } from '../harness/installed.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
 
@@ -76,7 +77,7 @@ test('bash', async () => {
   )
 })
 
-test('fish', async () => {
+test.skipIf(!hasProgram('fish'))('fish', async () => {
   const { script, env, home } = await scripted('fish')
   const ask =
     'source $argv[1]; for line in $argv[2..]; complete -C $line | string split -f1 \\t | string join " "; end'
@@ -112,7 +113,7 @@ compinit -D -u
 PROMPT='ready> '
 `
 
-test('zsh', async () => {
+test.skipIf(!hasProgram('zsh'))('zsh', async () => {
   const { script, env, home } = await scripted('zsh')
   const given = join(home, 'given')
   writeFileSync(join(home, '.zshrc'), `${noted}source ${script}\n`)

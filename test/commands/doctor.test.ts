@@ -1,12 +1,13 @@
 import { execFileSync } from 'node:child_process'
+import { randomUUID } from 'node:crypto'
 import { chmodSync, existsSync, mkdirSync, readdirSync, rmSync, writeFileSync } from 'node:fs'
 import { createServer, type RequestListener } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { type Skew, skewFound } from '../../src/cli/doctor/clock.ts'
 import { nodeFound } from '../../src/cli/doctor/here.ts'
+import Database from '../../src/storage/sqlite/driver.ts'
 import { keyedRuntime } from './sign-in.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Ended, type Place, place } from './wb.ts'
@@ -148,6 +149,13 @@ test('what is wrong with the configuration is a failure', async () => {
   expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, config: { path, problems: [{}] } })
 })
 
+/** A document row without what names it. */
+const unregistered = {
+  ...{ sourceDocId: null, sourceFilename: null, fileType: null, fileSize: null, contentHash: null },
+  ...{ chunkTotal: null, ingestedAt: null, status: 'pending', errorMessage: null, metadata: {} },
+  ...{ visibleTo: null, ownerPrincipalId: null },
+}
+
 test('the store is looked through beside a running server, and each finding has a line', async () => {
   const { wb, serve, dataDir } = machine()
   const { url, pid } = await serve()
@@ -170,9 +178,11 @@ test('the store is looked through beside a running server, and each finding has 
   )
 
   const database = new Database(join(dataDir, 'workbase.db'))
-  database.exec(`INSERT INTO documents (version, body) VALUES
-    (1, '{"workspaceId":"gone","knowledgeBaseId":"b","documentId":"d"}')`)
+  const gone = { workspaceId: randomUUID(), knowledgeBaseId: randomUUID(), documentId: randomUUID() }
+  const row = { ...gone, ...unregistered, updatedAt: '2026-01-01T00:00:00.000Z' }
+  database.prepare('INSERT INTO documents (version, body) VALUES (1, ?)').run(JSON.stringify(row))
   database.close()
+  const key = Object.values(gone).join('/')
   mkdirSync(join(dataDir, 'uploads'), { recursive: true })
   writeFileSync(join(dataDir, 'uploads', '999999999-ab'), 'left')
   const [found, told] = await Promise.all([wb(['doctor', '--deep']), wb(['doctor', '--deep', '--json'])])
@@ -182,13 +192,13 @@ test('the store is looked through beside a running server, and each finding has 
     {
       name: 'store',
       state: 'failed',
-      detail: '1 documents whose workspaceId is gone: gone/b/d',
+      detail: `1 documents whose workspaceId is gone: ${key}`,
       mend: goBack,
     },
     {
       name: 'store',
       state: 'failed',
-      detail: '1 documents whose knowledgeBaseId is gone: gone/b/d',
+      detail: `1 documents whose knowledgeBaseId is gone: ${key}`,
       mend: goBack,
     },
     {
@@ -412,7 +422,7 @@ describe('no runtime', () => {
     expect(wrong(late)).toEqual({ runtime: 'failed' })
     expect(line(late, 'runtime')).toMatchObject({
       detail: `${silent.url} does not answer in time`,
-      mend: `wb serve --port ${silent.port}`,
+      mend: 'wb doctor --url URL',
     })
   })
 

@@ -1,4 +1,4 @@
-import { execFileSync } from 'node:child_process'
+import { execFileSync, spawnSync } from 'node:child_process'
 import {
   appendFileSync,
   closeSync,
@@ -12,10 +12,11 @@ import { createServer, type IncomingMessage } from 'node:http'
 import type { AddressInfo } from 'node:net'
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
+import { cranfield } from '../harness/judged.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
-import { type Ended, type Place, place } from './wb.ts'
+import { type Ended, type Place, place, serveClosed } from './wb.ts'
 
-const cranfield = resolve('../shared/data/cranfield/corpus.jsonl')
+const corpus = join(cranfield, 'corpus.jsonl')
 const nothing = { added: 0, replaced: 0, unchanged: 0, duplicates: 0, skipped: 0, failed: [] }
 
 function summary({ stdout }: Ended) {
@@ -149,7 +150,7 @@ test('a tree with binaries, links in a circle, a 40 MB log, odd names and things
   expect(screen).toMatch(/it is over 20,000,000 characters; split it\s+\(payload_too_large\)/)
 })
 
-test('security 16: a name with escapes is shown without them', async () => {
+test('a name with escapes is shown without them [security rule 16]', async () => {
   const here = place()
   const tree = files(here, { 'bad\u001b]0;owned\u0007\n.log': Buffer.from([0]) })
   const { text } = await inTerminal(here, ['kb', 'ingest', 'repo', tree, '--create'])
@@ -222,7 +223,7 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
     const here = place()
     if (way === 'a server') await here.serve()
     let seen = false
-    const interrupted = await inTerminal(here, ['kb', 'ingest', 'cran', cranfield, '--create'], {
+    const interrupted = await inTerminal(here, ['kb', 'ingest', 'cran', corpus, '--create'], {
       answer(text) {
         if (seen || !/[1-9][\d,]*\/1,400/.test(withoutSequences(text))) return undefined
         seen = true
@@ -234,10 +235,10 @@ describe.each(['no server', 'a server'])('Cranfield with %s', way => {
       /✓ [\d,]+ added .*\n(?:.*\n)? {2}[\d,]+ not confirmed; type the same/,
     )
     const { added, unchanged, skipped, failed } = summary(
-      await here.wb(['kb', 'ingest', 'cran', cranfield, '--json']),
+      await here.wb(['kb', 'ingest', 'cran', corpus, '--json']),
     )
     expect({ all: added + unchanged, skipped, failed }).toEqual({ all: 1_398, skipped: 2, failed: [] })
-    expect(summary(await here.wb(['kb', 'ingest', 'cran', cranfield, '--json']))).toMatchObject({
+    expect(summary(await here.wb(['kb', 'ingest', 'cran', corpus, '--json']))).toMatchObject({
       ...nothing,
       unchanged: 1_398,
       skipped: 2,
@@ -297,6 +298,43 @@ test('where the connection breaks, what was answered is told and the status is 6
   expect(ended.status).toBe(6)
   expect(summary(ended)).toMatchObject({ ...nothing, added: 1, interrupted: true })
   expect(ended.stderr).toContain('stopped answering')
+})
+
+describe('the error that ends an ingest', () => {
+  test('is shown alone in a terminal if nothing was done, and before the zeros in a pipe', async () => {
+    const here = place()
+    await serveClosed(here)
+    await here.wb(['kb', 'create', 'papers'])
+    const reader = await here.wb(['keys', 'create', 'reader', '--role', 'viewer'])
+    const viewer = { ...here, env: { ...here.env, WB_API_KEY: reader.stdout.trim() } }
+    const line = ['kb', 'ingest', 'papers', files(here, { 'a.md': 'a', 'b.md': 'b' })]
+    const screen = await inTerminal(viewer, line, { cols: 120 })
+    expect(screen.status).toBe(3)
+    const shown = withoutSequences(screen.text)
+      .split('\n')
+      .map(text => text.trim())
+    const [first] = shown.filter(Boolean)
+    expect(first).toMatch(/^✗ .*\(forbidden, request \w+\)$/)
+    expect(shown.join('\n')).not.toMatch(/nothing to ingest|not confirmed/)
+    const command = `"${process.execPath}" "${resolve('bin/run.js')}" "$@" 2>&1`
+    const piped = spawnSync('sh', ['-c', command, 'sh', ...line], { env: viewer.env, encoding: 'utf8' })
+    expect(piped.status).toBe(3)
+    expect(piped.stdout).toMatch(/^ {2}✗ .*\(forbidden, .*\)\n(?: {4}.*\n)+added\t0\n[\s\S]*failed\t0\n$/)
+  })
+
+  test('comes before the summary', async () => {
+    const here = place()
+    const url = await fakeBase({ ingestBatch: true }, () => {
+      return [0, `${JSON.stringify({ line: 1, status: 201, document: {}, chunks: 1 })}\n`]
+    })
+    here.env.WB_URL = url
+    const line = ['kb', 'ingest', 'papers', files(here, { 'a.md': 'a', 'b.md': 'b' })]
+    const { status, text } = await inTerminal(here, line)
+    expect(status).toBe(6)
+    expect(withoutSequences(text)).toMatch(
+      /✗ The runtime stopped answering[\s\S]*✓ 1 added .*\n {2}1 not confirmed; type the same line again/,
+    )
+  })
 })
 
 const uuid = (last: number) => `00000000-0000-4000-8000-${String(last).padStart(12, '0')}`

@@ -48,6 +48,8 @@ const read = [
   'version',
   'open',
   'status -w demo',
+  // Without a credential, of a runtime that wants none.
+  'whoami --local',
   'api GET /api/v1/workspaces?limit=1',
 ]
 /** What is said to who has a key, of a runtime that wants one. */

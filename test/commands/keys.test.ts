@@ -385,7 +385,7 @@ describe('wb keys', () => {
   test('what a rotation left working is named when the successor is revoked', async () => {
     const here = await room()
     const { workspaceId, keyId, prefix } = (await minted(here, 'ci')).key
-    await here.call(apiKeys.rotate, { params: { workspaceId, keyId } })
+    await here.call(apiKeys.rotate, { params: { workspaceId, keyId }, body: {} })
     const { status, stderr } = await here.wb(['keys', 'revoke', 'ci', '--yes'])
     expect(status).toBe(0)
     expect(stderr).toMatch(
@@ -490,7 +490,7 @@ describe('where a token goes', () => {
     expect(await here.wb(create)).toEqual({
       status: 2,
       stdout: '',
-      stderr: `  ✗ ${path} exists already\n    add --force to replace it\n`,
+      stderr: `  ✗ "${path}" exists already\n    add --force to replace it\n`,
     })
     chmodSync(path, 0o644)
     const replaced = await here.wb([...create, '--force', '--json'])
@@ -507,7 +507,7 @@ describe('where a token goes', () => {
     symlinkSync(join(here.home, 'target'), link)
     for (const [path, words] of [
       [link, 'is a symbolic link'],
-      [here.home, 'is no file'],
+      [here.home, 'is not a file'],
       [join(here.home, 'none', 'x'), `The folder ${join(here.home, 'none')} does not exist\n    mkdir -p `],
     ] as const)
       for (const force of [[], ['--force']]) {

@@ -60,7 +60,7 @@ describe('wb login by a code', () => {
     const out = await here.wb(['logout'])
     expect(out.stderr).toBe(
       `  ✓ signed out of ${server.url}, where you were alice@example.test\n` +
-        '  wb profiles add here && wb profiles use here    works on this machine again\n',
+        '  wb profiles add here && wb profiles use here    switches back to this machine\n',
     )
     const stranger = await here.wb(['whoami'])
     expect([stranger.status, lastLine(stranger)]).toEqual([3, `wb login ${server.url}`])
@@ -201,7 +201,7 @@ describe('wb login with a key', () => {
     expect((await here.wb(['login', url, '--with-token'], { input: key })).status).toBe(0)
   })
 
-  test('security 15: goes nowhere unencrypted but on this machine; a wrong address is told', async () => {
+  test('goes nowhere unencrypted but on this machine; a wrong address is told [security rule 15]', async () => {
     const here = place()
     const far = await here.wb(['login', 'http://wb.example', '--with-token'], { input: 'wb_live_x' })
     expect([far.status, far.stderr]).toEqual([2, expect.stringContaining('would travel unencrypted')])

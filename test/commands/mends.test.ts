@@ -94,7 +94,50 @@ test('nothing answers: the line that is named last starts what does', async () =
   await here.serve(flags)
   expect((await here.wb(['workspaces', 'list', '--url', nowhere])).status).toBe(0)
   const far = await here.wb(['login', 'https://wb.invalid'])
-  expect([far.status, lastLine(far.stderr)]).toEqual([6, 'wb doctor'])
+  expect([far.status, lastLine(far.stderr)]).toEqual([6, 'wb doctor --url https://wb.invalid'])
+})
+
+test('if the server of a profile has stopped, the error suggests commands that work without it', async () => {
+  const here = stranger()
+  await here.wb(['workspaces', 'create', 'mine'])
+  const server = await here.serve()
+  await here.wb(['login', server.url])
+  server.process.kill('SIGTERM')
+  await server.ended
+  const gone = await here.wb(['workspaces', 'list'])
+  const onward = 'wb profiles add here && wb profiles use here'
+  expect([gone.status, gone.stderr.split('\n').slice(2, 4)]).toEqual([
+    6,
+    [
+      "    add --local to use this machine's data directory, without a server, for one command",
+      `    ${onward}    switches back to this machine`,
+    ],
+  ])
+  const once = await here.wb(['workspaces', 'list', '--local'])
+  expect([once.status, once.stdout]).toEqual([0, expect.stringContaining('\tmine\t')])
+  const variable = await here.wb(['workspaces', 'list', '--local'], { env: { WB_URL: server.url } })
+  expect([variable.status, variable.stdout]).toEqual([0, once.stdout])
+  const named = await here.wb(['workspaces', 'list', '--profile', 'default'])
+  expect([named.status, named.stderr]).toEqual([
+    6,
+    expect.stringContaining(
+      "\n    use --local instead of --profile default for this machine's data directory",
+    ),
+  ])
+  expect(typed(here, onward)).toBe(0)
+  expect((await here.wb(['workspaces', 'list'])).stdout).toBe(once.stdout)
+})
+
+test.each([
+  ['--url', ['kb', 'list', '--local', '--url', 'http://127.0.0.1:1']],
+  ['--profile', ['kb', 'list', '--local', '--profile', 'default']],
+  ['URL', ['login', 'http://127.0.0.1:1', '--local']],
+])('--local cannot be combined with %s, which the error names', async (other, words) => {
+  expect(await place().wb(words)).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: `  ✗ --local cannot be combined with ${other}\n    --local uses the data directory of this machine; remove --local or ${other}\n`,
+  })
 })
 
 test('https where http is spoken, a page of the runtime, a credential in it: the line named last goes there', async () => {
@@ -146,7 +189,7 @@ test('http where https is spoken is told as such, and the line named last goes t
   expect((await wb(line.split(' ').slice(1), { env })).status).toBe(0)
 })
 
-test('security 15: unencrypted to another machine: encrypted is the line named last, and no secret is in any', async () => {
+test('unencrypted to another machine: encrypted is the line named last, and no secret is in any [security rule 15]', async () => {
   const { wb } = place()
   const login = await wb(['login', 'http://wb.invalid/', '--profile', 'work'])
   expect(login.stderr).toBe(

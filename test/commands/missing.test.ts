@@ -1,3 +1,5 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
 import { inTerminal, withoutSequences } from './terminal.ts'
@@ -84,12 +86,23 @@ describe('in a terminal, what there is can be chosen', { timeout }, () => {
       answer: answers(
         ['Which knowledge base?', `${down}\r`],
         ['NAME (', 'notes\r'],
-        ['PATH (', `${here.home}/nothing\r`],
+        ['Which file or folder?', `${here.home}/nothing\r`],
         ['Make it?', 'n\r'],
       ),
     })
     expect(status).toBe(4)
     expect(withoutSequences(text)).toContain('There is no knowledge base "notes"')
+  })
+
+  test('an empty answer is asked for again, and ~ is the home folder', async () => {
+    const here = place()
+    writeFileSync(join(here.home, 'a.md'), '# Keys\n')
+    await here.wb(['kb', 'create', 'handbook'])
+    const { status, text } = await inTerminal(here, ['kb', 'ingest', 'handbook'], {
+      answer: answers(['Which file or folder?', ' \r'], ['Type an answer', '\b~/a.md\r']),
+    })
+    expect(status, text).toBe(0)
+    expect(withoutSequences(text)).toContain('1 added')
   })
 
   test('where there is nothing to choose from, that is said', async () => {

@@ -35,7 +35,7 @@ function refused(next: string, words = 'This runtime refuses requests without cr
   return new RegExp(`^ {2}✗ ${words} \\(unauthorized, ${request}\\)\\n${next.replaceAll('…', '.')}$`)
 }
 
-describe('security 8: the operator', () => {
+describe('the operator [security rule 8]', () => {
   test('is nobody by default, and who says so in process', async () => {
     const { wb } = closed()
     const stranger = await wb(['workspaces', 'list'])
@@ -105,7 +105,7 @@ describe('security 8: the operator', () => {
   })
 })
 
-describe('security 8: who is sent to the identity provider', () => {
+describe('who is sent to the identity provider [security rule 8]', () => {
   /** A runtime that looks at its tokens alone. */
   async function signedIn() {
     const here = closed()

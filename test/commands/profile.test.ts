@@ -1,6 +1,9 @@
+import { once } from 'node:events'
 import { writeFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import type { AddressInfo } from 'node:net'
 import { join } from 'node:path'
-import { describe, expect, test } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { sessionVariables } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
@@ -28,7 +31,7 @@ describe('the profile', () => {
       expect(readProfile({}, { XDG_DATA_HOME: '/x' }).dataDir).toBe('/x/workbase')
   })
 
-  test('security 6: what a keychain is started with finds the session, and holds no credential', () => {
+  test('what a keychain is started with finds the session, and holds no credential [security rule 6]', () => {
     const session = { HOME: '/h', DBUS_SESSION_BUS_ADDRESS: 'unix:path=/b', XDG_RUNTIME_DIR: '/r', LANG: 'C' }
     const secrets = {
       WB_API_KEY: 'canary',
@@ -68,14 +71,20 @@ describe('the profile', () => {
       { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
       undefined,
     ],
+    [
+      'a flag means this machine',
+      { local: true },
+      { WB_URL: 'https://wb.example', WB_API_KEY: 'k' },
+      undefined,
+    ],
   ])(
-    'security 6: where %s, a key goes only to the runtime that it is meant for',
+    'where %s, a key goes only to the runtime that it is meant for [security rule 6]',
     (_case, flags, environment, key) => {
       expect(readProfile(flags, environment).apiKey).toBe(key)
     },
   )
 
-  test('security 15: no key travels unencrypted to another machine', () => {
+  test('no key travels unencrypted to another machine [security rule 15]', () => {
     const far = { WB_URL: 'http://wb.example', WB_API_KEY: 'k' }
     expect(() => readProfile({}, far)).toThrow(UsageError)
     expect(readProfile({ insecureHttp: true }, far).apiKey).toBe('k')
@@ -187,8 +196,32 @@ describe('the command line', () => {
       6,
       '  ✗ No runtime answers at http://127.0.0.1:1: nothing listens there\n    Check the address (--url, WB_URL), or start a runtime there.\n    wb serve --port 1\n',
     ],
+    [
+      ['api', 'POST', '/x', '-d', '@nofile'],
+      2,
+      '  ✗ "nofile" cannot be read: there is no such file\n    wb api --help\n',
+    ],
   ])('wb %j ends with %i', async (args, status, stderr) => {
     expect(await place().wb(args)).toEqual({ status, stdout: '', stderr })
+  })
+
+  test('does not suggest to start a runtime where another server listens', async () => {
+    const server = createServer((_request, response) => response.end('{}')).listen(0, '127.0.0.1')
+    onTestFinished(() => void server.close())
+    await once(server, 'listening')
+    const url = `http://127.0.0.1:${(server.address() as AddressInfo).port}`
+    const { status, stderr } = await place().wb(['kb', 'list', '--url', url])
+    expect(status).toBe(6)
+    expect(stderr).toContain('but not as a Workbase runtime does\n')
+    expect(stderr.trimEnd().split('\n').at(-1)).toBe(`    wb doctor --url ${url}`)
+  })
+
+  test('prints the caller as an object, also for an anonymous caller', async () => {
+    const { status, stdout } = await place().wb(['whoami', '--json'])
+    expect([status, JSON.parse(stdout)]).toEqual([
+      0,
+      expect.objectContaining({ type: 'anonymous', id: null, label: null, scopes: null }),
+    ])
   })
 
   test('explains a code without a runtime', async () => {

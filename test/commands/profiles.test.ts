@@ -47,7 +47,7 @@ test('a profile is a runtime with its login, by name; who is signed in stays so 
   const used = await here.wb(['profiles', 'remove', 'office', '--yes'])
   expect([used.status, used.stderr]).toEqual([
     2,
-    '  ✗ Office is the profile in use\n    wb profiles use default && wb profiles remove office --yes\n',
+    '  ✗ Profile office is in use\n    wb profiles use default && wb profiles remove office --yes\n',
   ])
   await here.wb(['profiles', 'use', 'default'])
   const near = await here.wb(['profiles', 'use', 'ofice'])
@@ -63,7 +63,7 @@ test('a profile is a runtime with its login, by name; who is signed in stays so 
   )
 })
 
-test('security 6: a login is sent to no other runtime than its own, also not to one that is found', async () => {
+test('a login is sent to no other runtime than its own, also not to one that is found [security rule 6]', async () => {
   const here = somebody()
   await here.wb(['login', urls[0]!, '--with-token'], { input: keys[0] })
   const other = await here.wb(['whoami', '--url', urls[1]!])
@@ -88,6 +88,38 @@ test('the only profile is removed by the line that is named', async () => {
   expect(lines).toHaveLength(3)
   for (const line of lines) expect((await wb(line.split(' ').slice(1))).status, line).toBe(0)
   expect((await wb(['profiles', 'list'])).stdout).toMatch(/^\*\tdefault\t/)
+})
+
+test('names are case-sensitive, and a name that differs only in case is refused', async () => {
+  const { wb } = somebody()
+  await wb(['profiles', 'add', 'Prod', '--url', 'https://wb.example'])
+  expect((await wb(['profiles', 'list'])).stdout).toContain('\tProd\thttps://wb.example\t')
+  const lookedUp = await wb(['profiles', 'use', 'prod'])
+  expect([lookedUp.status, lookedUp.stderr]).toEqual([
+    2,
+    expect.stringContaining('There is no profile named "prod"\n    did you mean Prod?\n'),
+  ])
+  const twins = [
+    ['profiles', 'add', 'prod'],
+    ['profiles', 'rename', 'default', 'PROD'],
+    ['login', urls[0]!, '--profile', 'prod', '--with-token'],
+  ]
+  for (const words of twins) {
+    const { status, stderr } = await wb(words, { input: keys[0] })
+    expect([status, stderr]).toEqual([
+      2,
+      expect.stringMatching(
+        /There is a profile named Prod already; (prod|PROD) differs from it only in case/,
+      ),
+    ])
+  }
+  expect((await wb(['profiles', 'use', 'Prod'])).stderr).toBe('  ✓ Prod is used from now on\n')
+  expect((await wb(['profiles', 'rename', 'Prod', 'prod'])).status).toBe(0)
+  const { stderr } = await wb(['profiles', 'remove', 'prod', '--yes'])
+  expect(stderr).toContain('✗ Profile prod is in use\n')
+  expect((await wb(['profiles', 'list', '--json'])).stdout).toMatch(
+    /"name":"default".*"name":"prod","inUse":true/,
+  )
 })
 
 test('names that could be taken for something else, twins and files that are none are refused, and nothing is lost', async () => {

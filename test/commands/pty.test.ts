@@ -61,9 +61,14 @@ describe('in a terminal', () => {
     await shows('What do you want to know?')
     type('anything\r')
     await shows('Which knowledge base')
-    type('\x1b[B\r')
+    type('\x1b[B\x1b[B\r')
     expect(await ended).toBe(0)
     expect(text()).toContain('nothing found in second')
+    const everywhere = terminal(here, ['kb', 'search', 'anything'])
+    await everywhere.shows('all of them')
+    everywhere.type('\r')
+    expect(await everywhere.ended).toBe(0)
+    expect(everywhere.text()).toContain('nothing found in 2 knowledge bases')
   })
 
   test('what will go is shown, and goes when its name is typed', async () => {
@@ -110,7 +115,7 @@ describe('in a terminal', () => {
     expect(await server.ended).toBe(0)
   })
 
-  test('security 16: what a document planted does not reach the terminal', async () => {
+  test('what a document planted does not reach the terminal [security rule 16]', async () => {
     const here = place()
     const name = 'a\x1b]0;owned\x07b\x1b[2Jc'
     await here.wb(['api', 'POST', '/api/v1/workspaces', '-d', JSON.stringify({ name })])

@@ -1,5 +1,7 @@
-import { mkdirSync, writeFileSync } from 'node:fs'
-import { join } from 'node:path'
+import { execFile } from 'node:child_process'
+import { mkdirSync, symlinkSync, writeFileSync } from 'node:fs'
+import { join, resolve } from 'node:path'
+import { promisify } from 'node:util'
 import { describe, expect, test } from 'vitest'
 import { nameAfter } from '../../src/cli/quickstart/plan.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
@@ -21,13 +23,69 @@ test('from nothing to a cited answer over the shipped documents, and again witho
   expect(first).toContain('✓ workspace   demo\n')
   expect(first).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}\d+\.\d s\n/)
   expect(first).toMatch(/\[1\] {2}Storage › .* ▮▮▮▮▮\n/)
-  expect(first).toContain('  Next\n    wb kb ingest handbook ./my-folder')
+  expect(first).toMatch(/ {2}Next\n {4}.* kb ingest handbook\b/)
   const again = await here.wb(['quickstart'])
   expect(again.status).toBe(0)
   expect(again.stderr).toMatch(/✓ knowledge {3}handbook +\d+ documents, \d+ chunks {3}unchanged\n/)
   expect((await here.wb(['workspaces', 'list'])).stdout.trimEnd().split('\n')).toHaveLength(1)
   const next = await here.wb(['kb', 'search', 'how do I move my data'])
   expect(next.stdout.split('\n')[0]).toContain('docs/storage.md')
+})
+
+describe('lines to type next', () => {
+  /** Starts the program by a link, as a package manager does, and returns what each line begins with. */
+  async function suggested(folder: string, pathFolder?: string) {
+    const here = place()
+    const bin = join(here.home, folder)
+    mkdirSync(bin, { recursive: true })
+    symlinkSync(resolve('bin/run.js'), join(bin, 'wb'))
+    if (pathFolder !== undefined) here.env.PATH = `${join(here.home, pathFolder)}:${here.env.PATH}`
+    const sh = (line: string) => promisify(execFile)('sh', ['-c', line], { cwd: here.home, env: here.env })
+    const { stderr } = await sh(`"${join(bin, 'wb')}" quickstart`)
+    const lines = stderr.slice(stderr.indexOf('  Next\n')).split('\n').slice(1, -1)
+    return { here, sh, lines: lines.map(line => line.trim().split(/ {2,}/)[0]!) }
+  }
+
+  test('work as typed where wb is on the path', { timeout: 60_000 }, async () => {
+    const { here, sh, lines } = await suggested('bin', 'bin')
+    expect(lines).toEqual([
+      'wb kb ingest handbook',
+      'wb kb search handbook "how do I back up"',
+      'wb documents show 1',
+      'wb serve --open',
+    ])
+    expect((await sh(lines[2]!)).stdout).toContain('data')
+    expect((await sh(lines[1]!)).stdout.split('\t')[4]).toBe('docs/storage.md')
+    const asked = await inTerminal(here, ['kb', 'ingest', 'handbook'], {
+      answer: text => (text.includes('Which file or folder?') ? '~/none\r' : undefined),
+    })
+    expect(withoutSequences(asked.text)).toContain(`${here.home}/none`)
+  })
+
+  test('start with npx where a package manager started wb', { timeout: 60_000 }, async () => {
+    const { lines } = await suggested('node_modules/.bin', 'node_modules/.bin')
+    expect(lines).toEqual([
+      'npx workbase kb ingest handbook',
+      'npx workbase kb search handbook "how do I back up"',
+      'npx workbase documents show 1',
+      'npx workbase serve --open',
+    ])
+  })
+
+  test('start with node in a clone, and open a page of the server that runs', {
+    timeout: 60_000,
+  }, async () => {
+    const here = place()
+    const path = folder(here.home, 'notes', {
+      'a.md': '# Refunds\nTen days.',
+      'b.md': '# Whales\nThey sing.',
+    })
+    await here.serve()
+    const { stderr } = await here.wb(['quickstart', path])
+    const program = `node ${resolve('bin/run.js')}`
+    expect(stderr).toContain(`    ${program} kb search notes "Whales" `)
+    expect(stderr).toContain(`    ${program} open `)
+  })
 })
 
 describe('what is shipped answers what newcomers ask', () => {
@@ -97,6 +155,10 @@ test('an empty folder has the shipped documents stand in, and says so', async ()
   const { stderr, status } = await here.wb(['quickstart', path])
   expect(status).toBe(0)
   expect(stderr).toContain('holds no text')
+  const inside = await here.wb(['quickstart', '.'], { cwd: path })
+  expect(inside.stderr).toContain(
+    '  – this folder holds no text; the documents of Workbase are read instead\n',
+  )
   expect(stderr).toMatch(/✓ knowledge {3}handbook/)
 })
 

@@ -1,11 +1,11 @@
 import { mkdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
-import { join, resolve } from 'node:path'
+import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, test } from 'vitest'
 import { stem, words } from '../../src/base/words.ts'
+import { cranfield, entriesOf } from '../harness/judged.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place, placesLike } from './wb.ts'
 
-const cranfield = resolve('../shared/data/cranfield')
 const questionsAsked = 20
 const timeout = 300_000
 const heated =
@@ -98,11 +98,8 @@ describe('beside a server', () => {
     const { stdout } = await here.wb(['kb', 'show', '--json'])
     const { workspaceId, knowledgeBaseId } = JSON.parse(stdout) as Record<string, string>
     const base = `${url}/api/v1/workspaces/${workspaceId}/knowledge-bases/${knowledgeBaseId}`
-    const questions = readFileSync(join(cranfield, 'queries.jsonl'), 'utf8')
-      .split('\n')
-      .slice(0, questionsAsked)
-      .map(line => (JSON.parse(line) as { text: string }).text)
-    for (const [at, question] of questions.entries()) {
+    const questions = entriesOf(cranfield, 'queries.jsonl').slice(0, questionsAsked)
+    for (const [at, { text: question }] of questions.entries()) {
       const { status, text } = await inTerminal(here, ['kb', 'search', 'cran', question], {
         cols: at % 2 ? 80 : 40,
       })
@@ -157,7 +154,25 @@ test('one argument is the question, two are base and question; no base of this n
   expect(wrong.stderr).toContain('did you mean notes?')
 })
 
-test('security 16: a passage is shown without the escapes that its document holds', async () => {
+test('in a pipe with several knowledge bases, the error suggests --all', async () => {
+  const here = await withNotes()
+  await here.wb(['kb', 'create', 'other'])
+  expect(await here.wb(['kb', 'search', 'keys'])).toEqual({
+    status: 2,
+    stdout: '',
+    stderr: [
+      '  ✗ There are 2 knowledge bases in workspace default; name one, or search all',
+      '    wb kb search --all keys',
+      '    wb kb search notes keys',
+      '    wb kb search other keys',
+      '',
+    ].join('\n'),
+  })
+  const narrowed = await here.wb(['kb', 'search', 'keys', '--saved', 'german'])
+  expect([narrowed.status, narrowed.stderr]).toEqual([2, expect.not.stringContaining('--all')])
+})
+
+test('a passage is shown without the escapes that its document holds [security rule 16]', async () => {
   const here = await withNotes()
   const { text } = await inTerminal(here, ['kb', 'search', 'whales sing', '--limit', '1'])
   expect(text).not.toContain('\u001b]0;')
@@ -182,7 +197,7 @@ test('a card: number, title with section, bar, marked words, source; and the lin
     '1',
     '--explain',
   ])
-  expect(withoutSequences(explained.text)).toMatch(/▮▮▮▮▮ \d+\.\d{4}\n/)
+  expect(withoutSequences(explained.text)).toMatch(/ \d\.\d{4} {2}100 % ▮▮▮▮▮\n/)
 })
 
 test('modes and filters reach the API, and a filter that is no object is a usage error', async () => {

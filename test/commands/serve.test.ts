@@ -109,7 +109,10 @@ describe('wb serve', () => {
   })
 
   test.each([
-    [['--host', 'nohost.invalid', '--allow-open-access'], 'Nohost.invalid is not an address of this machine'],
+    [
+      ['--host', 'nohost.invalid', '--allow-open-access'],
+      '"nohost.invalid" is not an address of this machine',
+    ],
     [['--https-cert', '/nowhere.pem', '--https-key', '/nowhere.pem'], '/nowhere.pem cannot be read'],
     [['--https-cert', '/nowhere.pem'], '--https-key'],
     [['--port', '70000'], '--port'],
@@ -225,7 +228,7 @@ describe('wb serve, and who may call', () => {
     return { status, stdout, stderr }
   }
 
-  test('security 2: an open runtime whose store lasts warns of it, on this machine and beyond it', async () => {
+  test('an open runtime whose store lasts warns of it, on this machine and beyond it [security rule 2]', async () => {
     const here = place()
     const near = await screen(here, undefined)
     expect(near.stdout).toContain('\n  callers    anyone on this machine\n')

@@ -209,6 +209,32 @@ test('a secret is released and withdrawn beside a running server, by the owner a
   }
 })
 
+test('the model of a server of your own is typed, as the provider lists other ones', {
+  timeout: 60_000,
+}, async () => {
+  const here = await room()
+  const flags = ['--type', 'llm', '--provider', 'openai', '--endpoint', 'http://127.0.0.1:9/v1']
+  let isAsked = false
+  const { status, text } = await inTerminal(here, ['services', 'create', 'own', ...flags], {
+    answer(shown) {
+      if (isAsked || !withoutSequences(shown).includes('Model:')) return undefined
+      isAsked = true
+      return 'tiny\r'
+    },
+  })
+  expect(status, text).toBe(0)
+  expect(await said(here.wb(['services', 'show', 'own', '--jq', '.modelName']))).toBe('tiny')
+})
+
+test('a service that is missing is not of any type', async () => {
+  const { wb } = await room()
+  const { status, stderr } = await wb(['services', 'show', 'nosuch'])
+  expect([status, stderr]).toEqual([
+    4,
+    '  ✗ No service is named "nosuch" (not_found)\n    wb services list\n',
+  ])
+})
+
 test('in a terminal everything is asked for, with choices, and the release is offered', {
   timeout: 60_000,
 }, async () => {

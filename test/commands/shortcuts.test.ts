@@ -51,6 +51,32 @@ test('wb add takes the knowledge base that is named, else the only one, and make
   expect(await run('search')).toMatchObject({ status: 2 })
 })
 
+test('verbs of other tools run the matching command, or the error suggests one', {
+  timeout,
+}, async () => {
+  const { wb } = place()
+  await wb(['kb', 'create', 'notes'])
+  expect((await wb(['kb', 'ls'])).stdout).toBe((await wb(['kb', 'list'])).stdout)
+  expect((await wb(['kb', 'get', 'notes'])).stdout).toMatch(/^name\tnotes$/m)
+  expect(await wb(['kb', 'rm', 'notes'])).toMatchObject({ status: 2, stdout: '' })
+  expect(await wb(['kb', 'rm', 'notes', '--yes'])).toMatchObject({ status: 0 })
+  expect(await wb(['kb', 'ls'])).toMatchObject({ status: 0, stdout: '' })
+  expect((await wb(['mcp', 'server', 'rm', '--help'])).stdout).toContain('Usage  wb mcp servers remove')
+  expect((await wb(['help', 'profiles', 'delete'])).stdout).toContain('Usage  wb profiles remove')
+  const suggested: [string, string][] = [
+    ['keys rm', 'keys revoke'],
+    ['jobs del', 'jobs cancel'],
+    ['kb add', 'kb ingest'],
+    ['services set', 'services update'],
+  ]
+  for (const [typed, meant] of suggested) {
+    const { status, stderr } = await wb(typed.split(' '))
+    expect([status, stderr]).toEqual([2, expect.stringContaining(`did you mean wb ${meant}?`)])
+  }
+  expect((await wb(['kb', 'constructor'])).status).toBe(2)
+  expect((await wb(['create', 'notes'])).stderr).toContain('There is no command "wb create"')
+})
+
 test('topics may be typed in the singular', { timeout }, async () => {
   const { wb } = place()
   expect(await wb(['workspace', 'list'])).toMatchObject({ status: 0 })
@@ -78,7 +104,7 @@ describe('wb alone', () => {
     expect(withoutSequences(declined.text)).toContain('wb quickstart ./my-folder')
     expect(existsSync(here.dataDir)).toBe(false)
     await here.wb(['whoami'])
-    expect(existsSync(here.dataDir)).toBe(true)
+    expect(existsSync(here.dataDir)).toBe(false)
     const taken = await inTerminal(here, [], { ...wide, answer: answering('y\r') })
     expect(withoutSequences(taken.text)).toMatch(/✓ knowledge {3}work +2 documents/)
     const later = await inTerminal(here, [], wide)

@@ -30,11 +30,11 @@ const attacks: [name: string, planted: string, left: string][] = [
 ]
 
 describe('text of strangers', () => {
-  test.each(attacks)('security 16: %s is stripped', (_name, planted, left) => {
+  test.each(attacks)('%s is stripped [security rule 16]', (_name, planted, left) => {
     expect(plain(planted)).toBe(left)
   })
 
-  test.each(attacks)('security 16: %s stands escaped in JSON, and means the same', (_name, planted) => {
+  test.each(attacks)('%s stands escaped in JSON, and means the same [security rule 16]', (_name, planted) => {
     const json = plainJson({ text: planted })
     expect(json).not.toMatch(/[\x00-\x1f\x7f-\x9f\u202a-\u202e]/)
     expect(JSON.parse(json)).toEqual({ text: planted })

@@ -77,6 +77,27 @@ describe('a runtime of another version', () => {
   })
 })
 
+describe('a runtime that falls silent', () => {
+  test.each([
+    ['before its answer', () => {}],
+    ['within its answer', (_request, response) => void response.writeHead(200).write('{"items":[')],
+  ] as [string, RequestListener][])(
+    '%s ends the command, and says how to wait longer',
+    async (_when, answer) => {
+      const url = `http://127.0.0.1:${await listening(createServer(answer))}`
+      const env = { WB_IDLE_TIMEOUT: '1' }
+      const { status, stderr } = await place().wb([...list, '--url', url], { env })
+      expect(status, stderr).toBe(6)
+      expect(stderr).toMatch(/^ {2}✗ http:\/\/127\.0\.0\.1:\d+ (?:did not begin|began) to answer.* 1 s\n/)
+      expect(stderr).toContain('raise WB_IDLE_TIMEOUT (seconds)')
+    },
+  )
+
+  test.each(['0', '86401', '1.5', 'soon'])('WB_IDLE_TIMEOUT=%s is a usage error', WB_IDLE_TIMEOUT => {
+    expect(() => connectionSettings({ WB_IDLE_TIMEOUT })).toThrow(UsageError)
+  })
+})
+
 describe('the environment', () => {
   test('names proxies, which this machine is reached without', async () => {
     const { url, asked } = await runtime()

@@ -29,7 +29,7 @@ async function saying(here: Place, cwd: string, args: string[]): Promise<string>
   return withoutSequences(text)
 }
 
-describe('security 6: wb trust', () => {
+describe('wb trust [security rule 6]', () => {
   test('lets a file count as if it was named, until it is taken back; nobody else can read what is trusted', async () => {
     const { here, cwd, put } = project()
     expect(await here.wb(['trust'], { cwd })).toMatchObject({

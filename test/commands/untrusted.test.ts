@@ -40,7 +40,7 @@ function checkout(files: Record<string, string> = { 'workbase.yaml': 'version: 1
   return { cwd, wb: (args: string[], more = {}) => wb(args, { cwd, env: more }) }
 }
 
-describe('security 6: in CI, in a folder that is not trusted', () => {
+describe('in CI, in a folder that is not trusted [security rule 6]', () => {
   test('commands that need none of it go on', async () => {
     const lines = Object.values(free)
     const ended = await Promise.all(lines.map(async args => ({ args, ...(await checkout().wb(args)) })))

@@ -125,7 +125,7 @@ describe('what the auth block may say', () => {
   })
 
   test.each(['issuer', 'jwksUri'])(
-    'S2.2-08 S2.2-12 security 15: %s is https, or http on this machine, character by character',
+    'S2.2-08 S2.2-12: %s is https, or http on this machine, character by character [security rule 15]',
     name => {
       const takes = (url: unknown) => refused(withOidc({ [name]: url })).length === 0
       for (const url of [
@@ -468,7 +468,7 @@ describe('what is said although it may be meant', () => {
   })
 })
 
-describe('security 2: open on purpose', () => {
+describe('open on purpose [security rule 2]', () => {
   test('acknowledged or not, an open runtime starts, unless it is said not to and the store lasts', () => {
     const key = 'auth.acknowledgeOpenAccess'
     const open = [{ mode: 'disabled' }, { mode: 'apiKey' }, { mode: 'apiKey', anonymousPolicy: 'allow' }]

@@ -52,7 +52,7 @@ test('a file in the working directory is not taken unless it is named', () => {
   expect(findConfig({ ...places, flag: untrusted })).toEqual({ path: untrusted, origin: 'flag' })
 })
 
-test('security 6: a file of a folder that is trusted comes after one that is named, and before all others', () => {
+test('a file of a folder that is trusted comes after one that is named, and before all others [security rule 6]', () => {
   for (const folder of [places.cwd, places.dataDir, places.systemDir]) put(folder)
   const trusted = join(places.cwd, 'workbase.yaml')
   expect(findConfig({ ...places, trusted })).toEqual({ path: trusted, origin: 'working directory' })

@@ -26,7 +26,7 @@ afterEach(() => rmSync(folder, { recursive: true }))
 const put = (name: string, text: string, mode = 0o600) => writeFileSync(join(folder, name), text, { mode })
 const files = () => surveyFolder(folder).files
 
-describe('security 6: keys that can send or run something', () => {
+describe('keys that can send or run something [security rule 6]', () => {
   test('are all but some that are known to do neither', () => {
     const known = knownKeys(configSchema)
     expect(harmlessKeys.filter(key => !known.includes(key))).toEqual([])
@@ -113,7 +113,7 @@ describe('what the files of a folder say', () => {
       }
       rmSync(path)
       symlinkSync('/etc/passwd', path)
-      expect(surveyFolder(folder).fault).toBe(`${path}: is no plain file`)
+      expect(surveyFolder(folder).fault).toBe(`${path}: is not a regular file`)
       rmSync(path)
       put(`.workbase/${name}`, '')
     }
@@ -123,10 +123,10 @@ describe('what the files of a folder say', () => {
     [
       'a link out of the folder',
       () => symlinkSync('/etc/passwd', join(folder, 'workbase.yaml')),
-      /no plain file/,
+      /not a regular file/,
     ],
     ['a linked data directory', () => symlinkSync('/tmp', join(folder, '.workbase')), /is no folder/],
-    ['a pipe', () => void execFileSync('mkfifo', [join(folder, '.wb.yaml')]), /no plain file/],
+    ['a pipe', () => void execFileSync('mkfifo', [join(folder, '.wb.yaml')]), /not a regular file/],
     ['no YAML', () => put('workbase.yaml', 'a: [hunter2'), /line 1, column \d+: [a-z ]+$/],
     ['another key', () => put('.wb.yaml', 'profile: a\nurl: https://evil.example\n'), /url is no key/],
     ['a file without end', () => put('.wb.yaml', `# ${'x'.repeat(70_000)}`), /larger than 64 KB/],

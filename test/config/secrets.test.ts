@@ -2,7 +2,7 @@ import { mkdirSync, mkdtempSync, rmSync, symlinkSync, writeFileSync } from 'node
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import fc from 'fast-check'
-import { afterAll, describe, expect, test } from 'vitest'
+import { afterAll, describe, expect, onTestFinished, test } from 'vitest'
 import { environmentOf } from '../../src/config/environment.ts'
 import { loadConfig } from '../../src/config/load.ts'
 import { type ReleasePolicy, released, releasePolicy } from '../../src/config/release.ts'
@@ -95,6 +95,51 @@ describe('release by default', () => {
       expect(released(ref, 'any.example', mine, closed), ref).toBe(false)
   })
 
+  test('a link below the folder of a workspace releases no file outside of it', () => {
+    const dataDir = mkdtempSync(join(tmpdir(), 'wb-secrets-'))
+    onTestFinished(() => rmSync(dataDir, { recursive: true, force: true }))
+    const secrets = join(dataDir, 'secrets')
+    const linked = 'c2f7a3b1-0000-4000-8000-000000000003'
+    for (const name of [mine, theirs]) {
+      mkdirSync(join(secrets, name, '..2026', 'deep'), { recursive: true })
+      writeFileSync(join(secrets, name, '..2026', 'key'), 'a secret')
+      writeFileSync(join(secrets, name, '..2026', 'deep', 'key'), 'a secret')
+    }
+    writeFileSync(join(dataDir, 'outside'), 'a secret')
+    const own = (name: string) => join(secrets, mine, name)
+    // As Kubernetes lays out the files of a mounted secret.
+    symlinkSync('..2026', own('..data'))
+    symlinkSync(join('..data', 'key'), own('key'))
+    symlinkSync(join('..', theirs, '..2026', 'key'), own('relative'))
+    symlinkSync(join(secrets, theirs, '..2026', 'key'), own('absolute'))
+    symlinkSync(join(secrets, theirs), own('folder'))
+    symlinkSync(own('absolute'), own('twice'))
+    symlinkSync(join(dataDir, 'outside'), own('outside'))
+    symlinkSync(own('circle'), own('circle'))
+    symlinkSync(join(secrets, theirs), join(secrets, linked))
+    const leads = (path: string, workspaceId = mine, secretsDir = secrets) =>
+      released(`file:${path}`, 'any.example', workspaceId, { ...closed, secretsDir })
+
+    for (const name of ['key', '..data/key', '..2026/deep/key', 'not there'])
+      expect(leads(own(name)), name).toBe(true)
+    for (const name of [
+      'relative',
+      'absolute',
+      'folder/..2026/key',
+      'folder/..2026/deep/key',
+      'twice',
+      'outside',
+    ])
+      expect(leads(own(name)), name).toBe(false)
+    expect(leads(join(secrets, linked, '..2026', 'key'), linked)).toBe(false)
+
+    // The data directory itself may lie behind a link.
+    const link = join(dataDir, 'elsewhere')
+    symlinkSync(secrets, link)
+    expect(leads(join(link, mine, 'key'), mine, link)).toBe(true)
+    expect(leads(join(link, mine, 'absolute'), mine, link)).toBe(false)
+  })
+
   test('any *_API_KEY goes to a known provider while nobody signs in on a loopback bind', () => {
     const open = { ...closed, openLoopback: true }
     expect(released('env:MY_API_KEY', 'api.openai.com', mine, open)).toBe(true)
@@ -159,7 +204,7 @@ mcp: {stdioServers: [{id: a, command: b, secretEnv: {A: "env:OPENAI_API_KEY", B:
   })
 })
 
-describe('security 1: what the configuration uses is for the configuration', () => {
+describe('what the configuration uses is for the configuration [security rule 1]', () => {
   const isReleased = (config: object, ref: string) => {
     const path = join(folder, 'own.yaml')
     const runtime = {

@@ -51,6 +51,17 @@ describe.each(operations())('%s', (id, route, operation) => {
   })
 })
 
+test('components have the names of the 0.5 API if it names them', () => {
+  for (const name of ['Adoptable', 'Chunk', 'Entry', 'Hit', 'Job', 'Probe', 'Snippet'])
+    expect(document.components.schemas).toHaveProperty(name)
+  const reply = (path: string) => JSON.stringify(document.paths[path]!.get!.responses[200])
+  expect(reply('/health/details')).toContain('"#/components/schemas/Probe"')
+  expect(JSON.stringify(document.components.schemas.ConnectSnippets)).toContain(
+    '"#/components/schemas/Snippet"',
+  )
+  expect(JSON.stringify(document.components.schemas.ConnectTraffic)).toContain('"#/components/schemas/Entry"')
+})
+
 test('every reference leads somewhere', () => {
   const references = [...text.matchAll(/"\$ref":"#\/components\/(\w+)\/(\w+)"/g)]
   expect(references.length).toBeGreaterThan(50)

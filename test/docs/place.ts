@@ -1,7 +1,7 @@
-import { spawnSync } from 'node:child_process'
 import { chmodSync, cpSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { type Place, place, preparedFolder } from '../commands/wb.ts'
+import { hasProgram } from '../harness/installed.ts'
 
 const bin = resolve('bin/run.js')
 
@@ -53,7 +53,7 @@ async function prepare(here: Place): Promise<void> {
   for (const [name, text] of [
     ['wb', wbScript],
     ['npx', npxScript],
-    ...(isInstalled('jq') ? [] : [['jq', jqScript] as const]),
+    ...(hasProgram('jq') ? [] : [['jq', jqScript] as const]),
   ] as const) {
     writeFileSync(join(tools, name), text)
     chmodSync(join(tools, name), 0o755)
@@ -70,10 +70,6 @@ async function prepare(here: Place): Promise<void> {
     const { status, stderr } = await here.wb(line, { cwd: folder })
     if (status !== 0) throw new Error(`wb ${line.join(' ')}: ${stderr}`)
   }
-}
-
-function isInstalled(program: string): boolean {
-  return spawnSync('sh', ['-c', `command -v ${program}`]).status === 0
 }
 
 /** End the servers that a page started. */

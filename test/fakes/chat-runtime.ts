@@ -32,7 +32,7 @@ export interface ChatRuntime {
   readonly port: number
   /** What messages are answered with; a refusal answers the request itself. */
   play: (stage: Stage) => Promise<void>
-  refusal: { status: number; code: string; message: string } | undefined
+  refusal: { status: number; code: string; message: string; hint?: string } | undefined
   /** What an answer that is not streamed says of itself. */
   whole: Record<string, string>
   readonly said: Message[]
@@ -105,7 +105,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
   const page = (items: object[]) => ({ items, nextCursor: null })
 
   const refuse = (response: ServerResponse, { status, ...refusal }: NonNullable<ChatRuntime['refusal']>) =>
-    json(response, status, { error: { ...refusal, requestId: 'r', hint: '' } })
+    json(response, status, { error: { hint: '', ...refusal, requestId: 'r' } })
 
   async function stream(request: IncomingMessage, response: ServerResponse): Promise<void> {
     const asked = JSON.parse(await bodyOf(request)) as MessageSend

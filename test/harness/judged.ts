@@ -1,10 +1,13 @@
 import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 
-/** A document, or a question, of a collection in BEIR form. */
+/** The folder of the Cranfield collection in BEIR form: `corpus.jsonl`, `queries.jsonl` and `qrels.tsv`. */
+export const cranfield = join(import.meta.dirname, '../fixtures/cranfield')
+
+/** A document or a query of a collection in BEIR form. */
 export interface Entry {
   readonly _id: string
-  /** Of documents. */
+  /** Only documents have one. */
   readonly title: string
   readonly text: string
 }
@@ -15,17 +18,46 @@ function linesOf(folder: string, name: string): string[] {
     .filter(line => line.trim())
 }
 
-/** The entries of a file of a collection, as they are read line by line. */
+/** Returns the entries of a file of a collection, in the order of its lines. */
 export function entriesOf(folder: string, name: 'corpus.jsonl' | 'queries.jsonl'): Entry[] {
   return linesOf(folder, name).map(line => JSON.parse(line) as Entry)
 }
 
-/** The documents that are relevant to each question, by ids. */
+/** Returns the grade of each judged document by query ID and document ID; 0 is irrelevant. */
+export function gradesIn(folder: string): Map<string, Map<string, number>> {
+  const grades = new Map<string, Map<string, number>>()
+  for (const line of linesOf(folder, 'qrels.tsv').slice(1)) {
+    const [query, document, grade] = line.split('\t')
+    const ofQuery = grades.get(query!) ?? new Map<string, number>()
+    grades.set(query!, ofQuery.set(document!, Number(grade)))
+  }
+  return grades
+}
+
+/** Returns the IDs of the relevant documents by query ID. Queries without one are left out. */
 export function relevantIn(folder: string): Map<string, Set<string>> {
   const relevant = new Map<string, Set<string>>()
-  for (const line of linesOf(folder, 'qrels.tsv')) {
-    const [query, document, grade] = line.split('\t')
-    if (Number(grade) > 0) relevant.set(query!, (relevant.get(query!) ?? new Set()).add(document!))
+  for (const [query, grades] of gradesIn(folder)) {
+    const ids = [...grades].flatMap(([id, grade]) => (grade > 0 ? [id] : []))
+    if (ids.length > 0) relevant.set(query, new Set(ids))
   }
   return relevant
+}
+
+const cut = 10
+
+/** Discounted cumulative gain, linear in the grade. */
+function gain(grades: readonly number[]): number {
+  return grades.slice(0, cut).reduce((sum, grade, at) => sum + grade / Math.log2(at + 2), 0)
+}
+
+/** Returns nDCG@10 and recall@10 of a ranking of document IDs, best first, by the grades of one query. */
+export function qualityAt10(ranking: readonly string[], grades: ReadonlyMap<string, number>) {
+  const ideal = gain([...grades.values()].sort((a, b) => b - a))
+  const relevant = [...grades.values()].filter(grade => grade > 0).length
+  const found = ranking.slice(0, cut).filter(id => (grades.get(id) ?? 0) > 0).length
+  return {
+    ndcg: ideal ? gain(ranking.map(id => grades.get(id) ?? 0)) / ideal : 0,
+    recall: relevant ? found / relevant : 0,
+  }
 }

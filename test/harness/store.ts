@@ -1,6 +1,6 @@
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { onTestFinished } from 'vitest'
+import Database from '../../src/storage/sqlite/driver.ts'
 
 export type Row = Record<string, unknown>
 

@@ -147,6 +147,9 @@ describe('content type', () => {
     }
     expect(await renew({})).toEqual({ name: 'unnamed' })
     expect(await renew({ headers })).toEqual({ name: 'unnamed' })
+    expect(
+      await renew({ headers, body: new ReadableStream({ start: it => it.close() }), duplex: 'half' }),
+    ).toEqual({ name: 'unnamed' })
     expect(await renew({ headers, body: '{"name":"x"}' })).toEqual({ name: 'x' })
     expect((await renew({ headers, body: '{"name":5}' })).error!.code).toBe('validation_error')
     expect((await renew({ body: '{"name":"x"}' })).error!.code).toBe('validation_error')

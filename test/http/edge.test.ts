@@ -115,7 +115,7 @@ describe('S8-06 S7.3-rate_limited: requests of one address', () => {
   })
 })
 
-describe('the order of the house', () => {
+describe('the order of the checks', () => {
   const stranger = () => refusal('unauthorized', 'no credential')
   const code = async (response: Promise<Response>) => (await errorOf(await response)).code
   const spoilt = { ...host, origin: 'https://evil.example', 'content-length': '99999999' }

@@ -113,8 +113,9 @@ async function read(reader: Reader): Promise<string | undefined> {
 }
 
 describe('an event stream', () => {
-  test('has the headers of a stream that nobody keeps or gathers, and begins at once', async () => {
-    const { answer, reader } = await stage().open()
+  test('has headers that prevent caching and buffering, and begins with its first event', async () => {
+    const { open, source } = stage()
+    const { answer, reader } = await open()
     expect(answer.status).toBe(200)
     expect(Object.fromEntries(answer.headers)).toMatchObject({
       'content-type': 'text/event-stream',
@@ -123,7 +124,9 @@ describe('an event stream', () => {
       'x-content-type-options': 'nosniff',
       'x-request-id': expect.stringMatching(/^\S+$/),
     })
-    expect(await read(reader)).toBe(': ping\n\n')
+    expect(await read(reader)).toBe('')
+    source.give(tick('1'))
+    expect(await read(reader)).toMatch(/^event: tick\n/)
   })
 
   test('is given to who asks for one, and to nobody else', async () => {
@@ -169,22 +172,34 @@ describe('an event stream', () => {
     expect([source.ended, app.inFlight]).toEqual([1, 0])
   })
 
-  test('says every 15 seconds that it lives, and between events too', async () => {
+  test('sends a ping after 15 seconds of silence, and none between events that come sooner', async () => {
     const { open, source, clock } = stage()
     const { reader } = await open()
     await read(reader)
     for (let round = 0; round < 3; round++) {
       const next = read(reader)
-      clock.advance(15_000)
+      clock.advance(14_999)
+      clock.advance(1)
       expect(await next).toBe(': ping\n\n')
     }
+    for (const id of ['1', '2', '3']) {
+      const next = read(reader)
+      clock.advance(10_000)
+      source.give(tick(id))
+      expect(await next).toContain(`id: ${id}\n`)
+    }
+    const next = read(reader)
+    clock.advance(15_000)
+    expect(await next).toBe(': ping\n\n')
+  })
+
+  test('sends a slow reader the pending event, and no ping before it', async () => {
+    const { open, source, clock } = stage()
+    const { reader } = await open()
+    await read(reader)
     source.give(tick('1'))
     clock.advance(15_000)
-    expect(await read(reader)).toBe(': ping\n\n')
     expect(await read(reader)).toContain('id: 1\n')
-    clock.advance(14_999)
-    source.give(tick('2'))
-    expect(await read(reader)).toContain('id: 2\n')
   })
 
   test('asks for an event when it is read, and for no second one before', async () => {
@@ -196,7 +211,6 @@ describe('an event stream', () => {
     clock.advance(3_600_000)
     await new Promise(setImmediate)
     expect(source.asked).toBe(0)
-    expect(await read(reader)).toBe(': ping\n\n')
     expect(await read(reader)).toContain('id: 0\n')
     expect(await read(reader)).toContain('id: 1\n')
     await new Promise(setImmediate)
@@ -254,7 +268,7 @@ describe('an event stream', () => {
     expect(app.inFlight).toBe(2)
     app.drain()
     expect(await next).toBeUndefined()
-    expect(await read(other.reader)).toBe(': ping\n\n')
+    expect(await read(other.reader)).toBe('')
     expect(await read(other.reader)).toBeUndefined()
     await app.idle()
     expect([source.ended, app.inFlight]).toEqual([2, 0])
@@ -271,7 +285,7 @@ describe('an event stream', () => {
         return anonymousIn('apiKey')
       }
       const { reader } = await open({ signal: called.signal })
-      expect(await read(reader)).toBe(': ping\n\n')
+      expect(await read(reader)).toBe('')
       expect(await read(reader)).toBeUndefined()
       expect([source.ended, app.inFlight]).toEqual([1, 0])
     },

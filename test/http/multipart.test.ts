@@ -4,6 +4,7 @@ import fc from 'fast-check'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { z } from 'zod'
 import type { Upload } from '../../src/contract/route.ts'
+import { unlimitedHold } from '../../src/http/body-memory.ts'
 import type { Incoming } from '../../src/http/incoming.ts'
 import { formReader } from '../../src/http/multipart.ts'
 import { scratchDir } from '../harness/runtime.ts'
@@ -26,13 +27,13 @@ function receive(folder: string, pieces: readonly Uint8Array[]): Promise<Kept> {
       controller.close()
     },
   })
-  const incoming = { headers: new Headers(formHeaders), source } as unknown as Incoming
+  const incoming = { headers: new Headers(formHeaders), openBody: () => source } as unknown as Incoming
   const keep = async (upload: Upload<Record<string, unknown>>) => ({
     content: readFileSync(upload.file.path),
     note: upload.text('note'),
     mode: statSync(upload.file.path).mode & 0o777,
   })
-  return formReader(body, folder)(incoming).receive(keep)
+  return formReader(body, folder)(incoming, unlimitedHold).receive(keep)
 }
 
 function cutAt(bytes: Buffer, places: readonly number[]): Buffer[] {
@@ -124,8 +125,8 @@ describe('a form', () => {
         controller.error(new Error('gone'))
       },
     })
-    const incoming = { headers: new Headers(formHeaders), source } as unknown as Incoming
-    const received = formReader(body, folder)(incoming).receive(async () => 'kept')
+    const incoming = { headers: new Headers(formHeaders), openBody: () => source } as unknown as Incoming
+    const received = formReader(body, folder)(incoming, unlimitedHold).receive(async () => 'kept')
     await expect(received).rejects.toMatchObject({ code: 'invalid_multipart' })
     expect(readdirSync(folder)).toEqual([])
   })
@@ -156,12 +157,9 @@ describe('a form', () => {
     const incoming = () =>
       ({
         headers: new Headers(formHeaders),
-        source: new Blob([formBytes([file('x')])]).stream(),
+        openBody: () => new Blob([formBytes([file('x')])]).stream(),
       }) as unknown as Incoming
-    const work = formReader(
-      body,
-      folder,
-    )(incoming()).receive(async () => {
+    const work = formReader(body, folder)(incoming(), unlimitedHold).receive(async () => {
       expect(readdirSync(folder)).toHaveLength(1)
       throw new Error('failed at work')
     })

@@ -77,7 +77,7 @@ test('many uploads of one caller at once are refused from the 33rd on, until one
   const refused = await send(mine, bytes)
   expect([refused.status, refused.headers.get('retry-after')]).toEqual([429, '15'])
   expect(await refused.json()).toMatchObject({
-    error: { code: 'rate_limited', message: '32 uploads of this caller are open' },
+    error: { code: 'rate_limited', message: 'this caller has 32 uploads open' },
   })
   expect((await send(theirs, bytes)).status).toBe(200)
   ends.shift()!()

@@ -1,7 +1,7 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { createLog } from '../../src/base/log.ts'
-import { messageCharsMax, presentable, redact } from '../../src/base/redact.ts'
+import { messageCharsMax, presentable, redact, redactLine } from '../../src/base/redact.ts'
 
 const secrets = [
   ['a key of this runtime', 'refused wb_live_AbC123_secretsecret today', 'wb_live_AbC123_secretsecret'],
@@ -9,8 +9,12 @@ const secrets = [
   ['a router key', 'sk-or-v1-0123456789abcdef', '0123456789abcdef'],
   ['a data API token', 'AstraCS:abcdef:0123456789', '0123456789'],
   ['a bearer token', 'Authorization: Bearer abc.def-123', 'abc.def-123'],
+  ['a bearer token that begins with a word', 'Bearer token-abc.def', 'token-abc'],
   ['a JWT', 'got eyJhbGciOiJI.eyJzdWIiOiIx.c2lnbmF0dXJl', 'eyJzdWIiOiIx'],
   ['a query parameter', 'GET /x?token=hunter2&y=1', 'hunter2'],
+  ['a key in a URL', 'GET https://x.example/mcp?page=1&key=hunter2&y=2 failed', 'hunter2'],
+  ['a signature in a URL', 'https://x.example/mcp?X-Amz-Signature=hunter2', 'hunter2'],
+  ['a parameter with an encoded name', 'https://x.example/mcp?api%5Fkey=hunter2', 'hunter2'],
   ['a prefixed parameter', 'access_token=hunter2', 'hunter2'],
   ['a password', 'password=hunter2 refused', 'hunter2'],
   ['a secret with a colon', 'secret: hunter2', 'hunter2'],
@@ -26,8 +30,36 @@ test.each(secrets)('%s is taken out of a message', (_what, text, secret) => {
 })
 
 test('ordinary words stay as they are', () => {
-  const text = 'task-list sk-1 token bucket of 3, http://127.0.0.1:8787/docs'
+  const text = 'task-list sk-1 token bucket of 3, http://127.0.0.1:8787/docs?page=2&monkey=1#key'
   expect(redact(text)).toBe(text)
+})
+
+test.each([
+  'credentials.token: must be a secret reference: env:NAME or file:/absolute/path',
+  'credentials.token: Invalid input: expected string, received number',
+  'password: is required',
+  'OPENAI_API_KEY: Too big: expected string to have <=4096 characters',
+  'authorization: has no value',
+  'Send a bearer token, or basic authentication.',
+  'this is no bearer token.',
+])('what is said of a field with a secret name stays: %s', text => {
+  expect(redact(text)).toBe(text)
+})
+
+test.each([
+  ['a JWT', `eyJhbGciOiJI.eyJzdWIiOiIx${'A'.repeat(3_000)}.c2lnbmF0dXJl`, 'eyJzdWIiOiIx'],
+  ['a long JWT', `eyJhbGciOiJI.eyJzdWIiOiIx${'A'.repeat(30_000)}.c2lnbmF0dXJl`, 'eyJzdWIiOiIx'],
+  ['user information', 'postgres://wb:hunter2hunter2@db:5432/x', 'hunter'],
+  ['a provider key', 'AIzaSyA0123456789-0123456789_0123456789', 'SyA0123'],
+])('%s is taken out of a long text wherever it would be cut', (_what, secret, shown) => {
+  for (const limit of [500, 4_000, 16_000, 20_000])
+    for (const before of [secret.length - 1, secret.length / 2, 30, 20, 15])
+      for (const filler of ['word ', 'Bearer 0123456789abcdef ']) {
+        const start = Math.max(0, Math.floor(limit - before))
+        const text = `${filler.repeat(start / filler.length)} ${secret} ${'y'.repeat(30_000)}`
+        expect(presentable(text)).not.toContain(shown)
+        expect(redactLine(JSON.stringify({ text }))).not.toContain(shown)
+      }
 })
 
 test('a message is cut at 500 characters', () => {
@@ -41,6 +73,8 @@ test.each([
   ['words before a @', `${'a.'.repeat(2_000_000)}@`],
   ['what begins like a JWT', 'eyJaaaaaaaa-'.repeat(300_000)],
   ['user information without end', `${'http://a'.repeat(500_000)}@`],
+  ['parameters without end', '?key=&'.repeat(600_000)],
+  ['a long parameter', `?${'a'.repeat(4_000_000)}key=1`],
   ['a name and white space', 'token '.repeat(600_000) + ' '.repeat(1_000_000)],
 ])('a message of megabytes does not hold the process: %s', (_what, text) => {
   // With a search that begins anew at every word this would end long after the test's time.

@@ -117,7 +117,6 @@ const notes = {
       schema: z.object({ name: z.string().default('unnamed') }),
       mode: 'lenient',
       limitBytes: limits.jsonBodyBytes,
-      optional: true,
     },
     replies: { 200: z.object({ name: z.string() }) },
     errors: [],
@@ -173,6 +172,9 @@ export const settings: AppSettings = {
   trustProxyHeaders: false,
   uploadDir: join(tmpdir(), 'wb-http-uploads'),
   rateLimits: null,
+  bodyMemory: { totalBytes: 256_000_000, perCallerBytes: 64_000_000 },
+  streamsPerCaller: 32,
+  uploadsPerCaller: 32,
 }
 
 export interface Logged {

@@ -1,5 +1,5 @@
 import { join } from 'node:path'
-import Sqlite from 'better-sqlite3'
+import Sqlite from '../../src/storage/sqlite/driver.ts'
 
 /** Changes that no process of the runtime would make, straight in the file. */
 export function change(dataDir: string, sql: string): void {

@@ -53,7 +53,7 @@ test('a folder that cannot be made is said', async () => {
   const inAFile = fileKeychain(join(onlyFile(folder), 'credentials'))
   const refusal = await inAFile.setPassword('workbase', 'one', 'kept').catch(error => error)
   expect(refusal).toMatchObject({ driver: 'file', reason: 'unavailable' })
-  expect(refusal.message).toMatch(/cannot be used: ENOTDIR/)
+  expect(refusal.message).toMatch(/cannot be used: EEXIST/)
 })
 
 test('a file that holds something else is no entry', async () => {

@@ -1,40 +1,43 @@
 import { spawnSync } from 'node:child_process'
 import { mkdirSync, readdirSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
-import { expect, test } from 'vitest'
+import { describe, expect, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { openKeychain } from '../../src/keychain/open.ts'
 import { entriesProcess } from '../../src/keychain/process.ts'
 import { place } from '../commands/wb.ts'
-import { secretService } from './secret-service.ts'
+import { canTest, secretService } from './secret-service.ts'
 
 const whole = 'https://whole.example 0123456789abcdef'
 const half = 'https://half.example fedcba9876543210'
 
-test.each(['keyring', 'keytar'] as const)(
-  'what a login that was killed has left in %s goes with wb logout --all, and nothing else does',
-  async driver => {
-    const session = await secretService()
-    const keychain = openKeychain(driver, { ...session, clock: systemClock, timeoutMs: 10_000 })
-    await keychain.setPassword('workbase', whole, `{"token":"${'t'.repeat(3_000)}"}`)
-    await keychain.setPassword('workbase', 'of another program', 'kept')
-    const raw = entriesProcess(driver, systemClock, session.environment).entries
-    // Killed before the entry that names its pieces.
-    for (const piece of ['a0', 'a1']) await raw.setPassword('workbase pieces', `${half}#${piece}`, 'a piece')
-    const here = place()
-    Object.assign(here.env, session.environment, { HOME: here.home, WB_KEYCHAIN: driver })
-    const out = await here.wb(['logout', '--all'])
-    expect([out.status, out.stderr.trimEnd().split('\n').sort()]).toEqual([
-      0,
-      ['half', 'whole'].map(name => `  ✓ removed what was left of a login to https://${name}.example`),
-    ])
-    expect(await keychain.findAccounts('workbase')).toEqual(['of another program'])
-    expect(await raw.findCredentials('workbase pieces')).toEqual([])
-    expect((await here.wb(['logout', '--all'])).stderr).toBe('  nobody is signed in\n')
-  },
-)
+describe.each(['keyring', 'keytar'] as const)('%s', driver => {
+  test.skipIf(!canTest(driver))(
+    'what a killed login left goes with wb logout --all, and nothing else does',
+    async () => {
+      const session = await secretService()
+      const keychain = openKeychain(driver, { ...session, clock: systemClock, timeoutMs: 10_000 })
+      await keychain.setPassword('workbase', whole, `{"token":"${'t'.repeat(3_000)}"}`)
+      await keychain.setPassword('workbase', 'of another program', 'kept')
+      const raw = entriesProcess(driver, systemClock, session.environment).entries
+      // Killed before the entry that names its pieces.
+      for (const piece of ['a0', 'a1'])
+        await raw.setPassword('workbase pieces', `${half}#${piece}`, 'a piece')
+      const here = place()
+      Object.assign(here.env, session.environment, { HOME: here.home, WB_KEYCHAIN: driver })
+      const out = await here.wb(['logout', '--all'])
+      expect([out.status, out.stderr.trimEnd().split('\n').sort()]).toEqual([
+        0,
+        ['half', 'whole'].map(name => `  ✓ removed what was left of a login to https://${name}.example`),
+      ])
+      expect(await keychain.findAccounts('workbase')).toEqual(['of another program'])
+      expect(await raw.findCredentials('workbase pieces')).toEqual([])
+      expect((await here.wb(['logout', '--all'])).stderr).toBe('  nobody is signed in\n')
+    },
+  )
+})
 
-test('a keychain that is locked keeps what it has, which is told', async () => {
+test.skipIf(!canTest('keyring'))('a keychain that is locked keeps what it has, which is told', async () => {
   const session = await secretService()
   const keychain = openKeychain('keyring', { ...session, clock: systemClock, timeoutMs: 10_000 })
   await keychain.setPassword('workbase', whole, 'kept')

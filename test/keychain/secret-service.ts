@@ -4,6 +4,15 @@ import { mkdirSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { expect, onTestFinished, vi } from 'vitest'
+import type { KeychainDriver } from '../../src/keychain/keychain.ts'
+import { hasPackage, hasProgram } from '../harness/installed.ts'
+
+const hasSecretService = ['dbus-daemon', 'dbus-send', 'gnome-keyring-daemon'].every(hasProgram)
+
+/** Tells whether this machine has a Secret Service to test with, and the package of a driver. */
+export function canTest(driver: KeychainDriver): boolean {
+  return hasSecretService && (driver !== 'keytar' || hasPackage('keytar'))
+}
 
 /** Starts no service by itself, so that each test has those that it started. */
 const busConfig = (

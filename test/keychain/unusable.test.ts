@@ -10,7 +10,7 @@ import { openKeychain } from '../../src/keychain/open.ts'
 import { entriesProcess } from '../../src/keychain/process.ts'
 import { program } from '../harness/program.ts'
 import { TestClock } from '../harness/runtime.ts'
-import { bareSession, busSession, type Session, secretService } from './secret-service.ts'
+import { bareSession, busSession, canTest, type Session, secretService } from './secret-service.ts'
 
 const drivers = ['keyring', 'keytar'] as const
 
@@ -41,15 +41,15 @@ function reasonOf(error: unknown): string {
 const all = (told: string) => ({ get: told, set: told, delete: told, findOne: told, find: told })
 
 describe.each(drivers)('%s', driver => {
-  test('without a bus is unavailable, and keeps nothing elsewhere', async () => {
+  test.skipIf(!canTest(driver))('without a bus is unavailable, and keeps nothing elsewhere', async () => {
     expect(await reasons(keychainIn(bareSession(), driver))).toEqual(all(`${driver} unavailable`))
   })
 
-  test('without a Secret Service is unavailable', async () => {
+  test.skipIf(!canTest(driver))('without a Secret Service is unavailable', async () => {
     expect(await reasons(keychainIn(await busSession(), driver))).toEqual(all(`${driver} unavailable`))
   })
 
-  test('says so when the keychain is locked', async () => {
+  test.skipIf(!canTest(driver))('says so when the keychain is locked', async () => {
     const session = await secretService()
     const keychain = keychainIn(session, driver)
     await keychain.setPassword('workbase', 'one', 'kept')
@@ -57,17 +57,20 @@ describe.each(drivers)('%s', driver => {
     expect(await reasons(keychain)).toEqual(all(`${driver} locked`))
   })
 
-  test('gives up on a keychain that does not answer, and works again when it does', async () => {
-    const session = await secretService()
-    await keychainIn(session, driver).setPassword('workbase', 'one', 'kept')
-    const keychain = keychainIn(session, driver, 700)
-    session.stall()
-    const begun = systemClock.now()
-    expect(await reasons(keychain)).toEqual(all(`${driver} timeout`))
-    expect(systemClock.now() - begun).toBeLessThan(10_000)
-    session.resume()
-    await vi.waitFor(() => keychain.setPassword('workbase', 'two', 'again'), { timeout: 10_000 })
-  })
+  test.skipIf(!canTest(driver))(
+    'gives up on a keychain that does not answer, and works again when it does',
+    async () => {
+      const session = await secretService()
+      await keychainIn(session, driver).setPassword('workbase', 'one', 'kept')
+      const keychain = keychainIn(session, driver, 700)
+      session.stall()
+      const begun = systemClock.now()
+      expect(await reasons(keychain)).toEqual(all(`${driver} timeout`))
+      expect(systemClock.now() - begun).toBeLessThan(10_000)
+      session.resume()
+      await vi.waitFor(() => keychain.setPassword('workbase', 'two', 'again'), { timeout: 10_000 })
+    },
+  )
 
   test('says when its package is not installed', async () => {
     const session = bareSession()
@@ -87,31 +90,33 @@ describe.each(drivers)('%s', driver => {
 })
 
 describe('a process whose keychain does not answer', () => {
-  test.each([
+  describe.each([
     ['keyring', 'wait', 0],
     ['keytar', 'exit', 3],
     ['keyring', 'kill', null],
-  ] as const)('%s, %s: ends, and leaves no process behind', async (driver, how, status) => {
-    const session = await secretService()
-    const asking = spawn(process.execPath, [program('keychain/ask'), driver, how], {
-      env: session.environment,
-      stdio: ['pipe', 'pipe', 'inherit'],
+  ] as const)('%s, %s', (driver, how, status) => {
+    test.skipIf(!canTest(driver))('ends, and leaves no process behind', async () => {
+      const session = await secretService()
+      const asking = spawn(process.execPath, [program('keychain/ask'), driver, how], {
+        env: session.environment,
+        stdio: ['pipe', 'pipe', 'inherit'],
+      })
+      const ended = once(asking, 'exit')
+      await once(asking.stdout, 'data')
+      expect(workersOf(session)).toHaveLength(1)
+      session.stall()
+      const begun = systemClock.now()
+      asking.stdin.write('go\n')
+      if (how === 'kill') asking.kill('SIGKILL')
+      expect((await ended)[0]).toBe(status)
+      // keytar gives up by itself after 25 s, and the other library never does.
+      expect(systemClock.now() - begun).toBeLessThan(15_000)
+      await vi.waitFor(() => expect(workersOf(session)).toEqual([]), { timeout: 2000 })
     })
-    const ended = once(asking, 'exit')
-    await once(asking.stdout, 'data')
-    expect(workersOf(session)).toHaveLength(1)
-    session.stall()
-    const begun = systemClock.now()
-    asking.stdin.write('go\n')
-    if (how === 'kill') asking.kill('SIGKILL')
-    expect((await ended)[0]).toBe(status)
-    // keytar gives up by itself after 25 s, and the other library never does.
-    expect(systemClock.now() - begun).toBeLessThan(15_000)
-    await vi.waitFor(() => expect(workersOf(session)).toEqual([]), { timeout: 2000 })
   })
 })
 
-test('the process of a keychain ends when nobody asks it', async () => {
+test.skipIf(!canTest('keyring'))('the process of a keychain ends when nobody asks it', async () => {
   const session = await secretService()
   const clock = new TestClock()
   const { entries } = entriesProcess('keyring', clock, session.environment)

@@ -123,7 +123,7 @@ describe('adoptable collections', () => {
   })
 })
 
-describe('the order of the checks when a collection is attached (contract 5.3)', () => {
+describe('the order of the checks when a collection is attached', () => {
   const services = { provider: 'nvidia', modelName: 'nv-embedqa' }
   const attach = (name: string, fields: object) => ({ name, vectorCollection: name, attach: true, ...fields })
 

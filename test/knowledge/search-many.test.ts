@@ -91,6 +91,20 @@ describe('search in several knowledge bases', () => {
     }
   })
 
+  test('of equal scores the earlier knowledge base comes first', async () => {
+    const wb = await open()
+    const here = await place(wb)
+    const { embeddingServiceId } = await makeMockService(wb, here.workspaceId)
+    const bases = [await here.base({ embeddingServiceId }), await here.base({ embeddingServiceId })]
+    const best = { id: 'best', vector: [1, 0, 0] }
+    for (const [at, base] of bases.entries()) {
+      const records = [{ id: `equal ${at}`, vector: [0, 1, 0] }, ...(at === 1 ? [best] : [])]
+      expect((await wb.send(`POST ${base.path}/records`, { records })).status).toBe(200)
+    }
+    const hits = await here.hits({ vector: [1, 0, 0] })
+    expect(hits.map(({ id }) => id)).toEqual(['best', 'equal 0', 'equal 1'])
+  })
+
   test('vectors of one model are compared by their similarity', async () => {
     const wb = await open()
     const here = await place(wb)

@@ -32,10 +32,10 @@ function scores(hits: readonly Hit[]): Map<string, number> {
   return new Map(hits.map(({ id, score }) => [id, score]))
 }
 
-function stretched(hits: readonly Hit[]): Map<string, number> {
-  const all = hits.map(({ score }) => score)
-  const [least, most] = [Math.min(...all), Math.max(...all)]
-  return new Map(hits.map(({ id, score }) => [id, (score - least) / (most - least)]))
+/** Scores over 0 to 1, where `floor` and less is 0. */
+function scaled(hits: readonly Hit[], floor: number): Map<string, number> {
+  const most = Math.max(...hits.map(({ score }) => score))
+  return new Map(hits.map(({ id, score }) => [id, Math.max(0, (score - floor) / (most - floor))]))
 }
 
 describe('modes', () => {
@@ -43,8 +43,9 @@ describe('modes', () => {
     'a hybrid score is (1-w) of the vector score and w of the lexical one, w = %d',
     async weight => {
       const base = await mockBase(await open(), 40)
-      const byVector = stretched(await base.search(question, vectorOnly))
-      const byWords = stretched(await base.search(question, lexicalOnly))
+      const nearest = await base.search(question, vectorOnly)
+      const byVector = scaled(nearest, Math.max(0, nearest.at(-1)!.score))
+      const byWords = scaled(await base.search(question, lexicalOnly), 0)
       const hybrid = await base.search(question, { hybrid: true, lexicalWeight: weight })
       if (weight > 0) expect(hybrid).toHaveLength(40)
       for (const { id, score } of weight === 0 ? [] : hybrid)
@@ -133,16 +134,21 @@ describe('rerank', () => {
     await wb.call(kb.update, { params: base.params, body: { rerankingServiceId } })
   }
 
-  test('that is asked for puts the lexical score in place of the score, over the hits alone', async () => {
+  test('that is asked for fuses the lexical ranks with those of the hits, over the hits alone', async () => {
     const base = await mockBase(await open(), 40)
     const nearest = await base.search(question, { ...vectorOnly, topK: 5 })
-    const reranked = await base.search(question, { ...vectorOnly, topK: 5, rerank: true })
-    expect(new Set(reranked.map(({ id }) => id))).toEqual(new Set(nearest.map(({ id }) => id)))
+    const again = await base.search(question, { ...vectorOnly, topK: 5, rerank: true })
     const lexical = scores(await base.search(question, lexicalOnly))
-    expect(reranked.map(({ score }) => score)).toEqual(reranked.map(({ id }) => lexical.get(id) ?? 0))
-    expect(reranked.map(({ score }) => score)).toEqual(
-      reranked.map(({ score }) => score).sort((a, b) => b - a),
-    )
+    const byWords = nearest.map(({ id }) => id).filter(id => lexical.has(id))
+    byWords.sort((a, b) => lexical.get(b)! - lexical.get(a)!)
+    const reciprocal = (rank: number) => (rank < 0 ? 0 : 1 / (rank + 2))
+    const worth = ({ id }: Hit, at: number) => 0.8 * reciprocal(at) + 0.2 * reciprocal(byWords.indexOf(id))
+    const expected = nearest
+      .map((hit, at) => ({ id: hit.id, worth: worth(hit, at) }))
+      .sort((a, b) => b.worth - a.worth)
+    expect(again.map(({ id }) => id)).toEqual(expected.map(({ id }) => id))
+    expect(again.map(({ id }) => id)).not.toEqual(nearest.map(({ id }) => id))
+    expect(again.map(({ score }) => score)).toEqual(nearest.map(({ score }) => score))
   })
 
   test('that a bound service implies is skipped and named; false and vectors imply none', async () => {
@@ -200,6 +206,25 @@ describe('the space of the built-in embedder', () => {
     const [hit] = await base.search('rotor', { includeEmbeddings: true })
     expect(hit!.vector).toHaveLength(32)
   })
+
+  test.each([
+    [{ hybrid: true }, /^hybrid: needs text$/],
+    [{ rerank: true }, /^rerank: needs text$/],
+    [{ filter: { $none: 1 } }, /\$none/],
+  ])(
+    'checks the arguments %j before the length of the vector [S7.3-validation_error]',
+    async (fields, message) => {
+      const wb = await open()
+      const base = await mockBase(wb, 3)
+      for (const length of [31, 32]) {
+        const body = { vector: Array(length).fill(0.1), ...fields }
+        await expect(wb.call(kb.search, { params: base.params, body })).rejects.toMatchObject({
+          code: 'validation_error',
+          message: expect.stringMatching(message),
+        })
+      }
+    },
+  )
 })
 
 describe('scores', () => {

@@ -108,12 +108,12 @@ describe('the route', () => {
 
 describe('listening', () => {
   test('is a stream that counts as one, and ends when the runtime drains', async () => {
-    const wb = await stage()
+    const wb = await stage({ config: { runtime: { streamsPerCaller: 4 } } })
     const headers = { authorization: `Bearer ${await wb.mint(['read'])}`, accept: 'text/event-stream' }
     const url = new URL(wb.path, wb.url)
     const gone = new AbortController()
     const streams = await Promise.all(
-      Array.from({ length: 32 }, () => fetch(url, { headers, signal: gone.signal })),
+      Array.from({ length: 4 }, () => fetch(url, { headers, signal: gone.signal })),
     )
     expect(new Set(streams.map(({ status }) => status))).toEqual(new Set([200]))
     expect((await fetch(url, { headers })).status).toBe(429)
@@ -122,7 +122,7 @@ describe('listening', () => {
     const last = await fetch(url, { headers })
     expect(last.status).toBe(200)
     wb.runtime.app.drain()
-    expect(await last.text()).toBe(': ping\n\n')
+    expect(await last.text()).toBe('')
   })
 
   test('S3-01: ends for a key that is revoked, though nothing is told, and not for another', async () => {
@@ -139,7 +139,7 @@ describe('listening', () => {
     const { keyId } = items.find(({ prefix }) => revoked.includes(prefix!))!
     expect((await wb.sendAsOperator(`DELETE ${keys}/${keyId}`)).status).toBe(204)
     clock.advance(15_000)
-    expect(await ends.text()).toBe(': ping\n\n')
+    expect(await ends.text()).toBe('')
     expect(wb.runtime.app.inFlight).toBe(1)
     await goesOn.body!.cancel()
   })

@@ -136,6 +136,31 @@ test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the tools that write do what REST does, a
   expect(actions).toEqual(expect.arrayContaining(['kb.create', 'kb.delete', 'document.delete', 'mcp.invoke']))
 })
 
+test('every tool has a title', async () => {
+  const wb = await stage({ config: { mcp: { enabled: true, exposeChat: true } } })
+  const { tools } = await (await wb.client(await wb.mint(['read']))).listTools()
+  expect(tools).toHaveLength(13)
+  for (const { name, title } of tools) expect(title, name).toMatch(/^[A-Z][a-z]+( [a-z]+)+$/)
+  expect(new Set(tools.map(({ title }) => title)).size).toBe(tools.length)
+})
+
+test('a denial for a missing scope is audited, even with invalid arguments [S5.5-25]', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['read']))
+  for (const args of [{}, { knowledgeBaseId: 5 }, { knowledgeBaseId: 'x', text: '' }])
+    expect(await call(client, 'ingest_text', args)).toMatchObject({
+      isError: true,
+      value: { outcome: 'denied', required: 'write:ingest' },
+    })
+  const records = await wb.invoked()
+  expect(records.map(({ outcome, details }) => [details?.toolName, outcome])).toEqual(
+    Array(3).fill(['ingest_text', 'denied']),
+  )
+  const writer = await wb.client(await wb.mint(['read', 'write']))
+  expect((await call(writer, 'ingest_text', {})).text).toMatch(/^MCP error -32602: /)
+  expect(await wb.invoked()).toHaveLength(3)
+})
+
 test('S5.5-25: a caller without the scope is denied in the result, nothing is changed, and it is on record', async () => {
   const wb = await filled()
   const client = await wb.client(await wb.mint(['read', 'write:kb']))

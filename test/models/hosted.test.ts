@@ -389,7 +389,9 @@ describe('S7.3-embedding_unavailable: the credential', () => {
   })
 
   test('none named, none set, or none that a header carries', async () => {
-    expect((await refused({ service: { credentialRef: null } })).hint).toContain('env:OPENAI_API_KEY')
+    expect((await refused({ service: { credentialRef: null, endpointBaseUrl: null } })).hint).toContain(
+      'env:OPENAI_API_KEY',
+    )
     expect((await refused({ variables: { KEY: '' } })).message).toContain(
       'lacks its credential: env:KEY is not set',
     )

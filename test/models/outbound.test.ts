@@ -29,23 +29,6 @@ function open(guard = lenient, resolve?: Resolve): Network {
 
 const request: OutboundRequest = { method: 'POST', headers: {}, body: '{}', signal: null }
 
-test('256 answers of one host are open beside each other; their connections serve the next', async () => {
-  let connections = 0
-  const waiting: (() => void)[] = []
-  const { server, url } = await listen((_, response) => {
-    waiting.push(() => response.end('{}'))
-    if (waiting.length >= 256) for (const answer of waiting) answer()
-  })
-  server.on('connection', () => connections++)
-  const { send } = open()
-  const ask = async () => {
-    for await (const _ of (await send(url, request)).body ?? []);
-  }
-  await Promise.all(Array.from({ length: 300 }, ask))
-  await ask()
-  expect(connections).toBe(256)
-})
-
 test('an answer that is left before it is read gives its connection back', async () => {
   const { server, url } = await listen((_, response) => void response.write('begun'))
   const { send } = open()

@@ -13,6 +13,7 @@ function opened() {
     outbound: () => Promise.reject(new Error('not dialled')),
     clock: new TestClock(),
     countWorkspaces: async () => 0,
+    requireSpace: async () => {},
     ingestLoad: async () => ({ active: 2, capacity: 4, queued: 7 }),
   })
   const text = async () => (await operation.metrics.text({ active: 2, capacity: 4, queued: 7 })).text

@@ -168,7 +168,7 @@ describe('a provider that cannot be found', () => {
     expect(stderr).toContain(tried(issuer, 'its answer is not a discovery document'))
   })
 
-  test('S2.2-08 security 15: an issuer that is asked in the clear over a network is refused unasked', async () => {
+  test('S2.2-08: an issuer that is asked in the clear over a network is refused unasked [security rule 15]', async () => {
     const here = place()
     configure(here, oidc('http://id.example'))
     expect(await refusal(here, env)).toContain(
@@ -241,7 +241,7 @@ describe('what applies after a restart', () => {
 })
 
 describe('what is said although the start goes on', () => {
-  test('security 2: a mode that asks for credentials, with a policy that does without', async () => {
+  test('a mode that asks for credentials, with a policy that does without [security rule 2]', async () => {
     const here = place()
     configure(here, { ...guarded, anonymousPolicy: 'allow' })
     const served = await here.serve([], { env: { BOOT: token('one') } })

@@ -1,9 +1,9 @@
-import Database from 'better-sqlite3'
 import { beforeEach, expect, onTestFinished, test, vi } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import type { Write } from '../../src/storage/rows.ts'
 import { CommitQueue, type Unit } from '../../src/storage/sqlite/commit.ts'
 import { Connection } from '../../src/storage/sqlite/connection.ts'
+import Database from '../../src/storage/sqlite/driver.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { writeOps } from '../../src/storage/sqlite/ops.ts'
 
@@ -27,7 +27,7 @@ const setting = (name: string, value = ''): Write => ({
 })
 const names = () =>
   connection
-    .prepare<{ name: string }>('SELECT name FROM settings ORDER BY ordinal')
+    .prepare<{ name: string }>(`SELECT name FROM settings WHERE name <> 'store-id' ORDER BY ordinal`)
     .all()
     .map(({ name }) => name)
 
@@ -116,7 +116,14 @@ test('a full disk rejects the group, keeps nothing of it, and the store goes on 
     ),
   )
   for (const outcome of outcomes)
-    expect(outcome).toMatchObject({ status: 'rejected', reason: { code: 'control_plane_unavailable' } })
+    expect(outcome).toMatchObject({
+      status: 'rejected',
+      reason: {
+        code: 'control_plane_unavailable',
+        message: 'the disk of the data directory is full',
+        hint: expect.stringMatching(/^Free some space on that disk/),
+      },
+    })
   expect(names()).toEqual([])
   connection.database.pragma('max_page_count = 1000000')
   expect(await ops.write({ changes: [upserted(worded('r', 'word'))], rows: [setting('s')] })).toEqual({

@@ -1,9 +1,9 @@
 import { mkdirSync, readFileSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
 import { beforeEach, describe, expect, onTestFinished, test } from 'vitest'
 import { filters } from '../../src/contract/filters.ts'
 import { checkStore } from '../../src/storage/sqlite/check.ts'
+import Database from '../../src/storage/sqlite/driver.ts'
 import { type Base, makeBase } from '../harness/place.ts'
 import { open } from '../harness/runtime.ts'
 import { scratchPath } from './scratch.ts'
@@ -38,8 +38,11 @@ function planted(plant: (database: Database.Database) => void): string {
   return path
 }
 
+/** What is wrong beside rows that lack fields, as most of those do that are planted here. */
 function findings(path: string): Record<string, number> {
-  const wrong = checkStore(path)!.checks.filter(({ count }) => count > 0)
+  const wrong = checkStore(path)!.checks.filter(
+    ({ check, count }) => count > 0 && !/^damaged rows/.test(check),
+  )
   return Object.fromEntries(wrong.map(({ check, count }) => [check, count]))
 }
 
@@ -169,7 +172,7 @@ describe('content', () => {
     ],
     [
       'a vector too many',
-      `INSERT INTO vec_1_0 (record, data) VALUES (99, x'00')`,
+      `INSERT INTO vec_1_0 (record, data) VALUES (99, zeroblob(512))`,
       { 'records without a vector, vectors without a record': 1 },
     ],
     [
@@ -213,7 +216,7 @@ describe('content', () => {
     [
       'a record of no document',
       `INSERT INTO record (record, collection, id, payload) VALUES (99, 1, 'r', '{}');
-       INSERT INTO vec_1_0 (record, data) VALUES (99, x'00');
+       INSERT INTO vec_1_0 (record, data) VALUES (99, zeroblob(512));
        UPDATE collection SET records = records + 1`,
       {},
     ],
@@ -261,21 +264,107 @@ describe('content', () => {
         .run(workspaceId)
       database.exec(`CREATE TABLE vec_2_0 (record INTEGER PRIMARY KEY, data BLOB NOT NULL);
         INSERT INTO record (record, collection, id, document_id, payload) VALUES (99, 2, 'r', 'elsewhere', '{}');
-        INSERT INTO vec_2_0 VALUES (99, x'00')`)
+        INSERT INTO vec_2_0 VALUES (99, zeroblob(12))`)
     })
     expect(findings(path)).toEqual({})
   })
 })
 
-describe('a file', () => {
-  test('that is damaged', () => {
-    const path = planted(database => database.exec('VACUUM'))
-    const bytes = readFileSync(path)
-    bytes.fill(0x5a, 8_192, 40_000)
+describe('damage', () => {
+  /** Changes the sound bytes in place, past all that guards them. */
+  function overwritten(change: (bytes: Buffer) => void): string {
+    const path = scratchPath()
+    const bytes = Buffer.from(sound.bytes)
+    change(bytes)
     writeFileSync(path, bytes)
+    return path
+  }
+
+  /** First byte of a page that SQLite has a table or index begin with. */
+  function pageOf(name: string): number {
+    const database = new Database(planted(() => {}))
+    const page = database.prepare('SELECT rootpage FROM sqlite_schema WHERE name = ?').pluck().get(name)
+    database.close()
+    return (Number(page) - 1) * 4_096
+  }
+
+  function damageOf(path: string) {
+    const { checks, readable } = checkStore(path)!
+    return { wrong: checks.filter(({ count }) => count > 0), readable }
+  }
+
+  test('of a row is reported with its table and number, and the readable rows', () => {
+    const path = overwritten(bytes => {
+      const at = bytes.indexOf('"sourceFilename":"another.txt"')
+      bytes.write('#', at)
+    })
+    const { wrong, readable } = damageOf(path)
+    expect(wrong).toEqual([
+      { check: 'damage in the file', count: 1, examples: ['documents: malformed JSON'] },
+      { check: 'damaged rows in documents', count: 1, examples: ['row 2: not valid JSON'] },
+    ])
+    expect(readable).toContainEqual({ table: 'documents', rows: 2, isWhole: false })
+    expect(readable).toContainEqual({ table: 'knowledge_bases', rows: 1, isWhole: true })
+    expect(readable).toContainEqual({ table: 'record', rows: 3, isWhole: true })
+  })
+
+  test('of a field is reported with its name', () => {
+    const path = overwritten(bytes => {
+      const at = bytes.indexOf('"sourceFilename":"another.txt"')
+      bytes.write('"sourceFilename":1234567890123', at)
+    })
+    expect(damageOf(path).wrong).toContainEqual({
+      check: 'damaged rows in documents',
+      count: 1,
+      examples: [expect.stringMatching(/^row 2: sourceFilename: /)],
+    })
+  })
+
+  test('of the first page of a table is reported with the table', () => {
+    const path = overwritten(bytes => void bytes.fill(0x5a, pageOf('documents'), pageOf('documents') + 4_096))
+    const { wrong, readable } = damageOf(path)
+    expect(wrong[0]!.examples).toEqual(['documents: database disk image is malformed'])
+    expect(wrong).toContainEqual({
+      check: 'damaged rows in documents',
+      count: 1,
+      examples: ['rows on pages that cannot be read'],
+    })
+    expect(readable).toContainEqual({ table: 'documents', rows: 0, isWhole: false })
+    expect(readable).toContainEqual({ table: 'knowledge_bases', rows: 1, isWhole: true })
+  })
+
+  test('of an index leaves all rows readable', () => {
+    const path = overwritten(
+      bytes => void bytes.fill(0, pageOf('documents_key') + 8, pageOf('documents_key') + 4_096),
+    )
+    const { wrong, readable } = damageOf(path)
+    const page = pageOf('documents_key') / 4_096 + 1
+    expect(wrong[0]!.examples.join()).toContain(`documents_key (tree ${page}) page ${page}`)
+    expect(readable!.every(({ isWhole }) => isWhole)).toBe(true)
+  })
+
+  test('of most of the file is reported, however much can be read', () => {
+    const path = overwritten(bytes => void bytes.fill(0x5a, 8_192, 40_000))
     expect(findings(path)['damage in the file']).toBeGreaterThan(0)
   })
 
+  test.each([
+    ['records whose payload is damaged', `UPDATE record SET payload = '[]' WHERE record = 1`],
+    ['records whose payload is damaged', `UPDATE record SET payload = '{' WHERE record = 1`],
+    [
+      'vectors of another length than their collection has',
+      `UPDATE vec_1_0 SET data = x'00' WHERE record = 1`,
+    ],
+    [
+      'fitted collections without their model',
+      `UPDATE collection SET generation = 1; ALTER TABLE vec_1_0 RENAME TO vec_1_1`,
+    ],
+  ])('%s', (check, sql) => {
+    expect(findings(planted(database => database.exec(sql)))).toEqual({ [check]: 1 })
+  })
+})
+
+describe('a file', () => {
   test('that is no store at all', () => {
     const path = scratchPath()
     writeFileSync(path, 'something else, and long enough to be read as a page of a database '.repeat(40))

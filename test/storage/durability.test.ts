@@ -2,6 +2,7 @@ import { once } from 'node:events'
 import { expect, test } from 'vitest'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { Connection } from '../../src/storage/sqlite/connection.ts'
+import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { all } from './passages.ts'
 import { scratchPath } from './scratch.ts'
@@ -40,6 +41,7 @@ test.each(['', 'threads'])(
       expect(await writer.ended, writer.errors()).toBe('SIGKILL')
       expect(writer.acknowledged.length).toBeGreaterThan(0)
       acknowledged.push(...writer.acknowledged)
+      expect(findLogDamage(path)).toBeUndefined()
       requireSound(path)
     }
     const { rows, content, close } = await openEmbedded({ path })

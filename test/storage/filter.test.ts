@@ -1,9 +1,9 @@
-import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { WbError } from '../../src/contract/errors.ts'
 import { limits } from '../../src/contract/limits.ts'
 import { allOf, compareCodePoints, evaluate, type Filter, parseFilter } from '../../src/storage/filter.ts'
+import Database from '../../src/storage/sqlite/driver.ts'
 import { defineFilterFunctions, toSql } from '../../src/storage/sqlite/filter-sql.ts'
 
 type Payload = Record<string, unknown>
@@ -58,8 +58,6 @@ const nastyKeys = [
   '\0',
   'a\0',
   'a\0b',
-  '\ud800',
-  '\udc00\ud800',
   '\n',
   '?',
   'key',
@@ -80,11 +78,6 @@ const nastyTexts = [
   '\u{10ffff}',
   '\uffff',
   '\ue000',
-  '\ud800',
-  '\ud83d',
-  '\ud800ﬁ',
-  '\ud800😀',
-  '\udc00',
   'a\0b',
   'a\0c',
   'é',
@@ -113,15 +106,18 @@ const nastyNumbers = [
   -Number.MAX_VALUE,
 ]
 
+/** Any text but one with half of a surrogate pair, which `parseJson` refuses: drivers of SQLite replace it. */
+const wellFormed = fc.string({ unit: 'binary' }).filter(text => !/\p{Surrogate}/u.test(text))
+
 const key = fc.oneof(
   { weight: 6, arbitrary: fc.constantFrom(...nastyKeys) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+  { weight: 1, arbitrary: wellFormed },
 )
 const scalar = fc.oneof(
   { weight: 4, arbitrary: fc.constantFrom(...nastyTexts) },
   { weight: 3, arbitrary: fc.constantFrom(...nastyNumbers) },
   { weight: 2, arbitrary: fc.constantFrom(true, false, null) },
-  { weight: 1, arbitrary: fc.string({ unit: 'binary' }) },
+  { weight: 1, arbitrary: wellFormed },
   { weight: 1, arbitrary: fc.double({ noNaN: true, noDefaultInfinity: true }) },
   { weight: 1, arbitrary: fc.maxSafeInteger() },
 )
@@ -201,7 +197,7 @@ describe('SQLite and memory', () => {
     const compare = database.prepare('SELECT (? > ?) - (? < ?)').pluck()
     const text = fc.oneof(
       fc.constantFrom(...nastyTexts),
-      fc.string({ unit: fc.constantFrom('\ud83d', '\ude00', '\udbff', '\ufb01', 'a', '\ue000') }),
+      fc.string({ unit: fc.constantFrom('😀', '😁', '\u{10ffff}', '\ufb01', 'a', '\ue000') }),
     )
     fc.assert(
       fc.property(text, text, (a, b) => {

@@ -106,6 +106,68 @@ export function lexicalSuite(context: () => Context): void {
     },
   )
 
+  const occurrences = async (words: string[], among: string[] = [], visibility = all) => {
+    const { content } = context()
+    const everyRecord = await content.nearest(key, {
+      vector: Float32Array.of(1, 0),
+      limit: 1_000,
+      visibility: all,
+    })
+    const ids = await idsOf(content, everyRecord)
+    const numbers = new Map(everyRecord.map(({ record }, at) => [ids[at]!, record]))
+    const query = { words, among: among.map(id => numbers.get(id)!), visibility }
+    const counted = await content.lexical!.occurrences(key, query)
+    const idOf = new Map([...numbers].map(([id, record]) => [record, id]))
+    const held = counted.words.map(({ word, records, among }) => [
+      word,
+      records,
+      among.map(n => idOf.get(n)).sort(),
+    ])
+    return { records: counted.records, words: held }
+  }
+
+  lexicalTest(
+    'words are counted in text and title, in any form, and not in what is gone',
+    async ({ write }) => {
+      await write(
+        upserted(
+          worded('a', 'Apple apple apple', { documentId: 'd' }),
+          worded('b', 'pear', { title: 'APPLE' }),
+          worded('c', 'apple'),
+          worded('other', 'plum'),
+        ),
+      )
+      expect(await occurrences(['apple', 'pear', 'fig'], ['a', 'b', 'other'])).toEqual({
+        records: 4,
+        words: [
+          ['apple', 3, ['a', 'b']],
+          ['pear', 1, ['b']],
+          ['fig', 0, []],
+        ],
+      })
+      await write({ op: 'deleteDocument', ...key, documentId: 'd' }, upserted(worded('c', 'plum')))
+      expect(await occurrences(['apple'], ['b', 'c'])).toEqual({ records: 3, words: [['apple', 1, ['b']]] })
+      expect(await occurrences([], ['b'])).toEqual({ records: 3, words: [] })
+    },
+  )
+
+  lexicalTest('words are counted over the rows that a caller may see', async ({ write }) => {
+    await write(
+      upserted(
+        worded('mine', 'apple', { payload: { visible_to: ['alice'] } }),
+        worded('yours', 'apple pear', { payload: { visible_to: ['bob'] } }),
+        worded('ours', 'pear', { payload: { visible_to: ['*'] } }),
+      ),
+    )
+    expect(await occurrences(['apple', 'pear'], ['mine', 'yours', 'ours'], only('alice'))).toEqual({
+      records: 2,
+      words: [
+        ['apple', 1, ['mine']],
+        ['pear', 1, ['ours']],
+      ],
+    })
+  })
+
   lexicalTest('equal scores are ordered by record', async ({ write }) => {
     await write(upserted(worded('b', 'apple'), worded('a', 'apple'), worded('c', 'apple')))
     expect(await found('apple')).toEqual(['b', 'a', 'c'])

@@ -1,13 +1,13 @@
 import { existsSync, mkdirSync, readdirSync, readFileSync, statSync, writeFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { gunzipSync } from 'node:zlib'
-import Database from 'better-sqlite3'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { systemClock } from '../../src/base/clock.ts'
 import { Cursors, Pager } from '../../src/storage/cursor.ts'
 import { openEmbedded } from '../../src/storage/open.ts'
 import type { AnyTable } from '../../src/storage/rows.ts'
 import { Connection } from '../../src/storage/sqlite/connection.ts'
+import Database from '../../src/storage/sqlite/driver.ts'
 import { migrate } from '../../src/storage/sqlite/migrate.ts'
 import { migrations } from '../../src/storage/sqlite/migrations/index.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
@@ -161,7 +161,7 @@ describe.each(migrations.map((_, at) => at + 1))('a store of schema %i', version
 
 const better = [
   ...migrations,
-  'CREATE TABLE better (n INTEGER); INSERT INTO better SELECT count(*) FROM settings',
+  'CREATE TABLE better (n INTEGER); INSERT INTO better SELECT count(*) FROM documents',
 ]
 
 test('before a store is migrated it is copied, and only the last copy is kept', async () => {
@@ -177,7 +177,7 @@ test('before a store is migrated it is copied, and only the last copy is kept', 
   expect(statSync(join(dirname(path), copies[0]!)).mode & 0o777).toBe(0o600)
   const copy = new Connection(join(dirname(path), copies[0]!))
   expect(copy.database.pragma('user_version', { simple: true })).toBe(migrations.length)
-  expect(copy.prepare('SELECT name FROM settings').all()).toEqual([{ name: 'cursor' }])
+  expect(copy.prepare('SELECT name FROM settings').all()).toEqual([{ name: 'cursor' }, { name: 'store-id' }])
   copy.close()
 })
 
@@ -241,7 +241,7 @@ test('a data directory that cannot be made is told', async () => {
   writeFileSync(file, '')
   await expect(openEmbedded({ path: join(file, 'workbase.db') })).rejects.toMatchObject({
     code: 'control_plane_unavailable',
-    message: 'the data directory cannot be written',
+    message: `the folder ${file} cannot be created (EEXIST)`,
   })
   mkdirSync(`${file}.d`)
   await expect(openEmbedded({ path: `${file}.d` })).rejects.toMatchObject({

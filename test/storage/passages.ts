@@ -63,7 +63,7 @@ export async function idsOf(content: ContentStore, ranked: readonly { record: nu
   return views.map(({ id }) => id)
 }
 
-/** Similarity as the contract has it, in double precision. */
+/** Similarity as searches score it, in double precision. */
 export function similarity(metric: Metric, a: Float32Array, b: Float32Array): number {
   const pairs = Array.from(a, (x, at) => [x, b[at]!] as const)
   const sum = (of: (x: number, y: number) => number) => pairs.reduce((total, [x, y]) => total + of(x, y), 0)

@@ -3,6 +3,7 @@ import { evaluate } from '../../src/storage/filter.ts'
 import { type OpenStore, openEmbedded } from '../../src/storage/open.ts'
 import { Segment } from '../../src/storage/scan/segment.ts'
 import { findCollection } from '../../src/storage/sqlite/collections.ts'
+import { findLogDamage } from '../../src/storage/sqlite/log-damage.ts'
 import { openConnection } from '../../src/storage/sqlite/open.ts'
 import { readOps } from '../../src/storage/sqlite/ops.ts'
 import { Reaches } from '../../src/storage/sqlite/reach.ts'
@@ -49,6 +50,20 @@ test('four processes open a fresh data directory at once and write to it togethe
   expect(resident.size).toBeGreaterThan(3)
   const words = { text: 'document7', limit: 100, visibility: all, statistics: 'collection' as const }
   expect(await store.content.lexical!.search(shared, words)).toHaveLength(4 * 3)
+})
+
+test('a log that other processes write is never reported as damaged', { timeout: 120_000 }, async () => {
+  const path = scratchPath()
+  const writers = ['a', 'b', 'c'].map(name => startWriter(path, name, 150))
+  let running = true
+  const ended = Promise.all(writers.map(({ ended }) => ended)).finally(() => {
+    running = false
+  })
+  while (running) {
+    expect(findLogDamage(path)).toBeUndefined()
+    await new Promise(setImmediate)
+  }
+  expect(await ended, writers.map(({ errors }) => errors()).join('\n')).toEqual([0, 0, 0])
 })
 
 test.each([

@@ -36,7 +36,7 @@ function held(dataDir: string): ServerLock {
   return taken.lock
 }
 
-describe('security 6: the announcement of a server', () => {
+describe('the announcement of a server [security rule 6]', () => {
   test('and the lock are for their owner alone, whatever the umask', () => {
     process.umask(0)
     const lock = held(folder)

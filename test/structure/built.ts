@@ -1,28 +1,35 @@
+import { execFileSync } from 'node:child_process'
 import { mkdtempSync, readdirSync, rmSync, statSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
-import { build } from 'esbuild'
+import { build as bundle } from 'esbuild'
 import { globSync } from 'tinyglobby'
+import type { TestProject } from 'vitest/node'
 import { programsVariable } from '../harness/program.ts'
 
-const sources = ['src', 'commands', 'package.json']
+/** What `scripts/build.mjs` reads. */
+const sources = ['src', 'commands', 'scripts', 'package.json']
 
-function newest(path: string): number {
+/** Returns when a file, or anything in a folder, last changed. A removed file changes its folder. */
+function lastChange(path: string): number {
   const { mtimeMs } = statSync(path)
   if (!statSync(path).isDirectory()) return mtimeMs
-  const inside = readdirSync(path, { recursive: true, withFileTypes: true })
-  return Math.max(
-    ...inside
-      .filter(entry => entry.isFile())
-      .map(entry => statSync(join(entry.parentPath, entry.name)).mtimeMs),
-  )
+  const inside = readdirSync(path, { recursive: true, encoding: 'utf8' })
+  return Math.max(mtimeMs, ...inside.map(name => statSync(join(path, name)).mtimeMs))
+}
+
+/** Tells whether the build of a package is missing or older than its sources. */
+export function isStale(root: string): boolean {
+  const built = statSync(join(root, 'dist/build.json'), { throwIfNoEntry: false })?.mtimeMs
+  return built === undefined || sources.some(path => lastChange(join(root, path)) > built)
 }
 
 /** Folder of what test files prepare for each other, by the name of its variable. It goes with the run. */
 export const preparedVariable = 'WB_TEST_PREPARED'
 
-export default async function setUp(): Promise<() => void> {
-  requireBuild()
+export default async function setUp(project: TestProject): Promise<() => void> {
+  build()
+  project.onTestsRerun(async () => build())
   const folder = mkdtempSync(join(tmpdir(), 'wb-prepared-'))
   process.env[preparedVariable] = folder
   const programs = await bundlePrograms()
@@ -35,7 +42,7 @@ export default async function setUp(): Promise<() => void> {
 /** They lie within the package, where they find its dependencies. */
 async function bundlePrograms(): Promise<string> {
   const outdir = resolve(`node_modules/.cache/workbase/programs-${process.pid}`)
-  await build({
+  await bundle({
     entryPoints: globSync('test/fixtures/**/*.ts'),
     outbase: 'test/fixtures',
     outdir,
@@ -50,11 +57,7 @@ async function bundlePrograms(): Promise<string> {
   return outdir
 }
 
-/** Workers, WebAssembly and the command line are tested as they are built: refuse to test an old build. */
-function requireBuild(): void {
-  const built = statSync('dist/build.json', { throwIfNoEntry: false })?.mtimeMs
-  if (built === undefined)
-    throw new Error('dist is missing: run `npm run build`, or `npm test`, which builds first')
-  if (sources.some(path => newest(path) > built))
-    console.warn('dist is older than the sources: run `npm run build`')
+/** Workers, WebAssembly and the command line are tested as they are built, so an old build is replaced first. */
+function build(): void {
+  if (isStale('.')) execFileSync(process.execPath, ['scripts/build.mjs'], { stdio: 'inherit' })
 }

@@ -35,7 +35,7 @@ const owners: Record<string, readonly string[]> = {
   h3: ['src/http/'],
   '@fastify/busboy': ['src/http/'],
   listhen: ['src/http/'],
-  'better-sqlite3': ['src/storage/sqlite/'],
+  'better-sqlite3': ['src/storage/sqlite/driver.ts'],
   openai: ['src/models/'],
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
@@ -49,7 +49,14 @@ const owners: Record<string, readonly string[]> = {
   keytar: ['src/keychain/libraries.ts'],
   pino: ['src/base/log.ts'],
   yaml: ['src/config/'],
-  zod: ['src/contract/', 'src/config/', 'src/http/', 'src/agents/tools/', 'src/mcp/'],
+  zod: [
+    'src/contract/',
+    'src/config/',
+    'src/http/',
+    'src/agents/tools/',
+    'src/mcp/',
+    'src/storage/row-schemas.ts',
+  ],
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/terminal/ask.ts'],
   'jq-wasm': ['src/cli/terminal/jq.ts'],
@@ -194,6 +201,18 @@ describe('who may import whom', () => {
       file => pattern.test(code(file)) && !places.some(place => file.startsWith(place)),
     )
     expect(strangers).toEqual([])
+  })
+
+  test('tests and benchmarks load SQLite by the driver of the store', () => {
+    const others = ['test', 'bench'].flatMap(folder =>
+      readdirSync(folder, { recursive: true, encoding: 'utf8' })
+        .filter(name => name.endsWith('.ts'))
+        .map(name => join(folder, name)),
+    )
+    const direct = others.filter(file =>
+      /(?:from|require\() ?'better-sqlite3/.test(readFileSync(file, 'utf8')),
+    )
+    expect(direct).toEqual([])
   })
 
   test('local imports name the file with its ending', () => {

@@ -1,14 +1,21 @@
-import { execFileSync } from 'node:child_process'
-import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
+import { execFileSync, spawnSync } from 'node:child_process'
+import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { dirname, join, resolve } from 'node:path'
-import { afterAll, beforeAll, describe, expect, test } from 'vitest'
+import { globSync } from 'tinyglobby'
+import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 
-const { dependencies, devDependencies, version } = JSON.parse(readFileSync('package.json', 'utf8')) as {
+const { dependencies, devDependencies, optionalDependencies, version } = JSON.parse(
+  readFileSync('package.json', 'utf8'),
+) as {
   dependencies: Record<string, string>
   devDependencies: Record<string, string>
+  optionalDependencies: Record<string, string>
   version: string
 }
+
+/** The drivers of SQLite that are installed. */
+const drivers = ['better-sqlite3', 'better-sqlite3-13'].filter(name => existsSync(join('node_modules', name)))
 
 /** Every built file that a built file loads at once, itself included; what it loads later is left out. */
 function loadedWith(entry: string, seen = new Set<string>()): Set<string> {
@@ -32,7 +39,7 @@ describe('what starting loads', () => {
     const files = [...loadedWith(join('dist', entry))]
     expect(files.length).toBeGreaterThan(1)
     const heavy = files.filter(file =>
-      /ZodError|from"(?:better-sqlite3|@inquirer|undici|openai)|toNodeHandler/.test(
+      /ZodError|"better-sqlite3"|from"(?:@inquirer|undici|openai)|toNodeHandler/.test(
         readFileSync(file, 'utf8'),
       ),
     )
@@ -42,9 +49,17 @@ describe('what starting loads', () => {
   test('the walk sees what it looks for', () => {
     const runtime = [...loadedWith('dist/src/runtime.js')].map(file => readFileSync(file, 'utf8')).join('\n')
     expect(runtime).toMatch(/ZodError/)
-    expect(runtime).toMatch(/from"better-sqlite3"/)
+    expect(runtime).toContain('"better-sqlite3"')
   })
 })
+
+/** Puts installed packages into another folder of packages. */
+function link(names: readonly string[], modules: string): void {
+  for (const name of names) {
+    mkdirSync(dirname(join(modules, name)), { recursive: true })
+    symlinkSync(resolve('node_modules', name), join(modules, name))
+  }
+}
 
 describe('the package', () => {
   const folder = mkdtempSync(join(tmpdir(), 'wb-pack-'))
@@ -62,10 +77,7 @@ describe('the package', () => {
     execFileSync('tar', ['-xzf', join(folder, filename), '-C', folder])
     mkdirSync(dirname(installed), { recursive: true })
     execFileSync('mv', [join(folder, 'package'), installed])
-    for (const name of Object.keys(dependencies)) {
-      mkdirSync(dirname(join(folder, 'node_modules', name)), { recursive: true })
-      symlinkSync(resolve('node_modules', name), join(folder, 'node_modules', name))
-    }
+    link([...Object.keys(dependencies), ...drivers], join(folder, 'node_modules'))
   })
   afterAll(() => rmSync(folder, { recursive: true, force: true }))
 
@@ -106,6 +118,63 @@ describe('the package', () => {
     wb('quickstart', '--quiet')
     const [first] = wb('kb', 'search', 'handbook', 'where is my data stored', '-w', 'demo').split('\n')
     expect(first).toContain('\tdocs/storage.md\t')
+  })
+
+  test('is type-checked without its optional packages', () => {
+    const declared = globSync('src/**/*.d.ts').flatMap(file =>
+      [...readFileSync(file, 'utf8').matchAll(/^declare module '(.+)'/gm)].map(([, name]) => name!),
+    )
+    const typed = [...declared, ...Object.keys(devDependencies).map(name => name.replace('@types/', ''))]
+    // Both drivers have the types of one.
+    const optional = Object.keys(optionalDependencies).map(name => name.replace('sqlite3-13', 'sqlite3'))
+    expect(optional.filter(name => !typed.includes(name))).toEqual([])
+  })
+
+  describe('without SQLite', () => {
+    /** Returns what a command prints in a folder that holds the package, and of the driver what `prepare` puts there. */
+    function printed(prepare: (modules: string) => void) {
+      const other = mkdtempSync(join(tmpdir(), 'wb-without-'))
+      onTestFinished(() => rmSync(other, { recursive: true, force: true }))
+      const modules = join(other, 'node_modules')
+      cpSync(installed, join(modules, 'workbase'), { recursive: true })
+      link(Object.keys(dependencies), modules)
+      prepare(modules)
+      const { status, stderr } = spawnSync(
+        process.execPath,
+        [join(modules, 'workbase/bin/run.js'), 'kb', 'create', 'notes'],
+        { env: { HOME: other, WB_DATA_DIR: join(other, 'data') }, encoding: 'utf8' },
+      )
+      return { status, lines: stderr.trimEnd().replaceAll(other, 'FOLDER').split('\n') }
+    }
+
+    test('says how to compile it when its native part is missing', () => {
+      const driver = Number(process.versions.napi) >= 10 ? 'better-sqlite3-13' : 'better-sqlite3'
+      const answer = printed(modules => {
+        link(['bindings', 'file-uri-to-path'], modules)
+        for (const part of ['package.json', 'lib'])
+          cpSync(join('node_modules', driver, part), join(modules, driver, part), { recursive: true })
+      })
+      expect(answer).toEqual({
+        status: 1,
+        lines: [
+          `  ✗ SQLite is not compiled for this Node (${process.version}, ${process.platform}-${process.arch}).`,
+          `    cd FOLDER && npm rebuild ${driver}`,
+          '    With npm 12 or later, run npm install-scripts approve better-sqlite3 there first.',
+        ],
+      })
+    })
+
+    test('says how to install it when the driver is missing', () => {
+      expect(printed(() => {})).toEqual({
+        status: 1,
+        lines: [
+          '  ✗ SQLite is not installed.',
+          expect.stringMatching(
+            /^ {4}Install Workbase again: npm install --include=optional( --ignore-scripts)?$/,
+          ),
+        ],
+      })
+    })
   })
 
   test('has both executables', () => {

@@ -113,6 +113,21 @@ describe('Markdown that comes piece by piece', () => {
     )
   })
 
+  test('a table breaks no word of usual length; without room for that its rows stand below each other', () => {
+    const table = '| flag | does |\n| --- | --- |\n| `--insecure-storage` | keeps the login in a file |\n'
+    expect(shown(blocksOf(table), 36)).toBe(
+      [
+        'flag                does',
+        '──────────────────  ────────────────',
+        '--insecure-storage  keeps the login',
+        '                    in a file',
+      ].join('\n'),
+    )
+    expect(shown(blocksOf(table), 24)).toBe(
+      ['flag:', '  --insecure-storage', 'does: keeps the login', '  in a file'].join('\n'),
+    )
+  })
+
   test('a paragraph, an item and lines of code are taken off as soon as they are finished', () => {
     expect(piecewise(['one\ntwo\n']).taken).toEqual([])
     expect(piecewise(['one\ntwo\n\n']).taken).toHaveLength(1)
@@ -158,7 +173,7 @@ describe('Markdown that comes piece by piece', () => {
     )
   })
 
-  test('security 16: what an entity stands for reaches no terminal where a sequence would not', () => {
+  test('what an entity stands for reaches no terminal where a sequence would not [security rule 16]', () => {
     const planted = [
       '&#27;]0;owned&#7;',
       '&#x1b;[2J',

@@ -1,6 +1,9 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
-import { feedbackQuery, fuse, fuseEach, minMax, type Scored } from '../../src/knowledge/fusion.ts'
+import { feedbackQuery, fuse, fuseEach, rerank, type Scored } from '../../src/knowledge/fusion.ts'
+
+/** More candidates than any list here has, so that none was cut. */
+const whole = 100
 
 const score = fc.double({ min: -1e6, max: 1e6, noNaN: true })
 const list = fc.uniqueArray(fc.record({ record: fc.string({ maxLength: 3 }), score }), {
@@ -16,40 +19,51 @@ const mixed = <Id extends string | number>(
   vector: readonly Scored<Id>[],
   lexical: readonly Scored<Id>[],
   lexicalWeight: number,
-) => fuse({ vector, lexical, lexicalWeight })
+  pool = whole,
+) => fuse({ vector, lexical, lexicalWeight, pool })
 const lengthOf = (vector: Float32Array) => Math.hypot(...vector)
+const scored = (...scores: number[]) => scores.map((score, record) => ({ record, score }))
+/** Scores by record of one list alone. */
+const scaledVectors = (...scores: number[]) => scoresOf(mixed(scored(...scores), [], 0))
+const scaledWords = (pool: number, ...scores: number[]) => scoresOf(mixed([], scored(...scores), 1, pool))
+const scoresOf = (fused: readonly Scored<number>[]) =>
+  fused.toSorted((a, b) => a.record - b.record).map(({ score }) => score)
 
-describe('minMax', () => {
+describe('scaling', () => {
   test.each([
-    [[], []],
     [[7], [1]],
     [
-      [0, 0],
-      [1, 1],
-    ],
-    [
-      [2, 6, 4],
+      [0.2, 0.6, 0.4],
       [0, 1, 0.5],
     ],
     [
-      [-3, -1],
-      [0, 1],
+      [0.3, 0.3],
+      [1, 1],
     ],
-  ])('of %j is %j', (scores, expected) => {
-    expect(minMax(scores)).toEqual(expected)
+  ])('similarities %j become %j: the lowest is the floor', (scores, expected) => {
+    expect(scaledVectors(...scores)).toEqual(expected.map(value => expect.closeTo(value, 12)))
   })
 
-  test('stays within 0 and 1 and keeps the order', () => {
-    fc.assert(
-      fc.property(fc.array(score, { minLength: 1 }), scores => {
-        const stretched = minMax(scores)
-        expect(Math.max(...stretched)).toBe(1)
-        for (const value of stretched) expect(value >= 0 && value <= 1).toBe(true)
-        const order = scores.map((_, at) => at).sort((a, b) => scores[a]! - scores[b]!)
-        for (let at = 1; at < order.length; at++)
-          expect(stretched[order[at]!]).toBeGreaterThanOrEqual(stretched[order[at - 1]!]!)
-      }),
-    )
+  test.each([
+    [
+      [0, 0],
+      [0, 0],
+    ],
+    [
+      [-3, -1],
+      [0, 0],
+    ],
+    [
+      [0.5, -0.5, 1],
+      [0.5, 0, 1],
+    ],
+  ])('similarities %j become %j: zero and less are never scaled up', (scores, expected) => {
+    expect(scaledVectors(...scores)).toEqual(expected)
+  })
+
+  test('the floor of words is 0, or the lowest score of a list that was cut', () => {
+    expect(scaledWords(whole, 6, 4, 2)).toEqual([1, 4 / 6, 2 / 6])
+    expect(scaledWords(3, 6, 4, 2)).toEqual([1, 0.5, 0])
   })
 })
 
@@ -65,11 +79,44 @@ describe('fuse', () => {
       { record: 'd', score: 2 },
     ]
     expect(mixed(vector, lexical, 0.5)).toEqual([
-      { record: 'b', score: 0.75 },
-      { record: 'a', score: 0.5 },
-      { record: 'c', score: 0 },
-      { record: 'd', score: 0 },
+      { record: 'b', score: 0.75, lexical: 1 },
+      { record: 'a', score: 0.5, lexical: 0 },
+      { record: 'd', score: 1 / 12, lexical: 1 / 6 },
+      { record: 'c', score: 0, lexical: 0 },
     ])
+  })
+
+  test('of equal scores the one that holds the words comes first', () => {
+    const [first, second] = mixed(scored(1, 0), [{ record: 1, score: 3 }], 0.5)
+    expect([first, second]).toMatchObject([
+      { record: 1, score: 0.5 },
+      { record: 0, score: 0.5 },
+    ])
+  })
+
+  test('the only record of the lexical list is first from one half on, whatever the vectors say', () => {
+    const half = fc.double({ min: 0.5, max: 1, noNaN: true })
+    fc.assert(
+      fc.property(list, half, fc.nat(), (vector, lexicalWeight, pick) => {
+        const record = vector[pick % (vector.length + 1)]?.record ?? 'other'
+        expect(mixed(vector, [{ record, score: 1 }], lexicalWeight)[0]!.record).toBe(record)
+      }),
+    )
+  })
+
+  test('a record that neither list favours does not change how the others stand', () => {
+    const similarities = fc.array(fc.double({ min: 0.01, max: 1, noNaN: true }), { maxLength: 20 })
+    fc.assert(
+      fc.property(similarities, list, weight, (similar, found, lexicalWeight) => {
+        const vector = [...scored(...similar, 0)]
+        const lexical = found.flatMap(({ score }, record) => (score > 0 ? [{ record, score }] : []))
+        const added = { record: 1_000, score: -0.2 }
+        const after = mixed([...vector, added], lexical, lexicalWeight)
+        expect(after.filter(({ record }) => record !== added.record)).toEqual(
+          mixed(vector, lexical, lexicalWeight),
+        )
+      }),
+    )
   })
 
   test('orders numbered records by number', () => {
@@ -77,7 +124,7 @@ describe('fuse', () => {
     expect(mixed(vector, [], 0.5).map(({ record }) => record)).toEqual([9, 10, 100])
   })
 
-  test('has every record once, best first, equal ones in the order of their records', () => {
+  test('has every record once, best first, equal ones by their words and then by record', () => {
     fc.assert(
       fc.property(list, list, weight, (vector, lexical, lexicalWeight) => {
         const fused = mixed(vector, lexical, lexicalWeight)
@@ -86,9 +133,10 @@ describe('fuse', () => {
         for (const { score } of fused) expect(score >= 0 && score <= 1).toBe(true)
         for (let at = 1; at < fused.length; at++) {
           const [before, after] = [fused[at - 1]!, fused[at]!]
-          expect(
-            before.score > after.score || (before.score === after.score && before.record < after.record),
-          ).toBe(true)
+          expect(before.score).toBeGreaterThanOrEqual(after.score)
+          if (before.score === after.score) expect(before.lexical).toBeGreaterThanOrEqual(after.lexical)
+          if (before.score === after.score && before.lexical === after.lexical)
+            expect(before.record < after.record).toBe(true)
         }
       }),
     )
@@ -121,12 +169,10 @@ describe('fuse', () => {
   test('weight 0 ranks as the vectors do, weight 1 as the words do', () => {
     fc.assert(
       fc.property(list, list, (vector, lexical) => {
-        expect(mixed(vector, lexical, 0).filter(({ score }) => score > 0)).toEqual(
-          mixed(vector, [], 0).filter(({ score }) => score > 0),
-        )
-        expect(mixed(vector, lexical, 1).filter(({ score }) => score > 0)).toEqual(
-          mixed([], lexical, 1).filter(({ score }) => score > 0),
-        )
+        const found = (fused: readonly Scored[]) =>
+          new Map(fused.flatMap(({ record, score }) => (score > 0 ? [[record, score]] : [])))
+        expect(found(mixed(vector, lexical, 0))).toEqual(found(mixed(vector, [], 0)))
+        expect(found(mixed(vector, lexical, 1))).toEqual(found(mixed([], lexical, 1)))
       }),
     )
   })
@@ -137,6 +183,7 @@ describe('fuseEach', () => {
     vector: list,
     lexical: list,
     lexicalWeight: weight,
+    pool: fc.constant(whole),
     scale: fc.constantFrom('x', 'y'),
   })
 
@@ -160,19 +207,54 @@ describe('fuseEach', () => {
       vector: [{ record: 1, score }],
       lexical: [{ record: 1, score: score * 10 }],
       lexicalWeight: 0.5,
+      pool: whole,
       scale,
     })
-    const scores = fuseEach([only(0.9, 'x'), only(0.1, 'x'), only(0.5, 'y')]).map(([first]) => first!.score)
-    expect(scores).toEqual([1, 0, 0.75])
+    const scores = fuseEach([only(0.8, 'x'), only(0.2, 'x'), only(0.4, 'y')]).map(([first]) => first!.score)
+    expect(scores).toEqual([1, 0.125, 0.75])
+  })
+})
+
+describe('rerank', () => {
+  const ranked = scored(9, 7, 5, 3)
+
+  test('moves up what words rank high; scores stay with the places', () => {
+    const lexical = [3, 1].map(record => ({ record, score: 1 }))
+    expect(rerank(ranked, lexical, 0.5)).toEqual([
+      { record: 3, score: 9 },
+      { record: 1, score: 7 },
+      { record: 0, score: 5 },
+      { record: 2, score: 3 },
+    ])
+  })
+
+  test('a share of 0 changes nothing, nor does a record that was not found', () => {
+    expect(rerank(ranked, scored(1, 1, 1).reverse(), 0)).toEqual(ranked)
+    expect(rerank(ranked, scored(0, 0, 0, 0, 1).slice(4), 0.5)).toEqual(ranked)
+  })
+
+  test('what is first in both stays first', () => {
+    fc.assert(
+      fc.property(list, list, weight, (found, lexical, share) => {
+        fc.pre(found.length > 0)
+        const [best] = found
+        const words = [best!, ...lexical.filter(({ record }) => record !== best!.record)]
+        expect(rerank(found, words, share)[0]!.record).toBe(best!.record)
+      }),
+    )
   })
 })
 
 describe('feedbackQuery', () => {
-  test('draws the query towards the mean of the first three', () => {
+  test('moves the query towards the weighted mean of the passages', () => {
     const [x, y] = [Float32Array.of(1, 0), Float32Array.of(0, 1)]
-    const drawn = feedbackQuery(x, [y, y, y, x], 1)
-    expect(drawn[0]).toBeCloseTo(Math.SQRT1_2)
-    expect(drawn[1]).toBeCloseTo(Math.SQRT1_2)
+    const passages = [
+      { vector: y, weight: 3 },
+      { vector: x, weight: 1 },
+    ]
+    const moved = feedbackQuery(x, passages, 1)
+    const length = Math.hypot(1.25, 0.75)
+    expect([...moved]).toEqual([expect.closeTo(1.25 / length), expect.closeTo(0.75 / length)])
   })
 
   test('leaves its arguments alone, and is the query itself when nothing was found', () => {
@@ -182,11 +264,13 @@ describe('feedbackQuery', () => {
   })
 
   test('is finite and of length 1 or 0', () => {
+    const share = fc.double({ min: 1e-6, max: 1, noNaN: true })
+    const passages = fc.array(fc.record({ vector: vectorOf(8), weight: share }), { maxLength: 5 })
     fc.assert(
-      fc.property(vectorOf(8), fc.array(vectorOf(8), { maxLength: 5 }), weight, (query, top, beta) => {
-        const drawn = feedbackQuery(query, top, beta)
-        expect(drawn.every(Number.isFinite)).toBe(true)
-        expect(lengthOf(drawn) === 0 || Math.abs(lengthOf(drawn) - 1) < 1e-5).toBe(true)
+      fc.property(vectorOf(8), passages, weight, (query, top, beta) => {
+        const moved = feedbackQuery(query, top, beta)
+        expect(moved.every(Number.isFinite)).toBe(true)
+        expect(lengthOf(moved) === 0 || Math.abs(lengthOf(moved) - 1) < 1e-5).toBe(true)
       }),
     )
   })

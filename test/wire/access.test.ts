@@ -96,6 +96,17 @@ describe('S7.1-05 S7.3-unauthorized: who is not known', () => {
       unauthorized(await wire.send(line), line)
   })
 
+  test('a path below a workspace that no route has is 404 for every known caller, whatever it holds [S1-02]', async () => {
+    for (const who of ['viewer', 'neighbour', 'operator'])
+      for (const line of [
+        `GET ${all}/${mine}/nothing`,
+        `DELETE ${all}/${mine}/agents`,
+        `PUT ${all}/${mine}`,
+        `POST ${all}/${unknownId}/nothing`,
+      ])
+        expectRefusal(await as(who, line), 404, 'not_found', `${who}: ${line}`)
+  })
+
   test('S4.1-07: the operational routes answer all the same, and never look at a header', async () => {
     for (const route of ['/', '/healthz', '/readyz', '/version', '/docs', '/api/v1/openapi.json'])
       for (const authorization of [
@@ -228,6 +239,57 @@ describe('S4.2-08: PATCH that changes rlacEnabled', () => {
   })
 })
 
+describe('PATCH that changes the policy of a knowledge base', () => {
+  const policy = { policyDsl: "team = 'blue'", policyEnabled: true }
+  let base: string
+
+  beforeAll(async () => {
+    const bases = `${all}/${mine}/knowledge-bases`
+    base = `${bases}/${(await made('editor', `POST ${bases}`, { name: 'guarded' })).knowledgeBaseId}`
+    expect((await as('admin', `PATCH ${base}`, policy)).body).toMatchObject(policy)
+  })
+
+  test.each([
+    [{ policyDsl: null }],
+    [{ policyDsl: "team = 'red'" }],
+    [{ policyDsl: 'team =' }],
+    [{ policyEnabled: false }],
+    [{ ...policy, policyEnabled: false }],
+  ])('%j by an editor is refused, and nothing of the body is applied [S2.4-09]', async change => {
+    const before = (await as('viewer', `GET ${base}`)).body
+    for (const who of ['editor', 'write:kb'])
+      forbidden(
+        await as(who, `PATCH ${base}`, { description: 'changed', ...change }),
+        `PATCH ${base}`,
+        lacks('manage:access'),
+      )
+    expect((await as('viewer', `GET ${base}`)).body).toEqual(before)
+  })
+
+  test('an editor may send the stored policy back', async () => {
+    const reply = await as('editor', `PATCH ${base}`, { description: 'sent back', ...policy })
+    expect(reply).toMatchObject({ status: 200, body: { description: 'sent back', ...policy } })
+  })
+
+  test('a caller who manages access but may not write is refused for want of write:kb', async () => {
+    const line = `PATCH ${base}`
+    forbidden(await as('manage:access', line, { policyEnabled: false }), line, lacks('write:kb'))
+  })
+
+  test('write:kb and manage:access together change it', async () => {
+    await mint('both', mine, { scopes: ['write:kb', 'manage:access'] })
+    const none = { policyDsl: null, policyEnabled: false }
+    expect(await as('both', `PATCH ${base}`, none)).toMatchObject({ status: 200, body: none })
+    expect(await as('both', `PATCH ${base}`, policy)).toMatchObject({ status: 200, body: policy })
+  })
+
+  test('a knowledge base is created without a policy, also by an editor who sends one', async () => {
+    const reply = await as('editor', `POST ${all}/${mine}/knowledge-bases`, { name: 'unguarded', ...policy })
+    expect(reply).toMatchObject({ status: 201, body: { policyDsl: null, policyEnabled: false } })
+    expect(reply.headers['x-workbase-ignored']).toBe('policyDsl, policyEnabled')
+  })
+})
+
 describe('other workspaces', () => {
   test('S5.4-04 S5.4-05 S5.5-03 S7.2-08 S7.3-forbidden: the admin of one is refused on every route of another', async () => {
     const document = (await wire.get('/api/v1/openapi.json')) as { paths: Record<string, Row> }
@@ -264,7 +326,7 @@ describe('other workspaces', () => {
     expect(seen.items.map(item => item.workspaceId)).toEqual(expect.arrayContaining([mine, other]))
   })
 
-  test('security 18: a name that is taken by a workspace out of sight is not available, and that is all', async () => {
+  test('a name that is taken by a workspace out of sight is not available, and that is all [security rule 18]', async () => {
     const taken = 'the name of a secret project'
     const { workspaceId } = await made('operator', `POST ${all}`, {
       name: taken,

@@ -310,11 +310,17 @@ describe('tools', () => {
       exactly(item, { id: item.id, description: anyText, source: 'builtin', inputSchema })
     expect(items[4]!.inputSchema).toMatchObject({
       required: ['query'],
-      properties: { limit: { minimum: 1, maximum: 8, default: 5 }, knowledgeBaseId: { format: 'uuid' } },
+      properties: {
+        limit: { minimum: 1, maximum: 8, default: 5, description: 'maximum number of passages' },
+        knowledgeBaseId: { format: 'uuid' },
+      },
     })
     expect(items[6]!.inputSchema).toMatchObject({
       required: ['knowledgeBaseId', 'documentId'],
-      properties: { limit: { minimum: 1, maximum: 50, default: 10 }, offset: { minimum: 0, default: 0 } },
+      properties: {
+        limit: { minimum: 1, maximum: 50, default: 10, description: 'maximum number of chunks' },
+        offset: { minimum: 0, default: 0, description: 'number of chunks to skip' },
+      },
     })
   })
 

@@ -81,7 +81,12 @@ describe('which ways of signing in exist', () => {
         'POST /auth/device/authorize',
       ])
         await other.refused(line, {}, 404, 'not_configured')
-      await other.refused('POST /auth/device/token', { json: { device_code: 'x' } }, 404, 'not_configured')
+      for (const path of ['/auth/login', '/auth/device/token', '/auth/logout', '/auth/other'])
+        for (const method of ['GET', 'PUT', 'DELETE', 'OPTIONS'])
+          await other.refused(`${method} ${path}`, {}, 404, 'not_configured')
+      const headers = { 'content-type': 'application/json' }
+      for (const raw of ['', '{"device_code":"x"}', '{"x"', Buffer.alloc(20_000, ' ')])
+        await other.refused('POST /auth/device/token', { raw, headers }, 404, 'not_configured')
     } finally {
       await other.close()
       expect(await serving.stop()).toBe(0)
@@ -233,7 +238,13 @@ describe('a device', () => {
     await wire.refused('POST /auth/device/token', sent, 400, code)
   })
 
-  test('security 13: renews with nothing but what it was handed out', async () => {
+  test('sends more than a few kilobytes [S8-02]', async () => {
+    const sent = { raw: Buffer.alloc(20_000, ' '), headers: { 'content-type': 'application/json' } }
+    for (const path of ['token', 'refresh'])
+      await wire.refused(`POST /auth/device/${path}`, sent, 413, 'payload_too_large')
+  })
+
+  test('renews with nothing but what it was handed out [security rule 13]', async () => {
     for (const refresh_token of ['x', 'v2.AAAAAAAAAAAAAAAA.AAAA.AAAAAAAAAAAAAAAAAAAAAA'])
       await wire.refused('POST /auth/device/refresh', { json: { refresh_token } }, 400, 'invalid_grant')
     await wire.refused('POST /auth/device/refresh', { json: {} }, 400, 'invalid_request')

@@ -1,3 +1,4 @@
+import { Readable } from 'node:stream'
 import { beforeAll, describe, expect, test } from 'vitest'
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { idOf, makeWorkspace } from './fixtures.ts'
@@ -34,6 +35,16 @@ describe('conversations', () => {
   test('POST with nothing takes every default; the creator is not told', async () => {
     const { list, workspaceId, agentId } = await makePlace()
     await wire.exchange(`POST ${list}`, {}, 201, conversation({ workspaceId, agentId }))
+  })
+
+  test.each([
+    ['no body', {}],
+    ['an empty body', { raw: '', headers: { 'content-type': 'application/json' } }],
+    ['an empty body in chunks', { raw: Readable.from([]), headers: { 'content-type': 'application/json' } }],
+  ])('POST with %s takes every default', async (_, sent) => {
+    const { list } = await makePlace()
+    const reply = await wire.send(`POST ${list}`, sent)
+    expect([reply.status, reply.body]).toEqual([201, expect.objectContaining({ title: null })])
   })
 
   test('POST with every field stores it; ids are sorted and stand once; GET shows it', async () => {

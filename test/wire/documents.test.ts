@@ -8,7 +8,7 @@ import { document, notUuid, unknownId } from './shapes.ts'
 const wire = useServer()
 
 describe('register', () => {
-  test('sequence 4: POST registers what is sent; the rest is null', async () => {
+  test('POST registers what is sent; the rest is null', async () => {
     const { kb, workspaceId, knowledgeBaseId } = await makePlace(wire, { kind: 'mock' })
     const sent = { sourceFilename: 'notes/a.md', metadata: { team: 'wing' } }
     await wire.exchange(
@@ -125,7 +125,7 @@ describe('register', () => {
 })
 
 describe('change', () => {
-  test('sequence 5: PATCH replaces metadata whole and leaves the rest', async () => {
+  test('PATCH replaces metadata whole and leaves the rest', async () => {
     const { kb } = await makePlace(wire, { kind: 'mock' })
     const body = { sourceFilename: 'a.md', metadata: { team: 'wing', year: 1959 } }
     const path = `${kb}/documents/${await wire.make(`${kb}/documents`, body, 'documentId')}`
@@ -276,7 +276,7 @@ describe('show and delete', () => {
   })
 })
 
-describe('chunks (contract 6.3)', () => {
+describe('chunks', () => {
   const text = 'alpha beta gamma delta epsilon'
   const chunker = { maxChars: 20, minChars: 0, overlapChars: 0 }
 

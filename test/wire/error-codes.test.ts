@@ -4,7 +4,7 @@ import { useServer } from './harness.ts'
 
 const wire = useServer()
 
-/** Codes of specification 7.3, and the one that 7.2 adds, by status. */
+/** Codes of docs/requirements.md#registered-codes and docs/requirements.md#S7.2-10, by status. */
 const specified: Record<number, string> = {
   400: `dimension_mismatch embedding_dimension_mismatch empty_file invalid_chunker invalid_cursor
     invalid_metadata invalid_multipart invalid_parser invalid_playground_command invalid_visible_to
@@ -29,7 +29,7 @@ const specified: Record<number, string> = {
     driver_unavailable embedding_unavailable llm_credential_missing setup_restart_unavailable`,
 }
 
-/** Codes that the contract adds. */
+/** Further codes that clients rely on. */
 const added: Record<number, string> = {
   404: 'mcp_server_not_found',
   415: 'unsupported_file_type',
@@ -47,7 +47,7 @@ interface Registered {
   readonly docs: string
 }
 
-test('S7.1-06 S9-02: codes and statuses are those of the specification', async () => {
+test('S7.1-06 S9-02: codes keep their names and statuses', async () => {
   const statuses = new Map((await registered()).map(({ code, defaultStatus }) => [code, defaultStatus]))
   const frozen = [...statusByCode(specified), ...statusByCode(added)]
   expect(statusByCode(specified)).toHaveLength(72)

@@ -41,7 +41,7 @@ const statuses: Partial<Record<ErrorCode, number>> = {}
 
 describe('every registered code', () => {
   test.each(Object.entries(provocations))(
-    'S7.1-01 S7.3-01 %s comes over the wire',
+    'S7.1-01: the code %s comes over the wire',
     { timeout: 30_000 },
     async (code, provoke) => {
       const answer = await provoke()

@@ -102,7 +102,7 @@ describe('one text', () => {
   })
 })
 
-describe('duplicates and names (contract 11.4)', () => {
+describe('duplicates and names', () => {
   test('the same text is a duplicate, whatever its name, metadata and id', async () => {
     const { kb } = await makePlace(wire)
     const first = await wire.send(`POST ${kb}/ingest`, {

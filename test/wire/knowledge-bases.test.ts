@@ -19,7 +19,7 @@ async function firstServices(
 }
 
 describe('create', () => {
-  test('sequence 3: on mock, with the two first ids and a name', async () => {
+  test('on mock, with the two first ids and a name', async () => {
     const workspace = await makeWorkspace(wire, { kind: 'mock' })
     const services = await firstServices(workspace)
     await wire.exchange(`POST ${workspace}/knowledge-bases`, { name: 'handbook', ...services }, 201, {
@@ -191,6 +191,7 @@ describe('create', () => {
     async kind => {
       const bound = {
         url: `https://${freshName(kind).replace('_', '')}.example`,
+        keyspace: 'ks',
         credentials: { token: 'env:TOKEN' },
       }
       const workspace = await makeWorkspace(wire, { kind, ...bound })
@@ -206,7 +207,7 @@ describe('create', () => {
   )
 })
 
-describe('order of the checks (contract 5.3)', () => {
+describe('order of the checks', () => {
   const nowhere = `/api/v1/workspaces/${unknownId}/knowledge-bases`
   const unknown = {
     embeddingServiceId: unknownId,
@@ -358,7 +359,7 @@ describe('show, list, change, delete', () => {
     )
   })
 
-  test('sequence 12: DELETE is 204 with an empty body, its documents are gone, its name is free', async () => {
+  test('DELETE is 204 with an empty body, its documents are gone, its name is free', async () => {
     const workspace = await makeWorkspace(wire)
     const kb = await makeKnowledgeBase(wire, workspace, { name: 'ended' })
     const documentId = await wire.make(`${kb}/documents`, {}, 'documentId')

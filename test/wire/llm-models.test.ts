@@ -43,7 +43,7 @@ const catalogue = {
   ],
 }
 
-test('contract 4.6: OpenRouter: the models that call tools, the recommended ones first, then by id', async () => {
+test('OpenRouter: the models that call tools, the recommended ones first, then by id', async () => {
   const wb = await answered(200, JSON.stringify(catalogue))
   for (const query of ['', '?provider=openrouter'])
     exactly((await wb.send(`GET ${list}${query}`)).body, {
@@ -62,7 +62,7 @@ test('contract 4.6: OpenRouter: the models that call tools, the recommended ones
   expect(wb.asked[0]?.request.headers).not.toHaveProperty('authorization')
 })
 
-test('contract 4.6: OpenAI: a list of ours, and nobody is asked', async () => {
+test('OpenAI: a list of ours, and nobody is asked', async () => {
   const wb = await answered(200, JSON.stringify(catalogue))
   const { body } = await wb.send(`GET ${list}?provider=openai`)
   exactly(body, { provider: 'openai', source: 'fallback', models: arrayOf(model) })
@@ -70,7 +70,7 @@ test('contract 4.6: OpenAI: a list of ours, and nobody is asked', async () => {
   expect(wb.asked).toEqual([])
 })
 
-test('contract 4.6: Ollama: what it has, where baseUrl says', async () => {
+test('Ollama: what it has, where baseUrl says', async () => {
   const wb = await open()
   for (const baseUrl of [provider.url, `http://${provider.host}`, `${provider.url}/models`])
     exactly((await wb.send(`GET ${list}?provider=ollama&baseUrl=${encodeURIComponent(baseUrl)}`)).body, {
@@ -91,7 +91,7 @@ test.each([
   ['that lists nothing', 200, '{"data": []}'],
   ['that says something else', 200, '<html>'],
   ['that lists no models', 200, '[null]'],
-])('contract 4.6: a provider %s: a list of ours, never an error', async (_what, status, text) => {
+])('a provider %s: a list of ours, never an error', async (_what, status, text) => {
   const wb = await answered(status, text)
   for (const name of ['openrouter', 'ollama']) {
     const reply = await wb.send(`GET ${list}?provider=${name}`)
@@ -101,14 +101,14 @@ test.each([
   }
 })
 
-test('contract 4.6: a provider that says nothing is waited for a few seconds', async () => {
+test('a provider that says nothing is waited for a few seconds', async () => {
   const wb = await open()
   provider.script({ hang: true })
   const reply = await wb.send(`GET ${list}?provider=ollama&baseUrl=${encodeURIComponent(provider.url)}`)
   expect(reply.body).toMatchObject({ provider: 'ollama', source: 'fallback' })
 })
 
-test('contract 4.6: of what a provider lists, people are shown two thousand at most', async () => {
+test('of what a provider lists, people are shown two thousand at most', async () => {
   const data = Array.from({ length: 2_100 }, (_, n) => ({
     id: `maker/model-${String(n).padStart(4, '0')}`,
     supported_parameters: ['tools'],
@@ -118,7 +118,7 @@ test('contract 4.6: of what a provider lists, people are shown two thousand at m
   expect(models.map(({ id }) => id)).toEqual(data.slice(0, 2_000).map(({ id }) => id))
 })
 
-test('contract 4.6: without a provider, the one of the configuration', async () => {
+test('without a provider, the one of the configuration', async () => {
   const wb = await answered(500, '', { config: { chat: { provider: 'ollama' } } })
   expect((await wb.send(`GET ${list}`)).body.provider).toBe('ollama')
 })
@@ -137,7 +137,7 @@ test.each([
   expect(wb.asked).toEqual([])
 })
 
-test('security decision 14: nobody looks into the private network where callers sign in', async () => {
+test('nobody looks into the private network where callers sign in [security rule 14]', async () => {
   const auth = { mode: 'apiKey' }
   const wb = await open({ config: { auth } })
   const query = `provider=ollama&baseUrl=${encodeURIComponent(provider.url)}`
@@ -149,7 +149,7 @@ test('security decision 14: nobody looks into the private network where callers 
   expect(provider.received).toHaveLength(1)
 })
 
-test('security decision 14: an address of the private network is refused in a service too, at the field', async () => {
+test('an address of the private network is refused in a service too, at the field [security rule 14]', async () => {
   const wb = await open({ config: { runtime: { blockPrivateNetworkEndpoints: true } } })
   const { workspaceId } = (await wb.send('POST /api/v1/workspaces', { name: 'here' })).body
   const bodies = {

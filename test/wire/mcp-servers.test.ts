@@ -11,7 +11,6 @@ import { failure, unknownId } from './shapes.ts'
 
 const url = 'https://tools.example.com/mcp'
 
-/** @see contract 9 */
 function mcpServer(known: Record<string, unknown> = {}): Record<string, unknown> {
   return {
     workspaceId: uuid,
@@ -31,6 +30,18 @@ async function place(options: Options = {}) {
   const wb = await open(options)
   const { workspaceId } = await makeWorkspace(wb)
   return { wb, workspaceId, path: `/api/v1/workspaces/${workspaceId}/mcp-servers` }
+}
+
+/** A place, and the rows behind it. */
+async function placeWithRows() {
+  let rows!: RowStore
+  const made = await place({
+    rows: store => {
+      rows = store
+      return store
+    },
+  })
+  return { ...made, rows }
 }
 
 async function register(wb: Opened, path: string, fields: object = {}) {
@@ -70,7 +81,7 @@ test('S4.2-21: PATCH takes a new credentialRef; the reply shows the reference, n
   exactly((await wb.send(`PATCH ${one}`, { credentialRef: null })).body, mcpServer())
 })
 
-test('S2.7-03 S7.3-mcp_server_not_found: an unknown id is 404 on each route, with hint and docs', async () => {
+test('an unknown id is 404 mcp_server_not_found on each route, with hint and docs [S2.7-03]', async () => {
   const { wb, path } = await place()
   const one = `${path}/${unknownId}`
   for (const [line, json] of [
@@ -163,14 +174,80 @@ test.each([
   await register(wb, path, { url: 'http://10.0.0.7:8080/mcp' })
 })
 
-test('what was reviewed of the tools stays off the wire, outlives a change, and ends with the url', async () => {
-  let rows!: RowStore
-  const { wb, path, workspaceId } = await place({
-    rows: store => {
-      rows = store
-      return store
-    },
+test.each([
+  'api_key',
+  'API-Key',
+  'token',
+  'access_token',
+  'key',
+  'secret',
+  'password',
+  'sig',
+  'tavilyApiKey',
+  'api%5Fkey',
+])('a URL with a secret as %s is refused by POST and PATCH, and is not repeated', async name => {
+  const { wb, path } = await place()
+  const { body, one } = await register(wb, path)
+  const sent = { label: 'tools', url: `${url}?page=2&${name}=sk-plain-secret` }
+  for (const line of [`POST ${path}`, `PATCH ${one}`]) {
+    const refused = await wb.send(line, sent)
+    expect([line, refused.status]).toEqual([line, 400])
+    exactly(refused.body, failure('validation_error'))
+    expect(refused.text).not.toContain('sk-plain-secret')
+  }
+  exactly((await wb.send(`GET ${path}`)).body, { items: [body], nextCursor: null })
+})
+
+test('a secret in a URL is refused with what to set instead; other parameters pass', async () => {
+  const { wb, path } = await place()
+  const { body } = await wb.send(`POST ${path}`, { label: 'tools', url: `${url}?tavilyApiKey=hunter2` })
+  expect(body.error).toMatchObject({
+    message: 'url: the parameter tavilyApiKey must not be in a URL, because it carries a secret',
+    hint: expect.stringContaining('set credentialRef to a reference, for example env:TOOLS_KEY'),
   })
+  const plain = `${url}?monkey=1&tokens=5&keys=a&api_key=`
+  expect((await register(wb, path, { url: plain })).body.url).toBe(plain)
+})
+
+test('a secret in the URL of a stored server is used, and shown nowhere', async () => {
+  const seen: string[] = []
+  const before = (request: Request) => {
+    seen.push(new URL(request.url).search)
+    return undefined
+  }
+  const tools = await startMcpServer({ before })
+  const { wb, path, workspaceId, rows } = await placeWithRows()
+  const { body, one } = await register(wb, path)
+  const key = [workspaceId, String(body.mcpServerId)]
+  const stored = async () => (await rows.get(tables.mcpServers, key))!.row
+  const old = { ...(await stored()), url: `${tools.url}?page=2&api_key=hunter%32&x=1` }
+  await rows.atomic([{ op: 'replace', table: tables.mcpServers, row: old }])
+
+  const shown = `${tools.url}?page=2&api_key=[redacted]&x=1`
+  expect((await wb.send(`GET ${one}`)).body.url).toBe(shown)
+  expect((await wb.send(`GET ${path}`)).body.items).toMatchObject([{ url: shown }])
+  expect((await wb.send(`PATCH ${one}`, { label: 'renamed' })).body).toMatchObject({
+    label: 'renamed',
+    url: shown,
+  })
+  expect((await wb.send(`POST ${one}/test-connection`)).body.ok).toBe(true)
+  expect(new Set(seen)).toEqual(new Set([new URL(old.url).search]))
+
+  expect((await wb.send(`PATCH ${one}`, { url: shown, enabled: false })).body).toMatchObject({
+    url: shown,
+    enabled: false,
+  })
+  expect((await stored()).url).toBe(old.url)
+  const moved = await wb.send(`PATCH ${one}`, { url: shown.replace('/mcp', '/other') })
+  expect([moved.status, moved.body.error]).toEqual([
+    400,
+    expect.objectContaining({ code: 'validation_error' }),
+  ])
+  expect((await stored()).url).toBe(old.url)
+})
+
+test('what was reviewed of the tools stays off the wire, outlives a change, and ends with the url', async () => {
+  const { wb, path, workspaceId, rows } = await placeWithRows()
   const { body, one } = await register(wb, path)
   const stored = async () => (await rows.get(tables.mcpServers, [workspaceId, String(body.mcpServerId)]))!.row
   const reviewedTools = { search: { hash: 'sha256:1', description: 'searches' } }

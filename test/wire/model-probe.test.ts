@@ -65,7 +65,7 @@ describe('a model that the provider refuses definitively', () => {
   })
 })
 
-test('contract 4.4: one token is asked for, with the credential of the service', async () => {
+test('one token is asked for, with the credential of the service', async () => {
   await wb.send(`POST ${services}`, fields())
   expect(provider.received).toMatchObject([
     {

@@ -67,7 +67,7 @@ async function cursorOf(kind: string): Promise<string> {
   return nextCursor!
 }
 
-describe.each(kinds)('the list of %s (contract 1.4)', kind => {
+describe.each(kinds)('the list of %s', kind => {
   test('pages of one give every item once, in the order of the whole list', async () => {
     const { list, id } = listings[kind]!
     const whole = (await page(list, 'limit=200')).items.map(item => item[id])

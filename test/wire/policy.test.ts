@@ -22,7 +22,6 @@ beforeAll(async () => {
   await wire.make(principals, pinned, 'principalId')
 })
 
-/** @see contract 6.5 */
 function preview(known: Row): Row {
   return { ok: true, parseError: null, issues: [], compiledFilter: {}, principalId: null, ...known }
 }

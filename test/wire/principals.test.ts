@@ -6,7 +6,6 @@ import { unknownId } from './shapes.ts'
 
 const wire = useServer()
 
-/** @see contract 6.1 */
 function principal(known: Row = {}): Row {
   return {
     workspaceId: uuid,

@@ -8,7 +8,7 @@ const ulid = /^[0-9A-HJKMNP-TV-Z]{26}$/
 const traceId = '4bf92f3577b34da6a3ce929d0e0e4736'
 const traceparent = `00-${traceId}-00f067aa0ba902b7-01`
 
-describe('request id and tracing (contract 1.5)', () => {
+describe('request id and tracing', () => {
   test('S5.9-04: a request id that the client sends comes back in header and envelope', async () => {
     const headers = { 'x-request-id': 'client-made_1.2' }
     const fine = await wire.send('GET /healthz', { headers })
@@ -68,7 +68,7 @@ describe('request id and tracing (contract 1.5)', () => {
   })
 })
 
-describe('response headers (contract 1.7)', () => {
+describe('response headers', () => {
   test.each([
     ['GET /', 200],
     ['GET /healthz', 200],
@@ -114,7 +114,7 @@ describe('what is no route', () => {
   })
 })
 
-describe('bodies (contract 1.2)', () => {
+describe('bodies', () => {
   const create = 'POST /api/v1/workspaces'
 
   test.each([
@@ -199,7 +199,7 @@ describe('bodies (contract 1.2)', () => {
   })
 })
 
-describe('a web page is not a client (security decision 3)', () => {
+describe('a web page is not a client [security rule 3]', () => {
   test('a foreign Host is refused, but not by the probes', async () => {
     const headers = { host: 'rebound.example' }
     for (const line of ['GET /', 'GET /docs', 'GET /api/v1/workspaces', 'GET /nowhere'])

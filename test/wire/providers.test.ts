@@ -70,6 +70,12 @@ describe('an OpenAI-compatible provider', () => {
     expect(provider.received).toHaveLength(2)
   })
 
+  test.each(['openai', 'openrouter'])('a server of your own needs no key: %s', async name => {
+    const kb = await makeRemotePlace({ provider: name, credentialRef: null, endpointBaseUrl: provider.url })
+    await ingest(wire, kb, { text: 'Without a key.' })
+    expect(provider.received.map(({ authorization }) => authorization ?? null)).toEqual([null])
+  })
+
   test('endpointPath is joined to the base URL', async () => {
     const kb = await makeRemotePlace({
       endpointBaseUrl: provider.url.replace(/\/v1$/, ''),
@@ -97,7 +103,7 @@ describe('S7.3-embedding_unavailable', () => {
   /** A service that needs a key, and one that needs none, each in a state where nothing can be embedded. */
   test.each([
     ['an address where nothing listens', 'ollama', deadUrl, /could not be reached/],
-    ['a service that names no credential', 'openai', async () => provider.url, /names no credential/],
+    ['a service of OpenAI that names no credential', 'openai', () => null, /api\.openai\.com needs one/],
   ])('%s', async (_, name, url, words) => {
     const kb = await makeRemotePlace({ provider: name, endpointBaseUrl: await url() })
     const refused = (line: string, json: unknown) =>
@@ -139,7 +145,7 @@ describe('S7.3-embedding_unavailable', () => {
     await wire.refused(`POST ${kb}/ingest`, { json: { text: 'x' } }, 503, 'embedding_unavailable')
   })
 
-  test('a secret that the operator did not release for this host is never sent to it (security decision 1)', async () => {
+  test('a secret that the operator did not release for this host is never sent to it [security rule 1]', async () => {
     for (const credentialRef of ['env:OPENAI_API_KEY', 'env:HOME', 'file:/etc/hostname']) {
       const kb = await makeRemotePlace({ provider: 'openai', credentialRef, authType: 'api_key' })
       const reply = await wire.refused(

@@ -8,6 +8,7 @@ const wire = useServer()
 interface Hit extends Row {
   readonly id: string
   readonly score: number
+  readonly coverage?: number
   readonly payload: Row
 }
 
@@ -29,7 +30,7 @@ describe('vector search', () => {
     ['cosine', { same: 1, near: 0.6, twice: 0, behind: -1 }],
     ['dot', { same: 1, near: 0.6, twice: 0, behind: -1 }],
     ['euclidean', { same: 1, near: 1 / (1 + Math.sqrt(0.8)), twice: 1 / (1 + Math.sqrt(5)), behind: 1 / 3 }],
-  ])('%s scores, best first (contract 8.3)', async (metric, expected) => {
+  ])('%s scores, best first', async (metric, expected) => {
     const { kb } = await makeVectorPlace(wire, 3, metric)
     await wire.exchange(`POST ${kb}/records`, { records }, 200, { upserted: 4 })
     const found = await hits(kb, { vector: [1, 0, 0] })
@@ -131,7 +132,41 @@ describe('text search', () => {
     )
   })
 
-  test('an explicit rerank uses the lexical score; on mock too', async () => {
+  test('includeCoverage shows how much of the question a hit holds, whatever else is found; left out, nothing', async () => {
+    for (const kind of ['local', 'mock']) {
+      const lexical = { enabled: true, analyzer: null, options: {} }
+      const { kb } = await makePlace(wire, { kind }, { lexical })
+      const all = await ingest(wire, kb, { text: 'Boundary layers on a wing.', metadata: { title: 'Swept' } })
+      const some = await ingest(wire, kb, { text: 'The wing of a bird.' })
+      const none = await ingest(wire, kb, { text: 'Heat conduction in slabs.' })
+      const text = kind === 'mock' ? 'swept wing' : 'the swept wing and its boundary layer'
+      const covered = async (json: object) => {
+        const found = await hits(kb, { text, includeCoverage: true, ...json })
+        return new Map(found.map(hit => [hit.payload.documentId, hit.coverage]))
+      }
+      const shares = await covered({})
+      expect(shares.get(all)).toBe(1)
+      expect(shares.get(some)! > 0 && shares.get(some)! < 0.5).toBe(true)
+      expect(shares.get(none)).toBe(0)
+      expect((await covered({ topK: 1, hybrid: false })).get(all) ?? 1).toBe(1)
+      expect(await covered({ filter: { documentId: some } })).toEqual(new Map([[some, shares.get(some)]]))
+      for (const hit of await hits(kb, { text })) expect(hit).not.toHaveProperty('coverage')
+      const absent = await hits(kb, { text: 'zeppelins', hybrid: false, includeCoverage: true })
+      expect(absent.map(({ coverage }) => coverage)).toEqual([0, 0, 0])
+    }
+  })
+
+  test('includeCoverage needs text: with a vector the header names the field', async () => {
+    const { kb } = await makeVectorPlace(wire)
+    await wire.exchange(`POST ${kb}/records`, { records: [{ id: 'a', vector: [1, 0, 0] }] }, 200, {
+      upserted: 1,
+    })
+    const reply = await wire.send(`POST ${kb}/search`, { json: { vector: [1, 0, 0], includeCoverage: true } })
+    expect(reply.headers['x-workbase-ignored']).toBe('includeCoverage')
+    for (const hit of reply.body as Hit[]) expect(hit).not.toHaveProperty('coverage')
+  })
+
+  test('an explicit rerank keeps the best by words and meaning first; on mock too', async () => {
     for (const kind of ['local', 'mock']) {
       const lexical = { enabled: true, analyzer: null, options: {} }
       const { kb } = await makePlace(wire, { kind }, { lexical })
@@ -168,7 +203,7 @@ describe('text search', () => {
 })
 
 describe('bad requests', () => {
-  test('sequence 6, S7.3-validation_error: neither text nor vector, or both, has a message without a path', async () => {
+  test('S7.3-validation_error: neither text nor vector, or both, has a message without a path', async () => {
     const { kb } = await makeVectorPlace(wire)
     for (const json of [{ query: 'heated wing', topK: 3 }, {}, { text: 'a', vector: [1, 0, 0] }])
       await wire.refused(`POST ${kb}/search`, { json }, 400, 'validation_error', /^[^:]*$/)
@@ -208,7 +243,7 @@ describe('bad requests', () => {
   })
 })
 
-describe('filters (contract 8.5)', () => {
+describe('filters', () => {
   const records = [
     {
       id: 'a',

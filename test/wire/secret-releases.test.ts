@@ -47,7 +47,7 @@ function probe(wb: Opened, workspaceId: string, credentialRef = 'env:TEAM_KEY'):
 
 const keysSent = () => provider.received.map(({ headers }) => headers.authorization)
 
-describe('a release is an act (security decision 1)', () => {
+describe('a release is an act [security rule 1]', () => {
   test('it is in force at the next use, for its host alone, until it is withdrawn', async () => {
     const wb = await closed()
     const workspaceId = await workspaceOf(wb)

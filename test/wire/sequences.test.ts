@@ -2,7 +2,7 @@ import { afterAll, beforeAll, expect, test } from 'vitest'
 import { type Serving, serve } from './harness.ts'
 
 /*
- * A client that knows nothing but the contract's table of sequences (section 16): plain `fetch`, no help of ours. The
+ * A client that knows nothing but routes and bodies: plain `fetch`, no help of ours. The
  * steps follow each other, as a client takes them.
  */
 
@@ -118,7 +118,9 @@ test('S1-08: 7. the kind of a workspace cannot change', async () => {
 
 test('S1-08: 8. a raw token is no credential', async () => {
   const body = { kind: 'mock', name: 'other', credentials: { token: 'AstraCS:plain' } }
-  expect(await ask('POST', '/workspaces', body)).toMatchObject(refusal(/^credentials\.token:/))
+  expect(await ask('POST', '/workspaces', body)).toMatchObject(
+    refusal(/^credentials\.token: must be a secret reference: env:NAME/),
+  )
 })
 
 test.each([

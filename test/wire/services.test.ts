@@ -43,8 +43,8 @@ test('S4.2-32: each of the listed chunkers cuts, by its engine and strategy', as
   }
 })
 
-describe('seeds (contract 4.7)', () => {
-  test('sequence 2: a mock workspace has the seeds of the sheet, in order', async () => {
+describe('seeds', () => {
+  test('a mock workspace has its services from the start, in order', async () => {
     const workspace = await makeWorkspace(wire, { kind: 'mock' })
     const workspaceId = workspace.split('/').at(-1)
     await wire.exchange(`GET ${workspace}/chunking-services`, undefined, 200, {
@@ -60,7 +60,7 @@ describe('seeds (contract 4.7)', () => {
     })
   })
 
-  test('a local workspace has chunking services of its own, then those of the sheet; one built-in embedder', async () => {
+  test('a local workspace has chunking services of its own, then those of every kind; one built-in embedder', async () => {
     const workspace = await makeWorkspace(wire)
     const items = await wire.items(`${workspace}/chunking-services`)
     expect(items.length).toBeGreaterThan(2)
@@ -96,20 +96,17 @@ describe('seeds (contract 4.7)', () => {
   })
 })
 
-test.each(['local', 'mock', 'astra'])(
-  'contract 4.7: a %s workspace has one LLM and no reranker',
-  async kind => {
-    const workspace = await makeWorkspace(wire, { kind })
-    await wire.exchange(`GET ${workspace}/llm-services`, undefined, 200, {
-      items: [llmService(llmSeed)],
-      nextCursor: null,
-    })
-    await wire.exchange(`GET ${workspace}/reranking-services`, undefined, 200, {
-      items: [],
-      nextCursor: null,
-    })
-  },
-)
+test.each(['local', 'mock', 'astra'])('a %s workspace has one LLM and no reranker', async kind => {
+  const workspace = await makeWorkspace(wire, { kind })
+  await wire.exchange(`GET ${workspace}/llm-services`, undefined, 200, {
+    items: [llmService(llmSeed)],
+    nextCursor: null,
+  })
+  await wire.exchange(`GET ${workspace}/reranking-services`, undefined, 200, {
+    items: [],
+    nextCursor: null,
+  })
+})
 
 /** Bind a service by a knowledge base, or by an agent; the path of what binds it. */
 const byBase = (id: string) => (workspace: string, service: string) =>
@@ -324,7 +321,7 @@ describe.each(families)('$kind services', family => {
     await wire.exchange(`POST ${list}`, least, 201, shape(least))
   })
 
-  test('sequence 10: POST with every field stores it as given, GET shows it', async () => {
+  test('POST with every field stores it as given, GET shows it', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const chosen: Row = { [id]: '2d1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d72', ...whole }
     const created = await wire.exchange(`POST ${list}`, chosen, 201, shape(chosen))
@@ -373,7 +370,7 @@ describe.each(families)('$kind services', family => {
     expect(reply.headers['x-workbase-ignored']).toContain('colour')
   })
 
-  test('sequence 9: DELETE is 204, then everything about it is 404', async () => {
+  test('DELETE is 204, then everything about it is 404', async () => {
     const list = `${await makeWorkspace(wire)}/${segment}`
     const path = `${list}/${await wire.make(list, least, id)}`
     await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)

@@ -81,7 +81,7 @@ describe('GET /setup-status', () => {
     })
   })
 
-  test('security 17: while auth is on, the path is for the operator alone', async () => {
+  test('while auth is on, the path is for the operator alone [security rule 17]', async () => {
     const { send, sendAsOperator, dataDir } = await open(closed)
     const path = async (headers: Record<string, string> = {}) =>
       ((await send('GET /setup-status', undefined, headers)).body as { managedEnv: { path: string | null } })
@@ -233,7 +233,7 @@ describe('POST /setup/restart', () => {
   })
 })
 
-describe('security 3, 17: over a connection, with auth disabled', () => {
+describe('over a connection, with auth disabled [security rule 3, security rule 17]', () => {
   const wire = useServer()
   const json = { values: { OPENAI_API_KEY: 'o' } }
 
@@ -261,7 +261,7 @@ describe('security 3, 17: over a connection, with auth disabled', () => {
 describe('on an address that others reach, with auth disabled', () => {
   const wire = useServer({ args: ['--host', '0.0.0.0', '--allow-open-access'] })
 
-  test('security 17: nobody sets the runtime up', async () => {
+  test('nobody sets the runtime up [security rule 17]', async () => {
     expect((await wire.send('POST /setup/env', { json: { values: {} } })).status).toBe(401)
     expect((await wire.send('POST /setup/restart')).status).toBe(401)
   })

@@ -7,7 +7,7 @@ export const unknownId = '9b1c1a52-6f0e-4c0e-9d53-2f3a4b5c6d7e'
 /** A document id that is no UUID: its variant nibble is 4. */
 export const notUuid = '11111111-2222-3333-4444-555555555555'
 
-/** The body of every failure. @see specification 7.1 */
+/** The body of every failure. @see docs/requirements.md#S7.1-01 */
 export function failure(code: string): Fields {
   return {
     error: {
@@ -20,7 +20,6 @@ export function failure(code: string): Fields {
   }
 }
 
-/** @see contract 3.1 */
 export function workspace(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,
@@ -36,7 +35,6 @@ export function workspace(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 4.1, 4.2 */
 export function chunkingService(known: Fields = {}): Fields {
   return {
     chunkingServiceId: uuid,
@@ -70,7 +68,6 @@ export function chunkingService(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 4.1, 4.3 */
 export function embeddingService(known: Fields = {}): Fields {
   return {
     embeddingServiceId: uuid,
@@ -97,7 +94,6 @@ export function embeddingService(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 4.1, 4.4 */
 export function rerankingService(known: Fields = {}): Fields {
   return {
     rerankingServiceId: uuid,
@@ -127,7 +123,6 @@ export function rerankingService(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 4.1, 4.4 */
 export function llmService(known: Fields = {}): Fields {
   return {
     llmServiceId: uuid,
@@ -159,7 +154,6 @@ export function llmService(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 5.1 */
 export function knowledgeBase(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,
@@ -182,7 +176,6 @@ export function knowledgeBase(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 6.1 */
 export function document(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,
@@ -205,7 +198,6 @@ export function document(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 13.1 */
 export function job(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,
@@ -224,7 +216,7 @@ export function job(known: Fields = {}): Fields {
   }
 }
 
-/** The seeds of a workspace, as every kind has them. @see contract 4.7 */
+/** The seeds of a workspace, as every kind has them. @see docs/http.md#a-new-workspace */
 export const recursiveSeed = {
   name: 'recursive-char-1000',
   description: anyText,
@@ -277,7 +269,6 @@ export const remoteSeed = {
   supportedContent: ['text'],
 }
 
-/** @see contract 9 */
 export function knowledgeFilter(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,
@@ -292,7 +283,6 @@ export function knowledgeFilter(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 7.1 */
 export function agent(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,
@@ -313,7 +303,6 @@ export function agent(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 8.1 */
 export function conversation(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,
@@ -326,7 +315,6 @@ export function conversation(known: Fields = {}): Fields {
   }
 }
 
-/** @see contract 8.2 */
 export function message(known: Fields = {}): Fields {
   return {
     workspaceId: uuid,

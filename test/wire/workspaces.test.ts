@@ -16,7 +16,7 @@ describe('create', () => {
     await wire.exchange(`POST ${all}`, chosen, 201, workspace(chosen))
   })
 
-  test('sequence 1: a mock workspace', async () => {
+  test('a mock workspace', async () => {
     await wire.exchange(
       `POST ${all}`,
       { kind: 'mock', name: 'sequence one' },
@@ -63,7 +63,7 @@ describe('create', () => {
     )
   })
 
-  test('sequence 8: a plain secret in credentials is refused, naming its path and not its value', async () => {
+  test('a plain secret in credentials is refused, naming its path and not its value', async () => {
     for (const token of [
       'AstraCS:plain-secret',
       'plain-secret',
@@ -236,7 +236,7 @@ describe('change', () => {
     ['workspaceId', { workspaceId: unknownId }],
     ['createdAt', { createdAt: '2026-01-01T00:00:00.000Z' }],
     ['colour', { name: 'never', colour: 'red' }],
-  ])('sequence 7, S7.3-13: %s in a PATCH is refused by name and nothing is changed', async (field, json) => {
+  ])('S7.3-13: %s in a PATCH is refused by name and nothing is changed', async (field, json) => {
     const path = await makeWorkspace(wire, { kind: 'mock' })
     const before = await wire.get(path)
     await wire.refused(`PATCH ${path}`, { json }, 400, 'validation_error', new RegExp(field))
@@ -271,7 +271,7 @@ describe('change', () => {
 })
 
 describe('delete', () => {
-  test('S4.2-09, sequence 12: DELETE is 204 with an empty body; all that was inside is gone', async () => {
+  test('S4.2-09: DELETE is 204 with an empty body; all that was inside is gone', async () => {
     const path = await makeWorkspace(wire, { name: 'to delete' })
     const kb = await makeKnowledgeBase(wire, path)
     await wire.exchange(`DELETE ${path}`, undefined, 204, undefined)

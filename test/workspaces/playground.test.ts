@@ -145,17 +145,29 @@ describe('what is said of it, in this order', () => {
 
   test('S7.3-invalid_playground_command: that the command is wrong', async () => {
     const { wb, api, execute } = await remote()
-    const place = await workspace(wb, { url: null, credentials: {} })
-    for (const body of [wrong, { commandName: 'shutdown', command: { shutdown: {} } }]) {
-      const answer = await execute(body, place)
-      expect(answer.status).toBe(400)
-      exactly(answer.body, failure('invalid_playground_command'))
-    }
+    const answer = await execute(wrong, await workspace(wb, { url: null, credentials: {} }))
+    expect(answer.status).toBe(400)
+    exactly(answer.body, failure('invalid_playground_command'))
     expect(api.asked).toEqual([])
   })
 
+  test.each(['astra', 'mock'])(
+    'that a command is unknown, in a workspace of kind %s too [S7.3-invalid_playground_command]',
+    async kind => {
+      const { wb, execute } = await remote()
+      const place = await workspace(wb, { kind, url: null, credentials: {} })
+      for (const name of ['shutdown', 'constructor']) {
+        const answer = await execute({ commandName: name, command: { [name]: {} } }, place)
+        expect(answer.status).toBe(400)
+        exactly(answer.body, failure('invalid_playground_command'))
+        expect(answer.text).toContain('commandName: must be one of findCollections, ')
+      }
+    },
+  )
+
   test.each([
     ['url', { url: null, keyspace: 'a' }],
+    ['keyspace', { keyspace: null }],
     ['credentials.token', { credentials: { other: 'env:TOKEN' }, keyspace: 'b' }],
   ])('S7.3-workspace_misconfigured: that the workspace has no %s', async (field, body) => {
     const { wb, execute } = await remote()
@@ -180,11 +192,13 @@ describe('what is said of it, in this order', () => {
 })
 
 describe('data-plane calls of a workspace whose database is remote', () => {
-  test('S7.3-workspace_misconfigured: without url or token are refused before a driver is missed', async () => {
+  test('S7.3-workspace_misconfigured: without url, keyspace or token are refused before a driver is missed', async () => {
     const wb = await open()
     const cases = [
       ['astra', { url: null, credentials: {} }, 422, 'workspace_misconfigured'],
       ['hcd', { credentials: {} }, 422, 'workspace_misconfigured'],
+      ['astra', { url: 'https://one.example.com', keyspace: null }, 422, 'workspace_misconfigured'],
+      ['hcd', { url: 'https://two.example.com', keyspace: '' }, 422, 'workspace_misconfigured'],
       ['astra', { keyspace: 'other' }, 503, 'driver_unavailable'],
       ['openrag', { url: null, credentials: {} }, 503, 'driver_unavailable'],
     ] as const
@@ -237,8 +251,6 @@ describe('the target of a command', () => {
   })
 
   test.each([
-    [{ commandName: 'shutdown' }, /^commandName: must be one of findCollections, /],
-    [{ commandName: 'constructor' }, /^commandName: /],
     [{ commandName: 'find', collection: 'c', command: {} }, /^command: must have one key, 'find'$/],
     [{ commandName: 'find', collection: 'c', command: { findOne: {} } }, /^command: /],
     [{ commandName: 'find', collection: 'c', command: { find: {}, options: {} } }, /^command: /],

@@ -42,7 +42,7 @@ const unknown: Compiled = { kind: 'unknown', column: null }
  * Work out what a predicate demands of rows when this principal acts; agrees with `evaluatePolicy`.
  *
  * @throws validation_error  it compares columns with each other: no filter says that
- * @see contract 6.4
+ * @see docs/access.md#what-policies-say
  */
 export function compilePolicy(policy: Policy, principal: ActingPrincipal): Compiled {
   return settled(compile(policy, principal))
@@ -136,7 +136,7 @@ function constant(holds: boolean): Compiled {
   return holds ? always : never
 }
 
-/** The compiled predicate as the wire shows it, in the language of filters. @see contract 6.4 */
+/** The compiled predicate as the wire shows it, in the language of filters. @see docs/access.md#what-policies-say */
 export function shown(compiled: Compiled): Record<string, unknown> {
   switch (compiled.kind) {
     case 'constant':

@@ -14,7 +14,7 @@ export type PolicyRow = Readonly<Record<string, unknown>>
  * Whether a predicate holds for a row. A column that is missing makes its comparison false; an attribute that the
  * principal lacks makes it unknown, which its negation is too: to lack something never opens a row.
  *
- * @see contract 6.4
+ * @see docs/access.md#what-policies-say
  */
 export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean {
   return truthOf(policy, principal, row) === true

@@ -76,7 +76,7 @@ const comparisons: ReadonlyMap<string, Comparison> = new Map([
  *
  * @param dsl  `limits.policyChars` characters at most, `limits.policyDepth` parentheses and NOTs deep
  * @throws validation_error  the message begins with the place, `col 7: expected a column, a value …`
- * @see contract 6.4
+ * @see docs/access.md#what-policies-say
  */
 export function parsePolicy(dsl: string): Policy {
   if (dsl.length > limits.policyChars)

@@ -12,7 +12,7 @@ const nobody: ActingPrincipal = { id: '<unset>', attributes: {} }
  * What a policy makes of a search, or where it is wrong; never fails for what the policy says.
  *
  * @param principal  who acts; nobody when left out
- * @see contract 6.5
+ * @see docs/access.md#what-policies-say
  */
 export function previewPolicy(
   { dsl, principalId = null }: { dsl: string; principalId?: string | null },

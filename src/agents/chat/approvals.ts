@@ -10,7 +10,7 @@ import { type ConversationRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound } from '../missing.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** Who says nothing for as long has said no. @see contract: tool approval */
+/** Who says nothing for as long has said no. @see docs/agents.md#a-tool-that-waits */
 const answerWithinMs = 120_000
 
 /** A question to the sender of a message: may this tool run? */

@@ -35,7 +35,11 @@ export interface Retrieval {
   readonly passagesPerBase: number
 }
 
-/** Find what a question is answered from, for models that are given no tools. @see contract 11 */
+/**
+ * Find what a question is answered from, for models that are given no tools.
+ *
+ * @see docs/agents.md#what-the-model-is-told
+ */
 export async function ground(
   { workspaceId, question, knowledgeBaseIds, passagesPerBase }: Retrieval,
   parts: { retrieve: Retrieve; caller: Caller; citations: Citations; marks: Marks },

@@ -4,7 +4,7 @@ import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
 import type { Marks } from './prompt.ts'
 
-/** Rows that are looked at, and messages of them that a model is told. @see contract 8.4 */
+/** Maximum number of rows to read, and of messages to send to the model. @see docs/agents.md#what-the-model-is-told */
 const rowsRead = 200
 const messagesKept = 16
 /** Of the rows, as JSON; far more than a model is told. */
@@ -23,7 +23,7 @@ export interface History {
   readonly messages: readonly ChatMessage[]
   /** Older ones that are not told. */
   readonly dropped: number
-  /** Passages that answers cite. */
+  /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
   /** Text of documents or tools is among it. */
   readonly hasRead: boolean
@@ -56,11 +56,10 @@ export async function readHistory(
     .reverse()
   const told = all.filter(isTold)
   const kept = paired(told.slice(-messagesKept))
-  const responses = all.flatMap(row => responseIn(row) ?? [])
   return {
     messages: answered(kept.map(row => messageOf(row, marks))),
     dropped: told.length - kept.length,
-    citations: responses.flatMap(({ passages = [] }) => passages),
+    citations: all.flatMap(row => responseIn(row)?.passages ?? citationsIn(row)),
     hasRead: kept.some(row => row.role === 'tool'),
     lastAt: stored[0]?.row.messageTs,
   }
@@ -119,6 +118,11 @@ function answered(messages: readonly ChatMessage[]): ChatMessage[] {
 }
 
 const noAnswer: ChatMessage = { role: 'assistant', content: '[This has no answer.]' }
+
+/** Passages that an answer cites. Without tools, no other row holds them. */
+function citationsIn({ role, metadata }: MessageRow): readonly Citation[] {
+  return role === 'agent' && metadata.citations ? (JSON.parse(metadata.citations) as Citation[]) : []
+}
 
 function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {
   return (toolCallPayload as { toolCalls?: ToolCall[] } | null)?.toolCalls ?? []

@@ -57,7 +57,7 @@ export interface Ending {
  * What is kept with an answer; keys are absent when there is nothing to tell. `context_document_ids` holds ids of
  * chunks, whatever its name says.
  *
- * @see contract 8.5
+ * @see docs/agents.md
  */
 export function answerMetadata(tally: Tally, ending: Ending): Record<string, string> {
   const { found } = tally

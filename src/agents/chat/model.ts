@@ -1,4 +1,3 @@
-import { WbError } from '../../contract/errors.ts'
 import type { ChatModel } from '../../models/chat/model.ts'
 import type { Models } from '../../models/open.ts'
 import type { RowStore } from '../../storage/rows.ts'
@@ -29,11 +28,7 @@ export async function modelFor(
   workspaceId: string,
   llmServiceId: string | null,
 ): Promise<AnsweringModel> {
-  if (llmServiceId === null) {
-    const own = models.runtimeChat()
-    if (own) return bounded(own)
-    throw new WbError('chat_disabled', 'the agent names no LLM service, and the runtime has no chat provider')
-  }
+  if (llmServiceId === null) return bounded(models.runtimeChat())
   const stored = await rows.get(tables.llmServices, [workspaceId, llmServiceId])
   if (!stored) throw serviceNotFound(llmKind, llmServiceId)
   return bounded(models.openChat(stored.row))

@@ -3,13 +3,14 @@ import { abortWith } from '../../base/deadline.ts'
 import type { MessagePair, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
+import { ProviderFailure } from '../../models/provider/failure.ts'
 import type { Turn } from './turn.ts'
 
 /** What answers a question, ready to begin. */
 export interface Opened {
   readonly turn: Turn
   /** @throws llm_credential_missing */
-  readonly check: () => Promise<void>
+  readonly check: () => Promise<unknown>
 }
 
 /** What a turn tells, or why there is none, as its only event. */
@@ -17,14 +18,19 @@ export async function* toldFrom(opened: WbError | Opened): AsyncGenerator<TurnEv
   const turn =
     opened instanceof WbError ? opened : await opened.check().then(() => opened.turn, unlessOfModel)
   if (!(turn instanceof WbError)) return yield* turn.events()
-  const { code, message, status } = turn
-  yield { event: 'stream-error', data: { code, message, status } }
+  const { code, message, status, hint } = turn
+  yield { event: 'stream-error', data: { code, message, status, hint } }
 }
 
-/** What stands in the way of the model, which a stream tells as its only event. @see contract 8.2 */
+/** Error that prevents calling the model, which a stream sends as its only event. @see docs/agents.md#over-http */
 export function unlessOfModel(error: unknown): WbError {
   if (error instanceof WbError && error.code.startsWith('llm_') && error.status !== 404) return error
   throw error
+}
+
+/** Ignores a failure of the provider, because the turn meets it again and ends with it as its answer. */
+export function ignoreProviderFailure(error: unknown): void {
+  if (!(error instanceof ProviderFailure)) throw error
 }
 
 /** The end of a turn, whose events nobody reads. Of one that was called off, it is what was said by then. */

@@ -8,7 +8,7 @@ import type { Passage, Tool, ToolContext, ToolResult } from '../tools/tool.ts'
 import type { Approvals, Question } from './approvals.ts'
 import type { Citations } from './citations.ts'
 
-/** Tools whose passages ground an answer. @see contract 8.5 */
+/** Tools whose passages ground an answer. @see docs/agents.md#citations */
 const groundingTools: ReadonlySet<string> = new Set(['search_kb'])
 /** Tools whose passages can be cited. */
 const citingTools: ReadonlySet<string> = new Set(['search_kb', 'list_chunks'])

@@ -8,7 +8,8 @@ import type { MessageRow } from '../../storage/tables.ts'
 import { messageOf } from '../messages.ts'
 import type { Passage } from '../tools/tool.ts'
 import { fitted } from './budget.ts'
-import { CitationReader, type Citations } from './citations.ts'
+import { CitationReader } from './citation-reader.ts'
+import type { Citations } from './citations.ts'
 import type { History } from './history.ts'
 import { answerMetadata, type Ending, emptyTally, type Tally, withCompletion } from './metadata.ts'
 import type { AnsweringModel } from './model.ts'
@@ -16,7 +17,7 @@ import type { Marks } from './prompt.ts'
 import type { Transcript } from './transcript.ts'
 import type { TurnTools } from './turn-tools.ts'
 
-/** Calls of the model in one turn. @see contract 8.4 */
+/** Calls of the model in one turn. @see docs/agents.md#which-tools-may-run */
 const roundsMax = 6
 
 export interface TurnParts {
@@ -54,7 +55,7 @@ interface Asked {
   readonly cut: number
 }
 
-/** One question to an agent and its answer, with the calls of tools between them. @see contract 8.3, 8.4 */
+/** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/agents.md */
 export class Turn {
   readonly #parts: TurnParts
   readonly #exchanges: ChatMessage[] = []

@@ -16,7 +16,15 @@ import { Citations } from './citations.ts'
 import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
 import { readHistory } from './history.ts'
 import { type ChatSource, modelFor } from './model.ts'
-import { calledOff, draining, type Opened, pairOf, toldFrom, unlessOfModel } from './opened.ts'
+import {
+  calledOff,
+  draining,
+  ignoreProviderFailure,
+  type Opened,
+  pairOf,
+  toldFrom,
+  unlessOfModel,
+} from './opened.ts'
 import { Marks, type NamedBase, systemPrompt } from './prompt.ts'
 import { readReplaced } from './replaced.ts'
 import { Transcript } from './transcript.ts'
@@ -69,7 +77,7 @@ export interface Reply {
   readonly contextChunkIds: readonly string[]
 }
 
-/** Questions to agents, and their answers. @see contract 8 */
+/** Questions to agents, and their answers. @see docs/agents.md */
 export class Turns {
   readonly #parts: TurnsParts
   readonly #approvals: Approvals
@@ -96,7 +104,7 @@ export class Turns {
    *
    * @throws what `send` throws, and what a search throws
    * @throws draining  it was called off; the question is kept
-   * @see contract 11
+   * @see docs/mcp.md#the-tools
    */
   async reply(place: ConversationPlace, content: string, caller: Caller): Promise<Reply> {
     const { assistant } = await this.#whole({
@@ -169,7 +177,7 @@ export class Turns {
       count: outcome => this.#parts.answered(model.provider, outcome),
       tell: error => this.#tell(place, caller, error),
     })
-    return { turn, check: () => model.chat.check() }
+    return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
   }
 
   /** What a turn begins with; read at once, as each reading is a way to the store and back. */

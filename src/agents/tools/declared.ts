@@ -24,7 +24,7 @@ const askedAtOnce = 4
  * The tools of the MCP servers that the configuration declares as commands. Whoever wrote the command runs what it
  * likes, so what a server offers is not reviewed.
  *
- * @see security decision 9
+ * @see docs/security.md#rule-9
  */
 export class DeclaredTools {
   /** By the id of the server. */

@@ -34,7 +34,7 @@ const readable = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
 /**
  * Reads a page, or calls an HTTP interface. No credential of the runtime is ever sent along.
  *
- * @see contract 7.4, security decision 14
+ * @see docs/agents.md#tools, docs/security.md#rule-14
  */
 export function openFetchTool(parts: FetchParts): Tool {
   return executable(fetchTool, (args, context) => fetched(parts, args, context), { readsUntrusted: true })

@@ -4,6 +4,7 @@ import type { HitOfBase, KnowledgeBase } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { KnowledgeBases } from '../../knowledge/bases.ts'
 import type { Documents } from '../../knowledge/documents.ts'
+import { unlessGone } from '../../knowledge/guards.ts'
 import type { ManySearcher } from '../../knowledge/search-many.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
 import { executable } from './executable.ts'
@@ -66,7 +67,8 @@ export class KnowledgeTools {
     for (const [at, { knowledgeBaseId }] of scope.bases.entries()) {
       if (counts[at] === 0 || rows.length === listedMax) continue
       const query = { limit: listedMax - rows.length }
-      rows.push(...(await documents.list(context.workspaceId, knowledgeBaseId, query)).items)
+      const page = await documents.list(context.workspaceId, knowledgeBaseId, query).catch(unlessGone)
+      rows.push(...(page?.items ?? []))
     }
     return fitted(rows.map(listedDocument), found => ({ documents: found, ...cutAt(found, total, scope) }))
   }
@@ -90,7 +92,9 @@ export class KnowledgeTools {
     const entries = await Promise.all(
       scope.bases.slice(0, listedMax).map(async base => {
         const { workspaceId, knowledgeBaseId } = base
-        const sample = await documents.list(workspaceId, knowledgeBaseId, { limit: samplesMax })
+        const query = { limit: samplesMax }
+        const sample = await documents.list(workspaceId, knowledgeBaseId, query).catch(unlessGone)
+        if (!sample) return undefined
         return {
           ...idOf(base),
           ...described(base),
@@ -102,7 +106,8 @@ export class KnowledgeTools {
         }
       }),
     )
-    return fitted(entries, summaries => ({ summaries, ...cutAt(summaries, scope.bases.length, scope) }))
+    const there = entries.filter(entry => entry !== undefined)
+    return fitted(there, summaries => ({ summaries, ...cutAt(summaries, scope.bases.length, scope) }))
   }
 
   async #search(args: z.output<typeof builtin.search.input>, context: ToolContext): Promise<string> {
@@ -118,7 +123,11 @@ export class KnowledgeTools {
       includeEmbeddings: false,
       knowledgeBaseIds: bases.map(base => base.knowledgeBaseId),
     }
-    const searching = { visibility: context.caller.visibility, signal: context.signal }
+    const searching = {
+      visibility: context.caller.visibility,
+      signal: context.signal,
+      leavesOutDeleted: true,
+    }
     const { hits } = await this.reads.many.search(context.workspaceId, query, searching)
     if (hits.length === 0) return 'No passage was found.'
     const passages = await passagesOf(this.reads.documents, context.workspaceId, hits)

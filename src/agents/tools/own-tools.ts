@@ -14,18 +14,18 @@ const knowledgeBaseId = z.uuid().describe('id of a knowledge base')
 const documentId = z.uuid().describe('id of a document')
 const query = z.string().min(1).max(limits.searchTextChars).describe('what to look for, in words')
 
-function whole(min: number, max: number, fallback: number) {
-  return z.int().min(min).max(max).default(fallback)
+function boundedInt(min: number, max: number, fallback: number, description: string) {
+  return z.int().min(min).max(max).default(fallback).describe(description)
 }
 
 function own<Input extends z.ZodType>(tool: OwnTool<Input>): OwnTool<Input> {
   return tool
 }
 
-const offset = z.int().min(0).default(0)
+const offset = z.int().min(0).default(0).describe('number of chunks to skip')
 const oneBaseOrAll = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional() })
 
-/** What every agent can be given. @see contract 7.3, 7.4 */
+/** What every agent can be given. @see docs/agents.md#tools */
 export const builtin = {
   listBases: own({
     id: 'list_kbs',
@@ -50,7 +50,11 @@ export const builtin = {
   search: own({
     id: 'search_kb',
     description: 'Find the passages that fit a question best, in one knowledge base or in all.',
-    input: z.strictObject({ query, knowledgeBaseId: knowledgeBaseId.optional(), limit: whole(1, 8, 5) }),
+    input: z.strictObject({
+      query,
+      knowledgeBaseId: knowledgeBaseId.optional(),
+      limit: boundedInt(1, 8, 5, 'maximum number of passages'),
+    }),
   }),
   getDocument: own({
     id: 'get_document',
@@ -60,7 +64,12 @@ export const builtin = {
   listChunks: own({
     id: 'list_chunks',
     description: 'Read the text of a document, chunk by chunk.',
-    input: z.strictObject({ knowledgeBaseId, documentId, limit: whole(1, 50, 10), offset }),
+    input: z.strictObject({
+      knowledgeBaseId,
+      documentId,
+      limit: boundedInt(1, 50, 10, 'maximum number of chunks'),
+      offset,
+    }),
   }),
 }
 
@@ -81,7 +90,10 @@ export function webSearchTool(maxResults: number) {
   return own({
     id: nativeTools.webSearch,
     description: 'Search the web; gives titles, addresses and summaries.',
-    input: z.strictObject({ query, limit: z.int().min(1).max(maxResults).optional() }),
+    input: z.strictObject({
+      query,
+      limit: z.int().min(1).max(maxResults).optional().describe('maximum number of results'),
+    }),
   })
 }
 
@@ -95,8 +107,8 @@ export const dataApiTool = own({
     knowledgeBaseId,
     documentId: documentId.optional(),
     query: query.optional(),
-    topK: whole(1, 25, 5),
-    limit: whole(1, 25, 10),
+    topK: boundedInt(1, 25, 5, 'maximum number of chunks that vector_search returns'),
+    limit: boundedInt(1, 25, 10, 'maximum number of chunks that find returns'),
     offset,
   }),
 })

@@ -36,7 +36,7 @@ const listWithinMs = 10_000
 const charsRemembered = 64_000_000
 const charsListed = 16_000_000
 
-/** The tools of the MCP servers that workspaces have registered. @see contract 7.3, 9 */
+/** The tools of the MCP servers that workspaces have registered. @see docs/tool-servers.md */
 export class RemoteTools {
   readonly #parts: RemoteToolsParts
   /** By the server's row as it was last changed, so that a change through any process is a new question. */

@@ -2,15 +2,14 @@ import type { AuditTrail } from '../../access/audit.ts'
 import { decide } from '../../access/gate.ts'
 import type { Clock } from '../../base/clock.ts'
 import { TimedOut, within } from '../../base/deadline.ts'
-import { isDeeper } from '../../base/json-depth.ts'
+import { jsonExcess } from '../../base/json-bounds.ts'
 import type { Log } from '../../base/log.ts'
 import type { ToolCall } from '../../contract/chat.ts'
-import { limits } from '../../contract/limits.ts'
 import { externalToolAccess } from '../../contract/tool-access.ts'
 import { bounded, failure, preview, ToolError } from './result.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 
-/** A call that takes longer has failed. @see contract 8.4 */
+/** A call that takes longer has failed. @see docs/agents.md#which-tools-may-run */
 const callTimeoutMs = 30_000
 /** Of a name that a model made up, as much as it is told of it again. */
 const nameCharsMax = 200
@@ -32,7 +31,7 @@ export interface ToolGateParts {
  *
  * Audited are all calls but those of built-in tools that succeed, which only read.
  *
- * @see specification 5.5.4, contract 8.4
+ * @see docs/requirements.md#S5.5-28, docs/agents.md#which-tools-may-run
  */
 export class ToolGate {
   constructor(private readonly parts: ToolGateParts) {}
@@ -118,8 +117,8 @@ function denied({ name }: ToolCall, reason: string): ToolResult {
 /** @throws ToolError  no JSON object, or nested too deep */
 function argumentsOf({ arguments: text }: ToolCall): Record<string, unknown> {
   if (text.trim() === '') return {}
-  if (isDeeper(Buffer.from(text), limits.jsonDepth))
-    throw new ToolError(`the arguments are nested deeper than ${limits.jsonDepth} levels`)
+  const excess = jsonExcess(Buffer.from(text))
+  if (excess) throw new ToolError(`the arguments are ${excess}`)
   const value = parsed(text)
   if (typeof value !== 'object' || value === null || Array.isArray(value))
     throw new ToolError('the arguments are not a JSON object')

@@ -30,7 +30,7 @@ const defaults: AdmissionLimits = {
  * Takes turns among clients: however much one of them asks for, each other waits for one piece of its work a round.
  * Marked tokens come before unmarked ones. Checking tokens and making them take turns, so that neither stops the other.
  *
- * @see security decision 10
+ * @see docs/security.md#rule-10
  */
 export class Admission {
   readonly #atOnce: number

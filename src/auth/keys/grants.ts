@@ -17,7 +17,7 @@ const lastMs = Date.parse('9999-12-31T23:59:59.999Z')
  * Nobody grants what they do not hold.
  *
  * @throws forbidden  a scope that the caller does not hold, or the name of somebody else
- * @see security decision 7
+ * @see docs/security.md#rule-7
  */
 export function checkGrant(subject: Subject | null, { scopes, principalId }: Grant): void {
   const excess = ungrantable(subject, scopes)
@@ -44,7 +44,7 @@ export function endAfter(now: number, spans: readonly (number | null)[]): string
  * @param asked  what the request says of it
  * @throws validation_error  it is over before it begins
  * @throws forbidden         it outlasts what the caller's own key was made for
- * @see security decision 7
+ * @see docs/security.md#rule-7
  */
 export function endOf(asked: string | null | undefined, now: number, subject: Subject | null): string | null {
   const latest = endAfter(now, [subject?.grantSpanMs ?? null])

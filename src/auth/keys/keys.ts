@@ -34,7 +34,7 @@ interface Terms extends Grant {
   readonly expiresAt: string | null
 }
 
-/** The keys of workspaces. @see specification 2.3, 3 */
+/** The keys of workspaces. @see docs/requirements.md#api-keys, docs/requirements.md#states */
 export class ApiKeys {
   /** @param parts.tokenKey  secret of the store, which its tokens are marked by */
   constructor(

@@ -24,7 +24,7 @@ export interface Claim {
  * What this process knows of tokens: which ones are right, which ones are wrong, and which it is looking into. Tokens
  * stand here as keyed hashes, whose key lives in this object only.
  *
- * @see security decision 10
+ * @see docs/security.md#rule-10
  */
 export class Proofs {
   readonly #hash = keyedHash()

@@ -2,12 +2,12 @@ import type { ApiKey } from '../../contract/keys.ts'
 import { roleOf, type Scope, scopesOfRole } from '../../contract/scopes.ts'
 import type { ApiKeyRow } from '../../storage/tables.ts'
 
-/** What a key may do; one from before there were scopes reads and writes. @see specification 2.3 */
+/** What a key may do; one from before there were scopes reads and writes. @see docs/requirements.md#S2.3-09 */
 export function scopesOf({ scopes }: ApiKeyRow): readonly Scope[] {
   return scopes ?? scopesOfRole.editor
 }
 
-/** Who a key is under row-level access. @see contract: who an API key is */
+/** Who a key is under row-level access. @see docs/access.md#what-the-role-does */
 export function principalOf({ principalId, keyId }: ApiKeyRow): string {
   return principalId ?? keyId
 }

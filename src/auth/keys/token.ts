@@ -20,7 +20,7 @@ const derive = promisify<string, Buffer, number, Buffer>(scrypt)
  * A new token and its public part.
  *
  * @param key  secret of the store, which marks the token as one of its own
- * @see specification 2.3
+ * @see docs/requirements.md#S2.3-01
  */
 export function newToken(key: string): { token: string; prefix: string } {
   const prefix = randomLetters(prefixChars)

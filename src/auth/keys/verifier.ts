@@ -15,7 +15,7 @@ import { digestOfNone, prefixOf } from './token.ts'
  * Verifies API keys. The row is read for every request, so that a revocation holds for the next one in every process;
  * only what a token was found to be is remembered.
  *
- * @see specification 5.2, security decision 10
+ * @see docs/requirements.md#S3-03, docs/security.md#rule-10
  */
 export class ApiKeyVerifier implements Verifier {
   readonly #proofs: Proofs

@@ -28,7 +28,11 @@ interface Proven {
   readonly verified: Verified
 }
 
-/** Verifies JWTs, and remembers those that it has verified. @see specification 5.3, security decision 11 */
+/**
+ * Verifies JWTs, and remembers those that it has verified.
+ *
+ * @see docs/requirements.md#S5.3-07, docs/security.md#rule-11
+ */
 export class AccessTokens {
   readonly #keys: KeySet
   readonly #options: JWTVerifyOptions

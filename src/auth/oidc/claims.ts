@@ -10,7 +10,7 @@ export type Claims = Readonly<Record<string, unknown>>
  * Who a token speaks of, by the claims that the configuration names.
  *
  * @throws unauthorized  it names nobody
- * @see specification 2.2, 5.6
+ * @see docs/requirements.md#S5.3-08, docs/requirements.md#S5.6-01
  */
 export function subjectOf(payload: Claims, { claims, roleMapping }: Mapping): Subject {
   const id = payload[claims.subject]
@@ -19,7 +19,7 @@ export function subjectOf(payload: Claims, { claims, roleMapping }: Mapping): Su
   const role = roleMapping && roleOfClaim(payload[roleMapping.claim], roleMapping)
   return {
     id,
-    label: typeof label === 'string' && label !== '' ? label : null,
+    label: typeof label === 'string' && label !== '' ? label : id,
     type: 'oidc',
     workspaceScopes: workspaceScopesOf(payload[claims.workspaceScopes]),
     scopes: role && scopesOfRole[role],

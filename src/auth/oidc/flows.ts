@@ -73,7 +73,7 @@ export class Flows {
     return this.#client.scopes.includes('openid')
   }
 
-  /** With `offline_access` where there is such a thing, for a refresh token. @see security decision 13 */
+  /** With `offline_access` where there is such a thing, for a refresh token. @see docs/security.md#rule-13 */
   get #scope(): string {
     const isOffline = this.found.metadata.scopes_supported?.includes('offline_access')
     return [...new Set([...this.#client.scopes, ...(isOffline ? ['offline_access'] : [])])].join(' ')
@@ -86,7 +86,7 @@ export class Flows {
   }
 }
 
-/** An ID token among them has done its work, and is not kept. @see security decision 12 */
+/** An ID token among them has done its work, and is not kept. @see docs/security.md#rule-12 */
 function tokensOf(answer: Promise<TokenEndpointResponse>): Promise<Tokens | Refused> {
   return orRefused(
     answer.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>

@@ -10,7 +10,11 @@ import type { IdentityProvider } from './provider.ts'
 /** Three parts in base64url, none of them empty. */
 const shape = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
-/** Verifies access tokens of the identity provider. @see specification 5.3, security decision 11 */
+/**
+ * Verifies access tokens of the identity provider.
+ *
+ * @see docs/requirements.md#verification-of-jwts, docs/security.md#rule-11
+ */
 export class JwtVerifier implements Verifier {
   #opening: Promise<AccessTokens> | undefined
 

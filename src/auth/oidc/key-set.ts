@@ -4,7 +4,7 @@ import type { Log } from '../../base/log.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type Ask, NoAnswer } from './ask.ts'
 
-/** From this age on keys are loaded again, so that a withdrawn one stops. @see security decision 11 */
+/** From this age on keys are loaded again, so that a withdrawn one stops. @see docs/security.md#rule-11 */
 const freshMs = 10 * 60_000
 /** Keys that cannot be loaded again hold this long, so that a provider that is down signs nobody out. */
 const staleMs = 24 * 60 * 60_000
@@ -27,7 +27,7 @@ interface Held extends Keys {
   readonly ids: ReadonlySet<unknown>
 }
 
-/** The published keys of a provider, loaded when the first token asks for them. @see specification 5.3 */
+/** The published keys of a provider, loaded when the first token asks for them. @see docs/requirements.md#S5.3-03 */
 export class KeySet {
   #held: Held | undefined
   #loading: Promise<Held> | undefined

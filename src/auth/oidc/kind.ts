@@ -9,7 +9,7 @@ const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
  *
  * A `nonce` alone is no sign, as some providers put it into access tokens.
  *
- * @see security decision 11, RFC 8725 section 3.11, OpenID Connect Core 3.1.3.6, Back-Channel Logout 2.4
+ * @see docs/security.md#rule-11, RFC 8725 section 3.11, OpenID Connect Core 3.1.3.6, Back-Channel Logout 2.4
  */
 export function isOfAnotherKind(header: Claims, claims: Claims): boolean {
   const types = [typeOf(header), typeOf(claims)]

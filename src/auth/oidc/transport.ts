@@ -1,6 +1,10 @@
 import { isInTheClear } from '../../base/loopback.ts'
 
-/** Whether what is sent to an address stays between here and there: https, or no network at all. @see security decision 15 */
+/**
+ * Returns true if data sent to an address cannot be read on the way: https, or no network at all.
+ *
+ * @see docs/security.md#rule-15
+ */
 export function isSafe(address: unknown): boolean {
   if (typeof address !== 'string' || !URL.canParse(address)) return false
   const url = new URL(address)

@@ -26,7 +26,7 @@ const sealedCharsMax = 14 * 1024
  *
  * The name, the site's origin and the number of pieces are authenticated with it.
  *
- * @see specification 2.5, security decision 12
+ * @see docs/requirements.md#session-cookie, docs/security.md#rule-12
  */
 export class SessionCookies {
   readonly #seal: Seal

@@ -46,7 +46,11 @@ const deviceCodeCharsMax = 4_096
 /** Between polls, where a provider says nothing. @see RFC 8628 3.2 */
 const intervalSeconds = 5
 
-/** The sign-in of a device without a browser. @see specification 4.3, 5.8, security decision 13, RFC 8628 */
+/**
+ * The sign-in of a device without a browser.
+ *
+ * @see docs/requirements.md#S4.3-14, docs/requirements.md#S5.8-01, docs/security.md#rule-13, RFC 8628
+ */
 export class DeviceLogin {
   readonly #renewals: SharedRenewals<HandedOut>
 

@@ -43,10 +43,14 @@ export interface BrowserLoginParts {
 
 const secretBytes = 32
 
-/** Where a provider names no end. @see contract 3.4 */
+/** Where a provider names no end. @see docs/requirements.md#S2.5-05 */
 const sessionSecondsDefault = 3_600
 
-/** The authorization code flow of a browser. @see specification 5.7, security decision 12, RFC 7636 */
+/**
+ * The authorization code flow of a browser.
+ *
+ * @see docs/requirements.md#browser-login, docs/security.md#rule-12, RFC 7636
+ */
 export class BrowserLogin {
   constructor(private readonly parts: BrowserLoginParts) {}
 
@@ -104,14 +108,20 @@ export class BrowserLogin {
     return { location: login.redirectAfter, cookies: [...session, clearingLine(name, scope)] }
   }
 
-  /** @throws invalid_state  no login waits under the state, or it is another browser's */
+  /**
+   * Takes the pending login of a state. If another browser began it, the login stays pending for that browser.
+   *
+   * @throws invalid_state  no login is pending for the state, or another browser began it
+   */
   async #take(state: string, site: Site): Promise<PendingLogin> {
-    const login = await this.parts.pending.take(state)
-    if (!login) throw new WbError('invalid_state', 'no sign-in waits for this answer')
+    const { pending } = this.parts
+    const login = await pending.find(state)
+    if (!login) throw noLogin()
     const { name } = this.#binding(state, login.redirectUri, site)
     const [shown, ...others] = cookieValues(site.cookies, name)
     if (shown === undefined || others.length > 0 || !timingSafeEqual(sha256(shown), login.browserHash))
       throw new WbError('invalid_state', 'the sign-in was begun by another browser')
+    if (!(await pending.take(state))) throw noLogin()
     return login
   }
 
@@ -160,6 +170,10 @@ function callbackOf(redirectUri: string, sent: SentBack): URL {
     if (value !== undefined) url.searchParams.set(name, value)
   }
   return url
+}
+
+function noLogin(): WbError {
+  return new WbError('invalid_state', 'no sign-in is pending for this callback')
 }
 
 function secret(): string {

@@ -11,15 +11,21 @@ export interface PendingLogin {
   readonly browserHash: Buffer
 }
 
-/** Where logins wait, by their state. One replica keeps its own; a shared store can stand here. @see specification 5.7.7 */
+/**
+ * Pending logins by their state. Each replica keeps its own; a shared store can replace this one.
+ *
+ * @see docs/requirements.md#S5.7-23
+ */
 export interface PendingLogins {
   /** @param client  address of the browser */
   put(state: string, login: PendingLogin, client: string): Promise<void>
-  /** What waits under a state, which does so no more; undefined when it is unknown, used or too old. */
+  /** Returns the login of a state, which stays pending; undefined if the state is unknown, used or expired. */
+  find(state: string): Promise<PendingLogin | undefined>
+  /** Returns the login of a state and removes it, so that only one of several calls gets it. */
   take(state: string): Promise<PendingLogin | undefined>
 }
 
-/** How long a login may take. @see specification 8 */
+/** How long a login may take. @see docs/requirements.md#S8-11 */
 export const pendingLoginSeconds = 600
 /** Where more wait, the address with the most gives up its oldest. About 4 MB. */
 const pendingLoginsMax = 4_096
@@ -61,8 +67,15 @@ class MemoryLogins implements PendingLogins {
     else this.#byClient.set(client, new Set([name]))
   }
 
+  async find(state: string): Promise<PendingLogin | undefined> {
+    return this.#inTime(this.#waiting.get(fingerprint(state)))
+  }
+
   async take(state: string): Promise<PendingLogin | undefined> {
-    const found = this.#remove(fingerprint(state))
+    return this.#inTime(this.#remove(fingerprint(state)))
+  }
+
+  #inTime(found: Waiting | undefined): PendingLogin | undefined {
     return found && found.endsAt >= this.#clock.now() ? found.login : undefined
   }
 

@@ -3,7 +3,7 @@ const charsMax = 4_096
 /** Encodings of encodings that are looked through. */
 const layersMax = 8
 
-/** @see specification 5.7.3 */
+/** @see docs/requirements.md#S5.7-09 */
 const allowed = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/?#]*$/
 /** What browsers drop or read as a slash. */
 const deceptive = /[\p{Cc}\\]/u
@@ -11,10 +11,10 @@ const deceptive = /[\p{Cc}\\]/u
 /**
  * Where a browser goes after its sign-in: a path of this site, else `/`.
  *
- * Beyond the rule of the specification, whatever a browser or a proxy on the way could read as another origin is
+ * Beyond the pattern of S5.7-09, whatever a browser or a proxy on the way could read as another origin is
  * none: two leading slashes, a backslash, a control character, also after decoding, and steps that lead to one.
  *
- * @see specification 5.7.3, security decision 12
+ * @see docs/requirements.md#S5.7-09, docs/security.md#rule-12
  */
 export function redirectTarget(wanted: string | undefined): string {
   if (wanted === undefined || wanted.length > charsMax || !allowed.test(wanted)) return '/'

@@ -30,7 +30,7 @@ export interface BrowserSessionParts {
 /** After these nothing is left of a session. */
 const endings: readonly ErrorCode[] = ['no_refresh_token', 'refresh_failed', 'token_validation_failed']
 
-/** The session of a browser, once it is signed in. @see specification 5.7.5, 5.7.6 */
+/** The session of a browser, once it is signed in. @see docs/requirements.md#S5.7-17, docs/requirements.md#S5.7-22 */
 export class BrowserSession {
   readonly #renewals: SharedRenewals<Renewed>
 

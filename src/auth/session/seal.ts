@@ -12,7 +12,11 @@ const keyLabel = 'workbase sealed value v2'
 /** 16 and 22 characters are the 12 bytes of the vector and the 16 of the tag in base64url. */
 const form = /^v2\.([\w-]{16})\.([\w-]*)\.([\w-]{22})$/
 
-/** Values that only this runtime can make and read: `v2.<iv>.<ciphertext>.<tag>`, AES-256-GCM. @see specification 2.5 */
+/**
+ * Values that only this runtime can make and read: `v2.<iv>.<ciphertext>.<tag>`, AES-256-GCM.
+ *
+ * @see docs/requirements.md#S2.5-06
+ */
 export class Seal {
   readonly #keys: readonly Buffer[]
 

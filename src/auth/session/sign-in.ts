@@ -38,6 +38,13 @@ export interface Flows {
   readonly postLogoutPath: string
 }
 
+/** Paths below `/auth/` that need no identity provider. */
+const alwaysServed: readonly string[] = [auth.config.path, auth.me.path]
+
+function notConfigured(): WbError {
+  return new WbError('not_configured', 'signing in with an identity provider is not configured')
+}
+
 /** How long `/auth/config` waits for what the provider can do. */
 const providerWaitMs = 1_000
 
@@ -57,10 +64,21 @@ export class SignIn {
   /** @throws not_configured  nobody can sign in with an identity provider here */
   get flows(): Flows {
     if (this.#flows) return this.#flows
-    throw new WbError('not_configured', 'signing in with an identity provider is not configured')
+    throw notConfigured()
   }
 
-  /** Which ways of signing in exist, whatever the provider does at the moment. @see contract 3.1 */
+  /** Path of the redirect URI on this runtime; undefined if sign-in is not configured. */
+  get callbackPath(): string | undefined {
+    return this.parts && new URL(this.parts.client.redirectPath, 'http://localhost').pathname
+  }
+
+  /** Returns the refusal of a path, for every method and body; undefined if the path is served. */
+  refusalOf(path: string): WbError | undefined {
+    const isServed = this.#flows || !path.startsWith('/auth/') || alwaysServed.includes(path)
+    return isServed ? undefined : notConfigured()
+  }
+
+  /** Which ways of signing in exist, whatever the provider does at the moment. @see docs/requirements.md#S4.3-02 */
   async config() {
     const login = this.parts !== undefined
     const path = (at: string) => (login ? at : null)
@@ -109,7 +127,7 @@ function openFlows(mode: Config['auth']['mode'], parts: SignInParts): Flows {
  * A caller, as it is told about itself: for what a client shows, as each route checks for itself.
  *
  * @throws unauthorized  nobody is signed in
- * @see specification 2.6
+ * @see docs/requirements.md#S2.6-10
  */
 export function describeSelf({ subject, session }: AuthContext) {
   if (!subject) throw new WbError('unauthorized', 'nobody is signed in')

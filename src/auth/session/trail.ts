@@ -13,7 +13,7 @@ export interface Act {
   readonly unspoken?: readonly ErrorCode[]
 }
 
-/** Failures that the trail has a word of its own for. @see contract: audit events */
+/** Failures that have a separate reason in the audit trail. */
 const reasons: Partial<Record<ErrorCode, string>> = {
   token_exchange_failed: 'idp_rejected',
   refresh_failed: 'idp_rejected',
@@ -21,7 +21,7 @@ const reasons: Partial<Record<ErrorCode, string>> = {
 
 const scheme = 'oidc'
 
-/** What the audit trail is told of signing in. @see specification 6 */
+/** Audit records of signing in. @see docs/requirements.md#S6-10 */
 export class SignInTrail {
   constructor(
     private readonly audit: Pick<AuditTrail, 'require' | 'note'>,

@@ -9,7 +9,7 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { citationsOf } from './citations.ts'
 import { foundCard } from './found.ts'
-import { foundNotWritten, lacksModel, noModelLines } from './no-model.ts'
+import { foundNotWritten, lacksModel, modelSetupLines, noModelLines } from './no-model.ts'
 import { sourceOf } from './sources.ts'
 
 /** Said before a tool is called, an answer is rarely longer. What is longer streams. */
@@ -47,7 +47,7 @@ export async function answerAsText(asked: Asked): Promise<void> {
   } catch (error) {
     text.end('', [])
     if (!lacksModel(error)) throw error
-    await answerWithPassages(asked)
+    await answerWithPassages(asked, error)
   }
 }
 
@@ -78,13 +78,11 @@ export function errorOf({
   code,
   message,
   status,
-}: {
-  code: string
-  message: string
-  status: number
-}): WbError {
+  hint,
+}: Extract<TurnEvent, { event: 'stream-error' }>['data']): WbError {
   const known = isErrorCode(code) ? code : 'internal_error'
-  return new WbError(known, plain(message), { wireCode: code, wireStatus: status })
+  const said = hint === undefined ? {} : { hint: plain(hint) }
+  return new WbError(known, plain(message), { ...said, wireCode: code, wireStatus: status })
 }
 
 /** What came in the place of an answer; the runtime keeps it behind the question. */
@@ -103,8 +101,9 @@ function sourcesOf(message: Message): string[] {
   return citationsOf(message).map(one => `[${one.number}] ${sourceOf(one)}`)
 }
 
-async function answerWithPassages({ question, find, agent, output }: Asked): Promise<void> {
-  for (const line of noModelLines(agent)) output.warn(`  ${line}`)
+async function answerWithPassages({ question, find, agent, output }: Asked, why: WbError): Promise<void> {
+  for (const line of [...noModelLines(why.message, [why.hint]), ...modelSetupLines(agent)])
+    output.warn(`  ${line}`)
   const passages = await find()
   if (passages.length === 0) return output.note('  nothing was found either')
   output.result(foundNotWritten)

@@ -12,7 +12,7 @@ import { conversationName, findConversation } from '../find/conversation.ts'
 import { everyServer } from '../find/mcp-server.ts'
 import { everyBase } from '../find/resolve.ts'
 import { asciiSink } from '../terminal/charset.ts'
-import { clipboard } from '../terminal/clipboard.ts'
+import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
@@ -170,16 +170,17 @@ export abstract class ChatCommand extends WbCommand {
 
   private async options({ agent, talk, conversation }: Meeting, question?: string): Promise<FrontOptions> {
     const sink = takesUtf8() ? process.stdout : asciiSink(process.stdout)
+    const write = (text: string) => void sink.write(text)
     return {
       port: talk,
-      desk: { copy: clipboard(), save: saveNew },
+      desk: { copy: clipboardOr(write), save: saveNew },
       clock: systemClock,
       about: await this.about(agent),
       colour: this.output.style.dim('') !== '',
       conversation,
       question,
       signal: this.signal,
-      write: text => void sink.write(text),
+      write,
     }
   }
 
@@ -210,9 +211,9 @@ async function saveNew(path: string, text: string): Promise<void> {
     await writeFile(resolve(path), text, { flag: 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
-    if (code === 'EEXIST') throw new UsageError(`${path} is there already; name another file`)
+    if (code === 'EEXIST') throw new UsageError(`"${path}" exists already; name another file`)
     const why = unwritable[String(code)]
-    if (why) throw new UsageError(`${path} cannot be written: ${why}`)
+    if (why) throw new UsageError(`"${path}" cannot be written: ${why}`)
     throw error
   }
 }

@@ -9,25 +9,47 @@ export function markdownOf(
   agent: string,
   messages: readonly Message[],
 ): string {
-  const parts = messages.map(message => spoken(message, agent))
-  const notes = new Map(messages.flatMap(citationsOf).map(citation => [citation.number, citation]))
+  const footnotes = new Footnotes()
+  const parts = messages.map(message => spoken(message, agent, footnotes))
   const head = [`# ${title ?? `Conversation ${conversationId}`}`, `With ${agent}, begun ${createdAt}.`]
-  const foot = [...notes.values()].sort((a, b) => a.number - b.number).map(footnote)
-  return `${[...head, ...parts, ...(foot.length > 0 ? [foot.join('\n')] : [])].join('\n\n')}\n`
+  return `${[...head, ...parts, footnotes.text].filter(Boolean).join('\n\n')}\n`
 }
 
-function spoken(message: Message, agent: string): string {
+function spoken(message: Message, agent: string, footnotes: Footnotes): string {
   const who = message.role === 'agent' ? agent : message.role === 'user' ? 'You' : 'System'
-  const numbers = new Set(citationsOf(message).map(({ number }) => number))
+  const numbers = new Map(citationsOf(message).map(each => [each.number, footnotes.numberOf(each)]))
   const content = (message.content ?? '').replace(/\[(\d{1,4})\](?!\()/g, (whole, number: string) =>
-    numbers.has(Number(number)) ? `[^${number}]` : whole,
+    numbers.has(Number(number)) ? `[^${numbers.get(Number(number))}]` : whole,
   )
   const isCut = message.metadata.interrupted === 'true'
   return `## ${who}\n\n${content}${isCut ? '\n\n*(interrupted)*' : ''}`
 }
 
-function footnote(citation: Citation): string {
-  const { number, title, sourceFilename, documentId } = citation
+/** The passages that a conversation cites. Several may have the same number in old conversations. */
+class Footnotes {
+  readonly #citations = new Map<number, Citation>()
+
+  /** The number of the citation, or the next one that no other passage has. */
+  numberOf(citation: Citation): number {
+    let { number } = citation
+    while (this.#isTaken(number, citation)) number++
+    this.#citations.set(number, citation)
+    return number
+  }
+
+  #isTaken(number: number, { knowledgeBaseId, chunkId }: Citation): boolean {
+    const taken = this.#citations.get(number)
+    return taken !== undefined && (taken.chunkId !== chunkId || taken.knowledgeBaseId !== knowledgeBaseId)
+  }
+
+  get text(): string {
+    const sorted = [...this.#citations].sort(([a], [b]) => a - b)
+    return sorted.map(([number, citation]) => footnote(number, citation)).join('\n')
+  }
+}
+
+function footnote(number: number, citation: Citation): string {
+  const { title, sourceFilename, documentId } = citation
   const name = title ?? sourceFilename ?? documentId ?? 'a record'
   const file = title !== null && sourceFilename
   return `[^${number}]: ${[name, file, placeIn(citation)].filter(Boolean).join(' · ')}`

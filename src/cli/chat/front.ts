@@ -1,10 +1,11 @@
 import type { Clock } from '../../base/clock.ts'
+import type { CopiedBy } from '../terminal/clipboard.ts'
 import type { ChatPort } from './port.ts'
 
 /** What a chat reaches on the machine of the person. */
 export interface Desk {
-  /** Absent where no program takes what is copied. */
-  readonly copy: ((text: string) => Promise<void>) | undefined
+  /** Undefined if neither a program nor the terminal can copy. */
+  readonly copy: ((text: string) => Promise<CopiedBy>) | undefined
   /** Write a new file. @throws UsageError  there is one of that name already */
   save(path: string, text: string): Promise<void>
 }

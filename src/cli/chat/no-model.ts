@@ -1,10 +1,21 @@
 import { WbError } from '../../contract/errors.ts'
 import { shellWord } from '../terminal/shell-word.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 
-/** What a person may do who has no model. Commands stand alone on their lines, to be copied. */
-export function noModelLines(agent: string): string[] {
+/**
+ * Returns lines that explain why no model answers.
+ *
+ * @param message  names the service and what it lacks
+ * @param next     what to do next
+ */
+export function noModelLines(message: string, next: readonly string[]): string[] {
+  return [`no model answers: ${message}`, ...next].map(plainLine).filter(line => line !== '')
+}
+
+/** Returns lines that explain how to set up a model. Commands are on separate lines, so they can be copied. */
+export function modelSetupLines(agent: string): string[] {
   return [
-    'no model answers yet. With Ollama on this machine:',
+    'With Ollama on this machine:',
     'wb services create llama --type llm --provider ollama --model llama3.2',
     `wb agents update ${shellWord(agent)} --llm llama`,
     'or with a key of OpenRouter: OPENROUTER_API_KEY=… where the runtime starts',
@@ -25,5 +36,8 @@ export function lacksModel(error: unknown): error is WbError {
 /** Where no passages stand in for an answer, the error says what a person may do. */
 export function withWays(error: unknown, agent: string): unknown {
   if (!lacksModel(error)) return error
-  return new WbError(error.code, error.message, { ...error.facts, next: noModelLines(agent) })
+  return new WbError(error.code, error.message, {
+    ...error.facts,
+    next: [error.hint, ...modelSetupLines(agent)],
+  })
 }

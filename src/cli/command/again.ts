@@ -5,6 +5,7 @@ interface Placed {
   readonly workspace?: string
   readonly profile?: string
   readonly url?: string
+  readonly local?: boolean
   readonly 'data-dir'?: string
   readonly config?: string
   readonly 'as-operator'?: boolean
@@ -22,5 +23,6 @@ export function again(flags: Placed): string {
   const words = Object.entries(named).flatMap(([flag, value]) =>
     value === undefined ? [] : [` ${flag} ${shellWord(value)}`],
   )
-  return [...words, ...(flags['as-operator'] ? [' --as-operator'] : [])].join('')
+  const switches = ['local', 'as-operator'] as const
+  return [...words, ...switches.filter(name => flags[name]).map(name => ` --${name}`)].join('')
 }

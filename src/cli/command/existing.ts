@@ -34,7 +34,8 @@ interface Asking {
  * @throws UsageError  there is nothing to choose from
  */
 export async function missingValue(argument: MissingArgument, asking: Asking): Promise<string> {
-  const { choices, mayBeNew } = argument
+  const { choices, mayBeNew, pathQuestion } = argument
+  if (pathQuestion !== undefined) return person.askPath(pathQuestion, asking.signal)
   if (!choices) return typed(argument, asking)
   const found = await offered(choices, asking, mayBeNew)
   const { one } = choices

@@ -10,6 +10,10 @@ export const globalFlags = {
   workspace: Flags.string({ char: 'w', summary: 'workspace, by name or id', ...everywhere('NAME') }),
   profile: Flags.string({ summary: 'profile, by name', ...everywhere('NAME') }),
   url: Flags.string({ summary: 'address of a runtime', ...everywhere() }),
+  local: Flags.boolean({
+    summary: 'use the runtime of this machine, whatever the profile says',
+    helpGroup: 'GLOBAL',
+  }),
   'data-dir': Flags.string({
     summary: 'data directory of the runtime on this machine',
     ...everywhere('DIR'),

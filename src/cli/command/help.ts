@@ -2,7 +2,7 @@ import type { Config } from '@oclif/core/config'
 import { columnsSaid } from '../environment.ts'
 import { type Style, styleFor } from '../terminal/style.ts'
 import { displayWidth, pad } from '../terminal/terminal-text.ts'
-import { wrapLine } from '../terminal/wrap.ts'
+import { wrapCommandLine, wrapLine } from '../terminal/wrap.ts'
 
 type Loadable = Config['commands'][number]
 
@@ -128,8 +128,8 @@ function firstPage(commands: Loadable[], style: Style): string[] {
   return [
     ...wrapped(opening),
     '',
-    '  wb quickstart ./my-folder',
-    '  wb kb search "where is my data stored"',
+    ...exampleLines('wb quickstart ./my-folder'),
+    ...exampleLines('wb kb search "where is my data stored"'),
     '',
     ...listing(
       shown.map(command => [spoken(command.id), summaryOf(command)]),
@@ -157,8 +157,8 @@ function wholePage(commands: Loadable[], config: Config, style: Style): string[]
   return [
     ...wrapped(opening),
     '',
-    '  wb quickstart ./my-folder',
-    '  wb kb search handbook "where is my data stored" --json',
+    ...exampleLines('wb quickstart ./my-folder'),
+    ...exampleLines('wb kb search handbook "where is my data stored" --json'),
     '',
     ...rows(names.flatMap(name => commands.filter(({ id }) => id === name))),
     ...sections.flatMap(lines => ['', ...lines]),
@@ -191,7 +191,7 @@ function topicPage(topic: string, commands: Loadable[], config: Config, style: S
   return [
     ...wrapped(sentence(topicSummary(config, topic))),
     '',
-    ...examples.map(example => `  ${example}`),
+    ...examples.flatMap(exampleLines),
     '',
     ...listing(
       commands.map(command => [spoken(command.id), summaryOf(command)]),
@@ -211,10 +211,14 @@ function commandPage(command: Loadable, style: Style): string[] {
   return [
     ...wrapped(sentence(summaryOf(command))),
     '',
-    ...examplesOf(command).map(example => `  ${example}`),
+    ...examplesOf(command).flatMap(exampleLines),
     '',
     ...(command.description ? [...wrapped(command.description), ''] : []),
-    `${style.strong('Usage')}  wb ${called}${own.length > 0 ? ' [flags]' : ''}`,
+    ...wrapLine(
+      `${style.strong('Usage')}  wb ${called}${own.length > 0 ? ' [flags]' : ''}`,
+      width(),
+      'Usage  '.length,
+    ),
     ...section(
       'Arguments',
       args.map(arg => [arg.name.toUpperCase(), arg.description ?? '']),
@@ -280,6 +284,16 @@ function wrapped(text: string): string[] {
   return text.split('\n').flatMap(paragraph => wrapLine(paragraph, width(), /^ */.exec(paragraph)![0].length))
 }
 
+/** Returns an example, indented and wrapped for the terminal. */
+function exampleLines(line: string): string[] {
+  return wrapCommandLine(`  ${line}`, columns())
+}
+
 function width(): number {
-  return Math.min(widthMax, process.stdout.columns ?? columnsSaid() ?? widthMax)
+  return Math.min(widthMax, columns())
+}
+
+/** Width of the terminal that shows the help, also through a pager; infinite for a file. */
+function columns(): number {
+  return process.stdout.columns ?? columnsSaid() ?? process.stderr.columns ?? Number.POSITIVE_INFINITY
 }

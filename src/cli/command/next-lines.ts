@@ -34,7 +34,7 @@ export async function nextLines(error: Error, report: Report, failed: Failed): P
   }
   const otherwise = elsewhere(error, failed)
   if (kind === 'unreachable' && otherwise.length === 0)
-    return error instanceof Unreachable && error.next ? next : [...next, ...unreached(profile)]
+    return error instanceof Unreachable && error.next ? next : [...next, ...unreached(profile, error)]
   if (kind === 'unreachable') return [...next, ...otherwise]
   if (otherwise.length > 0) return otherwise
   if (kind === 'keychain' && profile) return [...next, loginLine(profile, ' --insecure-storage')]

@@ -17,6 +17,8 @@ export interface MissingArgument {
   /** What there is to choose from, where it names something that is there. */
   readonly choices?: Choices
   readonly mayBeNew?: boolean
+  /** Question for a path, where the argument is one. */
+  readonly pathQuestion?: string
 }
 
 /** The arguments that are missing; none where something else is wrong. */

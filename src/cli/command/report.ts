@@ -6,6 +6,7 @@ import type { Style } from '../terminal/style.ts'
 import { plain, plainJson, plainLine } from '../terminal/terminal-text.ts'
 import { isParseError } from './exit.ts'
 import { parseMessage } from './parse-fault.ts'
+import { sqliteFault } from './sqlite-fault.ts'
 
 /** What a person is told of an error: the fact, its code and request, and what to do next. */
 export interface Report {
@@ -28,6 +29,8 @@ export function reportOf(error: unknown): Report {
   if (error instanceof Interrupted) return { kind: 'interrupted', message: error.message, next: [] }
   if (error instanceof PartlyFailed) return { kind: 'failed', message: error.message, next: [...error.next] }
   if (isParseError(error)) return { kind: 'usage', message: parseMessage(error), next: [] }
+  const fault = sqliteFault(error)
+  if (fault) return { kind: 'failed', ...fault }
   const message = error instanceof Error ? error.message : String(error)
   return { kind: 'defect', message: `unexpected: ${message}`, next: [defectLine] }
 }

@@ -1,9 +1,12 @@
 import { isLoopback } from '../../base/loopback.ts'
+import { isFree, Unreachable } from '../../client/unreachable.ts'
 import type { ResolvedRuntime } from '../connection/resolve-runtime.ts'
 import { asksNobody, looksAtTokensOnly, type WaysIn } from '../connection/ways-in.ts'
 import type { Candidate } from '../credentials/credential.ts'
 import { loginLine } from '../settings/login-line.ts'
 import type { Profile } from '../settings/profile.ts'
+import { homeLine, readProfiles } from '../settings/profiles.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 
 /** A runtime that did not know who is calling, and what it said. */
 export interface Stranger {
@@ -22,7 +25,7 @@ const keyShape = /^wb_live_(?:([a-z0-9]{12})_)?/
  * What to type where a runtime does not know who is calling. What was typed is not repeated, as it may hold a
  * credential; of a key the prefix is public.
  *
- * @see design/security 8
+ * @see docs/security.md#rule-8
  */
 export function signingIn(profile: Profile, used: Candidate | undefined, stranger: Stranger): string[] {
   const prefix = used?.from === 'WB_API_KEY' ? keyShape.exec(used.token)?.[1] : undefined
@@ -85,9 +88,25 @@ export function asOwner(kind: ResolvedRuntime['kind']): string[] {
   return kind === 'named' ? [] : ['add --as-operator to act as the owner of the data directory']
 }
 
-/** What to type where no runtime answers: on this machine the one that would, else what looks for the reason. */
-export function unreached(profile: Profile | undefined): string[] {
-  return [(profile?.url !== undefined && serveLine(profile.url)) || 'wb doctor']
+/**
+ * Returns suggestions for a runtime that does not answer: how to continue without it, if a profile named it; then the
+ * command that starts it on this machine, if the port is free, or else the one that finds the cause.
+ */
+export function unreached(profile: Profile | undefined, error: Error): string[] {
+  const goOn = profile?.urlFrom === 'profile' ? localSuggestions(profile) : []
+  const isRefused = !(error instanceof Unreachable) || isFree(error)
+  const start = profile?.url !== undefined && isRefused ? serveLine(profile.url) : undefined
+  const flag = profile?.urlFrom === '--url' ? ` --url ${shellWord(profile.url!)}` : ''
+  return [...goOn, start ?? `wb doctor${flag}`]
+}
+
+/** Returns how to work without the runtime of a profile: for one command, and permanently. */
+function localSuggestions({ name, nameFrom, settingsDir }: Profile): string[] {
+  if (nameFrom === '--profile')
+    return [`use --local instead of --profile ${name} for this machine's data directory, without a server`]
+  const once = "add --local to use this machine's data directory, without a server, for one command"
+  if (nameFrom !== 'wb profiles use') return [once]
+  return [once, `${homeLine(readProfiles(settingsDir))}    switches back to this machine`]
 }
 
 /** What starts a runtime at an address of this machine; undefined for one of another. */

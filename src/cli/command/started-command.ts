@@ -7,7 +7,7 @@ import { Interrupted } from '../faults.ts'
 import type { Refusal } from '../folder/decide.ts'
 import { filesHere } from '../folder/here.ts'
 import { runtimeAddress } from '../settings/address.ts'
-import { type Profile, readProfile } from '../settings/profile.ts'
+import { localConflict, type Profile, readProfile } from '../settings/profile.ts'
 import * as person from '../terminal/ask.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { jqFilter } from '../terminal/jq.ts'
@@ -65,6 +65,7 @@ export abstract class StartedCommand extends Command {
     const named = {
       profile: flags.profile,
       url: flags.url,
+      local: flags.local,
       // Some commands have a flag of this name for the credential of what they make.
       credential: Object.keys({ ...this.ctor.flags }).includes('credential') ? undefined : flags.credential,
       workspace: flags.workspace,
@@ -136,6 +137,7 @@ export abstract class StartedCommand extends Command {
   /** The same of the runtime at an address that was typed behind the command. */
   protected talkToUrl(address: string): void {
     const url = runtimeAddress(address, 'URL')
+    if (this.profile.local) throw localConflict('URL')
     this.talkTo({ ...this.profile, url, urlFrom: '--url' })
   }
 

@@ -1,4 +1,5 @@
-import { type Follows, type Offer, type OfferedFlag, quoted } from './offer.ts'
+import { singleQuoted } from '../../base/shell-word.ts'
+import type { Follows, Offer, OfferedFlag } from './offer.ts'
 
 /**
  * A script that completes `wb` and `workbase` in bash.
@@ -10,15 +11,17 @@ export function bashScript(offer: Offer): string {
   const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
   const values = [
     ...everywhere.flatMap(flag => valueCases('*', flag)),
-    ...commands.flatMap(({ path, flags }) => flags.flatMap(flag => valueCases(quoted(` ${path}`), flag))),
+    ...commands.flatMap(({ path, flags }) =>
+      flags.flatMap(flag => valueCases(singleQuoted(` ${path}`), flag)),
+    ),
   ]
   const dashed = commands.map(
-    ({ path, flags }) => `${quoted(` ${path}`)}) words=${list(names(flags))}" $everywhere" ;;`,
+    ({ path, flags }) => `${singleQuoted(` ${path}`)}) words=${list(names(flags))}" $everywhere" ;;`,
   )
   const words = [
     ...topics.map(topic => [topic.path, topic.words.map(({ word }) => word)] as const),
     ...commands.map(({ path, operand }) => [path, operand] as const),
-  ].map(([path, follows]) => `${quoted(path ? ` ${path}` : '')}) ${follow(follows)} ;;`)
+  ].map(([path, follows]) => `${singleQuoted(path ? ` ${path}` : '')}) ${follow(follows)} ;;`)
   return `# Completes wb in bash: source <(wb autocomplete bash)
 _wb() {
   local line=\${COMP_LINE:0:COMP_POINT} said='' words='' cur prev at
@@ -31,7 +34,7 @@ _wb() {
   [[ $cur == --*=* ]] && prev=\${cur%%=*} cur=\${cur#*=}
   for ((at = 1; at < COMP_CWORD; at++)); do
     case "$said \${COMP_WORDS[at]}" in
-      ${paths.map(path => quoted(` ${path}`)).join(' | ')}) said+=" \${COMP_WORDS[at]}" ;;
+      ${paths.map(path => singleQuoted(` ${path}`)).join(' | ')}) said+=" \${COMP_WORDS[at]}" ;;
       *) break ;;
     esac
   done
@@ -62,7 +65,7 @@ const nothing = 'compopt +o default 2>/dev/null; return 0'
 
 function valueCases(path: string, { names, value }: OfferedFlag): string[] {
   if (value === undefined) return []
-  return [`${names.map(name => `${path}${quoted(` ${name}`)}`).join(' | ')}) ${follow(value)} ;;`]
+  return [`${names.map(name => `${path}${singleQuoted(` ${name}`)}`).join(' | ')}) ${follow(value)} ;;`]
 }
 
 /** Files and folders are what bash completes by itself. */
@@ -76,7 +79,7 @@ function names(flags: readonly OfferedFlag[]): string[] {
 }
 
 function list(words: readonly string[]): string {
-  return quoted(words.join(' '))
+  return singleQuoted(words.join(' '))
 }
 
 function indented(lines: readonly string[], by = 4): string {

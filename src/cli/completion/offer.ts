@@ -105,8 +105,3 @@ function operandOf({ args }: Loadable): Follows {
 function spoken(id: string): string {
   return id.replaceAll(':', ' ')
 }
-
-/** A text as a word of bash, zsh and the POSIX shell. */
-export function quoted(text: string): string {
-  return `'${text.replaceAll("'", "'\\''")}'`
-}

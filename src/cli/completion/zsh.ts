@@ -1,4 +1,5 @@
-import { type Follows, type Offer, type OfferedFlag, type OfferedTopic, quoted } from './offer.ts'
+import { singleQuoted } from '../../base/shell-word.ts'
+import type { Follows, Offer, OfferedFlag, OfferedTopic } from './offer.ts'
 
 /**
  * A script that completes `wb` and `workbase` in zsh: read in, or as a file `_wb` of the function path.
@@ -9,7 +10,7 @@ export function zshScript({ topics, commands, everywhere }: Offer): string {
   const paths = [...topics, ...commands].map(({ path }) => path).filter(Boolean)
   const operands = commands.map(({ path, flags, operand }) => {
     const specs = [...flags.flatMap(flagSpecs), `*:${operand === 'text' ? ' ' : 'what'}:${action(operand)}`]
-    return `    ${quoted(` ${path}`)}) own=(${specs.map(quoted).join(' ')}) ;;`
+    return `    ${singleQuoted(` ${path}`)}) own=(${specs.map(singleQuoted).join(' ')}) ;;`
   })
   return `#compdef wb workbase
 # Completes wb in zsh: source <(wb autocomplete zsh)
@@ -18,7 +19,7 @@ _wb() {
   local -a offered own everywhere
   while (( at < CURRENT )); do
     case "$said \${words[at]}" in
-      (${paths.map(path => quoted(` ${path}`)).join('|')}) said+=" \${words[at]}"; (( at++ )) ;;
+      (${paths.map(path => singleQuoted(` ${path}`)).join('|')}) said+=" \${words[at]}"; (( at++ )) ;;
       (*) break ;;
     esac
   done
@@ -27,7 +28,7 @@ ${topics.map(topicCase).join('\n')}
 ${operands.join('\n')}
   esac
   if (( $#own )); then
-    everywhere=(${[...everywhere.flatMap(flagSpecs), '--help[show help]'].map(quoted).join(' ')})
+    everywhere=(${[...everywhere.flatMap(flagSpecs), '--help[show help]'].map(singleQuoted).join(' ')})
     words=(wb "\${(@)words[at,-1]}")
     (( CURRENT -= at - 2 ))
     _arguments -s -S : $own $everywhere
@@ -45,8 +46,8 @@ fi
 }
 
 function topicCase({ path, words }: OfferedTopic): string {
-  const offered = words.map(({ word, summary }) => quoted(`${word}:${summary}`))
-  return `    ${quoted(path ? ` ${path}` : '')}) offered=(${offered.join(' ')}) ;;`
+  const offered = words.map(({ word, summary }) => singleQuoted(`${word}:${summary}`))
+  return `    ${singleQuoted(path ? ` ${path}` : '')}) offered=(${offered.join(' ')}) ;;`
 }
 
 /** How `_arguments` is told of a flag; of two names either rules out the other. */

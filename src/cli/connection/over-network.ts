@@ -40,9 +40,13 @@ export function overNetwork({ url, certificate }: Place, heard: Overheard): Netw
 }
 
 /** What a runtime on this machine is reached by is nobody else's matter: no proxy is asked. */
-function reaching({ protocol, hostname }: URL): Pick<NetworkOptions, 'proxies' | 'authorities'> {
-  const { proxies, authorities } = connectionSettings()
+function reaching({
+  protocol,
+  hostname,
+}: URL): Pick<NetworkOptions, 'proxies' | 'authorities' | 'idleTimeoutMs'> {
+  const { proxies, authorities, idleTimeoutMs } = connectionSettings()
   return {
+    idleTimeoutMs,
     proxies: isLoopback(hostname) ? undefined : proxies,
     authorities: protocol === 'https:' ? certificatesIn(authorities) : [],
   }

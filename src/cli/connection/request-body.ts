@@ -1,5 +1,6 @@
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../faults.ts'
+import { withDefaultSignals } from '../terminal/signals.ts'
 
 /**
  * A body from the command line: the text itself, `@file`, or `-` for stdin.
@@ -10,11 +11,12 @@ export async function requestBody(given: string): Promise<string> {
   if (given === '-') return readStdin()
   if (!given.startsWith('@')) return given
   try {
-    return readFileSync(given.slice(1), 'utf8')
+    return withDefaultSignals(() => readFileSync(given.slice(1), 'utf8'))
   } catch (error) {
-    throw new UsageError(
-      `${given.slice(1)} cannot be read: ${error instanceof Error ? error.message : error}`,
-    )
+    const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
+    if (code === undefined) throw error
+    const why = code === 'ENOENT' ? 'there is no such file' : code
+    throw new UsageError(`"${given.slice(1)}" cannot be read: ${why}`)
   }
 }
 

@@ -1,7 +1,17 @@
-import type { Fetch } from '../../client/transport.ts'
+import type { Fetch, Outgoing } from '../../client/transport.ts'
 import { watchMaking } from '../folder/made.ts'
 import { notCounting } from '../folder/shown.ts'
-import { type Found, findLocalServer, openLocal, readConfig, type Voice } from '../local.ts'
+import {
+  type Found,
+  findLocalServer,
+  hasNoStore,
+  type LocalConfig,
+  openLocal,
+  type Runtime,
+  readConfig,
+  type Store,
+  type Voice,
+} from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { type Overheard, overNetwork } from './over-network.ts'
@@ -34,7 +44,7 @@ export interface Telling extends Overheard {
  * directory. Its operator always works in this process.
  *
  * @returns undefined where it would be this process
- * @see design/security 5, 6, 8
+ * @see docs/security.md#rule-5, docs/security.md#rule-6, docs/security.md#rule-8
  */
 export async function runtimeElsewhere(
   profile: Profile,
@@ -46,30 +56,61 @@ export async function runtimeElsewhere(
   return server && { kind: 'server', baseUrl: server.url, ...nothingDue, ...overNetwork(server, overheard) }
 }
 
-/** The same runtime in this process, with no port open. */
+/**
+ * Runs the runtime in this process, without an open port. If there is no store yet, requests that only read use an empty
+ * store in memory, and the first request that may change something creates the data directory.
+ */
 export async function runtimeHere(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {
   const config = await readConfig(profile)
   for (const line of strangers(config.found)) note(line)
-  const made = watchMaking(profile)
-  const runtime = await openLocal(profile, config, voice)
-  await made()
+  const opened: Partial<Record<Store, Promise<Runtime>>> = {}
+  const open = (store: Store) => {
+    opened[store] ??= openHere(profile, config, { voice, store }).catch(error => {
+      delete opened[store]
+      throw error
+    })
+    return opened[store]
+  }
+  const isNew = () => hasNoStore(profile, config)
+  if (!(await isNew())) await open('kept')
   return {
     kind: 'process',
     baseUrl: inProcessUrl,
     async fetch(url, request) {
+      // Another process may have created the store in the meantime.
+      const runtime = await (opened.kept ?? open(isRead(request) && (await isNew()) ? 'empty' : 'kept'))
       const asked = new Request(url, { ...request, duplex: 'half' } as RequestInit)
       const answer = await runtime.fetch(asked, profile.asOperator ? 'operator' : undefined)
       // A request that was called off is answered as the fault that it became on the way.
       request.signal?.throwIfAborted()
       return answer
     },
-    settle: ({ signal, progress }) => runtime.settle({ signal, onProgress: step => progress.step(step) }),
-    pending: () => runtime.pending(),
-    close: () => runtime.close(),
+    settle: async ({ signal, progress }) =>
+      (await opened.kept)?.settle({ signal, onProgress: step => progress.step(step) }),
+    pending: async () => (await opened.kept)?.pending() ?? 0,
+    async close() {
+      for (const runtime of Object.values(opened)) await (await runtime).close()
+    },
   }
 }
 
-/** What to say of a configuration file that lies here and is not read. @see design/security 6 */
+async function openHere(
+  profile: Profile,
+  config: LocalConfig,
+  options: { voice: Voice; store: Store },
+): Promise<Runtime> {
+  if (options.store === 'empty') return openLocal(profile, config, options)
+  const made = watchMaking(profile)
+  const runtime = await openLocal(profile, config, options)
+  await made()
+  return runtime
+}
+
+function isRead({ method }: Outgoing): boolean {
+  return method === 'GET' || method === 'HEAD'
+}
+
+/** Returns notes about configuration files in this folder that are not read. @see docs/security.md#rule-6 */
 export function strangers({ untrusted }: Found): string[] {
   return untrusted ? [`  ${notCounting(untrusted)}:`, `    --config ${untrusted}`] : []
 }

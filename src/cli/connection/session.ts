@@ -22,6 +22,8 @@ import { timely } from './timely.ts'
 import { type WaysIn, waysIn } from './ways-in.ts'
 
 const renewalTimeoutMs = 30_000
+/** Field that commands always send, and that older runtimes may ignore. */
+const fieldOfCommands = 'includeCoverage'
 
 /** One command's connection to its runtime, made at the first call. */
 export class Session {
@@ -130,9 +132,13 @@ export class Session {
     return connect({
       baseUrl: '',
       signal: this.signal,
-      onIgnored: names => this.output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`),
+      onIgnored: names => this.#reportIgnored(names.filter(name => name !== fieldOfCommands)),
       fetch,
     })
+  }
+
+  #reportIgnored(names: readonly string[]): void {
+    if (names.length > 0) this.output.warn(`  the runtime ignored: ${plainLine(names.join(', '))}`)
   }
 
   /** With the credential. A login that the runtime does not accept any more is renewed once, and the request repeated. */

@@ -1,5 +1,5 @@
 import { type Client, connect } from '../../client/client.ts'
-import { failure } from '../../client/failure.ts'
+import { addressHint, failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
@@ -99,7 +99,7 @@ function waysSaid(answer: unknown): WaysSaid | undefined {
 function noRuntime(profile: Profile, why: string): Unreachable {
   return new Unreachable(
     `${runtimeKey(profile)} does not look like a Workbase runtime: ${why}`,
-    'Check the address (--url, WB_URL) and what stands between here and the runtime.',
+    addressHint,
     { next: [`wb login URL${profileFlag(profile)}    by the address of the runtime itself`] },
   )
 }

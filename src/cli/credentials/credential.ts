@@ -21,7 +21,7 @@ export interface Chosen {
  * what is stored. Who acts as the operator sends none.
  *
  * @throws UsageError  there is none of the kind that was asked for
- * @see specification 5.8
+ * @see docs/requirements.md#S5.8-03
  */
 export function chooseCredential(profile: Profile, login: StoredLogin | undefined): Chosen {
   const found = candidates(profile, login)

@@ -11,7 +11,7 @@ import { folderFound } from './folder.ts'
 import { configFound, lockFound, nodeFound, portFound } from './here.ts'
 import { identityProviderFound } from './identity-provider.ts'
 import { keychainFound } from './keychain.ts'
-import { chatFound, chatFoundFromHere, embeddingFound } from './providers.ts'
+import { chatFound, chatFoundFromHere, embeddingFound, llmFound } from './providers.ts'
 import {
   type Answering,
   authFound,
@@ -104,12 +104,13 @@ async function elsewhereFound(scene: Scene, runtime: Answering): Promise<Check[]
     ),
     named('chat', signal => unlessSignedOut(chatFound(session.client, signal))),
     named('embedding', signal => unlessSignedOut(embeddingFound(session.client, signal))),
+    named('llm', signal => unlessSignedOut(llmFound(session.client, signal))),
   ])
   return [...answer, ...found.flat()]
 }
 
 function skippedChecks(why: string): Check[] {
-  return ['version', 'auth', 'clock', 'chat', 'embedding'].map(name => ({ name, ...skipped(why) }))
+  return ['version', 'auth', 'clock', 'chat', 'embedding', 'llm'].map(name => ({ name, ...skipped(why) }))
 }
 
 /** The same where each command has the runtime in itself. It is not opened here, as that would make or change things. */

@@ -13,7 +13,7 @@ export async function identityProviderFound(
   clock: Clock,
   signal: AbortSignal,
 ): Promise<Finding> {
-  // @see specification 5.8
+  // @see docs/requirements.md#S5.8-02
   if (profile.url !== undefined) return skipped('a runtime elsewhere does not tell who its provider is')
   if (!local) return skipped('the configuration cannot be read')
   const provider = await identityProvider(local)

@@ -1,17 +1,23 @@
 import type { Client } from '../../client/client.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operation, type Probe } from '../../contract/operational.ts'
-import { isProviderName } from '../../contract/providers.ts'
-import { embeddingServices } from '../../contract/services/embedding.ts'
+import { builtInProvider, isProviderName } from '../../contract/providers.ts'
+import { llmPresets } from '../../contract/services/presets.ts'
+import type { ServiceProblem } from '../../contract/services.ts'
 import { setup } from '../../contract/setup.ts'
 import { workspaces } from '../../contract/workspaces.ts'
 import { chatProviderProbed, type LocalConfig } from '../local.ts'
+import { ServiceCalls } from '../services/calls.ts'
+import type { Service } from '../services/kinds.ts'
 import { counted } from '../terminal/output.ts'
+import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { type Finding, failed, ok, skipped, warning } from './check.ts'
 
 /** Workspaces that are asked for their services. */
 const workspacesMax = 10
+/** Maximum number of services of one kind to check in a workspace. */
+const servicesMax = 20
 const where = 'wb config show'
 const none = skipped('no chat provider is configured')
 
@@ -41,18 +47,63 @@ function probeFound({ status, detail }: Probe): Finding {
 }
 
 /** Embedding providers are not asked, as each question to one is paid for; which ones there are is said. */
-export async function embeddingFound(client: Client, signal: AbortSignal): Promise<Finding> {
-  const { items } = await client.call(workspaces.list, { query: { limit: workspacesMax } }, { signal })
-  const lists = await Promise.all(
-    items.map(({ workspaceId }) =>
-      client.call(embeddingServices.list, { params: { workspaceId } }, { signal }),
-    ),
-  )
-  const providers = lists.flatMap(list => list.items.map(({ provider }) => provider)).filter(isProviderName)
-  if (providers.length === 0) return ok('built in')
-  const names = [...new Set(providers)].sort().join(', ')
+export async function embeddingFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
+  const others = await servicesOf('embedding', client, signal)
+  const problems = problemsOf(others)
+  if (problems.length > 0) return problems
+  const hosted = others.filter(({ provider }) => isProviderName(provider))
+  if (hosted.length === 0) return ok('built in')
+  const names = [...new Set(hosted.map(({ provider }) => provider))].sort().join(', ')
   return skipped(
-    `${counted(providers.length, 'service')} of ${names}, which are not asked`,
+    `${counted(hosted.length, 'service')} of ${names}, not called`,
     'wb services list --type embedding',
   )
+}
+
+/** Checks LLM services for missing settings. Their models are not called. */
+export async function llmFound(client: Client, signal: AbortSignal): Promise<Finding | Finding[]> {
+  const found = await servicesOf('llm', client, signal)
+  const problems = problemsOf(found)
+  if (problems.length > 0) return problems
+  return skipped(`${counted(found.length, 'service')}, not called`, 'wb services list --type llm')
+}
+
+/** A service and its problem. */
+interface Lacking {
+  readonly service: Service
+  readonly provider: string
+  readonly workspace: string
+  readonly problem: ServiceProblem | null
+}
+
+/** Returns the services of the first {@link workspacesMax} workspaces, without the built-in embedder. */
+async function servicesOf(
+  type: 'embedding' | 'llm',
+  client: Client,
+  signal: AbortSignal,
+): Promise<Lacking[]> {
+  const { items } = await client.call(workspaces.list, { query: { limit: workspacesMax } }, { signal })
+  const found = items.map(async ({ workspaceId, name }) => {
+    const calls = new ServiceCalls(client, workspaceId)
+    const services = await calls.first(type, servicesMax, signal)
+    return Promise.all(
+      services
+        .map(service => ({ service, provider: String(service.record.provider), workspace: name }))
+        .filter(({ provider }) => provider !== builtInProvider)
+        .map(async found => ({ ...found, problem: await calls.problemOf(found.service, signal) })),
+    )
+  })
+  return (await Promise.all(found)).flat()
+}
+
+/** Name of the LLM service that every new workspace has. Workspaces work without its key, so it causes no warning. */
+const seededModel = llmPresets['openrouter-gpt-4o-mini'].name
+
+function problemsOf(services: readonly Lacking[]): Finding[] {
+  return services.flatMap(({ service: { type, record }, workspace, problem }) => {
+    if (!problem) return []
+    const line = `wb services show ${shellWord(record.name)} --type ${type} --workspace ${shellWord(workspace)}`
+    const find = record.name === seededModel ? skipped : warning
+    return [find(plainLine(problem.message), line)]
+  })
 }

@@ -1,6 +1,6 @@
 import { packageVersion } from '../../base/package.ts'
 import { connect } from '../../client/client.ts'
-import { Unreachable } from '../../client/unreachable.ts'
+import { isFree, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { operational } from '../../contract/operational.ts'
 import { workspaces } from '../../contract/workspaces.ts'
@@ -33,7 +33,7 @@ export async function runtimeFound(runtime: Answering, signal: AbortSignal): Pro
     const meant = runtime.kind === 'named' ? meantInstead(baseUrl, error) : undefined
     if (meant && error instanceof Error)
       return failed(`${baseUrl}: ${error.message}`, `wb doctor --url ${shellWord(meant.url)}`)
-    if (error instanceof Unreachable) return failed(error.message, startLine(runtime))
+    if (error instanceof Unreachable) return failed(error.message, startLine(runtime, isFree(error)))
     if (!(error instanceof WbError) || error.code === 'draining') return faultFound(error)
     const { code, message } = reportOf(error)
     return failed(`${message} (${code}); mend the cause first`, 'wb api POST /setup/restart')
@@ -42,13 +42,13 @@ export async function runtimeFound(runtime: Answering, signal: AbortSignal): Pro
 
 /** The same of one that says nothing. */
 export function runtimeLate(runtime: Answering): Finding {
-  return failed(`${runtime.baseUrl} does not answer in time`, startLine(runtime))
+  return failed(`${runtime.baseUrl} does not answer in time`, startLine(runtime, false))
 }
 
-/** What to type where nothing answers. */
-function startLine({ kind, baseUrl }: Answering): string {
+/** Returns the command for an address that does not answer: one that starts a runtime there, if the port is free. */
+function startLine({ kind, baseUrl }: Answering, isPortFree: boolean): string {
   if (kind === 'server') return 'wb serve'
-  return serveLine(baseUrl) ?? 'wb doctor --url URL'
+  return (isPortFree ? serveLine(baseUrl) : undefined) ?? 'wb doctor --url URL'
 }
 
 /** Whether runtime and wb are of one version. */
@@ -107,7 +107,9 @@ function orShut(error: unknown): 'shut' {
 }
 
 /** A login that does not count is told where it is looked at, and by what else needs one only pointed to. */
-export async function unlessSignedOut(found: Promise<Finding>): Promise<Finding> {
+export async function unlessSignedOut<Found extends Finding | Finding[]>(
+  found: Promise<Found>,
+): Promise<Found | Finding> {
   try {
     return await found
   } catch (error) {

@@ -1,8 +1,8 @@
-import type { Announcement, Examined } from '../local.ts'
+import type { Announcement, Examined, Readable } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
-import { type Check, type Finding, failed, faultFound, ok } from './check.ts'
+import { type Check, type Finding, failed, faultFound, ok, warning } from './check.ts'
 
 /** A look through the store; one that cannot be read is a finding. */
 export async function lookThroughStore(
@@ -23,9 +23,19 @@ export async function lookThroughStore(
 function storeFound(examined: Examined, dataDir: string, server: Announcement | undefined): Finding[] {
   const wrong = examined.checks.filter(({ count }) => count > 0)
   if (wrong.length === 0) return [ok(storeState(examined))]
-  return wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>
+  const faults = wrong.map(({ count, check, examples, mend = backToCopy(dataDir, server) }) =>
     failed(`${count} ${check}: ${examples.join(', ')}`, mend),
   )
+  return examined.readable ? [...faults, warning(recoverable(examined.readable))] : faults
+}
+
+/** Lists the rows that can be recovered without a backup. */
+function recoverable(readable: readonly Readable[]): string {
+  const rowsOf = (tables: readonly Readable[]) => tables.reduce((sum, { rows }) => sum + rows, 0)
+  const [whole, cut] = [readable.filter(({ isWhole }) => isWhole), readable.filter(({ isWhole }) => !isWhole)]
+  const parts = cut.map(({ table, rows }) => `${counted(rows, 'row')} of ${table}`)
+  const others = `all ${counted(rowsOf(whole), 'row')} of ${cut.length > 0 ? 'the other' : 'its'} ${counted(whole.length, 'table')}`
+  return `can still be read: ${[...parts, others].join(', ')}; see "Damage" in docs/storage.md`
 }
 
 /** Where a store lies, of which version it is, and how much was looked for. */

@@ -20,3 +20,15 @@ export async function* chunksOf(
     cursor = answer.headers.get(nextHeader) ?? undefined
   } while (cursor)
 }
+
+/** Yields the chunks from a given index on; all of them if the index is null. */
+export async function* startingAt(chunks: AsyncIterable<Chunk>, index: number | null): AsyncGenerator<Chunk> {
+  const before: Chunk[] = []
+  let isThere = false
+  for await (const chunk of chunks) {
+    isThere ||= chunk.chunkIndex === index
+    if (isThere) yield chunk
+    else before.push(chunk)
+  }
+  if (!isThere) yield* before
+}

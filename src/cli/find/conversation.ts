@@ -9,7 +9,7 @@ const conversationKind: Kind = {
   one: 'conversation',
   code: 'conversation_not_found',
   list: 'wb conversations list',
-  create: [],
+  create: ['wb chat    starts one'],
 }
 
 /** What a conversation is called: its title, else its id. */

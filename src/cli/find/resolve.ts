@@ -12,6 +12,8 @@ import { nearest } from '../terminal/nearest.ts'
 import { boundTo } from './reach.ts'
 
 const candidatesShown = 8
+/** ID of the choice "all of them"; no resource has it. */
+const everyId = 'all'
 
 export interface Named {
   id: string
@@ -45,6 +47,13 @@ export const knowledgeBaseKind: Kind = {
   code: 'knowledge_base_not_found',
   list: 'wb kb list',
   create: ['wb kb create handbook'],
+}
+
+/** The choice of all resources instead of one. */
+export interface Every<T> {
+  readonly row: T
+  /** Command to type for this choice. */
+  readonly line: string
 }
 
 /** Asks which of several is meant; absent where nobody can answer. */
@@ -140,10 +149,15 @@ async function showWorkspace(
 /**
  * The knowledge base that is meant: by id or name, else the one of `.wb.yaml`, else the only one of the workspace.
  *
+ * @param every  returns the result for all knowledge bases; for commands with the flag `--all`
  * @throws WbError knowledge_base_not_found  with what was probably meant
  * @throws UsageError                        several could be meant
  */
-export async function resolveKnowledgeBase(resolving: Resolving, named?: string): Promise<KnowledgeBase> {
+export async function resolveKnowledgeBase<E = never>(
+  resolving: Resolving,
+  named?: string,
+  every?: (workspaceId: string, bases: readonly KnowledgeBase[]) => E,
+): Promise<KnowledgeBase | E> {
   const { client, profile } = resolving
   const wanted = named ?? profile.knowledgeBase
   const namedBy = named === undefined && wanted !== undefined ? '.wb.yaml' : undefined
@@ -153,11 +167,12 @@ export async function resolveKnowledgeBase(resolving: Resolving, named?: string)
   const all = await everyBase(client, workspaceId)
   const rows = all.map(row => ({ row, id: row.knowledgeBaseId, name: row.name }))
   const one = `knowledge base in workspace ${name}`
-  return pick(
+  return pick<KnowledgeBase | E>(
     rows,
     wanted,
     { ...knowledgeBaseKind, one, naming: resolving.withBase, namedBy },
     resolving.choose,
+    every && { row: every(workspaceId, all), line: resolving.withBase?.('--all') ?? '--all' },
   )
 }
 
@@ -169,6 +184,7 @@ export async function everyBase(client: Client, workspaceId: string): Promise<Kn
 /**
  * The one of several that is meant, by id or name; the only one, or the one that the person chooses, when none is named.
  *
+ * @param every  offered as a further choice when the user has to choose one of several
  * @throws WbError     the kind's not-found code, with what was probably meant
  * @throws UsageError  several could be meant
  */
@@ -177,8 +193,9 @@ export async function pick<T>(
   wanted: string | undefined,
   kind: Kind,
   choose: Choose | undefined,
+  every?: Every<T>,
 ): Promise<T> {
-  if (wanted === undefined) return only(all, kind, choose)
+  if (wanted === undefined) return only(all, kind, choose, every)
   const matches = all.filter(({ id, name }) => id === wanted || name === wanted)
   if (matches.length === 1) return matches[0]!.row
   if (matches.length > 1)
@@ -196,16 +213,29 @@ async function only<T>(
   all: readonly (Named & { row: T })[],
   kind: Kind,
   choose: Choose | undefined,
+  every: Every<T> | undefined,
 ): Promise<T> {
   if (all.length === 0) throw new WbError(kind.code, `there is no ${kind.one} yet`, { next: kind.create })
   if (all.length === 1) return all[0]!.row
-  if (!choose)
-    throw ambiguous(`there are ${counted(all.length, kind)}; name the one that is meant`, all, kind, 'name')
+  if (!choose) {
+    const wanted = every ? 'name one, or search all' : 'name the one that is meant'
+    const { message, next } = ambiguous(
+      `there are ${counted(all.length, kind)}; ${wanted}`,
+      all,
+      kind,
+      'name',
+    )
+    throw new UsageError(message, every ? [every.line, ...next] : next)
+  }
   const offered = all.map(one => ({
     id: one.id,
     name: isShared(one, all) ? `${one.name}  ${[one.id, one.about].filter(Boolean).join('  ')}` : one.name,
   }))
-  const id = await choose(`Which ${kind.one}?`, offered)
+  const id = await choose(
+    `Which ${kind.one}?`,
+    every ? [{ id: everyId, name: 'all of them' }, ...offered] : offered,
+  )
+  if (every && id === everyId) return every.row
   return all.find(candidate => candidate.id === id)!.row
 }
 

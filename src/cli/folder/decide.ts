@@ -54,7 +54,7 @@ interface Wanted {
  *
  * @returns a refusal where `.wb.yaml` holds what it may not; in CI, a file is not trusted; anywhere, it was, and has
  *          changed, and nobody is there to ask
- * @see design/security 6
+ * @see docs/security.md#rule-6
  */
 export async function folderSays(files: FilesHere, asking: Asking): Promise<Decided> {
   const project = files.project === undefined ? {} : await readProjectFile(files.project).catch(faultOf)
@@ -86,9 +86,9 @@ function faultOf(error: unknown): WbError {
 
 /** Flags, the environment and an address stand over these files: what they take the place of needs no trust. */
 function wantedOf(files: FilesHere, named: string | undefined, profile: Profile): Wanted[] {
-  const { name, nameFrom, url, urlFrom, dataDir, dataDirFrom, config } = profile
+  const { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config } = profile
   const wanted: Wanted[] = []
-  const choosesProfile = named !== undefined && nameFrom === 'wb profiles use' && named !== name
+  const choosesProfile = !local && named !== undefined && nameFrom === 'wb profiles use' && named !== name
   if (choosesProfile)
     wanted.push({ file: files.project!, flag: `--profile ${named}`, says: { profile: named } })
   if (url !== undefined && !(choosesProfile && urlFrom === 'profile')) return wanted

@@ -13,7 +13,7 @@ const dataDirFile = '.workbase/'
  * the store that it makes in one that was trusted.
  *
  * @returns what to call once it is open
- * @see design/security 6
+ * @see docs/security.md#rule-6
  */
 export function watchMaking(profile: Pick<Profile, 'dataDir' | 'settingsDir'>): () => Promise<void> {
   const before = withoutStore(profile.dataDir)

@@ -9,14 +9,17 @@ import { UsageError } from '../faults.ts'
 import { findOrCreate } from './base.ts'
 import { ingest } from './ingest.ts'
 import { stdinNamed } from './sources.ts'
-import { showSummary } from './summary.ts'
+import { type Summary, showSummary } from './summary.ts'
 
 /** The first path of everything that ingests; more may follow it. */
-export const pathArg = Args.string({
-  required: true,
-  ignoreStdin: true,
-  description: 'files, folders, globs, .jsonl in BEIR form, or - for stdin',
-})
+export const pathArg = {
+  ...Args.string({
+    required: true,
+    ignoreStdin: true,
+    description: 'files, folders, globs, .jsonl in BEIR form, or - for stdin',
+  }),
+  pathQuestion: 'Which file or folder?',
+}
 
 /** Flags of everything that ingests. */
 export const ingestFlags = {
@@ -42,6 +45,15 @@ interface Destination {
 
 /** A command that puts what was typed into a knowledge base. */
 export abstract class IngestCommand extends WbCommand {
+  /** Summary of the work done before an error ended it. */
+  #partial: Summary | undefined
+
+  /** Reports the error before the summary, because it explains the counts. */
+  override async catch(error: Error): Promise<void> {
+    await super.catch(error)
+    if (this.#partial) showSummary(this.output, this.#partial)
+  }
+
   protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {
     const stdin = paths.includes('-') ? stdinNamed(flags.name) : undefined
     const { client, signal, progress, output } = this
@@ -62,8 +74,11 @@ export abstract class IngestCommand extends WbCommand {
       { client, signal, progress, base, jobs },
       { paths, stdin, all: flags.all },
     )
+    if (broken) {
+      this.#partial = summary
+      throw broken.error
+    }
     showSummary(output, summary)
-    if (broken) throw broken.error
     if (summary.tally.failed > 0) process.exitCode = exit.failed
   }
 }

@@ -1,6 +1,9 @@
 import { extname } from 'node:path'
 
-/** Extensions of files that hold text: those of contract 11.3, then the source code of more languages. */
+/**
+ * Extensions of files that hold text: those of docs/ingesting.md#files-over-http, then the source code of more
+ * languages.
+ */
 const textExtensions = new Set(
   `txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini
   cfg conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1

@@ -101,9 +101,9 @@ function refuseOccupied(path: string, force: boolean): void {
   const there = lstatSync(path, { throwIfNoEntry: false })
   if (!there) return
   if (there.isSymbolicLink())
-    throw new UsageError(`${path} is a symbolic link, and a token is not written through one`)
-  if (!there.isFile()) throw new UsageError(`${path} is no file`)
-  if (!force) throw new UsageError(`${path} exists already`, ['add --force to replace it'])
+    throw new UsageError(`"${path}" is a symbolic link, and a token is not written through one`)
+  if (!there.isFile()) throw new UsageError(`"${path}" is not a file`)
+  if (!force) throw new UsageError(`"${path}" exists already`, ['add --force to replace it'])
 }
 
 /** @throws UsageError  its folder is missing, or takes no files of this user */
@@ -114,7 +114,7 @@ function refuseUnwritable(path: string): void {
   } catch (error) {
     if (codeOf(error) === 'ENOENT')
       throw new UsageError(`the folder ${folder} does not exist`, [`mkdir -p ${shellWord(folder)}`])
-    throw new UsageError(`${path} cannot be written (${codeOf(error)})`)
+    throw new UsageError(`"${path}" cannot be written (${codeOf(error)})`)
   }
 }
 

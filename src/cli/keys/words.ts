@@ -37,7 +37,7 @@ export interface KeyWords {
  * The scopes of a key in words, as the gates read them: a coarse scope holds its fine ones, membership of the workspace
  * is enough to read over HTTP, and who may write may have agents call tools.
  *
- * @see specification 2.4, 5.5
+ * @see docs/requirements.md#scopes, docs/requirements.md#privileges
  */
 export function keyWords(scopes: readonly Scope[]): KeyWords {
   const has: Has = scope => holds(scopes, scope)

@@ -28,7 +28,7 @@ const versionField = 'io.modelcontextprotocol/protocolVersion'
  * Carries the messages of one MCP client to the route of a workspace, and the answers back, in the order in which they
  * come. What is not allowed never leaves.
  *
- * @see security decision 9
+ * @see docs/security.md#rule-9
  */
 export class McpBridge {
   readonly #parts: BridgeParts

@@ -5,9 +5,9 @@ import { writePrivately } from '../../base/private-file.ts'
 import { jsonOf } from '../connection/raw-call.ts'
 import { UsageError } from '../faults.ts'
 import type { Profile } from '../settings/profile.ts'
+import { startedAs } from '../started-as.ts'
 import type { Allowance } from './allowed.ts'
 import { fieldsOf } from './message.ts'
-import { startedAs } from './started-as.ts'
 
 /** What a client starts. It holds no credential: the command finds that as every other does. */
 export interface Entry {
@@ -57,13 +57,14 @@ export function configuration(client: ClientName | undefined, servers: Readonly<
 
 /** The command that serves a workspace of a profile's runtime. */
 export function entryFor(
-  { name, nameFrom, url, urlFrom, dataDir, dataDirFrom, config }: Profile,
+  { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config }: Profile,
   workspace: string,
   allow: readonly Allowance[],
 ): Entry {
   const args = ['mcp', 'serve', '-w', workspace]
   if (allow.length > 0) args.push('--allow', allow.join(','))
-  if (nameFrom !== 'wb profiles use' || urlFrom === 'profile') args.push('--profile', name)
+  if (local) args.push('--local')
+  else if (nameFrom !== 'wb profiles use' || urlFrom === 'profile') args.push('--profile', name)
   if (url !== undefined && urlFrom !== 'profile') args.push('--url', url)
   if (url === undefined && dataDirFrom !== 'platform') args.push('--data-dir', dataDir)
   const file = config.flag ?? config.variable ?? config.trusted

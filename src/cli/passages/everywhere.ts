@@ -1,6 +1,7 @@
 import type { Client } from '../../client/client.ts'
+import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import type { Workspace } from '../../contract/workspaces.ts'
-import { everyBase } from '../find/resolve.ts'
+import { everyBase, type Resolving, resolveKnowledgeBase } from '../find/resolve.ts'
 
 /** All knowledge bases of a workspace, as the place of a search. */
 export interface Everywhere {
@@ -11,6 +12,21 @@ export interface Everywhere {
 }
 
 export async function everywhere(client: Client, { workspaceId }: Workspace): Promise<Everywhere> {
-  const bases = await everyBase(client, workspaceId)
+  return placeOf(workspaceId, await everyBase(client, workspaceId))
+}
+
+/**
+ * Returns the named knowledge base, or else the only one. If there are several, the user can choose one or all.
+ *
+ * @throws WbError, UsageError  see {@link resolveKnowledgeBase}
+ */
+export function knowledgeBaseOrAll(
+  resolving: Resolving,
+  named: string | undefined,
+): Promise<KnowledgeBase | Everywhere> {
+  return resolveKnowledgeBase(resolving, named, placeOf)
+}
+
+function placeOf(workspaceId: string, bases: readonly KnowledgeBase[]): Everywhere {
   return { workspaceId, names: new Map(bases.map(base => [base.knowledgeBaseId, base.name])) }
 }

@@ -18,101 +18,138 @@ export interface Room {
 const ellipsis = '…'
 /** Words shown before the first match: back to where its sentence begins, if that is no further than this. */
 const sentencePieces = 12
-/** The same where the sentence begins further off. */
+/** Maximum number of words before the first match to show from the start of a table row, list item or line of code. */
+const linePieces = 24
+/** Number of words to show before the first match if its sentence and line begin further away. */
 const leadPieces = 5
 /** Share of the room that matches are looked for in; the rest is for what leads to them. */
 const matchShare = 0.75
 
+/** A passage that is split into lines. */
+interface Source {
+  readonly text: string
+  readonly pieces: readonly Piece[]
+  readonly matches: readonly Match[]
+  /** Pieces that begin a line. */
+  readonly starting: ReadonlySet<Piece>
+}
+
 /**
  * The part of a passage where the words of the question stand closest, cut between words only, in lines.
  *
- * @param text  without control characters
+ * @param text        without control characters
+ * @param lineStarts  offsets at which a line has to begin, ascending; elsewhere text runs on
  */
-export function excerpt(text: string, stems: ReadonlySet<string>, room: Room): ExcerptLine[] {
+export function excerpt(
+  text: string,
+  stems: ReadonlySet<string>,
+  room: Room,
+  lineStarts: readonly number[] = [],
+): ExcerptLine[] {
   const pieces = piecesOf(text)
   const matches = matchesIn(text, stems)
-  const cells = room.width * room.lines * matchShare
-  const whole = wrapped(text, pieces, matches, room.width, { cutBefore: false, cutAfter: false })
+  const source = { text, pieces, matches, starting: startingPieces(pieces, lineStarts) }
+  const whole = wrapped(source, 0, pieces.length, room.width)
   if (whole.length <= room.lines) return whole
-  const from = leadIn(text, pieces, bestStart(pieces, matches, cells))
-  return filled(text, pieces, matches, room, from)
+  return filled(source, room, leadIn(source, bestStart(source, room)))
+}
+
+function startingPieces(pieces: readonly Piece[], lineStarts: readonly number[]): ReadonlySet<Piece> {
+  const starting = new Set<Piece>()
+  let at = 0
+  for (const offset of lineStarts) {
+    while (at < pieces.length && pieces[at]!.start < offset) at++
+    if (at < pieces.length) starting.add(pieces[at]!)
+  }
+  return starting
 }
 
 /** Lines from a piece on, as many as there is room for; earlier pieces are taken along when the end leaves room. */
-function filled(text: string, pieces: readonly Piece[], matches: readonly Match[], room: Room, from: number) {
+function filled(source: Source, room: Room, from: number): ExcerptLine[] {
+  const { pieces } = source
   let until = from
   let lines: ExcerptLine[] = []
-  const tried = (start: number, end: number) =>
-    wrapped(text, pieces.slice(start, end), matches, room.width, {
-      cutBefore: start > 0,
-      cutAfter: end < pieces.length,
-    })
   for (let end = from + 1; end <= pieces.length; end++) {
-    const next = tried(from, end)
+    const next = wrapped(source, from, end, room.width)
     if (next.length > room.lines && lines.length > 0) break
     lines = next
     until = end
   }
   for (let start = from - 1; until === pieces.length && start >= 0; start--) {
-    const next = tried(start, until)
+    const next = wrapped(source, start, until, room.width)
     if (next.length > room.lines) break
     lines = next
   }
   return lines
 }
 
-/** Where a window of so many cells begins that holds most different words of the question, then most words of it. */
-function bestStart(pieces: readonly Piece[], matches: readonly Match[], cells: number): number {
-  const inPiece = pieces.map(piece =>
-    matches.filter(match => match.start < piece.end && match.end > piece.start),
-  )
+/** Returns the start of the window with the most distinct words of the question, then the most matches. */
+function bestStart({ pieces, matches, starting }: Source, { width, lines }: Room): number {
+  const windowed = pieces.map(piece => ({
+    cells: piece.width + 1,
+    isStarting: starting.has(piece),
+    matches: matches.filter(match => match.start < piece.end && match.end > piece.start),
+  }))
   let best = { from: 0, worth: 0 }
-  for (let from = 0; from < pieces.length; from++) {
-    if (inPiece[from]!.length === 0) continue
-    const worth = worthFrom(pieces, inPiece, from, cells)
+  for (const [from, piece] of windowed.entries()) {
+    if (piece.matches.length === 0) continue
+    const worth = worthFrom(windowed, from, { width, cells: width * lines * matchShare })
     if (worth > best.worth) best = { from, worth }
   }
   return best.from
 }
 
+interface WindowedPiece {
+  readonly cells: number
+  readonly isStarting: boolean
+  readonly matches: readonly Match[]
+}
+
 function worthFrom(
-  pieces: readonly Piece[],
-  inPiece: readonly Match[][],
+  pieces: readonly WindowedPiece[],
   from: number,
-  cells: number,
+  { width, cells }: { width: number; cells: number },
 ): number {
   const different = new Set<string>()
   let all = 0
   let used = 0
   for (let at = from; at < pieces.length; at++) {
-    used += pieces[at]!.width + 1
+    const piece = pieces[at]!
+    if (piece.isStarting) used = Math.ceil(used / width) * width
+    used += piece.cells
     if (used > cells) break
-    all += inPiece[at]!.length
-    for (const match of inPiece[at]!) different.add(match.stem)
+    all += piece.matches.length
+    for (const match of piece.matches) different.add(match.stem)
   }
   return different.size * 100 + all
 }
 
-function leadIn(text: string, pieces: readonly Piece[], from: number): number {
-  for (let start = from; start >= Math.max(0, from - sentencePieces); start--)
+/** Returns the first piece of an excerpt: the start of the line or sentence of a match, or a few words before the match. */
+function leadIn({ text, pieces, starting }: Source, from: number): number {
+  for (let start = from; start >= Math.max(0, from - linePieces); start--) {
+    if (starting.has(pieces[start]!)) return start
+    if (start > 0 && from - start > sentencePieces) continue
     if (start === 0 || /[.!?]$/.test(text.slice(pieces[start - 1]!.start, pieces[start - 1]!.end)))
       return start
-  return from - leadPieces
+  }
+  return Math.max(0, from - leadPieces)
 }
 
 /** Pieces in lines, filled greedily. A piece that is wider than a line stands alone and whole. */
 function wrapped(
-  text: string,
-  pieces: readonly Piece[],
-  matches: readonly Match[],
+  { text, pieces, matches, starting }: Source,
+  from: number,
+  until: number,
   width: number,
-  { cutBefore, cutAfter }: { cutBefore: boolean; cutAfter: boolean },
 ): ExcerptLine[] {
+  const cutAfter = until < pieces.length
+  const cutBefore = from > 0 && !starting.has(pieces[from]!)
   const lines: ExcerptLine[] = []
   let line = new Line(cutBefore ? `${ellipsis} ` : '')
-  for (const [index, piece] of pieces.entries()) {
-    const last = cutAfter && index === pieces.length - 1
-    if (!line.fits(piece, last ? width - 2 : width)) {
+  for (let at = from; at < until; at++) {
+    const piece = pieces[at]!
+    const last = cutAfter && at === until - 1
+    if ((at > from && starting.has(piece)) || !line.fits(piece, last ? width - 2 : width)) {
       lines.push(line.finished())
       line = new Line('')
     }

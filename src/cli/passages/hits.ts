@@ -16,6 +16,8 @@ export interface Passage {
   /** Number to cite it by, from 1. */
   readonly number: number
   readonly score: number
+  /** Share of the question's words that the passage holds, 0 to 1; undefined if the runtime did not send it. */
+  readonly coverage: number | undefined
   readonly id: string
   readonly knowledgeBaseId: string
   readonly text: string
@@ -30,8 +32,10 @@ export interface Asked {
   /** One knowledge base, or without its id all of the workspace. */
   readonly base: { readonly workspaceId: string; readonly knowledgeBaseId?: string }
   readonly signal: AbortSignal
-  /** Everything of the request but how many. */
-  readonly body: Omit<Search, 'topK' | 'includeEmbeddings'> & { readonly knowledgeBaseIds?: string[] }
+  /** The request, without the options that only change the display. */
+  readonly body: Omit<Search, 'topK' | 'includeEmbeddings' | 'includeCoverage'> & {
+    readonly knowledgeBaseIds?: string[]
+  }
 }
 
 /**
@@ -42,7 +46,7 @@ export interface Asked {
 export async function findPassages(asked: Asked, limit: number): Promise<Passage[]> {
   let topK = Math.min(limits.topKMax, limit * excessFirst)
   for (;;) {
-    const hits = await search(asked, topK)
+    const hits = await search(asked, { topK, includeCoverage: true })
     const chosen = spread(hits, limit)
     if (chosen.length === limit || hits.length < topK || topK === limits.topKMax)
       return withDocuments(asked, chosen)
@@ -53,9 +57,9 @@ export async function findPassages(asked: Asked, limit: number): Promise<Passage
 /** Hits as the API gives them; those of one knowledge base do not name it. */
 export function search(
   { client, base: { workspaceId, knowledgeBaseId }, body: asked, signal }: Asked,
-  topK: number,
+  wanted: { readonly topK: number; readonly includeCoverage: boolean },
 ): Promise<(Hit | HitOfBase)[]> {
-  const body = { ...asked, topK }
+  const body = { ...asked, ...wanted }
   return knowledgeBaseId === undefined
     ? client.call(kb.searchMany, { params: { workspaceId }, body }, { signal })
     : client.call(kb.search, { params: { workspaceId, knowledgeBaseId }, body }, { signal })
@@ -109,6 +113,7 @@ export async function withDocuments(
     return {
       number: index + 1,
       score: hit.score,
+      coverage: isShare(hit.coverage) ? hit.coverage : undefined,
       id: hit.id,
       knowledgeBaseId: baseOf(hit),
       text: payloadText(hit, 'chunkText') ?? '',
@@ -132,6 +137,11 @@ export async function documentOf(
     if (error instanceof WbError && error.code === 'document_not_found') return undefined
     throw error
   }
+}
+
+/** Returns the coverage if it is a number from 0 to 1, because a server may send anything. */
+function isShare(value: unknown): value is number {
+  return typeof value === 'number' && value >= 0 && value <= 1
 }
 
 function payloadText(hit: Hit, key: string): string | undefined {

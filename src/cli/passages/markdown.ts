@@ -2,6 +2,8 @@
 export interface Readable {
   readonly text: string
   readonly headings: readonly Heading[]
+  /** Offsets where a separate line begins: a table row, a list item, a line of code, or the text after one. */
+  readonly lineStarts: readonly number[]
 }
 
 /** A heading, and where it begins in the readable text. */
@@ -13,6 +15,7 @@ export interface Heading {
 const headingLine = /^ {0,3}#{1,6}[ \t]+(.*?)[ \t]*#*[ \t]*$/
 const fenceLine = /^ {0,3}(?:`{3,}|~{3,}).*$/
 const tableLine = /^[ \t]*\|(.*)\|[ \t]*$/
+const itemLine = /^[ \t]*(?:[-*+]|\d+[.)])[ \t]+\S/
 const ruleLine = /^[ \t]*\|?(?:[ \t]*:?-{3,}:?[ \t]*\|?)+[ \t]*$/
 
 /**
@@ -21,13 +24,22 @@ const ruleLine = /^[ \t]*\|?(?:[ \t]*:?-{3,}:?[ \t]*\|?)+[ \t]*$/
  */
 export function readMarkdown(text: string, title: string): Readable {
   const headings: Heading[] = []
+  const lineStarts: number[] = []
   let readable = ''
   let fenced = false
+  /** True if the last line was a separate line or its continuation. */
+  let wasOwn = false
   const all = text.split('\n')
   for (const [index, line] of all.entries()) {
     const isFence = fenceLine.test(line)
-    if (isFence) fenced = !fenced
+    if (isFence) {
+      fenced = !fenced
+      lineStarts.push(readable.length)
+    }
     if (isFence || (!fenced && (ruleLine.test(line) || isTableHead(line, all[index + 1])))) continue
+    const isOwn = fenced || tableLine.test(line) || itemLine.test(line)
+    if (isOwn || (wasOwn && line.trim() === '')) lineStarts.push(readable.length)
+    wasOwn = isOwn || (wasOwn && line.trim() !== '')
     const heading = fenced ? undefined : headingLine.exec(line)?.[1]
     if (heading) {
       const said = inline(heading)
@@ -35,7 +47,7 @@ export function readMarkdown(text: string, title: string): Readable {
       if (said !== title) readable += `${said}${/\w$/.test(said) ? ':' : ''}\n`
     } else readable += `${fenced ? line : inline(line)}\n`
   }
-  return { text: readable, headings }
+  return { text: readable, headings, lineStarts }
 }
 
 /** What a table is headed with says little once its lines run together. */
@@ -43,14 +55,15 @@ function isTableHead(line: string, next = ''): boolean {
   return tableLine.test(line) && tableLine.test(next) && ruleLine.test(next)
 }
 
-/** A line without its markup; cells of a table with dots between them and an end that is heard. */
+/** Returns a line without its markup, with dots between table cells. */
 function inline(line: string): string {
   const cells = tableLine.exec(line)?.[1]
   if (cells !== undefined)
-    return `${cells
+    return cells
       .split(/(?<!\\)\|/)
       .map(inline)
-      .join(' · ')};`
+      .filter(cell => cell !== '')
+      .join(' · ')
   return line
     .replace(/!?\[([^\]]*)\]\([^)]*\)/g, '$1')
     .replace(/\*\*|__|`/g, '')
@@ -59,7 +72,79 @@ function inline(line: string): string {
     .trim()
 }
 
+/** Headings of a Markdown text, with the offsets of their lines. */
+export function headingsIn(text: string): Heading[] {
+  const headings: Heading[] = []
+  for (const { line, start, isFenced } of linesOf(text)) {
+    const title = isFenced ? undefined : headingLine.exec(line)?.[1]
+    if (title) headings.push({ title: inline(title), at: start })
+  }
+  return headings
+}
+
+/** A line of a Markdown text, without its end. */
+interface SourceLine {
+  readonly line: string
+  readonly start: number
+  /** Opening line of the code fence that it is in or closes. */
+  readonly isFenced: string | undefined
+}
+
+function* linesOf(text: string): Generator<SourceLine> {
+  let start = 0
+  let isFenced: string | undefined
+  for (const line of text.split('\n')) {
+    const isFence = fenceLine.test(line)
+    yield { line, start, isFenced }
+    if (isFence) isFenced = isFenced === undefined ? line : undefined
+    start += line.length + 1
+  }
+}
+
+/** A part of a Markdown text: `text.slice(start, end)`. */
+interface Extent {
+  readonly start: number
+  readonly end: number
+}
+
+/**
+ * A part of a Markdown text as Markdown: what begins within code or a table has the line that begins the code, or the
+ * head of the table, before it.
+ */
+export function partOf(text: string, { start, end }: Extent): string {
+  return openedBefore(text, start) + text.slice(start, end)
+}
+
+function openedBefore(text: string, offset: number): string {
+  let table: string[] = []
+  for (const { line, start, isFenced } of linesOf(text)) {
+    const isRow = isFenced === undefined && tableLine.test(line)
+    if (start + line.length >= offset) {
+      if (isFenced !== undefined) return `${isFenced}\n`
+      const isHeaded = isRow && table.length > 1 && ruleLine.test(table[1]!)
+      return isHeaded ? `${table.slice(0, 2).join('\n')}\n` : ''
+    }
+    table = isRow ? [...table, line] : []
+  }
+  return ''
+}
+
+/** A part widened to whole words, and where it begins or ends in code, a table or a heading to whole lines. */
+export function widened(text: string, { start, end }: Extent): Extent {
+  const isWhole = /^[ \t]*\n/
+  let from = start
+  let until = end
+  for (const { line, start: at, isFenced } of linesOf(text)) {
+    const lineEnd = at + line.length
+    const isOne = isFenced !== undefined || tableLine.test(line) || headingLine.test(line)
+    if (at < start && start < lineEnd) from = isOne ? at : at + line.slice(0, start - at).search(/\S*$/)
+    if (at < end && end < lineEnd && !isWhole.test(text.slice(end)))
+      until = isOne ? lineEnd : end + /^\S*/.exec(text.slice(end, lineEnd))![0].length
+  }
+  return { start: from, end: until }
+}
+
 /** The heading that a place stands under. */
-export function sectionAt({ headings }: Readable, offset: number): string | undefined {
-  return headings.findLast(({ at }) => at <= offset)?.title
+export function sectionAt({ headings }: Pick<Readable, 'headings'>, offset: number): Heading | undefined {
+  return headings.findLast(({ at }) => at <= offset)
 }

@@ -1,7 +1,7 @@
 import { UsageError } from '../faults.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
-/** How `--mode` maps onto a search request. @see contract: lexical alone */
+/** How `--mode` maps onto a search request. @see docs/searching.md */
 const modes = {
   hybrid: { hybrid: true },
   lexical: { hybrid: true, lexicalWeight: 1 },

@@ -21,10 +21,10 @@ export const searchFlags = {
     summary: 'share of the words where words and meaning count, 0 to 1',
     helpValue: 'N',
   }),
-  rerank: Flags.boolean({ summary: 'rank what was found once more, by words alone' }),
+  rerank: Flags.boolean({ summary: 'rerank the results with their lexical ranks' }),
   ...conditionFlags,
   saved: Flags.string({ summary: 'a saved filter, by name or id', helpValue: 'NAME' }),
-  explain: Flags.boolean({ summary: 'show the scores as numbers' }),
+  explain: Flags.boolean({ summary: 'show scores and coverage as numbers' }),
 }
 
 /** What these flags say. */
@@ -63,7 +63,10 @@ export abstract class SearchCommand extends WbCommand {
       ...rankingOf({ ...flags, lexicalWeight: flags['lexical-weight'] }),
     }
     const asked = { client, base, signal, body }
-    if (output.json) return output.value(await this.waitFor('searching', search(asked, flags.limit)))
+    if (output.json) {
+      const wanted = { topK: flags.limit, includeCoverage: flags.explain }
+      return output.value(await this.waitFor('searching', search(asked, wanted)))
+    }
     const passages = await this.waitFor('searching', findPassages(asked, flags.limit))
     if (passages.length === 0) return output.note(await nothingFound({ client, base, flags }))
     showPassages(output, question, passages, { ...flags, names: 'names' in base ? base.names : undefined })

@@ -15,12 +15,21 @@ const widthMin = 24
 const indent = '     '
 
 /**
- * A score as a bar of five steps, relative to the best: fused scores mean nothing else. Nothing of the question is in what
- * scores nothing.
+ * Returns the coverage as a bar of five steps: full coverage fills it, and less than a fifth leaves it empty. It does not
+ * depend on the other results.
+ *
+ * @param coverage  0 to 1
+ * @returns the filled steps, and the empty ones
  */
-export function scoreBar(score: number, best: number): string {
-  const filled = score > 0 ? Math.min(barSteps, Math.max(1, Math.round((score / best) * barSteps))) : 0
-  return '▮'.repeat(filled) + '▯'.repeat(barSteps - filled)
+export function coverageBar(coverage: number): [filled: string, empty: string] {
+  const steps = Math.floor(coverage * barSteps)
+  return ['▮'.repeat(steps), '▯'.repeat(barSteps - steps)]
+}
+
+/** Returns score and coverage as numbers, with the same width on every card. */
+export function measures({ coverage, score }: Pick<Passage, 'coverage' | 'score'>): string {
+  const share = coverage === undefined ? '' : `${Math.floor(coverage * 100)} %`.padStart('  100 %'.length)
+  return score.toFixed(4) + share
 }
 
 /** Names of knowledge bases by id, where passages come from several. */
@@ -37,12 +46,9 @@ export function showPassages(
     for (const passage of passages) output.result(row(passage, names))
     return
   }
-  const best = passages[0]?.score ?? 0
   const stems = stemsOf(question)
   for (const passage of passages) {
-    const numbers = explain ? ` ${passage.score.toFixed(4)}` : ''
-    for (const line of card(output, { passage, stems, names }, scoreBar(passage.score, best) + numbers))
-      output.result(line)
+    for (const line of card(output, { passage, stems, names, explain })) output.result(line)
     output.result('')
   }
 }
@@ -66,18 +72,30 @@ interface Card {
   readonly passage: Passage
   readonly stems: ReadonlySet<string>
   readonly names: BaseNames | undefined
+  readonly explain: boolean
 }
 
-function* card(output: Output, { passage, stems, names }: Card, bar: string): Generator<string> {
+function* card(output: Output, { passage, stems, names, explain }: Card): Generator<string> {
   const { style } = output
   const width = Math.max(widthMin, Math.min(widthMax, output.width - 1))
   const number = pad(`[${passage.number}]`, indent.length - 1)
-  const room = width - indent.length - displayWidth(bar) - 2
+  const right = measured(output, passage, explain)
+  const room = width - indent.length - (right.cells === 0 ? 0 : right.cells + 2)
   const { lines, section } = said(passage, stems, { width: width - indent.length, lines: excerptLines })
   const title = truncate(section ? `${nameOf(passage)} › ${section}` : nameOf(passage), room)
-  yield `${number} ${style.strong(pad(title, room))}  ${style.good(bar)}`
+  yield `${number} ${style.strong(pad(title, room))}  ${right.text}`.trimEnd()
   for (const line of lines) yield indent + marked(line, style.mark)
   for (const line of sourceLines(passage, width, names)) yield style.dim(line)
+}
+
+/** End of a card's first line, and its width in cells. */
+function measured({ style }: Pick<Output, 'style'>, passage: Passage, explain: boolean) {
+  const numbers = explain ? measures(passage) : ''
+  if (passage.coverage === undefined) return { text: numbers, cells: numbers.length }
+  const [filled, empty] = coverageBar(passage.coverage)
+  const bar = (filled && style.good(filled)) + (empty && style.dim(empty))
+  const before = numbers && `${numbers} `
+  return { text: before + bar, cells: before.length + barSteps }
 }
 
 /** What is shown of a passage, and the section that it stands in where it is Markdown. */
@@ -90,25 +108,31 @@ export function said(
   if (!isOfMarkdown(passage)) return { lines: excerpt(text, stems, room) }
   const name = nameOf(passage)
   const readable = readMarkdown(text, name)
-  const lines = excerpt(readable.text, stems, room)
+  const lines = excerpt(readable.text, stems, room, readable.lineStarts)
   const from = lines[0]?.start ?? 0
   const match = matchesIn(readable.text, stems).find(({ start }) => start >= from)
   const section = sectionAt(readable, match?.start ?? from)
-  return { lines, section: section === name ? undefined : section }
+  if (section === undefined || section.title === name) return { lines }
+  if (section.at !== from) return { lines, section: section.title }
+  // The title of the card has the heading. Spaces in its place keep the offsets of the text.
+  const { at, title } = section
+  const { text: whole, lineStarts } = readable
+  const without = whole.slice(0, at) + whole.slice(at).replace(/.*/, heading => ' '.repeat(heading.length))
+  return { lines: excerpt(without, stems, room, lineStarts), section: title }
 }
 
 /** Whether a passage is of a file in Markdown. */
-export function isOfMarkdown({ document }: Passage): boolean {
+export function isOfMarkdown({ document }: Pick<Passage, 'document'>): boolean {
   return isMarkdown(sourceOf(document) ?? '')
 }
 
 /** What the document of a passage is called, fit for a terminal. */
-export function nameOf({ document, id }: Passage): string {
+export function nameOf({ document, id }: Pick<Passage, 'document' | 'id'>): string {
   return plainLine(document ? documentName(document) : id)
 }
 
 /** Where a passage stands: the file and the chunk. */
-export function placeOf({ document, chunkIndex }: Passage): string {
+export function placeOf({ document, chunkIndex }: Pick<Passage, 'document' | 'chunkIndex'>): string {
   const source = sourceOf(document)
   const place = [source && plainLine(source), chunkIndex === null ? undefined : `chunk ${chunkIndex}`]
   return place.filter(Boolean).join(' · ')

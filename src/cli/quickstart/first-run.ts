@@ -26,7 +26,7 @@ async function isUntouched({ url, config, dataDir }: Profile): Promise<boolean> 
 }
 
 /** What any command makes in a data directory that only asks something there. */
-const madeByAsking = /^workbase\.db(?:-wal|-shm)?$|^serve\.lock$|^uploads$/
+const madeByAsking = /^workbase\.db(?:-wal|-shm|\.id)?$|^serve\.lock$|^uploads$/
 
 function isBare(folder: string): boolean {
   try {

@@ -9,6 +9,8 @@ import { isMarkdown } from '../ingest/text-types.ts'
 const shippedName = 'handbook'
 /** A question that the shipped documents answer. */
 export const shippedQuestion = 'where is my data stored'
+/** Another one. */
+export const nextShippedQuestion = 'how do I back up'
 const nameCharsMax = 48
 
 /** What a quickstart will do. */
@@ -17,6 +19,8 @@ export interface Plan {
   readonly name: string
   /** Undefined: the first document says what can be asked. */
   readonly question: string | undefined
+  /** The documents of the package are read. */
+  readonly isShipped: boolean
   /** The folder that was named holds nothing to read, so the documents of the package stand in. */
   readonly emptyFolder?: string
 }
@@ -42,18 +46,19 @@ export async function planOf(
     ])
   const intake = { paths: [folder], all: false, stdin: undefined }
   if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question)), emptyFolder: folder }
-  return { intake, name: nameAfter(folder), question }
+  return { intake, name: nameAfter(folder), question, isShipped: false }
 }
 
-/** Figures are for who compares, and the reference of routes is looked up, not asked: it answers everything a little. */
-const apart = ['benchmarks.md', 'api.md']
+/** References that are looked up rather than asked: they hold a little of every question and answer none. */
+const apart = ['benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
 
 /** The pages for users that come with the package; what lies in folders beside them is for who works on it. */
-async function shipped(question = shippedQuestion): Promise<Plan> {
+async function shipped(question: string | undefined): Promise<Plan> {
   const folder = join(packageRoot(), 'docs')
   const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !apart.includes(name))
   const paths = pages.map(name => join(folder, name))
-  return { intake: { paths, all: true, stdin: undefined, prefix: 'docs/' }, name: shippedName, question }
+  const intake = { paths, all: true, stdin: undefined, prefix: 'docs/' }
+  return { intake, name: shippedName, question, isShipped: true }
 }
 
 async function isFolder(path: string): Promise<boolean> {

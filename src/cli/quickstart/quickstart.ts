@@ -1,7 +1,7 @@
 import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, everything } from '../../client/client.ts'
-import { documents } from '../../contract/documents.ts'
+import { type Document, documents } from '../../contract/documents.ts'
 import { type KnowledgeBase, kb } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import { type Workspace, workspaces } from '../../contract/workspaces.ts'
@@ -18,7 +18,7 @@ import type { Progress } from '../terminal/progress.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { countItems } from '../terminal/take.ts'
 import { pad, plainLine } from '../terminal/terminal-text.ts'
-import { type Plan, shippedQuestion } from './plan.ts'
+import { nextShippedQuestion, type Plan, shippedQuestion } from './plan.ts'
 
 /** Passages that a first answer shows. */
 const passagesShown = 3
@@ -44,6 +44,8 @@ export interface Started {
   readonly held: { readonly documents: number; readonly chunks: number | undefined }
   readonly summary: Summary
   readonly question: string
+  /** Another question, which can be asked next. */
+  readonly nextQuestion: string
   readonly passages: readonly Passage[]
 }
 
@@ -56,7 +58,9 @@ export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   const { client, signal, progress, output, profile, runtime } = parts
   const style = output.errorStyle
   if (plan.emptyFolder)
-    output.note(`  – ${plainLine(plan.emptyFolder)} holds no text; here are our own documents\n`)
+    output.note(
+      `  – ${folderName(plan.emptyFolder)} holds no text; the documents of Workbase are read instead\n`,
+    )
   const { workspace, base, isMeant } = await prepare(client, profile.workspace, plan.name)
   output.note(`  ${style.good('✓')} workspace   ${plainLine(workspace.name)}`)
   const { summary, broken } = await ingest({ client, signal, progress, base }, plan.intake)
@@ -68,13 +72,17 @@ export async function quickstart(parts: Parts, plan: Plan): Promise<Started> {
   output.note(
     `  ${style.good('✓')} knowledge   ${pad(base.name, nameWidth)}  ${heldInWords(held, summary)}\n`,
   )
-  const question = plan.question ?? (await firstQuestion(client, base))
+  const [question, nextQuestion] = await questions(client, base, plan)
   const passages = await findPassages({ client, base, signal, body: { text: question } }, passagesShown)
   rememberSearch(profile, citedHits(base, passages))
-  return { workspace, base, isMeant, held, summary, question, passages }
+  return { workspace, base, isMeant, held, summary, question, nextQuestion, passages }
 }
 
 const nameWidth = 14
+
+function folderName(folder: string): string {
+  return folder === '.' ? 'this folder' : plainLine(folder)
+}
 
 function heldInWords({ documents, chunks }: Started['held'], { tally, elapsedMs }: Summary): string {
   const changed = tally.added + tally.replaced > 0
@@ -82,17 +90,28 @@ function heldInWords({ documents, chunks }: Started['held'], { tally, elapsedMs 
   return `${parts.join(', ')}   ${changed ? seconds(elapsedMs) : 'unchanged'}`
 }
 
-/** Lines to type next. */
+/**
+ * Lines to type next; each works as it stands.
+ *
+ * @param program  words that start this program
+ * @param kind     of the runtime that was used; one inside a command has no pages to open
+ */
 export function nextLines(
-  { base, workspace, isMeant }: Started,
+  { base, workspace, isMeant, nextQuestion, passages }: Started,
   { width, again }: Pick<Output, 'width' | 'again'>,
+  { program, kind }: { program: string; kind: ResolvedRuntime['kind'] },
 ): string[] {
   const where = `${isMeant ? '' : ` -w ${shellWord(workspace.name)}`}${again}`
+  const name = shellWord(base.name)
+  const question = /^[\w ]+$/.test(nextQuestion) ? `"${nextQuestion}"` : shellWord(nextQuestion)
+  const serving = kind === 'process' ? `serve --open${again.replace(' --as-operator', '')}` : `open${again}`
   const lines: [string, string][] = [
-    [`wb kb ingest ${base.name} ./my-folder${where}`, 'add your own files'],
-    [`wb kb search ${base.name} "…"${where}`, 'ask something else'],
-    [`wb documents show 1${again}`, 'open what was cited'],
-    ['wb serve --open', 'the HTTP API and its reference'],
+    [`${program} kb ingest ${name}${where}`, 'add your own files'],
+    [`${program} kb search ${name} ${question}${where}`, 'ask something else'],
+    ...(passages[0]?.documentId
+      ? [[`${program} documents show 1${again}`, 'open what was cited'] satisfies [string, string]]
+      : []),
+    [`${program} ${serving}`, 'the HTTP API'],
   ]
   const column = Math.max(...lines.map(([line]) => line.length)) + 4
   const fits = lines.every(([, about]) => column + about.length + 4 <= width)
@@ -125,18 +144,26 @@ async function holdings(client: Client, { workspaceId, knowledgeBaseId }: Knowle
   return { documents: held, chunks: embedder?.chunks }
 }
 
-/** Something that can be asked of a knowledge base that one knows nothing of: what its first document is called. */
-async function firstQuestion(
+/**
+ * Returns the question to ask now, and another. Of a knowledge base that nothing is known of, the names of the first
+ * documents can be asked.
+ */
+async function questions(
   client: Client,
   { workspaceId, knowledgeBaseId }: KnowledgeBase,
-): Promise<string> {
+  { question, isShipped }: Plan,
+): Promise<[string, string]> {
+  if (isShipped) return [question ?? shippedQuestion, nextShippedQuestion]
   const params = { workspaceId, knowledgeBaseId }
-  const { items } = await client.call(documents.list, { params, query: { limit: 1 } })
-  return items[0]
-    ? documentName(items[0])
-        .replace(/\.\w+$/, '')
-        .replace(/[-_/]+/g, ' ')
-    : shippedQuestion
+  const { items } = await client.call(documents.list, { params, query: { limit: 2 } })
+  const [first = shippedQuestion, second = first] = items.map(questionAfter)
+  return question === undefined ? [first, second] : [question, first]
+}
+
+function questionAfter(document: Document): string {
+  return plainLine(documentName(document))
+    .replace(/\.\w+$/, '')
+    .replace(/[-_/]+/g, ' ')
 }
 
 /** Where the runtime is and what it stores where, in a few words each. */

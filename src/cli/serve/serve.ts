@@ -20,6 +20,7 @@ import {
 } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../terminal/shell-word.ts'
+import { keepServing } from './keep-serving.ts'
 import { Serving, type Told } from './serving.ts'
 
 export interface ServeFlags {
@@ -70,6 +71,8 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
     )
     // Else the process would go on with it, whatever it says.
     undo.unshift(() => listening.close(0))
+    const endOnException = keepServing(() => (serving?.runtime ?? runtime).app.log)
+    undo.unshift(endOnException)
     serving = new Serving({
       config,
       runtime,
@@ -78,7 +81,10 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
       told,
       read: () => readAgain(profile, flags, host),
       open: config => open(config, true),
-      release: lock.release,
+      release() {
+        endOnException()
+        lock.release()
+      },
     })
     lock.announce({
       url: listening.url,
@@ -112,7 +118,7 @@ function given({ host, port }: ServeFlags): { host?: string; port?: number } {
   return { ...(host !== undefined && { host }), ...(port !== undefined && { port }) }
 }
 
-/** @see design/security 6 */
+/** @see docs/security.md#rule-6 */
 function refuseStranger({ found }: LocalConfig): void {
   if (found.untrusted)
     throw new UsageError(notCounting(found.untrusted), [
@@ -121,7 +127,7 @@ function refuseStranger({ found }: LocalConfig): void {
     ])
 }
 
-/** @see design/security 2 */
+/** @see docs/security.md#rule-2 */
 async function refuseOpenBind(host: string, config: LocalConfig, allowed: boolean): Promise<void> {
   if (isLoopback(host) || allowed || config.config.auth.acknowledgeOpenAccess === true) return
   if (await anonymousPass(config))
@@ -185,6 +191,6 @@ function refuseAddress(
   if (code === 'EACCES')
     throw new UsageError(`port ${port} may not be opened by this user`, [`wb serve --port 8787${named}`])
   if (code === 'ENOTFOUND' || code === 'EAI_AGAIN' || code === 'EADDRNOTAVAIL')
-    throw new UsageError(`${host} is not an address of this machine`, [`wb serve --host 127.0.0.1${named}`])
+    throw new UsageError(`"${host}" is not an address of this machine`, [`wb serve --host 127.0.0.1${named}`])
   throw error
 }

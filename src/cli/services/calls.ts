@@ -1,6 +1,7 @@
 import { type Client, everything } from '../../client/client.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Route } from '../../contract/route.ts'
+import { embeddingServices, llmServices, type ServiceProblem } from '../../contract/services.ts'
 import { type Kind, pick, type Resolving } from '../find/resolve.ts'
 import { isId } from '../id.ts'
 import { kinds, type Service, type ServiceType, serviceTypes } from './kinds.ts'
@@ -20,6 +21,14 @@ export class ServiceCalls {
     for await (const record of this.client.items(route, request)) yield serviceOf(type, record)
   }
 
+  /** Returns at most `limit` services of a type, in the order of the list. */
+  async first(type: ServiceType, limit: number, signal: AbortSignal): Promise<Service[]> {
+    const route: Route = kinds[type].routes.list
+    const request = { params: { workspaceId: this.workspaceId }, query: { limit } }
+    const { items } = (await this.client.call(route, request, { signal })) as { items: unknown[] }
+    return items.map(item => serviceOf(type, item))
+  }
+
   async *listAll(types: readonly ServiceType[]): AsyncGenerator<Service> {
     for (const type of types) yield* this.list(type)
   }
@@ -30,6 +39,20 @@ export class ServiceCalls {
 
   update(service: Service, body: Fields): Promise<Service> {
     return this.call(service.type, kinds[service.type].routes.update, service.id, body)
+  }
+
+  /** Returns why a service cannot be used; null if no problem is known. */
+  async problemOf({ type, id }: Service, signal?: AbortSignal): Promise<ServiceProblem | null> {
+    const { workspaceId } = this
+    const query = { includeProblem: 'true' }
+    const options = signal && { signal }
+    if (type === 'llm') {
+      const request = { params: { workspaceId, llmServiceId: id }, query }
+      return (await this.client.call(llmServices.show, request, options)).problem ?? null
+    }
+    if (type !== 'embedding') return null
+    const request = { params: { workspaceId, embeddingServiceId: id }, query }
+    return (await this.client.call(embeddingServices.show, request, options)).problem ?? null
   }
 
   async delete({ type, id }: Service): Promise<void> {
@@ -70,7 +93,7 @@ function kindOf(type: ServiceType | undefined): Kind {
   const listed = type === undefined ? '' : ` --type ${type}`
   return {
     one: type === undefined ? 'service' : kinds[type].one,
-    code: kinds[type ?? 'chunking'].notFound,
+    code: type === undefined ? 'not_found' : kinds[type].notFound,
     list: `wb services list${listed}`,
     create: [`wb services create${listed}`],
   }

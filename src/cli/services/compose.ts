@@ -80,7 +80,9 @@ async function choicesOf(
     return (type === 'llm' ? chatProviders : Object.keys(providers)).map(name => ({ id: name, name }))
   if (type !== 'llm' || field !== 'modelName' || !isChatProvider(String(provider))) return undefined
   const name = String(provider) as (typeof chatProviders)[number]
-  const baseUrl = name === 'ollama' && typeof endpointBaseUrl === 'string' ? endpointBaseUrl : undefined
+  const baseUrl = typeof endpointBaseUrl === 'string' ? endpointBaseUrl : undefined
+  // A server of one's own has other models than the provider whose API it speaks; Ollama can be asked for them.
+  if (baseUrl !== undefined && name !== 'ollama') return undefined
   const { models } = await client.call(llmModels.list, { query: { provider: name, baseUrl } })
   return models.map(({ id, name: title }) => ({ id, name: title === id ? id : `${id}  ${title}` }))
 }

@@ -65,7 +65,7 @@ export function withoutEnd(address: string): string {
  * @param to    where it would go, and who named that
  * @param isBound  it belongs to this address and to no other
  * @throws WrongAddress  it would leave the machine unencrypted
- * @see design/security 15
+ * @see docs/security.md#rule-15
  */
 export function refuseClearText(
   what: string,

@@ -7,7 +7,8 @@ export function loginLine(profile: Profile, more = ''): string {
   return `wb login${target}${profileFlag(profile)}${more}`
 }
 
-/** What a line needs to mean this profile, where another is in use. */
-export function profileFlag({ name, nameFrom }: Profile): string {
+/** Returns the flag that selects the runtime of this profile, with a leading space; empty if none is needed. */
+export function profileFlag({ name, nameFrom, local }: Profile): string {
+  if (local) return ' --local'
   return nameFrom === 'wb profiles use' ? '' : ` --profile ${name}`
 }

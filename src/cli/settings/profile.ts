@@ -14,6 +14,8 @@ export type CredentialChoice = 'key' | 'login'
 export interface ProfileFlags {
   profile?: string
   url?: string
+  /** Use the runtime of this machine, and ignore the addresses of the environment and the profile. */
+  local?: boolean
   workspace?: string
   dataDir?: string
   config?: string
@@ -41,6 +43,8 @@ export interface Profile {
   readonly url: string | undefined
   /** Who named it. */
   readonly urlFrom: AddressFrom | undefined
+  /** True with `--local`, which ignores all addresses. */
+  readonly local: boolean
   /** `WB_API_KEY`: sent as a bearer token, unless it was meant for another runtime than the one in use. */
   readonly apiKey: string | undefined
   /** What `--credential` says. */
@@ -74,13 +78,15 @@ const directoryName = 'workbase'
  * then the platform's folders.
  *
  * @throws UsageError when an address is not one, a key is none or would travel in the clear, an operator is elsewhere,
- *                    or no such profile is stored
+ *                    `--local` is combined with another runtime, or no such profile is stored
  */
 export function readProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
   environment: Environment = processEnvironment(),
   folder: FolderSays = {},
 ): Profile {
+  if (flags.local && flags.url) throw localConflict('--url')
+  if (flags.local && flags.profile) throw localConflict('--profile')
   const set = nonEmpty(environment)
   const settingsDir = settingsFolder(set)
   const { name, nameFrom, stored } = namedProfile(flags, set, settingsDir, folder)
@@ -94,6 +100,7 @@ export function readProfile(
     nameFrom,
     url,
     urlFrom,
+    local: flags.local ?? false,
     apiKey,
     credential: flags.credential,
     insecureHttp,
@@ -159,14 +166,14 @@ function keychainNamed(name: string | undefined): KeychainDriver | undefined {
   throw new UsageError(`WB_KEYCHAIN is "${name}"; it may be keyring, keytar or file`)
 }
 
-/** `--url`, else `WB_URL`, else the profile's, unless a data directory is named more closely. */
+/** Returns the address of `--url`, `WB_URL` or the profile, in this order; none with `--local` or `--data-dir`. */
 function namedUrl(
   flags: ProfileFlags,
   set: Environment,
   stored: string | undefined,
 ): Pick<Profile, 'url' | 'urlFrom'> {
   if (flags.url) return { url: runtimeAddress(flags.url, '--url'), urlFrom: '--url' }
-  if (flags.dataDir) return { url: undefined, urlFrom: undefined }
+  if (flags.local || flags.dataDir) return { url: undefined, urlFrom: undefined }
   if (set.WB_URL) return { url: runtimeAddress(set.WB_URL, 'WB_URL'), urlFrom: 'WB_URL' }
   return stored && !set.WB_DATA_DIR
     ? { url: stored, urlFrom: 'profile' }
@@ -176,11 +183,12 @@ function namedUrl(
 /**
  * `WB_API_KEY` belongs to the runtime that `WB_URL` names; without `WB_URL` to whichever is in use.
  *
- * @see design/security 6
+ * @see docs/security.md#rule-6
  */
 function keyFor(url: string | undefined, flags: ProfileFlags, set: Environment): string | undefined {
   const meant = set.WB_URL && runtimeAddress(set.WB_URL, 'WB_URL')
-  const elsewhere = meant && meant !== url && (flags.url !== undefined || flags.dataDir !== undefined)
+  const isTyped = flags.url !== undefined || flags.dataDir !== undefined || flags.local
+  const elsewhere = meant && meant !== url && isTyped
   return elsewhere || set.WB_API_KEY === undefined ? undefined : headerToken(set.WB_API_KEY)
 }
 
@@ -197,7 +205,14 @@ export function headerToken(key: string, from = 'WB_API_KEY'): string {
   ])
 }
 
-/** @see design/security 8 */
+/** @param named  the flag or argument that names a runtime besides `--local` */
+export function localConflict(named: '--url' | '--profile' | 'URL'): UsageError {
+  return new UsageError(`--local cannot be combined with ${named}`, [
+    `--local uses the data directory of this machine; remove --local or ${named}`,
+  ])
+}
+
+/** @see docs/security.md#rule-8 */
 function operatorElsewhere({
   url,
   urlFrom: from,

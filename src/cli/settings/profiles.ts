@@ -58,6 +58,20 @@ export function requireProfileName(name: string): void {
     throw new UsageError(`"${name}" cannot name a profile: letters, digits, ".", "_" and "-", 64 at most`)
 }
 
+/**
+ * Checks that no other profile has a name. Names are case-sensitive, so names that differ only in case would be confused.
+ *
+ * @param renamed  the profile that gets the name; it can change its own case
+ * @throws UsageError  the name is taken
+ */
+export function requireFreeName({ profiles }: StoredProfiles, name: string, renamed?: string): void {
+  const names = Object.keys(profiles).filter(other => other !== renamed || other === name)
+  const taken = names.find(other => other.toLowerCase() === name.toLowerCase())
+  if (taken === undefined) return
+  const differs = taken === name ? '' : `; ${name} differs from it only in case`
+  throw new UsageError(`there is a profile named ${taken} already${differs}`, [`wb profiles use ${taken}`])
+}
+
 function fileOf(path: string): Partial<StoredProfiles> {
   const content = readSettings(path)
   if (content === 'none') return {}

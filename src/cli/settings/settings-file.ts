@@ -12,14 +12,14 @@ export type Settings = Record<string, unknown>
  * A JSON object of the settings folder.
  *
  * @returns `none` where there is no such file, `broken` where it holds something else
- * @throws UsageError  somebody else may have written it, it is no plain file, or the system does not let it be read
+ * @throws UsageError  another user can write it, it is not a regular file, or it cannot be read
  */
 export function readSettings(path: string): Settings | 'none' | 'broken' {
   try {
     refuseOpen(dirname(path))
     refuseOpen(path)
     // Who reads a pipe waits for ever, and hears no signal.
-    if (!statSync(path).isFile()) throw new UsageError(`${path} is no plain file`, [awayLine(path)])
+    if (!statSync(path).isFile()) throw new UsageError(`${path} is not a regular file`, [awayLine(path)])
     const content: unknown = JSON.parse(readFileSync(path, 'utf8'))
     return isObject(content) ? bare(content) : 'broken'
   } catch (error) {

@@ -60,7 +60,7 @@ export async function startDeviceLogin(client: Client, clock: Clock): Promise<St
  * asked on.
  *
  * @throws WbError access_denied, expired_token, and whatever ends the sign-in
- * @see specification 5.8, RFC 8628 3.4, 3.5
+ * @see docs/requirements.md#S5.8-01, RFC 8628 3.4, 3.5
  */
 export async function pollForTokens(started: Started, polling: Polling): Promise<DeviceTokens> {
   const { client, clock, signal, onTrouble, pause: rest = pause } = polling

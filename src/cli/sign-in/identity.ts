@@ -22,6 +22,18 @@ export type Caller =
   /** It does not know who is calling, or what is sent to it cannot be sent any more. */
   | { readonly kind: 'stranger'; readonly refusal: WbError; readonly ways: WaysIn | undefined }
 
+/** An anonymous caller, with the fields of {@link Me}. Null scopes mean every scope. */
+export const anonymous = {
+  id: null,
+  label: null,
+  type: 'anonymous',
+  workspaceScopes: null,
+  role: null,
+  scopes: null,
+  expiresAt: null,
+  canRefresh: false,
+} as const satisfies Record<Exclude<keyof Me, 'keyExpiresAt'>, unknown>
+
 /** Who one is to the runtime. @throws KeychainUnavailable */
 export async function callerOf(session: Session, signal?: AbortSignal): Promise<Caller> {
   try {

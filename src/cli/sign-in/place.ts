@@ -1,7 +1,9 @@
 import { type KeychainDriver, KeychainUnavailable } from '../../keychain/keychain.ts'
 import { driverOf } from '../credentials/keychains.ts'
+import { refuseClearText } from '../settings/address.ts'
 import { changeProfiles } from '../settings/change-settings.ts'
 import type { Profile } from '../settings/profile.ts'
+import { readProfiles, requireFreeName } from '../settings/profiles.ts'
 import type { Output } from '../terminal/output.ts'
 import { tryKeychain } from './keep.ts'
 
@@ -27,6 +29,18 @@ export async function keychainFor(
     if (await agree('Keep the login in a file that you alone can read?')) return 'file'
     throw error
   }
+}
+
+/**
+ * Checks that a profile can store a login.
+ *
+ * @throws WrongAddress  the login would travel unencrypted
+ * @throws UsageError    the profile is new, and its name differs from that of another profile only in case
+ */
+export function requireLoginPlace({ name, settingsDir, url, urlFrom, insecureHttp }: Profile): void {
+  const stored = readProfiles(settingsDir)
+  if (!stored.profiles[name]) requireFreeName(stored, name)
+  if (url !== undefined && !insecureHttp) refuseClearText('a login', { url, urlFrom })
 }
 
 /** The runtime of a login is the one of its profile from now on. Who keeps a login in a file is not asked again. */

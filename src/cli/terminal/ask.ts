@@ -1,3 +1,4 @@
+import { homedir } from 'node:os'
 import { Interrupted } from '../faults.ts'
 import { plainLine } from './terminal-text.ts'
 
@@ -29,10 +30,18 @@ export async function choose(
   return answered(select({ message: question, choices: offered }, { output: process.stderr, signal }))
 }
 
-/** A line of text. */
+/** Returns a line of text without the blanks around it; an empty one is asked for again. */
 export async function ask(question: string, signal: AbortSignal): Promise<string> {
   const { input } = await prompts()
-  return answered(input({ message: question }, { output: process.stderr, signal }))
+  const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
+  const text = await answered(input({ message: question, validate }, { output: process.stderr, signal }))
+  return text.trim()
+}
+
+/** Returns the path of a file or folder; `~` at its beginning is the home folder, as in a shell. */
+export async function askPath(question: string, signal: AbortSignal): Promise<string> {
+  const path = await ask(question, signal)
+  return /^~(?=$|[/\\])/.test(path) ? homedir() + path.slice(1) : path
 }
 
 /** The same where an answer may be wrong: nothing ticks it off. */

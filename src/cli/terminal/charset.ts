@@ -12,6 +12,7 @@ const signs: Readonly<Record<string, string>> = {
   '→': '>',
   '█': '#',
   '░': '.',
+  '▌': '|',
   '▮': '#',
   '▯': '.',
   '“': '"',

@@ -1,6 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { clipboardCommand } from '../environment.ts'
+import { clipboardCommand, terminalClipboard } from '../environment.ts'
+import { UsageError } from '../faults.ts'
+import { count } from './output.ts'
 
 /**
  * What puts a text into the clipboard of this person; undefined where no program does.
@@ -18,4 +20,52 @@ export function clipboard(): ((text: string) => Promise<void>) | undefined {
     const [status] = (await once(child, 'exit')) as [number | null]
     if (status !== 0) throw new Error(`${program} ended with status ${status}`)
   }
+}
+
+/** The receiver of copied text: a program, or the terminal, which does not confirm that it stored the text. */
+export type CopiedBy = 'program' | 'terminal' | 'tmux'
+
+/** Maximum size of a text for the terminal: 100,000 bytes as Base64. Terminals drop longer texts. */
+const sentBytesMax = 75_000
+
+/**
+ * Returns a function that copies a text with a program, or through the terminal (OSC 52) if no program works; undefined if
+ * neither is available.
+ *
+ * The returned function throws UsageError if the text is too long for a terminal.
+ *
+ * @param write  writes to the terminal
+ * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
+ */
+export function clipboardOr(
+  write: (text: string) => void,
+): ((text: string) => Promise<CopiedBy>) | undefined {
+  const [program, terminal] = [clipboard(), terminalClipboard()]
+  if (!program && !terminal) return undefined
+  return async text => {
+    try {
+      await program?.(text)
+      if (program) return 'program'
+    } catch (error) {
+      if (!terminal) throw error
+    }
+    write(clipboardSequence(text, terminal === 'tmux'))
+    return terminal!
+  }
+}
+
+/**
+ * Returns the control sequence that sets the clipboard of a terminal. Base64 cannot contain a control sequence. In tmux it
+ * is sent twice: to tmux itself (`set-clipboard`) and to the terminal around it (`allow-passthrough`).
+ *
+ * @throws UsageError  the text is too long
+ */
+export function clipboardSequence(text: string, isInTmux: boolean): string {
+  const bytes = Buffer.from(text)
+  if (bytes.length > sentBytesMax)
+    throw new UsageError(
+      `the terminal can copy at most ${count(sentBytesMax)} bytes, and this text has ${count(bytes.length)}; /export writes it to a file`,
+    )
+  const sequence = `\x1b]52;c;${bytes.toString('base64')}\x07`
+  return isInTmux ? `${sequence}\x1bPtmux;\x1b${sequence}\x1b\\` : sequence
 }

@@ -1,5 +1,5 @@
 import { UsageError } from '../faults.ts'
-import { endingSignals } from './signals.ts'
+import { withDefaultSignals } from './signals.ts'
 import { plainLine, truncate } from './terminal-text.ts'
 
 /** What a jq expression makes of a value: none, one or several. */
@@ -20,7 +20,7 @@ export async function jqFilter(expression: string): Promise<Filter> {
   const jq = await loadJq()
   const run = (json: string): unknown[] => {
     // After `--` an expression such as `-h` is no flag of jq.
-    const { stdout, stderr, exitCode } = alone(() => jq.raw(json, expression, ['--compact-output', '--']))
+    const { stdout, stderr, exitCode } = quietly(() => jq.raw(json, expression, ['--compact-output', '--']))
     if (exitCode !== 0) throw new UsageError(`--jq: ${complaint(stderr)}`, [example])
     return stdout === '' ? [] : stdout.split('\n').map(line => JSON.parse(line))
   }
@@ -29,24 +29,19 @@ export async function jqFilter(expression: string): Promise<Filter> {
 }
 
 /**
- * Run jq, for which this thread does nothing else: a signal ends the process, as no listener would hear of it, and jq
- * says nothing past its own stderr.
+ * Runs jq, which prints nothing past its own stderr.
  *
  * @throws UsageError  jq broke down, as it does where its memory or its stack is full
  */
-function alone<T>(run: () => T): T {
-  const heard = endingSignals.map(signal => [signal, process.rawListeners(signal)] as const)
-  for (const [signal] of heard) process.removeAllListeners(signal)
-  const { error: say } = console
+function quietly<T>(run: () => T): T {
+  const { error: print } = console
   console.error = () => {}
   try {
-    return run()
+    return withDefaultSignals(run)
   } catch {
     throw new UsageError('--jq: the expression takes more memory than jq has', [example])
   } finally {
-    console.error = say
-    for (const [signal, listeners] of heard)
-      for (const listener of listeners) process.on(signal, listener as NodeJS.SignalsListener)
+    console.error = print
   }
 }
 

@@ -1,4 +1,1 @@
-/** A word as a shell takes it. */
-export function shellWord(word: string): string {
-  return /^[\w./:=@%+,-]+$/.test(word) ? word : `"${word.replace(/["\\$`]/g, '\\$&')}"`
-}
+export { shellWord } from '../../base/shell-word.ts'

@@ -9,7 +9,7 @@ const controls = /[\x00-\x08\x0b-\x1f\x7f-\x9f\u200e\u200f\u202a-\u202e\u2066-\u
  * Text that came from a server, a document or a model, fit for a terminal: without escape sequences and control
  * characters. Newlines and tabs stay.
  *
- * @see design/security 16
+ * @see docs/security.md#rule-16
  */
 export function plain(text: string): string {
   return text.replaceAll('\r\n', '\n').replace(sequences, '').replace(controls, '')

@@ -28,6 +28,32 @@ export function wrapLine(line: string, width: number, hang: number): string[] {
   return [...lines, open]
 }
 
+/** Words of a shell command, each with the spaces before it. A quoted text is part of a word. */
+const commandWords = /\s*(?:[^\s"']|"[^"]*"|'[^']*'|["'])+/g
+
+/**
+ * Wraps a shell command between words. Each line but the last ends with `\`, so a shell reads one command. Words that are
+ * wider than a line are not broken.
+ */
+export function wrapCommandLine(line: string, width: number): string[] {
+  if (cells(line) <= width) return [line]
+  const [indent] = /^ */.exec(line)!
+  const words = line.match(commandWords) ?? []
+  const lines: string[] = []
+  let open = ''
+  for (const [at, word] of words.entries()) {
+    const room = at === words.length - 1 ? width : width - continued.length
+    if (open === '' || cells(open + word) <= room) open += word
+    else {
+      lines.push(open + continued)
+      open = `${indent}  ${word.trimStart()}`
+    }
+  }
+  return [...lines, open]
+}
+
+const continued = ' \\'
+
 function cells(line: string): number {
   return displayWidth(plain(line))
 }

@@ -15,7 +15,6 @@ import {
   text,
 } from './fields.ts'
 
-/** @see contract 4.2 */
 const fields = {
   ...shared,
   engine: z.string().min(1),

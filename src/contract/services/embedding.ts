@@ -9,13 +9,14 @@ import {
   content,
   contentCreate,
   json,
+  problemQuery,
   shared,
   sharedCreate,
   sharedPatch,
   stamps,
+  withProblem,
 } from './fields.ts'
 
-/** @see contract 4.3 */
 const fields = {
   ...shared,
   provider: z.string().min(1),
@@ -71,7 +72,8 @@ export const embeddingServices = {
     path: '/api/v1/workspaces/:workspaceId/embedding-services/:embeddingServiceId',
     summary: 'Show an embedding service',
     access: member('read:content'),
-    replies: { 200: EmbeddingService },
+    query: problemQuery,
+    replies: { 200: EmbeddingService.extend(withProblem) },
     errors,
   }),
   update: route({

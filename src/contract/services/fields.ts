@@ -9,7 +9,7 @@ export const atLeastOne = z.int().positive().nullable()
 export const atLeastZero = z.int().nonnegative().nullable()
 export const anyNumber = z.number().nullable()
 
-/** An address of a model provider. @see contract 4.5 */
+/** An address of a model provider. @see docs/http.md#addresses-of-services */
 export const endpointUrl = z
   .string()
   .refine(
@@ -24,7 +24,7 @@ const endpointPath = z
   .refine(path => !path.split('/').includes('..'), 'must not contain ..')
   .nullable()
 
-/** Fields that services of all kinds share. @see contract 4.1 */
+/** Fields that services of all kinds share. */
 export const shared = {
   name: z.string().min(1),
   description: text,
@@ -62,6 +62,23 @@ export const contentCreate = {
 
 /** What the runtime writes on a service of any kind. */
 export const stamps = { workspaceId: z.uuid(), createdAt: timestamp, updatedAt: timestamp }
+
+/** Why a service cannot be used. The check sends no request. */
+export const ServiceProblem = z.object({ message: z.string(), hint: z.string() })
+export type ServiceProblem = z.output<typeof ServiceProblem>
+
+/** Field that holds the problem of a service. It is present if the query asked for it. */
+export const withProblem = {
+  problem: ServiceProblem.nullable().optional().meta({
+    description:
+      'why the service cannot be used, such as a missing credential or release; null if no problem is known. Present if includeProblem was sent',
+  }),
+}
+export const problemQuery = z.object({
+  includeProblem: z.string().optional().meta({
+    description: '`true` adds why the service cannot be used; the check sends no request',
+  }),
+})
 
 /** The body of a change: unknown fields are ignored, and named. */
 export const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const

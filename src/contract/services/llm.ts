@@ -10,14 +10,15 @@ import {
   contentCreate,
   flag,
   json,
+  problemQuery,
   shared,
   sharedCreate,
   sharedPatch,
   stamps,
   text,
+  withProblem,
 } from './fields.ts'
 
-/** @see contract 4.4 */
 const fields = {
   ...shared,
   provider: z.string().min(1),
@@ -88,7 +89,8 @@ export const llmServices = {
     path: '/api/v1/workspaces/:workspaceId/llm-services/:llmServiceId',
     summary: 'Show an LLM service',
     access: member('read:content'),
-    replies: { 200: LlmService },
+    query: problemQuery,
+    replies: { 200: LlmService.extend(withProblem) },
     errors,
   }),
   update: route({

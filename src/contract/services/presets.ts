@@ -2,7 +2,7 @@ import type { ChunkingCreateInput } from './chunking.ts'
 import type { EmbeddingCreateInput } from './embedding.ts'
 import type { LlmCreateInput } from './llm.ts'
 
-/** Services that are known by name, to be made as they are. @see contract 4.7 */
+/** Services that are known by name, to be made as they are. @see docs/services.md */
 
 const passages: ChunkingCreateInput = {
   name: 'passages',

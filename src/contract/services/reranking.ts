@@ -16,7 +16,6 @@ import {
   text,
 } from './fields.ts'
 
-/** @see contract 4.4 */
 const fields = {
   ...shared,
   provider: z.string().min(1),

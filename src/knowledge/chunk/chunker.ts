@@ -6,7 +6,7 @@ export interface Span {
   readonly end: number
 }
 
-/** Sizes of chunks in UTF-16 code units, complete and valid. @see contract 10.1 */
+/** Sizes of chunks in UTF-16 code units, complete and valid. @see docs/http.md#chunkers */
 export interface ChunkOptions {
   /** Above 0. */
   readonly maxChars: number

@@ -39,7 +39,7 @@ export interface BoundChunker {
  * `maxChars` of the ingest: who asks for small chunks need not know the overlap of the service.
  *
  * @throws invalid_chunker  unknown engine or strategy, or an option that is no whole number or not below `maxChars`
- * @see contract 10.1
+ * @see docs/http.md#chunkers
  */
 export function chunkerFor(service: Service, override: ChunkOverride = {}): BoundChunker {
   const chunker = named(service)

@@ -1,6 +1,6 @@
 import { add, type Chunker, type ChunkOptions, type Span, splitsPair } from './chunker.ts'
 
-/** Whole lines, packed. @see contract 10.2 */
+/** Whole lines, packed. @see docs/http.md#chunkers */
 export const line: Chunker = {
   id: 'line:1',
   engine: 'langchain_ts',

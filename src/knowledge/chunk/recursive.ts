@@ -3,7 +3,7 @@ import { add, type Chunker, type ChunkOptions, pointLength, type Span, splitsPai
 /** In the order in which they are tried; a blank line may end its lines with CRLF. */
 const separators: readonly (readonly string[])[] = [['\n\n', '\n\r\n'], ['\n'], ['. '], ['? '], ['! '], [' ']]
 
-/** Windows of `maxChars`, each cut after its best last separator. @see contract 10.2 */
+/** Windows of `maxChars`, each cut after its best last separator. @see docs/http.md#chunkers */
 export const recursive: Chunker = {
   id: 'recursive-char:1',
   engine: 'langchain_ts',

@@ -31,7 +31,7 @@ export interface Existing {
  * Compare a text with what is there, documents that a job still works on among it.
  *
  * @throws conflict  the document id is taken
- * @see contract 11.4
+ * @see docs/http.md#documents-and-chunks
  */
 export async function accept(
   rows: RowStore,

@@ -1,7 +1,6 @@
 import { timestamp } from '../../base/clock.ts'
 import { sha256 } from '../../base/id.ts'
 import type { Ingest } from '../../contract/documents.ts'
-import { WbError } from '../../contract/errors.ts'
 import { documentOf } from '../../jobs/changes.ts'
 import type { Claim } from '../../jobs/claim.ts'
 import { textsAtOnce } from '../../models/hosted.ts'
@@ -9,7 +8,7 @@ import type { Passage } from '../../models/lsa.ts'
 import type { Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../bases.ts'
-import { collectionGone } from '../guards.ts'
+import { collectionGone, overtaken } from '../guards.ts'
 import type { IngestParts } from '../ingest.ts'
 import type { Embedded } from '../passages.ts'
 import { titleOf } from '../payload.ts'
@@ -65,8 +64,8 @@ export class IngestJob {
   }
 
   private async cut({ context, body }: Work): Promise<{ chunkerId: string; chunks: string[] }> {
-    const { workspaceId, chunkingServiceId } = context.base
-    const service = await this.parts.chunking.get(workspaceId, chunkingServiceId)
+    const { bases, chunking } = this.parts
+    const service = await bases.bound(chunking, context.base, context.base.chunkingServiceId)
     const { text, chunker: override } = body
     return this.parts.index.run('prepare', { text, title: null, service, override, fittedIn: undefined })
   }
@@ -192,8 +191,4 @@ export class IngestJob {
 function modelOf({ embedding }: BaseContext) {
   const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
   return [embeddingServiceId, provider, modelName, embeddingDimension]
-}
-
-function overtaken(): WbError {
-  return new WbError('conflict', 'other writes kept coming first; nothing was written')
 }

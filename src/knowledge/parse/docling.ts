@@ -76,7 +76,7 @@ async function formOf({ name, type, path }: SentFile): Promise<Response> {
   return new Response(form)
 }
 
-/** The Markdown of an answer, else its plain text. @see contract 11.3 */
+/** The Markdown of an answer, else its plain text. @see docs/ingesting.md#files-over-http */
 function markdownOf(answer: unknown): string {
   const { document } = (answer ?? {}) as { document?: { md_content?: unknown; text_content?: unknown } }
   const text = document?.md_content ?? document?.text_content

@@ -1,6 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { WbError } from '../../contract/errors.ts'
-import { type ChatProvider, isChatProvider } from '../../contract/providers.ts'
+import { type ChatProvider, isChatProvider, needsKey } from '../../contract/providers.ts'
 import {
   credentialFor,
   type Dialling,
@@ -12,17 +12,18 @@ import {
   secretFor,
   usualBaseUrl,
 } from '../endpoint.ts'
-import { openClient } from '../provider/client.ts'
+import { openClient, type ProviderCalls } from '../provider/client.ts'
 import { ProviderFailure } from '../provider/failure.ts'
 import type { Chat, ChatMessage, CompletionSettings } from './completion.ts'
 import { begins, Draft } from './draft.ts'
+import { isSecretAvailable } from './provider.ts'
 import { questionOf } from './wire.ts'
 
 /** What the configuration says of chats. */
 export interface ChatConfig {
   readonly provider: ChatProvider
-  /** The runtime's own credential. It stands in for that of a service, at the runtime's own endpoint alone. */
-  readonly tokenRef: string
+  /** Credential of the configured chat; null for none. Also used for services without one at the same endpoint. */
+  readonly tokenRef: string | null
   readonly baseUrl: string | null
   readonly allowDataCollection: boolean
 }
@@ -52,19 +53,20 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
       `${spoken(service)} has a provider that this runtime cannot call`,
     )
   const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
-  const open = () => clientFor(dialling, provider, parts)
-  let checked: ReturnType<typeof open> | undefined
+  const resolve = () => callsTo(dialling, provider, parts)
+  let checked: ReturnType<typeof resolve> | undefined
   const asked = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
     const { body, names } = questionOf(messages, settings)
-    const opening = checked ?? open()
+    const resolving = checked ?? resolve()
     checked = undefined
-    const client = await opening
+    const client = await openClient(await resolving, parts.outbound)
     return { client, body: { ...bodyFor(service, provider, parts.chat), ...body }, draft: new Draft(names) }
   }
   return {
     async check() {
-      checked = open()
-      await checked
+      checked = resolve()
+      const { credential } = await checked
+      return { hasCredential: credential !== undefined }
     },
     async complete(messages, settings) {
       const { client, body, draft } = await asked(messages, settings)
@@ -102,15 +104,12 @@ async function* pieces(events: AsyncIterable<unknown>, draft: Draft): AsyncGener
   }
 }
 
-async function clientFor(dialling: Dialling, provider: ChatProvider, parts: ChatParts) {
+async function callsTo(dialling: Dialling, provider: ChatProvider, parts: ChatParts): Promise<ProviderCalls> {
   const endpoint = endpointOf(dialling)
   const credential = await credentialAt(dialling, endpoint, parts.chat)
   const headers = provider === 'openrouter' ? attribution : {}
   const timeoutMs = dialling.service.requestTimeoutMs ?? timeoutMsDefault
-  return openClient(
-    { endpoint, credential, timeoutMs, retriesMax: parts.retriesMax, headers },
-    parts.outbound,
-  )
+  return { endpoint, credential, timeoutMs, retriesMax: parts.retriesMax, headers }
 }
 
 /** @see https://openrouter.ai/docs/app-attribution */
@@ -118,7 +117,8 @@ const attribution = { 'http-referer': 'http://localhost', 'x-title': 'Workbase' 
 
 /**
  * The service's own credential; the runtime's own for a service that names none and is where the runtime's own chat
- * is, so that nobody collects it with an address of their own.
+ * is, so that a service with another address cannot collect it. If it cannot be resolved, it is left out for a server that
+ * needs no key.
  */
 async function credentialAt(
   dialling: Dialling,
@@ -126,12 +126,15 @@ async function credentialAt(
   chat: ChatConfig,
 ): Promise<string | undefined> {
   const { service, provider, environment } = dialling
+  const { tokenRef } = chat
   const isOwn =
+    tokenRef !== null &&
     service.credentialRef === null &&
     provider === chat.provider &&
     provider !== 'ollama' &&
     endpoint.origin === endpointAt(chat.baseUrl ?? usualBaseUrl(provider, environment), provider, path).origin
-  return isOwn ? secretFor(dialling, chat.tokenRef, endpoint) : credentialFor(dialling, endpoint)
+  const isUsed = isOwn && (needsKey(provider, endpoint) || isSecretAvailable(tokenRef, environment))
+  return isUsed ? secretFor(dialling, tokenRef, endpoint) : credentialFor(dialling, endpoint)
 }
 
 function bodyFor({ modelName }: ModelService, provider: ChatProvider, { allowDataCollection }: ChatConfig) {

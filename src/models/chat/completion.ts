@@ -45,8 +45,9 @@ export interface Chat {
    * Resolve what the next question needs, and ask nothing.
    *
    * @throws llm_credential_missing
+   * @throws ProviderFailure  the address of the endpoint is invalid
    */
-  check(): Promise<void>
+  check(): Promise<{ readonly hasCredential: boolean }>
   /**
    * One answer, whole.
    *

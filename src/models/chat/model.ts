@@ -1,8 +1,9 @@
 import type { Config } from '../../config/schema.ts'
+import { WbError } from '../../contract/errors.ts'
 import type { LlmService } from '../../contract/services.ts'
 import { type ChatParts, openChat } from './chat.ts'
 import type { Chat } from './completion.ts'
-import { hasChatProvider } from './provider.ts'
+import { chatProviderProblem } from './provider.ts'
 
 const retriesMax = 2
 
@@ -40,11 +41,16 @@ export function modelOfService(service: LlmService, parts: ModelParts): ChatMode
 /**
  * The model of the configuration. Its credential needs no release, as who writes the configuration says where it goes.
  *
- * @returns undefined where chat is switched off, or the credential leads to nothing
+ * @throws chat_disabled  chat is disabled, or its credential is missing
  */
-export function modelOfConfig(parts: ModelParts): ChatModel | undefined {
+export function modelOfConfig(parts: ModelParts): ChatModel {
   const { chat, environment } = parts
-  if (!hasChatProvider({ chat }, environment)) return undefined
+  const trouble = chatProviderProblem({ chat }, environment)
+  if (trouble) {
+    const { reason, ...facts } = trouble
+    const message = `the agent names no LLM service, and the runtime has no chat provider: ${reason}`
+    throw new WbError('chat_disabled', message, facts)
+  }
   const { provider, model, baseUrl, requestTimeoutMs, maxOutputTokens } = chat
   const service = {
     name: 'chat',

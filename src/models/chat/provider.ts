@@ -2,15 +2,44 @@ import type { Environment } from '../../config/environment.ts'
 import type { Config } from '../../config/schema.ts'
 import { resolveSecret } from '../../config/secret-ref.ts'
 import { WbError } from '../../contract/errors.ts'
+import { needsKey } from '../../contract/providers.ts'
+import { type FailureFacts, usualBaseUrl } from '../endpoint.ts'
+
+type ChatOf = Pick<Config, 'chat'>
 
 /** Whether the chat provider of the configuration could be called: one that needs a key has one. */
-export function hasChatProvider({ chat }: Pick<Config, 'chat'>, environment: Environment): boolean {
-  if (!chat.enabled) return false
-  if (chat.provider === 'ollama') return true
+export function hasChatProvider(config: ChatOf, environment: Environment): boolean {
+  return chatProviderProblem(config, environment) === undefined
+}
+
+/** Returns why the configured chat provider cannot be called, and what to do; undefined if it can. */
+export function chatProviderProblem(
+  { chat }: ChatOf,
+  environment: Environment,
+): (FailureFacts & { readonly reason: string }) | undefined {
+  const { enabled, provider, tokenRef, baseUrl } = chat
+  if (!enabled)
+    return { reason: 'chat.enabled is false in the configuration', hint: 'Give the agent an LLM service.' }
+  if (provider === 'ollama') return undefined
+  if (tokenRef !== null) return secretProblem(tokenRef, environment)
+  const endpoint = new URL(baseUrl ?? usualBaseUrl(provider, environment))
+  if (!needsKey(provider, endpoint)) return undefined
+  return {
+    reason: `chat.tokenRef is null in the configuration, and ${endpoint.host} needs a key`,
+    hint: 'Set chat.tokenRef, or give the agent an LLM service.',
+  }
+}
+
+/** Returns true if a reference resolves to more than white space. */
+export function isSecretAvailable(ref: string, environment: Environment): boolean {
+  return secretProblem(ref, environment) === undefined
+}
+
+function secretProblem(ref: string, environment: Environment) {
   try {
-    return resolveSecret(chat.tokenRef, environment).trim() !== ''
+    return resolveSecret(ref, environment).trim() === '' ? { reason: `${ref} is empty` } : undefined
   } catch (error) {
-    if (error instanceof WbError) return false
-    throw error
+    if (!(error instanceof WbError)) throw error
+    return { reason: error.message, hint: error.hint }
   }
 }

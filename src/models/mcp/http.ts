@@ -53,7 +53,7 @@ export async function listMcpTools(
  * @returns the texts of the result, one below the other, or its object where it has none; a part that is no text is named
  *   where it stood
  * @throws McpFailure
- * @see contract 7.4
+ * @see docs/tool-servers.md#what-a-call-may-do
  */
 export async function callMcpTool(
   server: McpEndpoint,
@@ -69,7 +69,7 @@ export async function callMcpTool(
  * dialled.
  *
  * @throws McpFailure
- * @see security decisions 1 and 14
+ * @see docs/security.md#rule-1, docs/security.md#rule-14
  */
 async function inSession<T>(
   server: McpEndpoint,

@@ -1,7 +1,7 @@
-import { mkdirSync } from 'node:fs'
 import type { Client, JSONRPCMessage } from '@modelcontextprotocol/client'
 import type { Clock } from '../../base/clock.ts'
 import { unlessAborted, within } from '../../base/deadline.ts'
+import { createFolder } from '../../base/folder.ts'
 import type { Log } from '../../base/log.ts'
 import { presentable } from '../../base/redact.ts'
 import type { Environment } from '../../config/environment.ts'
@@ -45,7 +45,7 @@ const inherited = new Set(
  * Command, arguments and environment are the configuration's alone; what a model says reaches the program as JSON on its
  * standard input.
  *
- * @see security decision 9
+ * @see docs/security.md#rule-9
  */
 export class McpProcess {
   #calls = 0
@@ -87,7 +87,7 @@ export class McpProcess {
     const secrets = secretsOf(server, parts.environment)
     const hide = (text: string) =>
       Object.values(secrets).reduce((cleaned, secret) => cleaned.replaceAll(secret, '[redacted]'), text)
-    mkdirSync(parts.folder, { recursive: true, mode: 0o700 })
+    createFolder(parts.folder)
     const sdk = await import('@modelcontextprotocol/client')
     const stdio = await import('@modelcontextprotocol/client/stdio')
     const transport = transportTo(sdk, stdio, {

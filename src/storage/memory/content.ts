@@ -7,7 +7,9 @@ import {
   type ContentStore,
   type ContentWrite,
   keyText,
+  type LexicalSearch,
   type Metric,
+  type Occurrences,
   type Owner,
   type Payload,
   type Reach,
@@ -15,6 +17,7 @@ import {
   type Scored,
 } from '../content.ts'
 import { compareCodePoints, matcherOf } from '../filter.ts'
+import { collectionMissing } from '../missing.ts'
 import type { Outcome, Refusal, RowStore, Write } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 
@@ -42,7 +45,10 @@ export function openMemoryContent(rows: RowStore): ContentStore {
     nearest: async (key, { vector, limit, ...reach }) => store.nearest(key, vector, limit, reach),
     read: async (key, records, options) => store.read(key, records, options),
     owners: async (key, ids) => store.owners(key, ids),
-    lexical: { search: async (key, { text, limit, ...reach }) => store.search(key, text, limit, reach) },
+    lexical: {
+      search: async (key, { text, limit, ...reach }) => store.search(key, text, limit, reach),
+      occurrences: async (key, query) => store.occurrences(key, query),
+    },
     listing: { ofDocument: async (key, query) => store.ofDocument(key, query) },
   }
 }
@@ -153,18 +159,35 @@ class MemoryContent {
 
   /** The score is the share of a record's words that occur in the query. */
   search(key: CollectionKey, text: string, limit: number, reach: Reach): Scored[] {
-    if (!this.#require(key).collection.lexical)
-      throw new WbError('hybrid_not_supported', 'the collection was made without lexical search')
+    this.#requireLexical(key)
     const asked = new Set(words(text))
-    const scored = this.#reached(key, reach).map(({ record, title, text: stored }) => {
-      const found = words(`${title ?? ''} ${stored ?? ''}`)
+    const scored = this.#reached(key, reach).map(kept => {
+      const found = wordsOf(kept)
       const matches = found.filter(word => asked.has(word)).length
-      return { record, score: matches === 0 ? 0 : matches / found.length }
+      return { record: kept.record, score: matches === 0 ? 0 : matches / found.length }
     })
     return best(
       scored.filter(({ score }) => score > 0),
       limit,
     )
+  }
+
+  occurrences(
+    key: CollectionKey,
+    { words: asked, among, visibility }: Parameters<LexicalSearch['occurrences']>[1],
+  ): Occurrences {
+    this.#requireLexical(key)
+    const records = this.#reached(key, { visibility }).map(kept => ({
+      record: kept.record,
+      words: new Set(wordsOf(kept)),
+    }))
+    const occurrencesOf = (word: string) => {
+      const parts = words(word)
+      const holders = records.filter(held => parts.length > 0 && parts.every(part => held.words.has(part)))
+      const holding = new Set(holders.map(({ record }) => record))
+      return { word, records: holding.size, among: among.filter(record => holding.has(record)) }
+    }
+    return { records: records.length, words: asked.map(occurrencesOf) }
   }
 
   read(
@@ -202,9 +225,14 @@ class MemoryContent {
       .map(kept => viewOf(kept, false))
   }
 
+  #requireLexical(key: CollectionKey): void {
+    if (!this.#require(key).collection.lexical)
+      throw new WbError('hybrid_not_supported', 'the collection was made without lexical search')
+  }
+
   #require(key: CollectionKey): Shelf {
     const shelf = this.find(key)
-    if (!shelf) throw new WbError('collection_unavailable', `collection '${key.name}' does not exist`)
+    if (!shelf) throw collectionMissing(key)
     return shelf
   }
 
@@ -214,6 +242,10 @@ class MemoryContent {
       ({ payload }) => isVisible(visibility, payload) && matches(payload),
     )
   }
+}
+
+function wordsOf({ title, text }: ContentRecord): string[] {
+  return words(`${title ?? ''} ${text ?? ''}`)
 }
 
 function ownerIn(shelf: Shelf | undefined, id: string): string | null {

@@ -1,10 +1,11 @@
-import type Database from 'better-sqlite3'
 import { type Check, lookFor, type Search } from './check-search.ts'
-import { textTable, vectorTable } from './collections.ts'
+import { metrics, textTable, vectorTable } from './collections.ts'
+import type Database from './driver.ts'
 
 interface CollectionRow {
   readonly id: number
   readonly generation: number
+  readonly dimension: number
   readonly staging: 0 | 1
   readonly lexical: 0 | 1
 }
@@ -63,6 +64,27 @@ const searches: readonly Search[] = [
     ],
   },
   {
+    check: 'records whose payload is damaged',
+    selects: [
+      `SELECT id AS example FROM record WHERE NOT json_valid(payload) OR json_type(payload) <> 'object'`,
+    ],
+  },
+  {
+    check: 'fitted collections without their model',
+    selects: [
+      `SELECT ${nameOfCollection} AS example FROM collection
+        WHERE generation > 0 AND NOT EXISTS (SELECT 1 FROM embedder_model
+            WHERE embedder_model.collection = collection.id AND embedder_model.generation = collection.generation)`,
+    ],
+  },
+  {
+    check: 'collections that are damaged',
+    selects: [
+      `SELECT ${nameOfCollection} AS example FROM collection
+        WHERE dimension < 1 OR metric NOT IN (${metrics.map(metric => `'${metric}'`).join(', ')})`,
+    ],
+  },
+  {
     check: 'collections that count other than they hold',
     selects: [
       `SELECT ${nameOfCollection} AS example FROM collection
@@ -74,7 +96,7 @@ const searches: readonly Search[] = [
 /** What is wrong with the content of a store, whose collections have tables of their own. */
 export function contentChecks(database: Database.Database): readonly Check[] {
   const collections = database
-    .prepare<[], CollectionRow>('SELECT id, generation, staging, lexical FROM collection')
+    .prepare<[], CollectionRow>('SELECT id, generation, dimension, staging, lexical FROM collection')
     .all()
   const present = new Set(
     database.prepare<[], string>(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
@@ -86,6 +108,7 @@ export function contentChecks(database: Database.Database): readonly Check[] {
   const found = [
     ...searches,
     { check: 'records without a vector, vectors without a record', selects: whole.flatMap(unlikeVectors) },
+    { check: 'vectors of another length than their collection has', selects: whole.map(misshapen) },
     {
       check: 'records out of the full text, full text without a record',
       selects: whole.filter(({ lexical }) => lexical).flatMap(unlikeText),
@@ -109,6 +132,12 @@ function tablesOf({ id, generation, staging, lexical }: CollectionRow): string[]
 function unlikeVectors({ id, generation }: CollectionRow): string[] {
   const table = vectorTable(id, generation)
   return unlike(`SELECT record FROM record WHERE collection = ${id}`, `SELECT record FROM ${table}`, table)
+}
+
+function misshapen({ id, generation, dimension }: CollectionRow): string {
+  const table = vectorTable(id, generation)
+  return `SELECT '${table}/' || record AS example FROM ${table}
+    WHERE typeof(data) <> 'blob' OR length(data) <> ${dimension * Float32Array.BYTES_PER_ELEMENT}`
 }
 
 /** A contentless index keeps a row of sizes for each text. @see https://www.sqlite.org/fts5.html#the_docsize_table */

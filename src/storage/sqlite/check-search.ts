@@ -1,4 +1,4 @@
-import type Database from 'better-sqlite3'
+import type Database from './driver.ts'
 
 /** One thing that was looked for. */
 export interface Check {

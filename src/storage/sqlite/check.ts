@@ -1,62 +1,69 @@
 import { existsSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import { WbError } from '../../contract/errors.ts'
 import { contentChecks } from './check-content.ts'
+import { integrityOf, type Readable, rowDamage, schemaDamage } from './check-damage.ts'
 import { rowSearches } from './check-rows.ts'
 import { type Check, lookFor } from './check-search.ts'
+import Database from './driver.ts'
 import { asFault } from './faults.ts'
+import { isOpenHere, requireIntactLog, requireSameStore, requireStoreFile } from './inspect.ts'
+import { readTraces, type Traces } from './marker.ts'
 import { migrations } from './migrations/index.ts'
 
-export type { Check }
+export type { Check, Readable }
 
 export interface StoreReport {
   /** Of the file; an older one is brought up to date when a runtime opens it. */
   readonly schema: number
   readonly known: number
   readonly checks: readonly Check[]
+  /** Rows that can be recovered; left out for a store that is not damaged. */
+  readonly readable?: readonly Readable[]
 }
 
-const problemsMax = 20
-
 /**
- * Look through a store for damage and for rows that nothing holds any more. It is read as it stands at one moment,
- * beside whoever works with it, and is not changed.
+ * Checks a store for damage and for rows that nothing refers to any more. Reads one snapshot while other processes go on,
+ * and changes nothing.
  *
- * Of a store that is damaged, or of another schema than this runtime's, only the integrity is told.
+ * Checks only for damage if the file is damaged, or has another schema than this runtime's.
  *
- * @returns undefined where there is no store
- * @throws control_plane_unavailable  it cannot be opened or read
+ * @returns undefined if there is no store
+ * @throws control_plane_unavailable  the store is gone, has lost changes, or cannot be opened
  */
-export function checkStore(path: string): StoreReport | undefined {
+export function checkStore(path: string, dataDir?: string): StoreReport | undefined {
+  const traces = readTraces(path, dataDir)
+  requireStoreFile(path, traces)
   if (!existsSync(path)) return undefined
+  if (!isOpenHere(path)) requireIntactLog(path)
   try {
-    return report(path)
+    return report(path, traces)
   } catch (error) {
     if (!(error instanceof Database.SqliteError)) throw error
-    if (!/^SQLITE_(?:NOTADB|CORRUPT)/.test(error.code)) throw asFault(error)
+    const fault = asFault(error)
+    const isDamage = /^SQLITE_(?:NOTADB|CORRUPT|ERROR)/.test(error.code)
+    if (fault instanceof WbError && !isDamage) throw fault
     const checks = [{ check: 'damage in the file', count: 1, examples: [error.message] }]
     return { schema: 0, known: migrations.length, checks }
   }
 }
 
-function report(path: string): StoreReport {
+function report(path: string, traces: Traces): StoreReport {
   const database = new Database(path, { readonly: true, fileMustExist: true })
   try {
+    requireSameStore(database, path, traces)
     database.exec('BEGIN')
+    const known = migrations.length
     const schema = database.pragma('user_version', { simple: true }) as number
     const integrity = integrityOf(database)
-    const isReadable = integrity.count === 0 && schema === migrations.length
-    const further = isReadable
-      ? [...rowSearches.map(search => lookFor(database, search)), ...contentChecks(database)]
-      : []
-    return { schema, known: migrations.length, checks: [integrity, ...further] }
+    if (schema !== known) return { schema, known, checks: [integrity] }
+    const { checks, readable } = rowDamage(database)
+    const structure = [integrity, schemaDamage(database)]
+    const damage = [...structure, ...checks]
+    const isDamaged = damage.some(({ count }) => count > 0)
+    if (structure.some(({ count }) => count > 0)) return { schema, known, checks: damage, readable }
+    const further = [...rowSearches.map(search => lookFor(database, search)), ...contentChecks(database)]
+    return { schema, known, checks: [...damage, ...further], ...(isDamaged && { readable }) }
   } finally {
     database.close()
   }
-}
-
-/** @see https://www.sqlite.org/pragma.html#pragma_integrity_check */
-function integrityOf(database: Database.Database): Check {
-  const rows = database.pragma(`integrity_check(${problemsMax})`) as { integrity_check: string }[]
-  const problems = rows.map(row => row.integrity_check).filter(text => text !== 'ok')
-  return { check: 'damage in the file', count: problems.length, examples: problems }
 }

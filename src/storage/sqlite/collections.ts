@@ -1,5 +1,7 @@
 import { WbError } from '../../contract/errors.ts'
-import type { Collection, CollectionKey, Metric } from '../content.ts'
+import type { Collection, CollectionKey, Metric, Payload } from '../content.ts'
+import { damaged } from '../damage.ts'
+import { collectionMissing } from '../missing.ts'
 import type { Connection } from './connection.ts'
 
 /** A collection as its row has it. */
@@ -24,20 +26,35 @@ export interface CollectionRow {
   readonly gone: number
 }
 
+export const metrics: readonly Metric[] = ['cosine', 'dot', 'euclidean']
+
 const columns = `id, dimension, metric, lexical, fitted, generation, version, records, unfitted,
   fitted_records AS fittedRecords, fitted_through AS fittedThrough, staging, lease_owner AS leaseOwner,
   lease_until AS leaseUntil, gone`
 
+/** @throws control_plane_unavailable  its row is damaged */
 export function findCollection(connection: Connection, key: CollectionKey): CollectionRow | undefined {
-  return connection
+  const found = connection
     .prepare<CollectionRow>(`SELECT ${columns} FROM collection WHERE workspace_id = ? AND name = ?`)
     .get(key.workspaceId, key.name)
+  return found && requireValid(found)
+}
+
+function requireValid(row: CollectionRow): CollectionRow {
+  const { leaseOwner, metric, ...numbers } = row
+  const isValid =
+    Object.values(numbers).every(Number.isSafeInteger) &&
+    row.dimension > 0 &&
+    metrics.includes(metric) &&
+    (leaseOwner === null || typeof leaseOwner === 'string')
+  if (!isValid) throw damaged(`row ${row.id} of collection`)
+  return row
 }
 
 /** @throws collection_unavailable  there is no such collection */
 export function requireCollection(connection: Connection, key: CollectionKey): CollectionRow {
   const found = findCollection(connection, key)
-  if (!found) throw new WbError('collection_unavailable', `collection '${key.name}' does not exist`)
+  if (!found) throw collectionMissing(key)
   return found
 }
 
@@ -62,7 +79,7 @@ export function listCollections(connection: Connection, workspaceId: string): Co
       `SELECT name, ${columns} FROM collection WHERE workspace_id = ? ORDER BY name`,
     )
     .all(workspaceId)
-    .map(found => described({ workspaceId, name: found.name }, found))
+    .map(({ name, ...row }) => described({ workspaceId, name }, requireValid(row)))
 }
 
 function described(key: CollectionKey, found: CollectionRow): Collection {
@@ -83,15 +100,42 @@ export function textTable(collection: number): string {
   return `fts_${collection}`
 }
 
+/** Row of a table of vectors. */
+export interface VectorRow {
+  readonly record: number
+  /** Null if the vector is missing. */
+  readonly data: Buffer | null
+}
+
+/** @throws control_plane_unavailable  the vector is missing or damaged */
+export function vectorOf(table: string, dimension: number, { record, data }: VectorRow): Float32Array {
+  if (!Buffer.isBuffer(data) || data.length !== dimension * Float32Array.BYTES_PER_ELEMENT)
+    throw damaged(`row ${record} of ${table}`)
+  return floatsOf(data)
+}
+
 /** Floats as the bytes that are kept, without copying them. */
 export function blobOf(vector: Float32Array): Buffer {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength)
 }
 
 /** The floats of kept bytes; a view of them where its place in memory allows. */
-export function floatsOf(blob: Buffer): Float32Array {
+function floatsOf(blob: Buffer): Float32Array {
   const length = blob.byteLength / Float32Array.BYTES_PER_ELEMENT
   if (blob.byteOffset % Float32Array.BYTES_PER_ELEMENT === 0)
     return new Float32Array(blob.buffer, blob.byteOffset, length)
   return new Float32Array(Uint8Array.from(blob).buffer, 0, length)
+}
+
+/** @throws control_plane_unavailable  the payload is damaged */
+export function payloadOf({ record, payload }: { record: number; payload: string }): Payload {
+  let parsed: unknown
+  try {
+    parsed = JSON.parse(payload)
+  } catch (error) {
+    throw damaged(`row ${record} of record`, error)
+  }
+  if (typeof parsed !== 'object' || parsed === null || Array.isArray(parsed))
+    throw damaged(`row ${record} of record`)
+  return parsed as Payload
 }

@@ -1,4 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
+import { isDiskFull } from '../disk-space.ts'
 import type { Connection } from './connection.ts'
 import { isOfStore } from './faults.ts'
 
@@ -52,14 +53,31 @@ export class CommitQueue {
       await new Promise(setImmediate)
       const group = this.#waiting.splice(0, GROUP_UNITS_MAX)
       try {
-        await this.#connection.begin()
-        for (const settle of this.#commit(group)) settle()
+        for (const settle of await this.#inTransaction(group)) settle()
       } catch (error) {
-        this.#connection.rollback()
         for (const { reject } of group) reject(error)
       }
     }
     this.#draining = undefined
+  }
+
+  /** On a full disk, the log may take up space that a checkpoint gives back: enough to delete something. */
+  async #inTransaction(group: readonly Waiting[]): Promise<(() => void)[]> {
+    try {
+      return await this.#attempt(group)
+    } catch (error) {
+      if (!isDiskFull(error) || !this.#connection.cutLog()) throw error
+      return this.#attempt(group)
+    }
+  }
+
+  async #attempt(group: readonly Waiting[]): Promise<(() => void)[]> {
+    try {
+      await this.#connection.begin()
+      return this.#commit(group)
+    } finally {
+      this.#connection.rollback()
+    }
   }
 
   /** Apply a group in the open transaction; what tells its callers the results. */

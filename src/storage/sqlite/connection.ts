@@ -1,4 +1,4 @@
-import Database from 'better-sqlite3'
+import Database from './driver.ts'
 import { defineFilterFunctions } from './filter-sql.ts'
 
 /** Wait of a statement for a lock; `begin` waits in shorter steps, so that the thread stays free. */
@@ -63,7 +63,8 @@ export class Connection {
     try {
       return read()
     } finally {
-      this.prepare('COMMIT').run()
+      // Some failures, such as those of the disk, end the transaction by themselves.
+      if (this.database.inTransaction) this.prepare('COMMIT').run()
     }
   }
 
@@ -93,6 +94,23 @@ export class Connection {
 
   rollback(): void {
     if (this.database.inTransaction) this.prepare('ROLLBACK').run()
+  }
+
+  /**
+   * Copies the log into the database, and gives its space back to the disk.
+   *
+   * @returns false if another connection reads from the log, or the database would have to grow
+   */
+  cutLog(): boolean {
+    this.database.pragma(`busy_timeout = ${BEGIN_STEP_MS}`)
+    try {
+      const [done] = this.database.pragma('wal_checkpoint(TRUNCATE)') as { busy: number }[]
+      return done?.busy === 0
+    } catch {
+      return false
+    } finally {
+      this.database.pragma(`busy_timeout = ${BUSY_TIMEOUT_MS}`)
+    }
   }
 
   close(): void {

@@ -1,9 +1,17 @@
-import { existsSync } from 'node:fs'
-import Database from 'better-sqlite3'
+import { statSync } from 'node:fs'
+import { statsOf } from '../../base/folder.ts'
+import Database from './driver.ts'
+import { logFiles } from './log-damage.ts'
+import { hadStore, readTraces } from './marker.ts'
 
-/** Whether a store has no workspace, and so nothing at all; one that cannot be read counts as one that has. */
+/**
+ * Returns true for a store without workspaces, which holds nothing at all. Returns false for a store that is lost, cannot
+ * be read, or has a log: another process may use it, or the log has not been checked yet.
+ */
 export function holdsNothing(path: string): boolean {
-  if (!existsSync(path)) return true
+  const traces = readTraces(path, undefined)
+  if (sizeOf(path) === 0) return !hadStore(traces)
+  if (sizeOf(logFiles(path).log) > 0) return false
   try {
     const database = new Database(path, { readonly: true, fileMustExist: true })
     try {
@@ -14,4 +22,23 @@ export function holdsNothing(path: string): boolean {
   } catch {
     return false
   }
+}
+
+/** Returns true if there is no store at a path, and no evidence of an earlier one. */
+export function isNew(path: string, dataDir: string): boolean {
+  return path !== ':memory:' && isMissing(path) && !hadStore(readTraces(path, dataDir))
+}
+
+/** Returns true on any other error too, because a path that cannot be read may be a store. */
+function isMissing(path: string): boolean {
+  try {
+    statSync(path)
+    return false
+  } catch (error) {
+    return (error as NodeJS.ErrnoException).code === 'ENOENT'
+  }
+}
+
+function sizeOf(path: string): number {
+  return statsOf(path)?.size ?? 0
 }

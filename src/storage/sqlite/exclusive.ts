@@ -1,9 +1,10 @@
-import { closeSync, mkdirSync, openSync, statSync } from 'node:fs'
+import { closeSync, openSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 import { setTimeout as wait } from 'node:timers/promises'
-import Database from 'better-sqlite3'
 import { TimedOut } from '../../base/deadline.ts'
+import { createFolder } from '../../base/folder.ts'
 import { isBusy } from './connection.ts'
+import Database from './driver.ts'
 
 /** What lies where a lock should is not made by us. Known across rooms by its name. */
 class NotALock extends Error {
@@ -36,7 +37,7 @@ class LockRefused extends Error {
  * @see https://www.sqlite.org/lockingv3.html
  */
 export function holdExclusively(path: string, patienceMs: number): Database.Database | undefined {
-  mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
+  createFolder(dirname(path))
   // To open a pipe would wait for its other end.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
   makeFile(path)

@@ -1,5 +1,5 @@
-import type { Database } from 'better-sqlite3'
 import type { Filter, Order, Scalar } from '../filter.ts'
+import type Database from './driver.ts'
 
 /** A piece of SQL and the values of its `?`, in order. */
 export interface SqlFragment {
@@ -98,7 +98,7 @@ function within(order: Order, bound: string | number, bind: Bind): string {
 }
 
 /** Functions that the conditions call; every connection that runs them needs these. */
-export function defineFilterFunctions(database: Database): void {
+export function defineFilterFunctions(database: Database.Database): void {
   database.function('number_text', { deterministic: true }, value => String(Number(value)))
 }
 

@@ -1,4 +1,5 @@
 import type { CollectionKey, EncodedModel, Fit, Fitted, StoredPassage } from '../content.ts'
+import { damaged } from '../damage.ts'
 import { createVectorTable } from './changes.ts'
 import {
   blobOf,
@@ -27,6 +28,8 @@ export class FittedReads {
           'SELECT terms, weights FROM embedder_model WHERE collection = ? AND generation = ?',
         )
         .get(id, generation)
+      const isValid = found && typeof found.terms === 'string' && Buffer.isBuffer(found.weights)
+      if (!isValid && (found || generation > 0)) throw damaged(`the embedder of collection ${id}`)
       const model = found && { terms: found.terms, weights: Uint8Array.from(found.weights) }
       return { generation, model }
     })

@@ -1,21 +1,25 @@
-import { stopwords } from '../../base/words.ts'
+import { queryWords } from '../../base/words.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { CollectionKey, Reach, Scored } from '../content.ts'
-import type { Statistics } from '../visibility.ts'
-import { requireCollection, textTable } from './collections.ts'
+import type { CollectionKey, Occurrences, Reach, Scored } from '../content.ts'
+import type { Statistics, Visibility } from '../visibility.ts'
+import { type CollectionRow, requireCollection, textTable } from './collections.ts'
 import type { Connection } from './connection.ts'
-import type { Reaches } from './reach.ts'
+import { type Reaches, visibilitySql } from './reach.ts'
 
 /** A match in the title counts this much more than one in the text. */
 const TITLE_WEIGHT = '3.0'
 const TEXT_WEIGHT = '1.0'
-/** Different words of a query that are looked up; a longer query is a text, whose first words tell what it is about. */
-const QUERY_WORDS_MAX = 256
 
 export interface LexicalQuery extends Reach {
   readonly text: string
   readonly limit: number
   readonly statistics: Statistics
+}
+
+export interface OccurrencesQuery {
+  readonly words: readonly string[]
+  readonly among: readonly number[]
+  readonly visibility: Visibility
 }
 
 /**
@@ -42,14 +46,45 @@ export class Lexical {
     if (query.statistics !== 'collection')
       throw new WbError('hybrid_not_supported', 'this store cannot rank by words over the visible rows only')
     return this.#connection.snapshot(() => {
-      const collection = requireCollection(this.#connection, key)
-      if (!collection.lexical)
-        throw new WbError('hybrid_not_supported', 'the collection was made without a full-text index')
+      const collection = this.#require(key)
       const match = matchOf(query.text)
       const allowed = this.#reaches.allowed(collection, query)
       if (match === '' || allowed?.size === 0) return []
       return this.#rank(textTable(collection.id), match, query.limit, allowed)
     })
+  }
+
+  /**
+   * Counts words over the records that a caller may see. Costs a pass over the index entries of each word.
+   *
+   * @throws hybrid_not_supported    the collection has no full-text index
+   * @throws collection_unavailable  there is no such collection
+   */
+  occurrences(key: CollectionKey, { words, among, visibility }: OccurrencesQuery): Occurrences {
+    return this.#connection.snapshot(() => {
+      const { id, records } = this.#require(key)
+      const visible = visibilitySql(visibility, 'payload')
+      const rows = visible && `SELECT record FROM record WHERE collection = ${id} AND ${visible.sql}`
+      const parameters = visible?.parameters ?? []
+      const table = textTable(id)
+      const counting = this.#connection.prepare<{ records: number; among: string }>(
+        `SELECT count(*) AS records, json_group_array(rowid) FILTER (WHERE rowid IN (SELECT value FROM json_each(?))) AS among
+          FROM ${table} WHERE ${table} MATCH ?${rows ? ` AND +rowid IN (${rows})` : ''}`,
+      )
+      const counted = words.map(word => {
+        const found = counting.get(JSON.stringify(among), phraseOf(word), ...parameters)!
+        return { word, records: found.records, among: JSON.parse(found.among) as number[] }
+      })
+      const all = rows && this.#connection.prepare<{ n: number }>(`SELECT count(*) AS n FROM (${rows})`)
+      return { records: all ? all.get(...parameters)!.n : records, words: counted }
+    })
+  }
+
+  #require(key: CollectionKey): CollectionRow {
+    const collection = requireCollection(this.#connection, key)
+    if (!collection.lexical)
+      throw new WbError('hybrid_not_supported', 'the collection was made without a full-text index')
+    return collection
   }
 
   /** The engine ranks every match; what is not allowed is passed over before the cut. */
@@ -70,14 +105,12 @@ export class Lexical {
   }
 }
 
-/** A full-text expression that any of the words satisfies; empty when there is none. */
+/** A full-text expression that any of the words of a text satisfies; empty when there is none. */
 export function matchOf(text: string): string {
-  // The characters that unicode61 takes for parts of a token; quotes cannot be among them.
-  const words = new Set(text.toLowerCase().match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu))
-  const telling = [...words].filter(word => !stopwords.has(word))
-  const asked = telling.length > 0 ? telling : [...words]
-  return asked
-    .slice(0, QUERY_WORDS_MAX)
-    .map(word => `"${word}"`)
-    .join(' OR ')
+  return queryWords(text).map(phraseOf).join(' OR ')
+}
+
+/** A word as the engine takes it; a word holds no quotes. */
+function phraseOf(word: string): string {
+  return `"${word}"`
 }

@@ -1,8 +1,8 @@
 import { closeSync, existsSync, openSync, readdirSync, readSync, renameSync, rmSync } from 'node:fs'
 import { basename, dirname, join } from 'node:path'
-import Database from 'better-sqlite3'
 import { WbError } from '../../contract/errors.ts'
 import { Connection } from './connection.ts'
+import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
 
 /** About five minutes: another process may be copying a large store before it migrates. */

@@ -1,24 +1,46 @@
-import { closeSync, mkdirSync, openSync } from 'node:fs'
+import { closeSync, existsSync, openSync } from 'node:fs'
 import { dirname } from 'node:path'
-import { WbError } from '../../contract/errors.ts'
+import { createFolder } from '../../base/folder.ts'
 import { Connection, isBusy } from './connection.ts'
 import { unwritable } from './faults.ts'
+import { isOpenHere, requireIntactLog, requireSameStore, requireStoreFile } from './inspect.ts'
+import { markStore, readTraces, type Traces } from './marker.ts'
 import { migrate, requireKnownSchema } from './migrate.ts'
 
 /** Attempts at the switch to WAL, which several processes may make at once on a fresh store. */
 const SWITCHES_MAX = 1_000
 const SWITCH_PAUSE_MS = 10
 
-/** A connection to a store, made and migrated where it has to be. */
-export async function openConnection(path: string): Promise<Connection> {
-  if (path !== ':memory:') {
-    makeFile(path)
+export interface ConnectionOptions {
+  /** Data directory of the runtime, which keeps a second marker of a store outside of it. */
+  readonly dataDir?: string | undefined
+  /** Another thread of this process has the store open, and has checked its files. */
+  readonly isOpenElsewhere?: boolean | undefined
+}
+
+/**
+ * Opens a connection to a store, and creates or migrates the store if necessary.
+ *
+ * @throws control_plane_unavailable  the store is gone or damaged, or was not made by this runtime
+ */
+export async function openConnection(path: string, options: ConnectionOptions = {}): Promise<Connection> {
+  if (path === ':memory:') return prepared(new Connection(path), path)
+  const traces = readTraces(path, options.dataDir)
+  requireStoreFile(path, traces)
+  makeFile(path)
+  if (!options.isOpenElsewhere && !isOpenHere(path)) {
+    requireIntactLog(path)
     requireKnownSchema(path)
   }
-  const connection = new Connection(path)
+  return prepared(new Connection(path), path, traces)
+}
+
+async function prepared(connection: Connection, path: string, traces?: Traces): Promise<Connection> {
   try {
+    if (traces) requireSameStore(connection.database, path, traces)
     await makeDurable(connection)
     await migrate(connection, path)
+    if (traces) await markStore(connection, path, traces)
     return connection
   } catch (error) {
     connection.close()
@@ -29,16 +51,9 @@ export async function openConnection(path: string): Promise<Connection> {
 /** Readable by its owner only, like the log files that SQLite puts beside it. */
 function makeFile(path: string): void {
   try {
-    mkdirSync(dirname(path), { recursive: true, mode: 0o700 })
-    closeSync(openSync(path, 'a', 0o600))
+    createFolder(dirname(path))
+    if (!existsSync(path)) closeSync(openSync(path, 'a', 0o600))
   } catch (error) {
-    if (error instanceof Error && 'code' in error && error.code === 'EISDIR')
-      throw new WbError(
-        'control_plane_unavailable',
-        'the store cannot be opened: a folder is in its place',
-        { hint: 'Move the folder away, and put the file of the store back.' },
-        { cause: error },
-      )
     throw unwritable(error)
   }
 }

@@ -1,5 +1,14 @@
 import type { Ops } from '../../base/threads.ts'
-import type { CollectionKey, ContentWrite, Fit, Fitted, Owner, RecordView, Scored } from '../content.ts'
+import type {
+  CollectionKey,
+  ContentWrite,
+  Fit,
+  Fitted,
+  Occurrences,
+  Owner,
+  RecordView,
+  Scored,
+} from '../content.ts'
 import type { Outcome, Write } from '../rows.ts'
 import type { Visibility } from '../visibility.ts'
 import { Changes } from './changes.ts'
@@ -7,7 +16,7 @@ import { CommitQueue } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { guarded } from './faults.ts'
 import { FittedReads, FittedWrites } from './fitted.ts'
-import { Lexical, type LexicalQuery } from './lexical.ts'
+import { Lexical, type LexicalQuery, type OccurrencesQuery } from './lexical.ts'
 import { Reaches } from './reach.ts'
 import { type DocumentQuery, Records } from './records.ts'
 import { Rows } from './rows.ts'
@@ -58,6 +67,8 @@ export function readOps(connection: Connection) {
   return guarded({
     nearest: (input: In & { query: NearestQuery }): Scored[] => vectors.nearest(input.key, input.query),
     lexical: (input: In & { query: LexicalQuery }): Scored[] => lexical.search(input.key, input.query),
+    occurrences: (input: In & { query: OccurrencesQuery }): Occurrences =>
+      lexical.occurrences(input.key, input.query),
     read: (
       input: In & { records: readonly number[]; options: { vectors: boolean; visibility: Visibility } },
     ): RecordView[] => records.read(input.key, input.records, input.options),

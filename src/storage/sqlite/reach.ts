@@ -1,6 +1,7 @@
-import type { Payload, Reach } from '../content.ts'
+import type { Reach } from '../content.ts'
 import { type Filter, matcherOf } from '../filter.ts'
 import type { Visibility } from '../visibility.ts'
+import { payloadOf } from './collections.ts'
 import type { Connection } from './connection.ts'
 import { type SqlFragment, toSql } from './filter-sql.ts'
 
@@ -82,7 +83,7 @@ export class Reaches {
       .iterate(...parameters)
     const matches = matcherOf(filter)
     const set = new Set<number>()
-    for (const { record, payload } of rows) if (matches(JSON.parse(payload) as Payload)) set.add(record)
+    for (const row of rows) if (matches(payloadOf(row))) set.add(row.record)
     return set
   }
 }

@@ -1,10 +1,13 @@
-import type { CollectionKey, Owner, Payload, RecordView } from '../content.ts'
+import type { CollectionKey, Owner, RecordView } from '../content.ts'
+import { damaged } from '../damage.ts'
 import type { Visibility } from '../visibility.ts'
 import {
   type CollectionRow,
   findCollection,
-  floatsOf,
+  payloadOf,
   requireCollection,
+  type VectorRow,
+  vectorOf,
   vectorTable,
 } from './collections.ts'
 import type { Connection } from './connection.ts'
@@ -89,11 +92,12 @@ export class Records {
     })
   }
 
-  #vector({ id, generation }: CollectionRow, record: number): Float32Array {
-    const { data } = this.#connection
-      .prepare<{ data: Buffer }>(`SELECT data FROM ${vectorTable(id, generation)} WHERE record = ?`)
-      .get(record)!
-    return floatsOf(data)
+  #vector({ id, generation, dimension }: CollectionRow, record: number): Float32Array {
+    const table = vectorTable(id, generation)
+    const found = this.#connection
+      .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record = ?`)
+      .get(record)
+    return vectorOf(table, dimension, found ?? { record, data: null })
   }
 }
 
@@ -122,6 +126,13 @@ function rangesAfter(after: DocumentQuery['after']): { where: string; values: (n
   ]
 }
 
+/** @throws control_plane_unavailable  the record is damaged */
 function viewOf(row: RecordRow): RecordView {
-  return { ...row, payload: JSON.parse(row.payload) as Payload }
+  const { record, id, documentId, chunkIndex, text } = row
+  const isValid =
+    typeof id === 'string' &&
+    [documentId, text].every(value => value === null || typeof value === 'string') &&
+    (chunkIndex === null || Number.isInteger(chunkIndex))
+  if (!isValid) throw damaged(`row ${record} of record`)
+  return { ...row, payload: payloadOf(row) }
 }

@@ -1,3 +1,4 @@
+import { damaged } from '../damage.ts'
 import type { AnyTable, ListQuery, Outcome, Refusal, Stored, Table, Value, Write } from '../rows.ts'
 import type { Connection } from './connection.ts'
 
@@ -6,6 +7,9 @@ interface StoredRow {
   readonly version: number
   readonly body: string
 }
+
+/** The body is cast because it can be of any type in a damaged row. */
+const columnsOfRow = `ordinal, version, CAST(coalesce(body, '') AS TEXT) AS body`
 
 /** A part of an index, as an SQL condition. */
 interface Range {
@@ -26,9 +30,9 @@ export class Rows {
   get<Row extends object>(table: Table<Row>, key: readonly Value[]): Stored<Row> | undefined {
     requireLength(table.key, key)
     const found = this.#connection
-      .prepare<StoredRow>(`SELECT ordinal, version, body FROM ${table.name} WHERE ${equal(table.key)}`)
+      .prepare<StoredRow>(`SELECT ${columnsOfRow} FROM ${table.name} WHERE ${equal(table.key)}`)
       .get(...key)
-    return found && restored<Row>(found)
+    return found && restored<Row>(table, found)
   }
 
   list<Row extends object>(table: Table<Row>, query: ListQuery): Stored<Row>[] {
@@ -48,12 +52,12 @@ export class Rows {
         const before = found.length
         if (before >= query.limit || room < 0) break
         const where = [prefix, range, end].map(part => part.where).filter(part => part !== '')
-        const sql = `SELECT ordinal, version, body FROM ${indexed(table, query.index)} WHERE ${where.join(' AND ') || '1'} ${order} LIMIT ?`
+        const sql = `SELECT ${columnsOfRow} FROM ${indexed(table, query.index)} WHERE ${where.join(' AND ') || '1'} ${order} LIMIT ?`
         const values = [...prefix.values, ...range.values, ...end.values, query.limit - before]
         found.push(...this.#read(sql, values, room))
         for (const { body } of found.slice(before)) room -= body.length
       }
-      return found.map(row => restored<Row>(row))
+      return found.map(row => restored<Row>(table, row))
     }
     return ranges.length === 1 ? read() : this.#connection.snapshot(read)
   }
@@ -239,6 +243,11 @@ function endOf([column]: readonly string[], { through, descending }: ListQuery):
   return { where: `${column} ${descending ? '>=' : '<='} ?`, values: [through] }
 }
 
-function restored<Row>({ ordinal, version, body }: StoredRow): Stored<Row> {
-  return { row: JSON.parse(body) as Row, version, ordinal, chars: body.length }
+/** @throws control_plane_unavailable  the row is damaged */
+function restored<Row>({ name }: AnyTable, { ordinal, version, body }: StoredRow): Stored<Row> {
+  try {
+    return { row: JSON.parse(body) as Row, version, ordinal, chars: body.length }
+  } catch (error) {
+    throw damaged(`row ${ordinal} of ${name}`, error)
+  }
 }

@@ -1,10 +1,10 @@
 import { lstatSync, readFileSync, rmSync, statSync } from 'node:fs'
 import { networkInterfaces } from 'node:os'
 import { join } from 'node:path'
-import Database from 'better-sqlite3'
 import { isInTheClear } from '../../base/loopback.ts'
 import { isOurs, writePrivately } from '../../base/private-file.ts'
 import { isBusy } from './connection.ts'
+import Database from './driver.ts'
 import { holdExclusively } from './exclusive.ts'
 import { unwritable } from './faults.ts'
 
@@ -36,7 +36,7 @@ const patienceMs = 250
  *
  * @returns the lock, or who holds it (undefined while that server is still starting)
  * @throws control_plane_unavailable  the data directory cannot be written; so does `announce`
- * @see design/security 5
+ * @see docs/security.md#rule-5
  */
 export function takeServerLock(dataDir: string): Taken {
   const path = join(dataDir, announcementName)
@@ -86,7 +86,7 @@ function lockedIn(dataDir: string): Database.Database | undefined {
  * nobody else can write them, and when the address is one that crosses no network in the clear: whoever could write it
  * would receive this user's credentials and documents. A link to the lock of another server is no lock of this one.
  *
- * @see design/security 6
+ * @see docs/security.md#rule-6
  */
 export function findServer(dataDir: string): Announcement | undefined {
   const announcement = readAnnouncement(dataDir)

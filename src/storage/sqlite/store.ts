@@ -92,6 +92,7 @@ export function contentStore(connection: Connection, hosts: Hosts, gate: Gate, c
     owners: (key, ids) => gate.pass(() => reads.run('owners', { key, ids })),
     lexical: {
       search: (key, query) => gate.pass(() => reads.run('lexical', { key, query })),
+      occurrences: (key, query) => gate.pass(() => reads.run('occurrences', { key, query })),
     } satisfies LexicalSearch,
     listing: {
       ofDocument: (key, query) => gate.pass(() => reads.run('ofDocument', { key, query })),

@@ -4,9 +4,10 @@ import { loadScanModule } from '../scan/module.ts'
 import { type Block, Segment, scanBlocks } from '../scan/segment.ts'
 import {
   type CollectionRow,
-  floatsOf,
   requireCollection,
   requireDimension,
+  type VectorRow,
+  vectorOf,
   vectorTable,
 } from './collections.ts'
 import type { Connection } from './connection.ts'
@@ -25,9 +26,9 @@ export interface NearestQuery extends Reach {
   readonly generation?: number
 }
 
-interface VectorRow {
+interface StoredVector {
   readonly record: number
-  readonly data: Buffer
+  readonly vector: Float32Array
 }
 
 /** Vectors of one collection and generation, as they stood at a version of it. */
@@ -119,8 +120,8 @@ export class Vectors {
 
   /** Numbers of records only grow, so what is new stands behind the last one seen. */
   #append(collection: CollectionRow, resident: Resident): void {
-    for (const { record, data } of this.#rows(collection, resident.lastRecord)) {
-      resident.segment.append(record, floatsOf(data))
+    for (const { record, vector } of this.#rows(collection, resident.lastRecord)) {
+      resident.segment.append(record, vector)
       resident.lastRecord = record
     }
     resident.version = collection.version
@@ -136,12 +137,12 @@ export class Vectors {
     }
   }
 
-  #rows({ id, generation }: CollectionRow, after: number): IterableIterator<VectorRow> {
-    return this.#connection
-      .prepare<VectorRow>(
-        `SELECT record, data FROM ${vectorTable(id, generation)} WHERE record > ? ORDER BY record`,
-      )
+  *#rows({ id, generation, dimension }: CollectionRow, after: number): Generator<StoredVector> {
+    const table = vectorTable(id, generation)
+    const rows = this.#connection
+      .prepare<VectorRow>(`SELECT record, data FROM ${table} WHERE record > ? ORDER BY record`)
       .iterate(after)
+    for (const row of rows) yield { record: row.record, vector: vectorOf(table, dimension, row) }
   }
 
   #scan(collection: CollectionRow, query: NearestQuery, allowed: ReadonlySet<number> | undefined): Scored[] {
@@ -156,11 +157,11 @@ export class Vectors {
   }
 }
 
-function* blocksOf(rows: Iterable<VectorRow>, dimension: number): Generator<Block> {
+function* blocksOf(rows: Iterable<StoredVector>, dimension: number): Generator<Block> {
   let records: number[] = []
   let vectors = new Float32Array(BLOCK_ROWS * dimension)
-  for (const { record, data } of rows) {
-    vectors.set(floatsOf(data), records.length * dimension)
+  for (const { record, vector } of rows) {
+    vectors.set(vector, records.length * dimension)
     records.push(record)
     if (records.length < BLOCK_ROWS) continue
     yield { records, vectors }

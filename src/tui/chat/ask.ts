@@ -1,6 +1,6 @@
 import { endless, errorOf, failedAnswer } from '../../cli/chat/answer.ts'
 import type { AskOptions } from '../../cli/chat/front.ts'
-import { lacksModel } from '../../cli/chat/no-model.ts'
+import { lacksModel, noModelLines } from '../../cli/chat/no-model.ts'
 import type { Highlight } from '../markdown/render.ts'
 import { paintFor } from '../parts/paint.ts'
 import { shownLines } from './shown.ts'
@@ -44,6 +44,7 @@ export async function askInTerminal(options: AskOptions): Promise<void> {
       throw endless(signal)
     }
     if (!lacksModel(error)) throw error
+    for (const text of noModelLines(error.message, [error.hint])) show({ kind: 'note', text, tone: 'dim' })
     show({ kind: 'found', question, passages: await port.find(question), hasWays: true })
   }
 }

@@ -5,6 +5,7 @@ import type { ChatPort, Say } from '../../cli/chat/port.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
 import { reportOf } from '../../cli/command/report.ts'
+import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import type { Citation } from '../../contract/chat.ts'
@@ -132,9 +133,8 @@ export class Chat {
       case 'copy':
         this.#try(async () => {
           if (!desk.copy)
-            return this.#noted('no program here takes what is copied; /export writes all to a file', true)
-          await desk.copy(effect.text)
-          this.#noted(`copied ${effect.what}`)
+            return this.#noted('no clipboard is available; /export writes the conversation to a file', true)
+          this.#noted(copiedNote(effect.what, await desk.copy(effect.text)))
         })
         break
       case 'export':
@@ -226,6 +226,16 @@ export class Chat {
     await this.parts.desk.save(path, text)
     this.#noted(`written to ${path}`)
   }
+}
+
+/** Describes what the terminal was asked to do, because it does not confirm a copy. */
+function copiedNote(what: string, by: CopiedBy): string {
+  if (by === 'program') return `copied ${what}`
+  const condition =
+    by === 'tmux'
+      ? 'tmux needs set-clipboard on or allow-passthrough on'
+      : 'some terminals need a setting to allow it'
+  return `asked the terminal to copy ${what}; ${condition}`
 }
 
 function failureOf(error: unknown): Failure {

@@ -1,5 +1,5 @@
 import { foundCard } from '../../cli/chat/found.ts'
-import { foundNotWritten, noModelLines } from '../../cli/chat/no-model.ts'
+import { foundNotWritten, modelSetupLines } from '../../cli/chat/no-model.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
 import { count, counted } from '../../cli/terminal/output.ts'
@@ -166,7 +166,7 @@ function foundLines(
   agent: string,
   width: number,
 ): Line[] {
-  const ways = hasWays ? noModelLines(agent) : []
+  const ways = hasWays ? modelSetupLines(agent) : []
   const told = ways.flatMap(line => wrap([span(line, 'dim')], width))
   const gap: Line[] = hasWays ? [[]] : []
   if (passages.length === 0) return [...told, ...gap, [span('nothing was found either', 'dim')]]

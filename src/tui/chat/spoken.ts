@@ -1,6 +1,6 @@
 import { pretty } from '../../cli/chat/approve.ts'
 import { foundCard } from '../../cli/chat/found.ts'
-import { foundNotWritten, noModelLines } from '../../cli/chat/no-model.ts'
+import { foundNotWritten, modelSetupLines } from '../../cli/chat/no-model.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import { renderBlock } from '../markdown/render.ts'
@@ -34,7 +34,7 @@ export function spokenLines(printed: Printed, agent: string): string[] {
       return printed.citations.map(one => `Source ${one.number}: ${sourceOf(one)}`)
     case 'found':
       return [
-        ...(printed.hasWays ? noModelLines(agent) : []),
+        ...(printed.hasWays ? modelSetupLines(agent) : []),
         foundNotWritten,
         ...printed.passages.map(passage => {
           const { title, lines, place } = foundCard(passage, printed.question, passageChars, 1)

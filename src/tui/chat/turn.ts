@@ -1,5 +1,5 @@
 import { citationsOf, citedBy } from '../../cli/chat/citations.ts'
-import { withoutModel } from '../../cli/chat/no-model.ts'
+import { noModelLines, withoutModel } from '../../cli/chat/no-model.ts'
 import type { Say } from '../../cli/chat/port.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
@@ -82,7 +82,12 @@ export function heard(state: State, { event, data }: TurnEvent): Step {
     case 'error':
       return broken(state, turn, data)
     case 'stream-error':
-      return refused(state, turn, { kind: 'refused', code: data.code, message: data.message, next: [] })
+      return refused(state, turn, {
+        kind: 'refused',
+        code: data.code,
+        message: data.message,
+        next: data.hint === undefined ? [] : [data.hint],
+      })
   }
 }
 
@@ -210,8 +215,11 @@ function lost(state: State, turn: Turn): Step {
 }
 
 function refused(state: State, turn: Turn, failure: Failure): Step {
-  if (withoutModel.includes(failure.code))
-    return [over(state), [{ type: 'find', question: turn.say.content }]]
+  if (withoutModel.includes(failure.code)) {
+    // Without a model, the reason was shown before.
+    const why = state.model === null ? [] : noModelLines(failure.message, failure.next)
+    return [over(state), [...why.map(text => note(text)), { type: 'find', question: turn.say.content }]]
+  }
   const { input } = state
   // What was not taken is there to be sent again; what is being typed meanwhile is not touched.
   const isFree = contentOf(input.editor) === ''

@@ -1,4 +1,4 @@
-import { type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
+import { type Line, lineWidth, type Span, span, widestWord, wrap } from '../parts/spans.ts'
 
 export interface Table {
   readonly head: readonly Line[]
@@ -8,8 +8,10 @@ export interface Table {
 
 const gap = 2
 const columnMin = 6
+/** Cells of a word above which it may be broken. */
+const wordMax = 24
 
-/** A table whose cells are broken into lines where it is too wide; where even that is too wide, row below row. */
+/** A table whose cells are broken between words where it is too wide; where even that is too wide, row below row. */
 export function tableLines(table: Table, width: number): Line[] {
   const widths = columnWidths(table, width)
   if (!widths) return stacked(table, width)
@@ -25,11 +27,16 @@ function columnWidths({ head, body }: Table, width: number): number[] | undefine
   const widths = head.map((cell, at) =>
     Math.max(1, lineWidth(cell), ...body.map(row => lineWidth(row[at] ?? []))),
   )
+  const least = head.map((cell, at) => {
+    const words = [cell, ...body.map(row => row[at] ?? [])].map(widestWord)
+    return Math.max(columnMin, ...words.map(word => Math.min(word, wordMax)))
+  })
   const room = width - gap * (widths.length - 1)
   let sum = widths.reduce((total, wide) => total + wide, 0)
   while (sum > room) {
-    const widest = widths.indexOf(Math.max(...widths))
-    if (widths[widest]! <= columnMin) return undefined
+    const spare = widths.map((wide, at) => (wide > least[at]! ? wide : 0))
+    const widest = spare.indexOf(Math.max(...spare))
+    if (!spare[widest]) return undefined
     widths[widest]!--
     sum--
   }

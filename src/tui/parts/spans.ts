@@ -64,6 +64,17 @@ export function wrap(spans: Line, width: number, { first = [], rest = [] }: Inde
   return lines.map((line, at) => [...(at === 0 ? first : rest), ...joined(line)])
 }
 
+/** Returns the cells of the widest word, which {@link wrap} cuts where a line is narrower. */
+export function widestWord(line: Line): number {
+  let widest = 0
+  let word = 0
+  for (const { kind, width, breakable } of line.flatMap(atomsOf)) {
+    word = kind === 'word' && !breakable ? word + width : 0
+    widest = Math.max(widest, word)
+  }
+  return widest
+}
+
 function* pieces(text: string): Generator<string> {
   for (const [piece] of text.matchAll(/\n|[^\S\n]+|\S+/g)) yield piece
 }

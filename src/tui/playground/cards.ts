@@ -1,6 +1,6 @@
 import type { Passage } from '../../cli/passages/hits.ts'
 import { type Span as Mark, matchesIn, stemsOf } from '../../cli/passages/matches.ts'
-import { isOfMarkdown, nameOf, placeOf, said, scoreBar } from '../../cli/passages/show.ts'
+import { coverageBar, isOfMarkdown, measures, nameOf, placeOf, said } from '../../cli/passages/show.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import { renderText } from '../markdown/render.ts'
 import { filled } from '../parts/cells.ts'
@@ -62,13 +62,15 @@ function titleTones({ isChosen }: CardLook): readonly ('strong' | 'accent')[] {
 }
 
 function scoreLine({ passages, moves }: Answer, place: number, hasNumbers: boolean): Line {
-  const { id, score } = passages[place]!
-  const move = moves.get(id)
+  const passage = passages[place]!
+  const move = moves.get(passage.id)
   const moved = move === undefined ? '' : move === 'new' ? 'new ' : `${move > 0 ? '+' : ''}${move} `
+  const [filled, empty] = passage.coverage === undefined ? ['', ''] : coverageBar(passage.coverage)
   return [
     span(moved, 'dim'),
-    ...(hasNumbers ? [span(`${score.toFixed(4)} `)] : []),
-    span(scoreBar(score, passages[0]!.score), 'good'),
+    ...(hasNumbers ? [span(`${measures(passage)} `)] : []),
+    span(filled, 'good'),
+    span(empty, 'dim'),
   ]
 }
 

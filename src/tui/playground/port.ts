@@ -21,7 +21,7 @@ export interface Base {
 /** A request as it goes over the wire, and where it goes. */
 export interface Asked {
   readonly base: Base
-  readonly body: Omit<Search, 'includeEmbeddings'>
+  readonly body: Omit<Search, 'includeEmbeddings' | 'includeCoverage'>
 }
 
 /** What a search gave. */
@@ -62,7 +62,7 @@ export class RuntimePort implements PlaygroundPort {
     const { client, workspaceId, clock } = this
     const asked = { client, base: { workspaceId, knowledgeBaseId: base.id }, body, signal }
     const sinceMs = clock.now()
-    const hits = await search(asked, topK)
+    const hits = await search(asked, { topK, includeCoverage: true })
     const tookMs = clock.now() - sinceMs
     const passages = await withDocuments(asked, hits, (_, ...ids) => this.#document(...ids))
     return { passages, tookMs }

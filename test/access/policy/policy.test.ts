@@ -1,4 +1,3 @@
-import Database from 'better-sqlite3'
 import fc from 'fast-check'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { issuesOf, requirePolicy } from '../../../src/access/policy/check.ts'
@@ -6,6 +5,7 @@ import { compilePolicy, missingShown, shown, toFilter } from '../../../src/acces
 import { evaluatePolicy } from '../../../src/access/policy/evaluate.ts'
 import { parsePolicy } from '../../../src/access/policy/parse.ts'
 import { evaluate, parseFilter } from '../../../src/storage/filter.ts'
+import Database from '../../../src/storage/sqlite/driver.ts'
 import { defineFilterFunctions, toSql } from '../../../src/storage/sqlite/filter-sql.ts'
 import { policies, principals, rows, written } from './arbitrary.ts'
 

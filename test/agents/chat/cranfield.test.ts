@@ -2,15 +2,13 @@ import { expect, test } from 'vitest'
 import { kb } from '../../../src/contract/knowledge.ts'
 import type { ChatRequest } from '../../fakes/chat-server.ts'
 import { type Chatting, chatting } from '../../harness/chatting.ts'
-import { entriesOf, relevantIn } from '../../harness/judged.ts'
+import { cranfield, entriesOf, relevantIn } from '../../harness/judged.ts'
 import type { Opened } from '../../harness/runtime.ts'
 
-const folder = '../shared/data/cranfield'
-
 /** The collection as a knowledge base; file names are the ids of its documents. */
-async function cranfield({ call, runtime }: Opened, workspaceId: string) {
+async function ingestCranfield({ call, runtime }: Opened, workspaceId: string) {
   const { knowledgeBaseId } = await call(kb.create, { params: { workspaceId }, body: { name: 'cranfield' } })
-  const whole = entriesOf(folder, 'corpus.jsonl').filter(({ text }) => text)
+  const whole = entriesOf(cranfield, 'corpus.jsonl').filter(({ text }) => text)
   const body = whole
     .map(({ _id, title, text }) => JSON.stringify({ text, sourceFilename: `<${_id}>`, metadata: { title } }))
     .join('\n')
@@ -36,8 +34,8 @@ interface Told {
 
 /** Ask every question, and count those for which a relevant document is among what the model is told. */
 async function answered(chat: Chatting): Promise<number> {
-  const relevant = relevantIn(folder)
-  const asked = entriesOf(folder, 'queries.jsonl').filter(({ _id }) => relevant.has(_id))
+  const relevant = relevantIn(cranfield)
+  const asked = entriesOf(cranfield, 'queries.jsonl').filter(({ _id }) => relevant.has(_id))
   expect(asked).toHaveLength(225)
   let found = 0
   for (const { _id, text } of asked) {
@@ -64,7 +62,7 @@ function searches(limit: number) {
 test('the passages that reach the model hold a relevant document in at least 80 % of cases with five, 86 % with ten', {
   timeout: 120_000,
 }, async () => {
-  const chat = await chatting({ prepare: cranfield, config: { chat: { retrievalK: 10 } } })
+  const chat = await chatting({ prepare: ingestCranfield, config: { chat: { retrievalK: 10 } } })
   chat.model.respond(searches(5))
   expect(await answered(chat)).toBeGreaterThanOrEqual(0.8)
   // A model that calls no tools is told ten before it is asked.

@@ -199,6 +199,28 @@ test('a model without tools is told what was found, and not to search', async ()
   await expect(stable({ messages })).toMatchFileSnapshot('prompt-without-tools.snap.json')
 })
 
+test('numbers of cited passages hold in a conversation with a model without tools', async () => {
+  const { model, stream } = await chatting({
+    async prepare(opened, workspaceId) {
+      const { knowledgeBaseIds } = await handbook(opened, workspaceId)
+      const params = { workspaceId, knowledgeBaseId: knowledgeBaseIds[0]! }
+      await opened.call(documents.ingest, { params, body: { text: 'The desk opens at nine.' } })
+      return { knowledgeBaseIds }
+    },
+    service: { supportsTools: false },
+  })
+  model.script({ text: 'Within 14 days [1].' }, { text: 'As said [1].' })
+  const citationsAfter = async (question: string) => {
+    const { data } = (await stream(question)).at(-1) as unknown as {
+      data: { metadata: Record<string, string> }
+    }
+    return JSON.parse(data.metadata.citations!) as { number: number; chunkId: string }[]
+  }
+  const [first] = await citationsAfter('when are refunds paid?')
+  const [again] = await citationsAfter('when does the desk open?')
+  expect(again).toEqual(first)
+})
+
 test('a model is told to search where its agent has the tool for it', async () => {
   const { model, stream } = await chatting({ agent: { systemPrompt: null } })
   await stream('hi')

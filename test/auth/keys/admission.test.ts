@@ -154,7 +154,7 @@ describe('bounds', () => {
 })
 
 describe('lanes', () => {
-  test('decision 10: 900 addresses with a wrong token each neither refuse a marked token nor go before it', async () => {
+  test('900 addresses with a wrong token each neither refuse a marked token nor go before it [security rule 10]', async () => {
     const wb = stage({ atOnce: 1 })
     for (let n = 0; n < 900; n++) wb.ask(`guesser ${n}`)
     for (let n = 0; n < 12; n++) wb.ask(`client ${n}`, `valid ${n}`, 'marked')

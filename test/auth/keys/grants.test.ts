@@ -41,7 +41,7 @@ function refusedFor(
 
 const some = fc.subarray([...scopes], { minLength: 1 })
 
-describe('decision 7: nobody grants what they do not hold', () => {
+describe('nobody grants what they do not hold [security rule 7]', () => {
   test.each<[string, Scope[], Scope[], Scope | undefined]>([
     ['an admin mints a tools:invoke key', scopesOfRole.admin.slice(), ['tools:invoke'], undefined],
     ['manage alone mints anything', ['manage'], [...scopes], undefined],

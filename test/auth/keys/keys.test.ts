@@ -85,7 +85,7 @@ describe('mint', () => {
     expect(await plain.count(tables.audit, 'byTime', [])).toBe(0)
   })
 
-  test('decision 7: a key that expires mints for its own span, which the record shows', async () => {
+  test('a key that expires mints for its own span, which the record shows [security rule 7]', async () => {
     const { mint, in: later } = await stage()
     const by = caller({ scopes: ['manage'], grantSpanMs: hourMs })
     expect((await mint({}, by)).key.expiresAt).toBe(later(hourMs))
@@ -95,7 +95,7 @@ describe('mint', () => {
     expect(by.records).toHaveLength(2)
   })
 
-  test('decision 7: what is refused leaves no key and no record', async () => {
+  test('what is refused leaves no key and no record [security rule 7]', async () => {
     const { mint, plain } = await stage()
     const by = caller({ scopes: ['manage:keys'] })
     await expect(mint({ scopes: ['write'] }, by)).rejects.toMatchObject({
@@ -130,7 +130,7 @@ describe('mint', () => {
   })
 })
 
-describe('security 10: a caller that waited for a digest is asked again', () => {
+describe('a caller that waited for a digest is asked again [security rule 10]', () => {
   const refused = new WbError('unauthorized', 'the key was revoked')
 
   test('before a key is made, so that one who was refused meanwhile gets none', async () => {
@@ -319,7 +319,7 @@ describe('rotate', () => {
     }
   })
 
-  test('decision 7: an admin key that expires in an hour rotates itself, and the successor lives on', async () => {
+  test('an admin key that expires in an hour rotates itself, and the successor lives on [security rule 7]', async () => {
     const { mint, rotate, plain, clock, in: later } = await stage()
     const { key } = await mint({ scopes: [...scopesOfRole.admin], expiresAt: later(hourMs) })
     clock.advance(hourMs - 1_000)
@@ -328,14 +328,14 @@ describe('rotate', () => {
     expect(second).toMatchObject({ role: 'admin' })
   })
 
-  test('decision 7: a caller whose key expires gives no successor a longer life than its own', async () => {
+  test('a caller whose key expires gives no successor a longer life than its own [security rule 7]', async () => {
     const { mint, rotate, in: later } = await stage()
     const { key } = await mint()
     const by = caller({ scopes: ['manage'], grantSpanMs: hourMs })
     expect((await rotate(key.keyId, by)).key.expiresAt).toBe(later(hourMs))
   })
 
-  test('decision 7: manage:keys alone rotates what it could mint: its own name, and scopes that it holds', async () => {
+  test('manage:keys alone rotates what it could mint: its own name, and scopes that it holds [security rule 7]', async () => {
     const { mint, rotate, plain } = await stage()
     const fine = (await mint({ scopes: ['read', 'manage:keys'] })).key
     const by = caller(as(await rowOf(plain, fine)))

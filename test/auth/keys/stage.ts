@@ -21,14 +21,17 @@ export async function keyStore() {
   onTestFinished(() => store.close())
   const cursors = await openCursors(store.rows)
   const counts = { get: 0, list: 0, atomic: 0 }
+  const listed: { table: string; index: string; prefix: readonly unknown[]; rows: number }[] = []
   const rows: RowStore = {
     get(table, key) {
       counts.get++
       return store.rows.get(table, key)
     },
-    list(table, query) {
+    async list(table, query) {
       counts.list++
-      return store.rows.list(table, query)
+      const found = await store.rows.list(table, query)
+      listed.push({ table: table.name, index: query.index, prefix: query.prefix, rows: found.length })
+      return found
     },
     count: store.rows.count,
     atomic(writes) {
@@ -39,7 +42,7 @@ export async function keyStore() {
   const now = new Date(clock.now()).toISOString()
   const workspace = { workspaceId, name: 'one', createdAt: now, updatedAt: now }
   await store.rows.atomic([{ op: 'insert', table: tables.workspaces, row: workspace }])
-  return { clock, rows, plain: store.rows, pager: new Pager(rows, cursors), counts, tokenKey }
+  return { clock, rows, plain: store.rows, pager: new Pager(rows, cursors), counts, listed, tokenKey }
 }
 
 /** A key as a row, and its token. */

@@ -107,7 +107,7 @@ describe('who a token is', () => {
     expect((await present(token))?.subject).toMatchObject({ principalId: 'ada', grantSpanMs: 120_000 })
   })
 
-  test('security 7: made for ever and in its grace time, it grants nothing for ever', async () => {
+  test('made for ever and in its grace time, it grants nothing for ever [security rule 7]', async () => {
     const { present, plain } = await stage()
     const fields = {
       createdAt: '2025-12-31T23:59:00.000Z',
@@ -183,13 +183,18 @@ describe('what does not hold', () => {
 
 describe('what is remembered', () => {
   test('S2.3-02: a token is looked up by its prefix and computed once, then by its key', async () => {
-    const { present, plain, computed, counts } = await stage()
-    const { token } = await storedKey(plain)
+    const { present, plain, computed, counts, listed } = await stage()
+    const [, { token, row }] = [await storedKey(plain), await storedKey(plain), await storedKey(plain)]
     await present(token)
     expect([computed(), counts.list]).toEqual([1, 1])
+    expect(listed).toEqual([{ table: 'api_keys', index: 'byPrefix', prefix: [row.prefix], rows: 1 }])
+    const unknown = newToken(tokenKey)
+    await expect(present(unknown.token)).rejects.toMatchObject(invalid)
+    expect(listed[1]).toEqual({ table: 'api_keys', index: 'byPrefix', prefix: [unknown.prefix], rows: 0 })
+    expect([computed(), counts.list]).toEqual([2, 2])
     const { get } = counts
     for (let n = 0; n < 10; n++) await present(token)
-    expect([computed(), counts.list]).toEqual([1, 1])
+    expect([computed(), counts.list]).toEqual([2, 2])
     // One read of the row each, and one for the note of when it was used first.
     expect(counts.get - get).toBeLessThanOrEqual(11)
     expect(counts.get - get).toBeGreaterThanOrEqual(10)
@@ -293,7 +298,7 @@ describe('what is remembered', () => {
   })
 })
 
-describe('decision 10: guessing is bounded, the right key is not', () => {
+describe('guessing is bounded, the right key is not [security rule 10]', () => {
   test('a token that this store made takes its turn among such, and any other among others', async () => {
     const { present, plain, turns } = await stage()
     const { token } = await storedKey(plain)

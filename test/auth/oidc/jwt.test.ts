@@ -65,14 +65,14 @@ describe('what passes', () => {
   })
 
   test.each([undefined, 'JWT', 'at+jwt', 'application/at+jwt', 'AT+JWT'])(
-    'security 11: an access token may be of the type %s',
+    'an access token may be of the type %s [security rule 11]',
     async typ => {
       const { idp, ...rest } = await staged()
       expect(await refusal(rest, await idp.sign({}, { typ }))).toBeUndefined()
     },
   )
 
-  test('security 11: a nonce alone makes no ID token, nor does what Keycloak calls a bearer', async () => {
+  test('a nonce alone makes no ID token, nor does what Keycloak calls a bearer [security rule 11]', async () => {
     const { idp, ...rest } = await staged()
     expect(await refusal(rest, await idp.sign({ nonce: 'n' }, { typ: 'JWT' }))).toBeUndefined()
     expect(await refusal(rest, await idp.sign({ typ: 'Bearer' }, { typ: 'JWT' }))).toBeUndefined()
@@ -172,7 +172,7 @@ describe('times', () => {
     },
   )
 
-  test('S5.3-07 security 11: a token that was verified before ends when it says so', async () => {
+  test('S5.3-07: a token that was verified before ends when it says so [security rule 11]', async () => {
     const { idp, clock, ...rest } = await staged()
     const token = await idp.sign({ exp: Math.floor(clock.now() / 1_000) + 10 })
     expect(await refusal(rest, token)).toBeUndefined()
@@ -228,7 +228,7 @@ describe('signature', () => {
     }
   })
 
-  test('security 11: `none` is no algorithm', async () => {
+  test('`none` is no algorithm [security rule 11]', async () => {
     const { idp, ...rest } = await staged()
     const [, payload, signature] = (await idp.sign()).split('.') as [string, string, string]
     for (const alg of ['none', 'None', 'NONE']) {
@@ -239,21 +239,24 @@ describe('signature', () => {
     expect(idp.count('/jwks')).toBe(0)
   })
 
-  test.each(['HS256', 'HS384', 'HS512'])('security 11: %s under the public key is refused', async alg => {
-    const { idp, ...rest } = await staged({}, { algorithm: 'RS256' })
-    const publicKey = idp.publicKey()
-    const [, payload] = (await idp.sign()).split('.') as [string, string]
-    const input = `${base64url(JSON.stringify({ alg, kid: publicKey.kid, typ: 'at+jwt' }))}.${payload}`
-    const key = createPublicKey({ key: publicKey as JsonWebKey, format: 'jwk' })
-    for (const secret of [
-      key.export({ type: 'spki', format: 'pem' }),
-      key.export({ type: 'spki', format: 'der' }),
-      JSON.stringify(publicKey),
-    ]) {
-      const signature = createHmac(alg.replace('HS', 'sha'), secret).update(input).digest('base64url')
-      expect(await refusal(rest, `${input}.${signature}`)).toBe(messages.signature)
-    }
-  })
+  test.each(['HS256', 'HS384', 'HS512'])(
+    '%s under the public key is refused [security rule 11]',
+    async alg => {
+      const { idp, ...rest } = await staged({}, { algorithm: 'RS256' })
+      const publicKey = idp.publicKey()
+      const [, payload] = (await idp.sign()).split('.') as [string, string]
+      const input = `${base64url(JSON.stringify({ alg, kid: publicKey.kid, typ: 'at+jwt' }))}.${payload}`
+      const key = createPublicKey({ key: publicKey as JsonWebKey, format: 'jwk' })
+      for (const secret of [
+        key.export({ type: 'spki', format: 'pem' }),
+        key.export({ type: 'spki', format: 'der' }),
+        JSON.stringify(publicKey),
+      ]) {
+        const signature = createHmac(alg.replace('HS', 'sha'), secret).update(input).digest('base64url')
+        expect(await refusal(rest, `${input}.${signature}`)).toBe(messages.signature)
+      }
+    },
+  )
 
   test('a key that the token itself brings along is not looked at', async () => {
     const { idp, ...rest } = await staged()
@@ -317,7 +320,7 @@ describe('header', () => {
   })
 })
 
-describe('security 11: what says that it is no access token', () => {
+describe('what says that it is no access token [security rule 11]', () => {
   test.each([
     [{}, { typ: 'ID' }],
     [{}, { typ: 'id_token' }],
@@ -391,7 +394,7 @@ describe('bad input', () => {
 })
 
 describe('memory', () => {
-  test('security 11: a proof is remembered, and not for another token', async () => {
+  test('a proof is remembered, and not for another token [security rule 11]', async () => {
     const { idp, verifier } = await staged()
     const token = await idp.sign()
     const first = await verifier.verify(token)

@@ -154,7 +154,7 @@ describe('new keys', () => {
     expect((await verifier.check(fresh)).subject.id).toBe('alice')
   })
 
-  test('security 11: after a load what was proven is proven again', async () => {
+  test('after a load what was proven is proven again [security rule 11]', async () => {
     const { idp, verifier } = await staged()
     const token = await idp.sign()
     const first = await verifier.verify(token)
@@ -168,7 +168,7 @@ describe('new keys', () => {
 })
 
 describe('age', () => {
-  test('security 11: a withdrawn key stops within ten minutes', async () => {
+  test('a withdrawn key stops within ten minutes [security rule 11]', async () => {
     const { idp, clock, loads, ...rest } = await staged()
     const token = await idp.sign()
     expect(await outcome(rest, token)).toBe('alice')

@@ -64,6 +64,12 @@ describe('who comes in', () => {
     expect(me.body).toMatchObject({ id: 'o-1', label: 'Alice', workspaceScopes: ['w1'] })
   })
 
+  test('a token without the label claim has the id of its subject as label [S2.1-06]', async () => {
+    const { idp, opened } = await staged({ oidc: { claims: { label: 'name' } } })
+    const me = await opened.send('GET /auth/me', undefined, bearer(await idp.sign({})))
+    expect(me.body).toMatchObject({ id: 'alice', label: 'alice' })
+  })
+
   test('S2.2-19 S2.2-20: workspaces as an array, as a text, as null, and none', async () => {
     const { idp, opened } = await staged()
     const [one, two] = [await workspace(opened, 'one'), await workspace(opened, 'two')]

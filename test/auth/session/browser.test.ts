@@ -1,6 +1,6 @@
 import { createHash } from 'node:crypto'
 import { describe, expect, test } from 'vitest'
-import { clients, drive } from '../../harness/identity-provider.ts'
+import { clients, drive, startProvider } from '../../harness/identity-provider.ts'
 import { codeOf, LaterClock, secrets, site, stage, stand } from './stage.ts'
 
 const tokenPath = '/token'
@@ -29,7 +29,7 @@ describe('signing a browser in', () => {
       expect(other.searchParams.get(name)).not.toBe(url.searchParams.get(name))
   })
 
-  test('security 12: login binds itself to the browser by a short-lived cookie for the callback alone', async () => {
+  test('login binds itself to the browser by a short-lived cookie for the callback alone [security rule 12]', async () => {
     const { opened } = await stage()
     const [line, ...more] = (await opened.send('GET /auth/login')).headers.getSetCookie()
     expect(more).toEqual([])
@@ -66,6 +66,14 @@ describe('signing a browser in', () => {
     const challenge = createHash('sha256').update(verifier).digest('base64url')
     expect(begun.searchParams.get('code_challenge')).toBe(challenge)
     expect(await me(alice)).toMatchObject({ id: 'alice', type: 'oidc' })
+  })
+
+  test('the session cookie lasts as long as the provider says that the token does [S2.5-05]', async () => {
+    for (const accessTokenSeconds of [120, 7_200]) {
+      const { browser } = await stage({ provider: { accessTokenSeconds } })
+      const [session] = (await browser().signIn()).headers.getSetCookie()
+      expect(session).toContain(`; Max-Age=${accessTokenSeconds};`)
+    }
   })
 
   test('a confidential client shows its secret to the provider and to nobody else', async () => {
@@ -115,6 +123,22 @@ describe('signing a browser in', () => {
     expect(answer.headers.getSetCookie()[0]).toContain('; Path=/back;')
   })
 
+  test.each(['/sign-in/back', '/:back(x)*/', '/auth/back'])(
+    'a browser that is sent back to the redirect path %s is signed in there [S2.2-27]',
+    async redirectPath => {
+      const provider = await startProvider({ redirectUris: [`${site}${redirectPath}`] })
+      const { opened, browser } = await stage({ provider, client: { redirectPath } })
+      const alice = browser()
+      const line = await alice.comeBack({ to: redirectPath })
+      expect(line).toContain(`GET ${redirectPath}?`)
+      const answer = await alice.send(line)
+      expect([answer.status, answer.headers.get('cache-control')]).toEqual([302, 'no-store'])
+      expect((await alice.send('GET /auth/me')).status).toBe(200)
+      expect((await opened.send(`POST ${redirectPath}`)).status).toBe(404)
+      expect((await opened.send(`GET ${redirectPath}x`)).status).toBe(404)
+    },
+  )
+
   test('two tabs sign in at the same time', async () => {
     const { browser } = await stage()
     const alice = browser()
@@ -145,6 +169,44 @@ describe('signing a browser in', () => {
     }
     expect(provider.count(tokenPath)).toBe(before)
     expect(await me(alice)).toMatchObject({ id: 'alice' })
+  })
+
+  test('a callback from another browser is refused, and the right browser still signs in', async () => {
+    const { provider, opened, browser } = await stage()
+    const [alice, mallory] = [browser(), browser()]
+    const line = await alice.comeBack({ after: '/mine' })
+    await mallory.comeBack()
+    const url = new URL(line.slice('GET '.length), site)
+    const own = alice.jar.header(url)
+    const [name] = own.split('=')
+    const foreign = [
+      undefined,
+      mallory.jar.header(url),
+      `${name}=${'x'.repeat(43)}`,
+      `${name}=`,
+      `${own}; ${own}`,
+    ]
+    for (const cookie of foreign) {
+      const answer = await opened.send(line, undefined, cookie === undefined ? {} : { cookie })
+      expect([answer.status, codeOf(answer)], cookie).toEqual([400, 'invalid_state'])
+      expect(answer.headers.getSetCookie()).toEqual([])
+    }
+    expect(provider.count(tokenPath)).toBe(0)
+    const answer = await alice.send(line)
+    expect([answer.status, answer.headers.get('location')]).toEqual([302, '/mine'])
+    expect(await me(alice)).toMatchObject({ id: 'alice' })
+  })
+
+  test('of two callbacks at the same time one signs in [S5.7-05]', async () => {
+    const { provider, browser } = await stage()
+    const alice = browser()
+    const line = await alice.comeBack()
+    const answers = await Promise.all([alice.send(line), alice.send(line)])
+    expect(answers.map(answer => [answer.status, codeOf(answer)]).sort()).toEqual([
+      [302, undefined],
+      [400, 'invalid_state'],
+    ])
+    expect(provider.count(tokenPath)).toBe(1)
   })
 
   test('S3-07 S5.7-03 S8-11: after ten minutes it is too late', async () => {
@@ -218,7 +280,7 @@ describe('signing a browser in', () => {
     expect(answer.headers.getSetCookie()).toEqual([])
   })
 
-  test('security 12: a 6 KB access token takes several cookies', async () => {
+  test('a 6 KB access token takes several cookies [security rule 12]', async () => {
     const { browser } = await stage({ provider: { paddingChars: 4_400 } })
     const alice = browser()
     const answer = await alice.signIn()
@@ -232,7 +294,7 @@ describe('signing a browser in', () => {
     expect(alice.cookies).toBe('')
   })
 
-  test('security 12: a token that fits into no cookies is session_too_large', async () => {
+  test('a token that fits into no cookies is session_too_large [security rule 12]', async () => {
     const { browser } = await stage({ provider: { paddingChars: 11_000 } })
     const answer = await browser().signIn()
     expect([answer.status, codeOf(answer)]).toEqual([502, 'session_too_large'])
@@ -379,10 +441,10 @@ describe('a session', () => {
     expect((await next.opened.send('GET /auth/me', undefined, { cookie })).status).toBe(401)
     const named = await stage({ provider: first.provider, server: true })
     expect(named.opened.complaints).toEqual([])
-    const led = { redirectPath: '/elsewhere' }
+    const led = { redirectPath: '/healthz' }
     const odd = await stage({ provider: first.provider, server: true, client: led })
     expect(odd.opened.complaints.map(({ message }) => message)).toEqual([
-      expect.stringContaining('auth.oidc.client.redirectPath is answered only where'),
+      expect.stringContaining('auth.oidc.client.redirectPath is the path of another route'),
     ])
   })
 

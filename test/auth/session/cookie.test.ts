@@ -35,7 +35,7 @@ function written(stored: StoredSession, from = cookies, at = origin): string {
 }
 
 describe('the session cookie', () => {
-  test('S2.5-01 S2.5-02 S2.5-03 S2.5-05 S2.5-06: its line, whole', () => {
+  test('S2.5-01 S2.5-02 S2.5-03 S2.5-06: its line, whole', () => {
     const [line, ...more] = cookies.write({ origin, cookies: null }, session(800), 3_599)
     expect(more).toEqual([])
     expect(line).toMatch(
@@ -61,7 +61,7 @@ describe('the session cookie', () => {
     expect(cookies.read({ origin, cookies: written(without) })).toEqual(without)
   })
 
-  test('security 12: any session that fits is read back from at most five cookies of 3,500 bytes', () => {
+  test('any session that fits is read back from at most five cookies of 3,500 bytes [security rule 12]', () => {
     fc.assert(
       fc.property(
         fc.integer({ min: 1, max: 10_000 }),
@@ -88,13 +88,16 @@ describe('the session cookie', () => {
     },
   )
 
-  test.each([2_000, 4_000])('security 12: over 14 KB the refresh token is dropped, here one of %i', chars => {
-    const stored = session(9_000, chars)
-    const { refreshToken: _, ...lasting } = stored
-    expect(cookies.read({ origin, cookies: written(stored) })).toEqual(lasting)
-  })
+  test.each([2_000, 4_000])(
+    'over 14 KB the refresh token is dropped, here one of %i [security rule 12]',
+    chars => {
+      const stored = session(9_000, chars)
+      const { refreshToken: _, ...lasting } = stored
+      expect(cookies.read({ origin, cookies: written(stored) })).toEqual(lasting)
+    },
+  )
 
-  test('security 12: what takes 14 KB and no more keeps it', () => {
+  test('what takes 14 KB and no more keeps it [security rule 12]', () => {
     const sizeOf = (refreshChars: number) =>
       cookieValues(written(session(9_000, refreshChars)).replaceAll(/wb_session(?:\.\d)?/g, 'x'), 'x').join(
         '',
@@ -106,7 +109,7 @@ describe('the session cookie', () => {
     expect(sizeOf(chars)).toBeGreaterThan(14 * 1024 - 4)
   })
 
-  test('security 12: too large without it is session_too_large, 502', () => {
+  test('too large without it is session_too_large, 502 [security rule 12]', () => {
     expect(() => cookies.write({ origin, cookies: null }, session(14_000), 60)).toThrow(
       expect.objectContaining({ code: 'session_too_large', status: 502 }),
     )
@@ -116,7 +119,7 @@ describe('the session cookie', () => {
     )
   })
 
-  test('security 12: of another name, another origin or another secret it is no session', () => {
+  test('of another name, another origin or another secret it is no session [security rule 12]', () => {
     const header = written(session(100))
     const renamed = header.replaceAll('wb_session', 'other')
     const elsewhere = new SessionCookies({ seal: new Seal(['x'.repeat(32)]), name: 'wb_session' })
@@ -125,7 +128,7 @@ describe('the session cookie', () => {
     expect(elsewhere.read({ origin, cookies: header })).toBeUndefined()
   })
 
-  test('security 12: doubled, missing, swapped, foreign and surplus pieces are no session', () => {
+  test('doubled, missing, swapped, foreign and surplus pieces are no session [security rule 12]', () => {
     const pieces = written(session(9_000)).split('; ')
     const [base, one, two, three] = pieces as [string, string, string, string]
     expect(pieces.length).toBeGreaterThan(3)

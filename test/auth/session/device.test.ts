@@ -212,7 +212,7 @@ describe('signing a device in', () => {
   })
 })
 
-describe('security 13: renewing the tokens of a device', () => {
+describe('renewing the tokens of a device [security rule 13]', () => {
   test('gives new tokens, and a new sealed refresh token', async () => {
     const staged = await stage()
     const first = await signIn(staged)

@@ -24,6 +24,16 @@ describe('logins that wait for the provider', () => {
     expect(await pending.take('state')).toBeUndefined()
   })
 
+  test('keep waiting when they are found', async () => {
+    const clock = new TestClock()
+    const pending = pendingLogins(clock)
+    await pending.put('state', login('v'), one)
+    expect(await pending.find('other')).toBeUndefined()
+    expect(await pending.find('state')).toEqual(login('v'))
+    clock.advance(10 * minuteMs + 1)
+    expect(await pending.find('state')).toBeUndefined()
+  })
+
   test('S3-07 S5.7-03 S8-11: wait for ten minutes and no longer', async () => {
     const clock = new TestClock()
     const pending = pendingLogins(clock)

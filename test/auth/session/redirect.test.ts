@@ -81,7 +81,7 @@ describe('where a browser goes after its sign-in', () => {
     '/./%2fevil.example',
     `/${'%25'.repeat(1)}${'25'.repeat(12)}2fevil.example`,
     `/${'a'.repeat(5_000)}`,
-  ])('S5.7-11, security 12: %j becomes /', target => expect(redirectTarget(target)).toBe('/'))
+  ])('S5.7-11: %j becomes / [security rule 12]', target => expect(redirectTarget(target)).toBe('/'))
 
   test('S5.7-09 S5.7-11: no answer leaves the site, whatever was asked for, also once it is decoded', () => {
     const piece = fc.constantFrom(

@@ -152,14 +152,18 @@ describe('renewing a session', () => {
     expect(spent()).toHaveLength(2)
   })
 
-  test('where the provider names no end, the cookie lasts an hour', async () => {
+  test.each([
+    [{ expires_in: 77 }, 77],
+    [{ expires_in: 86_400 }, 86_400],
+    [{}, 3_600],
+  ])('a provider that says %j has the cookie last %i seconds [S2.5-05]', async (said, seconds) => {
     const { provider, browser } = await stage()
     const alice = browser()
     await alice.signIn()
     const token = await provider.sign()
-    stand(provider, ({ path }) => (path === tokenPath ? issued(token, {}) : undefined))
+    stand(provider, ({ path }) => (path === tokenPath ? issued(token, said) : undefined))
     const answer = await alice.send('POST /auth/refresh')
-    expect(answer.headers.getSetCookie()[0]).toContain('; Max-Age=3600;')
+    expect(answer.headers.getSetCookie()[0]).toContain(`; Max-Age=${seconds};`)
   })
 
   test('a provider that is down signs nobody out', async () => {

@@ -97,12 +97,13 @@ export class Browser {
   }
 
   /** From the login to the identity provider's page and back: where it is sent back to, not yet asked for. */
-  async comeBack(options: Drive & { after?: string } = {}): Promise<string> {
+  async comeBack(options: Drive & { after?: string; to?: string } = {}): Promise<string> {
+    const { to = '/auth/callback' } = options
     const query = options.after === undefined ? '' : `?redirect_after=${encodeURIComponent(options.after)}`
     const begun = await this.send(`GET /auth/login${query}`)
     const { url } = await drive(begun.headers.get('location')!, {
       ...options,
-      stopAt: `${site}/auth/callback`,
+      stopAt: `${site}${to}`,
     })
     const { pathname, search } = new URL(url)
     return `GET ${pathname}${search}`

@@ -56,11 +56,24 @@ describe('the model of the configuration', () => {
     expect(await keyOf(open({ provider: 'ollama', baseUrl: provider.url }).runtimeChat())).toBeUndefined()
   })
 
+  test('at a server of your own needs no key where tokenRef is null', async () => {
+    const chat = { provider: 'openai', baseUrl: provider.url, tokenRef: null }
+    expect(await keyOf(open(chat).runtimeChat())).toBeUndefined()
+  })
+
   test.each([
-    ['is switched off', { enabled: false, tokenRef: 'env:KEY' }],
-    ['lacks its key', { tokenRef: 'env:NOPE' }],
-  ])('that %s is none', (_what, chat) => {
-    expect(open(chat, environmentOf({ KEY: 'sk-own' })).runtimeChat()).toBeUndefined()
+    [
+      'is switched off',
+      { enabled: false, tokenRef: 'env:KEY' },
+      /chat\.enabled is false in the configuration$/,
+    ],
+    ['lacks its key', { tokenRef: 'env:NOPE' }, /env:NOPE is not set$/],
+    ['names no key at a hosted provider', { tokenRef: null }, /openrouter\.ai needs a key$/],
+  ])('that %s is none, and says so', (_what, chat, words) => {
+    const { runtimeChat } = open(chat, environmentOf({ KEY: 'sk-own' }))
+    expect(runtimeChat).toThrow(
+      expect.objectContaining({ code: 'chat_disabled', message: expect.stringMatching(words) }),
+    )
   })
 })
 

@@ -60,6 +60,7 @@ export function passage(text: string): Passage {
   return {
     number: 1,
     score: 1,
+    coverage: 1,
     id: 'c',
     knowledgeBaseId: 'k',
     text,

@@ -183,7 +183,7 @@ describe('what stays on the screen', () => {
     const found = { kind: 'found', question: 'laws', passages: [passage(text)], hasWays: true } as const
     const lines = shown(found)
     expect(lines.slice(1, 6).map(line => line.trimEnd())).toEqual([
-      '        no model answers yet. With Ollama on this machine:',
+      '        With Ollama on this machine:',
       '        wb services create llama --type llm --provider ollama --model llama3.2',
       '        wb agents update Maven --llm llama',
       '        or with a key of OpenRouter: OPENROUTER_API_KEY=… where the runtime',
@@ -194,12 +194,12 @@ describe('what stays on the screen', () => {
       '        found, not written by a model:',
       '',
       '        [1] Heated models › Scale',
-      '            Scale: Both laws of similarity.',
+      '            Both laws of similarity.',
       '            docs/models.md · chunk 2',
       '',
     ])
     expect(spokenLines({ ...found, hasWays: false }, 'Maven').at(-1)).toBe(
-      '1: Heated models › Scale. Scale: Both laws of similarity. (docs/models.md · chunk 2)',
+      '1: Heated models › Scale. Both laws of similarity. (docs/models.md · chunk 2)',
     )
   })
 

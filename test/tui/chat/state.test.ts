@@ -108,7 +108,7 @@ describe('a turn', () => {
     expect(play(state, ...typed('/expand')).state.panel).toMatchObject({ kind: 'text', title: 'search_kb' })
   })
 
-  test('security 16: what the runtime says brings no control sequences', () => {
+  test('what the runtime says brings no control sequences [security rule 16]', () => {
     const evil = '\x1b]0;owned\x07\x1b[2Jbad\u202e'
     const { state, effects } = play(
       asked,
@@ -146,7 +146,11 @@ describe('a turn', () => {
 
   test.each(['chat_disabled', 'llm_credential_missing'])('%s: passages stand in for an answer', code => {
     const { state, effects } = play(asked, { type: 'failed', failure: refusal(code) })
-    expect(effects).toEqual([{ type: 'find', question: 'why?' }])
+    expect(effects).toEqual([
+      { type: 'print', printed: { kind: 'note', text: 'no model answers: no', tone: 'dim' } },
+      { type: 'print', printed: { kind: 'note', text: 'do this', tone: 'dim' } },
+      { type: 'find', question: 'why?' },
+    ])
     const found = play(
       state,
       { type: 'found', passages: [passage('a passage')] },
@@ -159,8 +163,10 @@ describe('a turn', () => {
     ])
     expect(found.state.model).toBeNull()
     // What a person has read already is not told again.
-    const again = play(found.state, ...typed('so?'), { type: 'failed', failure: refusal(code) }).state
-    expect(play(again, { type: 'found', passages: [] }).effects).toMatchObject([
+    const again = play(found.state, ...typed('so?'), { type: 'failed', failure: refusal(code) })
+    expect(again.effects.at(-1)).toEqual({ type: 'find', question: 'so?' })
+    expect(JSON.stringify(again.effects)).not.toContain('no model answers')
+    expect(play(again.state, { type: 'found', passages: [] }).effects).toMatchObject([
       { printed: { kind: 'found', question: 'so?', hasWays: false } },
     ])
   })

@@ -13,6 +13,7 @@ export function passage(id: string, more: Partial<Passage> = {}): Passage {
   return {
     number: 1,
     score: 1,
+    coverage: 1,
     id,
     knowledgeBaseId: 'id-papers',
     text: `what ${id} says`,
@@ -24,7 +25,10 @@ export function passage(id: string, more: Partial<Passage> = {}): Passage {
 }
 
 export function found(...ids: string[]): Found {
-  return { passages: ids.map((id, place) => passage(id, { score: 1 / (place + 1) })), tookMs: 7 }
+  return {
+    passages: ids.map((id, place) => passage(id, { score: 1 / (place + 1), coverage: 1 / (place + 1) })),
+    tookMs: 7,
+  }
 }
 
 /** Keys as a terminal sends them. */

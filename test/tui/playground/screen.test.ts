@@ -23,7 +23,7 @@ describe('the screen', () => {
      what a says                                                          │
      chunk 0                                                              │ h mode    hybrid
                                                                           │ w weight  auto
-   2 b                                                              ▮▮▮▯▯ │ r rerank  off
+   2 b                                                              ▮▮▯▯▯ │ r rerank  off
      what b says                                                          │ f filter  none
      chunk 0                                                              │ k limit   10
 
@@ -109,7 +109,7 @@ describe('the screen', () => {
     expect(play.event({ type: 'tick', nowMs: 2_130 }).screen).toContain('searching 2 s')
   })
 
-  test('security 16: nothing that a document or a server planted reaches the terminal', () => {
+  test('nothing that a document or a server planted reaches the terminal [security rule 16]', () => {
     const planted = '\x1b]0;owned\x07\x1b[2J\u202egood\x9b31m'
     const play = new Play({ bases: [base('papers')] }).type('good')
     const document = { metadata: { title: planted }, sourceFilename: planted } as never

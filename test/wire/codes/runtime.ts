@@ -1,5 +1,7 @@
+import { onTestFinished } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
+import { sendHeldBody } from '../../harness/body-attacks.ts'
 import { makeBase, makeWorkspace } from '../../harness/place.ts'
 import { type Options, open } from '../../harness/runtime.ts'
 import { Raw, wired } from '../../harness/wired.ts'
@@ -63,6 +65,21 @@ export const runtime = {
       'POST /api/v1/workspaces',
       new Raw(`{"name": "${'a'.repeat(10_000_000)}"}`, 'application/json'),
     ),
+  overloaded: async () => {
+    const bodyMemory = { totalBytes: 50_000_000, perCallerBytes: 50_000_000 }
+    const wb = await started({ config: { runtime: { bodyMemory } } })
+    const { path } = await makeBase(wb)
+    const stop = new AbortController()
+    onTestFinished(() => stop.abort())
+    const ingest = { line: `POST ${path}/ingest`, declaredBytes: 49_500_000, sentBytes: 1_000 }
+    const first = sendHeldBody({ ...ingest, port: Number(new URL(wb.url).port), stop: stop.signal })
+    const large = new Raw(`{"text": "${'a'.repeat(1_000_000)}"}`, 'application/json')
+    // The first body is held as soon as its head was read.
+    for (;;) {
+      const answer = await Promise.race([wb.send(`POST ${path}/search`, large), first])
+      if (typeof answer !== 'object' || answer.status !== 400) return answer as never
+    }
+  },
   headers_too_large: async () =>
     (await started()).send('GET /healthz', undefined, { 'x-long': 'a'.repeat(40_000) }),
   control_plane_unavailable: faulty(() => ({ get: down }), 'GET /api/v1/workspaces/{w}'),

@@ -1,7 +1,8 @@
 import { existsSync, realpathSync } from 'node:fs'
-import { isAbsolute, join, sep } from 'node:path'
-import { packageRoot } from '../../base/package.ts'
-import { pathFolders } from '../environment.ts'
+import { isAbsolute, join, relative, sep } from 'node:path'
+import { packageRoot } from '../base/package.ts'
+import { shellWord } from '../base/shell-word.ts'
+import { pathFolders } from './environment.ts'
 
 /** A program and what comes before its own arguments. */
 export interface Start {
@@ -15,10 +16,25 @@ export interface Start {
  */
 export function startedAs(): Start {
   const program = join(packageRoot(), 'bin', 'run.js')
-  if ([program, process.argv[1] ?? ''].some(path => path.split(sep).includes('_npx')))
-    return { command: 'npx', args: ['-y', 'workbase'] }
+  if (isWithin('_npx', [program, process.argv[1] ?? ''])) return { command: 'npx', args: ['-y', 'workbase'] }
   if (isNamed(program)) return { command: 'wb', args: [] }
   return { command: process.execPath, args: [program] }
+}
+
+/**
+ * Returns the words with which a person starts this program in the working directory: `wb` where that is on the path,
+ * `npx workbase` where a package manager started it from a folder that is not, and else `node` with its own file.
+ */
+export function typedAs(): string {
+  const program = join(packageRoot(), 'bin', 'run.js')
+  if (isNamed(program)) return 'wb'
+  if (isWithin('node_modules', [program, process.argv[1] ?? ''])) return 'npx workbase'
+  const near = relative(process.cwd(), program)
+  return `node ${shellWord(near.startsWith('..') ? program : near)}`
+}
+
+function isWithin(folder: string, paths: readonly string[]): boolean {
+  return paths.some(path => path.split(sep).includes(folder))
 }
 
 /** Whether `wb`, where another program looks for it, is this one; npm puts folders of a project first for itself alone. */

@@ -1,0 +1,1 @@
+export function headersBeside(binary: string, modules: string): string | undefined

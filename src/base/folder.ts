@@ -1,0 +1,33 @@
+import { mkdirSync, type Stats, statSync } from 'node:fs'
+import { dirname } from 'node:path'
+
+/**
+ * Creates a folder and its missing parents, readable by this user only. Node's recursive `mkdirSync` never returns on file
+ * systems that refuse new folders with ENOENT, such as `/proc`.
+ *
+ * @throws the error of the system
+ */
+export function createFolder(path: string): void {
+  if (isFolder(path)) return
+  if (dirname(path) !== path) createFolder(dirname(path))
+  try {
+    mkdirSync(path, { mode: 0o700 })
+  } catch (error) {
+    // Another process may have created it in the meantime.
+    if (!isFolder(path)) throw error
+  }
+}
+
+function isFolder(path: string): boolean {
+  return statsOf(path)?.isDirectory() ?? false
+}
+
+/** Returns undefined where nothing is, also below a file. There, Node 20 throws although it is told not to. */
+export function statsOf(path: string): Stats | undefined {
+  try {
+    return statSync(path, { throwIfNoEntry: false })
+  } catch (error) {
+    if ((error as NodeJS.ErrnoException).code === 'ENOTDIR') return undefined
+    throw error
+  }
+}

@@ -1,0 +1,46 @@
+import { limits } from '../contract/limits.ts'
+
+const quote = 0x22
+const backslash = 0x5c
+const colon = 0x3a
+const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
+
+/**
+ * Returns how a JSON text is too costly to parse, as it reads after "is", or undefined. Brackets and colons inside
+ * strings do not count.
+ *
+ * Cost: one pass over the bytes; strings are skipped by `memchr`.
+ *
+ * @param bytes  JSON in UTF-8
+ */
+export function jsonExcess(bytes: Buffer): string | undefined {
+  let depth = 0
+  // Arrays, objects, and keys: each takes far more memory than its bytes.
+  let nodes = 0
+  for (let at = 0; at < bytes.length; at++) {
+    const byte = bytes[at]!
+    if (byte === quote) {
+      at = endOfString(bytes, at + 1)
+      if (at < 0) return undefined
+    } else if (byte === openArray || byte === openObject) {
+      nodes++
+      if (++depth > limits.jsonDepth) return `nested deeper than ${limits.jsonDepth} levels`
+    } else if (byte === closeArray || byte === closeObject) depth--
+    else if (byte === colon) nodes++
+  }
+  if (nodes > limits.jsonNodes) return `larger than ${limits.jsonNodes} arrays, objects, and keys`
+  return undefined
+}
+
+/** Returns the position of the quote that ends a string; negative if there is none. */
+function endOfString(bytes: Buffer, from: number): number {
+  let end = bytes.indexOf(quote, from)
+  while (end >= 0 && isEscaped(bytes, end, from)) end = bytes.indexOf(quote, end + 1)
+  return end
+}
+
+function isEscaped(bytes: Buffer, at: number, from: number): boolean {
+  let before = at
+  while (before > from && bytes[before - 1] === backslash) before--
+  return (at - before) % 2 === 1
+}

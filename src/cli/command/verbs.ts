@@ -1,0 +1,42 @@
+/** Commands by the verbs of other tools that do the same. The first one that the topic has is used. */
+const synonyms = new Map([
+  ['ls', ['list']],
+  ['get', ['show']],
+  ['describe', ['show']],
+  ['info', ['show']],
+  ['rm', ['delete', 'remove']],
+  ['del', ['delete', 'remove']],
+  ['delete', ['remove']],
+  ['remove', ['delete']],
+  ['new', ['create', 'add']],
+  ['create', ['add']],
+  ['edit', ['update']],
+])
+
+const endings = ['revoke', 'cancel', 'disallow']
+
+/** Commands that are only suggested for a verb, because they do more or something else. */
+const suggestions = new Map([
+  ['add', ['ingest', 'create']],
+  ['rm', endings],
+  ['del', endings],
+  ['delete', endings],
+  ['remove', endings],
+  ['set', ['update']],
+  ['mv', ['rename', 'update']],
+  ['rename', ['update']],
+])
+
+/**
+ * Returns the command of a topic that does what the typed verb does in other tools.
+ *
+ * @param has  returns true if the topic has a command of this name
+ */
+export function synonymOf(verb: string, has: (verb: string) => boolean): string | undefined {
+  return has(verb) ? undefined : synonyms.get(verb)?.find(has)
+}
+
+/** Returns the command of a topic to suggest for a verb that it does not have. */
+export function suggestionFor(verb: string, has: (verb: string) => boolean): string | undefined {
+  return suggestions.get(verb)?.find(has)
+}

@@ -1,0 +1,89 @@
+import type { IncomingHttpHeaders, IncomingMessage, RequestListener, ServerResponse } from 'node:http'
+import { toNodeHandler } from 'h3'
+import { WbError } from '../contract/errors.ts'
+import type { App } from './app.ts'
+import { smallBodyBytes } from './body-memory.ts'
+import { FairTurns, turnOwner } from './fair-turns.ts'
+import { headCheck } from './request-head.ts'
+import { joinSmallChunks } from './small-chunks.ts'
+import { UnreadBodies } from './unread-body.ts'
+import { refuseRequest } from './wire-errors.ts'
+
+/** Requests with a small body or none that start in one turn of the event loop. */
+const startsPerTurn = 8
+
+/** How many of those one request with a large body counts for: the body is read, even if it is refused. */
+const largeBodyCost = 4
+
+/**
+ * Returns the listener that answers requests of Node's server with an application. An exception stays within the
+ * connection that it belongs to: it is logged, and answered with 500 where no response has started.
+ */
+export function nodeListener(app: App, accepted: () => number): RequestListener {
+  const handle = toNodeHandler(app.h3)
+  const faultOf = headCheck()
+  const unreadBodies = new UnreadBodies(accepted)
+  const pipelines = new Pipelines()
+  const starts = new FairTurns(startsPerTurn, accepted)
+  return (request, response) => {
+    if (!pipelines.admit(response)) return
+    const isLarge = hasLargeBody(request.headers)
+    if (isLarge) joinSmallChunks(request)
+    const start = () => {
+      if (!response.closed) void serve(request, response)
+    }
+    const { address, credential } = turnOwner(request)
+    // Large bodies wait among themselves, so that small requests of the same caller pass them.
+    if (isLarge) starts.run({ address, credential: `large ${credential}` }, start, largeBodyCost)
+    else starts.run({ address, credential }, start)
+  }
+
+  async function serve(request: IncomingMessage, response: ServerResponse): Promise<void> {
+    const contain = (error: unknown) => {
+      app.log.error({ error }, 'a request failed outside the application')
+      endWithError(response, app)
+    }
+    response.on('error', contain)
+    try {
+      const fault = faultOf(request)
+      if (fault) refuseRequest(response, fault, app)
+      else {
+        unreadBodies.watch(request, response)
+        await handle(request, response)
+      }
+    } catch (error) {
+      contain(error)
+    }
+  }
+}
+
+function hasLargeBody(headers: IncomingHttpHeaders): boolean {
+  return headers['transfer-encoding'] !== undefined || Number(headers['content-length']) > smallBodyBytes
+}
+
+function endWithError(response: ServerResponse, app: App): void {
+  if (response.headersSent) response.destroy()
+  else
+    refuseRequest(response, new WbError('internal_error', 'the runtime failed to answer this request'), app)
+}
+
+/** Requests of one connection that may wait for their responses. Each may be answered with far more bytes than it has. */
+const pipelinedMax = 16
+
+/** Counts the unanswered requests of each connection, and closes a connection that sends too many. */
+class Pipelines {
+  readonly #unanswered = new WeakMap<object, number>()
+
+  /** @returns whether the request is to be answered */
+  admit(response: ServerResponse): boolean {
+    const { socket } = response.req
+    const unanswered = (this.#unanswered.get(socket) ?? 0) + 1
+    if (unanswered > pipelinedMax) {
+      socket.destroy()
+      return false
+    }
+    this.#unanswered.set(socket, unanswered)
+    response.once('close', () => this.#unanswered.set(socket, this.#unanswered.get(socket)! - 1))
+    return true
+  }
+}

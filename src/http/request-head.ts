@@ -1,0 +1,83 @@
+import type { IncomingMessage } from 'node:http'
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+
+/** Next act for a request that cannot be read as HTTP. */
+export const wellFormedHint = 'Send a well-formed HTTP/1.1 request.'
+
+/** The parts of Node's message that a request head consists of. */
+export type RequestHead = Pick<IncomingMessage, 'url' | 'httpVersion' | 'headers' | 'rawHeaders'>
+
+/**
+ * Returns a check of request heads that runs before any framework code sees the request, because URL parsers throw on
+ * hosts that HTTP parsers accept. The check returns the error to answer with, or undefined.
+ *
+ * @see RFC 9112 section 3.2
+ */
+export function headCheck(): (head: RequestHead) => WbError | undefined {
+  // Consecutive requests usually name the same host, and parsing it costs more than the rest of the check.
+  let lastValidHost: string | undefined
+
+  function isValidHost(host: string): boolean {
+    if (host === lastValidHost) return true
+    if (!isHost(host)) return false
+    lastValidHost = host
+    return true
+  }
+
+  return ({ url = '', httpVersion, headers, rawHeaders }) => {
+    if (rawHeaders.length > 2 * limits.headerCount)
+      return new WbError('headers_too_large', `there are more than ${limits.headerCount} headers`)
+    if (!isTarget(url)) return invalid('the request target is not valid')
+    if (headers.host === undefined && httpVersion === '1.1') return invalid('the Host header is missing')
+    const repeated = repeatedHeader(rawHeaders)
+    if (repeated) return invalid(`the header ${repeated} was sent more than once`)
+    // An empty Host is valid when the client does not know a name for the server.
+    if (headers.host && !isValidHost(headers.host)) return invalid('the Host header is not valid')
+    return undefined
+  }
+}
+
+function invalid(message: string): WbError {
+  return new WbError('validation_error', message, { hint: wellFormedHint })
+}
+
+/** Returns true for a host name or IP address with an optional port, as the Host header holds it. */
+export function isHost(text: string): boolean {
+  return hostPattern.test(text) && URL.canParse(`http://${text}`)
+}
+
+const hostPattern = /^(?:[a-z0-9._-]+|\[[0-9a-f:.]+\])(?::\d{0,5})?$/i
+
+/** Returns true for a path, `*`, or an absolute http(s) URL as proxies send it. */
+function isTarget(target: string): boolean {
+  if (unsafeCharacter.test(target) || dotSegment.test(target)) return false
+  return target.startsWith('/') || target === '*' || isAbsoluteForm(target)
+}
+
+function isAbsoluteForm(target: string): boolean {
+  const [, authority] = /^https?:\/\/([^/?]+)/i.exec(target) ?? []
+  return authority !== undefined && isHost(authority) && URL.canParse(target)
+}
+
+/** Characters that a URL parser drops or rewrites: controls, spaces, a fragment, and a backslash in the path. */
+const unsafeCharacter = /[\0-\x20\x7f#]|^[^?]*\\/
+
+/** `.` or `..` as a path segment, encoded or not. A URL parser would resolve it to another path. */
+const dotSegment = /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i
+
+const singleHeaders: readonly string[] = ['host', 'authorization', 'content-length']
+const singleHeaderLengths = new Set(singleHeaders.map(name => name.length))
+
+/** Compares lengths before names, because it runs for every request. */
+function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
+  const seen: string[] = []
+  for (let at = 0; at < rawHeaders.length; at += 2) {
+    if (!singleHeaderLengths.has(rawHeaders[at]!.length)) continue
+    const name = rawHeaders[at]!.toLowerCase()
+    if (!singleHeaders.includes(name)) continue
+    if (seen.includes(name)) return name
+    seen.push(name)
+  }
+  return undefined
+}

@@ -1,0 +1,22 @@
+import { serve } from '../base/threads.ts'
+import { api } from '../contract/index.ts'
+import type { Topic } from '../contract/route.ts'
+import { type Decoded, decoder } from './decode.ts'
+import type { DecodeOps, RouteName } from './decoding.ts'
+
+/** A thread that decodes large bodies, so that parsing and validating them holds up no other request. */
+serve(() => {
+  const decoders = new Map<string, (bytes: Buffer) => Decoded>()
+  const decoderOf = ({ topic, operation }: RouteName) => {
+    const name = `${topic}.${operation}`
+    const { body } = (api as Readonly<Record<string, Topic>>)[topic]![operation]!
+    const known = decoders.get(name) ?? decoder(body!)
+    decoders.set(name, known)
+    return known
+  }
+  const ops: DecodeOps = {
+    decode: ({ bytes, ...route }) =>
+      decoderOf(route)(Buffer.from(bytes.buffer, bytes.byteOffset, bytes.byteLength)),
+  }
+  return { ops, close() {} }
+})

@@ -1,0 +1,24 @@
+import { WbError } from '../contract/errors.ts'
+import type { ServiceProblem } from '../contract/services.ts'
+import { ProviderFailure } from './provider/failure.ts'
+
+/**
+ * Returns why a service cannot be used.
+ *
+ * @param check  resolves everything that a request needs, without sending it
+ * @returns null if no problem is known
+ */
+export async function problemIn(check: () => Promise<unknown>): Promise<ServiceProblem | null> {
+  try {
+    await check()
+    return null
+  } catch (error) {
+    if (error instanceof WbError) return { message: error.message, hint: error.hint }
+    if (error instanceof ProviderFailure)
+      return {
+        message: error.reason,
+        hint: error.facts.hint ?? 'Check its endpointBaseUrl and endpointPath.',
+      }
+    throw error
+  }
+}

@@ -1,0 +1,74 @@
+import { z } from 'zod'
+import { Agent } from '../contract/agents.ts'
+import { AuditRecord } from '../contract/audit-record.ts'
+import { Conversation, Message } from '../contract/conversations.ts'
+import { Document } from '../contract/documents.ts'
+import { KnowledgeFilter } from '../contract/filters.ts'
+import { Job } from '../contract/jobs.ts'
+import { ApiKey } from '../contract/keys.ts'
+import { KnowledgeBase } from '../contract/knowledge.ts'
+import { McpServer } from '../contract/mcp-servers.ts'
+import { PolicyDecision } from '../contract/policy.ts'
+import { Principal } from '../contract/principals.ts'
+import { SecretRelease } from '../contract/releases.ts'
+import { ChunkingService, EmbeddingService, LlmService, RerankingService } from '../contract/services.ts'
+import { Workspace } from '../contract/workspaces.ts'
+import type { tables } from './tables.ts'
+
+// Rows of earlier versions may lack what came later.
+const text = z.string().nullish()
+const object = z.looseObject({}).nullish()
+const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
+
+/**
+ * Schemas of rows, by table. The fields of the contract must fit its schemas for replies, which every row has to pass
+ * anyway when it is sent; the others have their types in `tables.ts`. Fields without a schema are ignored.
+ */
+export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
+  settings: z.object({ name: z.string(), value: z.string() }),
+  workspaces: Workspace.extend({ databaseKey: text }),
+  chunkingServices: ChunkingService,
+  embeddingServices: EmbeddingService,
+  rerankingServices: RerankingService,
+  llmServices: LlmService,
+  knowledgeBases: KnowledgeBase,
+  documents: Document.extend({ ingestKey: text, nameKey: text, jobId: text }),
+  agents: Agent,
+  conversations: Conversation.extend({
+    ownerPrincipalId: text,
+    approvedTools: z.record(z.string(), z.string()).optional(),
+  }),
+  messages: Message.omit({ chatId: true }).extend({
+    conversationId: z.string(),
+    role: z.enum([...Message.shape.role.options, 'tool']),
+    authorId: text,
+    toolId: text,
+    toolCallPayload: object,
+    toolResponse: object,
+  }),
+  mcpServers: McpServer.extend({
+    reviewedTools: z.record(z.string(), z.object({ hash: z.string(), description: z.string() })).nullable(),
+  }),
+  principals: Principal,
+  policyAudit: PolicyDecision,
+  secretReleases: SecretRelease,
+  knowledgeFilters: KnowledgeFilter,
+  jobs: Job.extend({
+    leaseOwner: text,
+    leaseUntil: text,
+    deaths: z.number().optional(),
+    endedAt: text,
+  }),
+  jobInputs: z.object({
+    ...jobKey,
+    body: z.looseObject({ text: z.string(), metadata: z.looseObject({}) }),
+  }),
+  jobBatches: z.object({ ...jobKey, start: z.int(), source: z.string(), vectors: z.array(z.string()) }),
+  apiKeys: ApiKey.omit({ role: true }).extend({
+    scopes: ApiKey.shape.scopes.optional(),
+    principalId: text,
+    spanMs: z.number().nullish(),
+    digest: z.string(),
+  }),
+  audit: AuditRecord.extend({ refusal: z.literal(1).optional() }),
+}

@@ -1,0 +1,173 @@
+import type { AnyTable } from '../rows.ts'
+import { tables } from '../tables.ts'
+import { rowProblem } from '../validated-rows.ts'
+import type { Check } from './check-search.ts'
+import Database from './driver.ts'
+import { migrations } from './migrations/index.ts'
+
+/** Rows of a table that can still be read. */
+export interface Readable {
+  readonly table: string
+  readonly rows: number
+  /** No row is damaged or on a page that cannot be read. */
+  readonly isWhole: boolean
+}
+
+export interface DamageReport {
+  readonly checks: readonly Check[]
+  readonly readable: readonly Readable[]
+}
+
+const problemsMax = 20
+const examplesMax = 3
+const reasonChars = 80
+
+/** Checks the structure of the file. @see https://www.sqlite.org/pragma.html#pragma_integrity_check */
+export function integrityOf(database: Database.Database): Check {
+  const whole = problemsOf(database, String(problemsMax))
+  const found = whole.isStopped ? eachTable(database) : whole.problems
+  const problems = (found.length > 0 ? found : whole.problems).map(text => withNames(database, text))
+  return { check: 'damage in the file', count: problems.length, examples: problems.slice(0, problemsMax) }
+}
+
+/** Checks table by table, for damage that stops the check of the whole file. */
+function eachTable(database: Database.Database): string[] {
+  const names = firstOf(() =>
+    database.prepare(`SELECT name FROM sqlite_schema WHERE type = 'table'`).pluck().all(),
+  )
+  if (!Array.isArray(names)) return []
+  return names.flatMap(name => {
+    const { problems, isStopped } = problemsOf(database, `'${name}'`)
+    return isStopped ? problems.map(text => `${name}: ${text}`) : problems
+  })
+}
+
+function problemsOf(database: Database.Database, argument: string) {
+  try {
+    const rows = database.pragma(`integrity_check(${argument})`) as { integrity_check: string }[]
+    const problems = rows.flatMap(row => row.integrity_check.split('\n')).filter(text => text !== 'ok')
+    return { problems, isStopped: false }
+  } catch (error) {
+    // Indexes are computed from JSON, so a row with invalid JSON stops the check.
+    if (error instanceof Database.SqliteError) return { problems: [error.message], isStopped: true }
+    throw error
+  }
+}
+
+/** Adds the name of the table or index to a problem that gives its first page only. */
+function withNames(database: Database.Database, problem: string): string {
+  return problem.replace(/\bTree (\d+)\b/, (tree, page: string) => {
+    const name = firstOf(() =>
+      database.prepare('SELECT name FROM sqlite_schema WHERE rootpage = ?').pluck().get(Number(page)),
+    )
+    return typeof name === 'string' ? `${name} (tree ${page})` : tree
+  })
+}
+
+/** Compares tables and indexes with those of a new store. Tables of collections are checked with their content. */
+export function schemaDamage(database: Database.Database): Check {
+  const fresh = new Database(':memory:')
+  for (const step of migrations) fresh.exec(step)
+  const [wanted, found] = [schemaOf(fresh), schemaOf(database)]
+  fresh.close()
+  const wrong = [...wanted].filter(([name, sql]) => found.get(name) !== sql).map(([name]) => name)
+  return {
+    check: 'tables and indexes that are missing or changed',
+    count: wrong.length,
+    examples: wrong.slice(0, examplesMax),
+  }
+}
+
+function schemaOf(database: Database.Database): ReadonlyMap<string, string> {
+  const rows = database
+    .prepare<[], { name: string; sql: string }>(
+      'SELECT name, sql FROM sqlite_schema WHERE sql IS NOT NULL ORDER BY name',
+    )
+    .all()
+  return new Map(rows.map(({ name, sql }) => [name, sql]))
+}
+
+/** Reads and validates every control row, and counts the records of content. */
+export function rowDamage(database: Database.Database): DamageReport {
+  const found = (Object.values(tables) as AnyTable[]).map(table => readTable(database, table))
+  const records = countReadable(database, 'record', 'record')
+  return {
+    checks: found.map(({ check }) => check),
+    readable: [...found.map(({ readable }) => readable), records],
+  }
+}
+
+function readTable(database: Database.Database, table: AnyTable): { check: Check; readable: Readable } {
+  const examples: string[] = []
+  let [rows, wrong] = [0, 0]
+  const tell = (problem: string) => {
+    if (wrong++ < examplesMax) examples.push(problem)
+  }
+  const isReached = eachRow(database, table.name, 'ordinal', 'body', ({ id, value }) => {
+    const reason = reasonOf(table, value)
+    if (reason === undefined) rows++
+    else tell(`row ${id}: ${reason.slice(0, reasonChars)}`)
+  })
+  if (!isReached) tell('rows on pages that cannot be read')
+  return {
+    check: { check: `damaged rows in ${table.name}`, count: wrong, examples },
+    readable: { table: table.name, rows, isWhole: wrong === 0 },
+  }
+}
+
+function reasonOf(table: AnyTable, body: unknown): string | undefined {
+  try {
+    return rowProblem(table, JSON.parse(String(body)))
+  } catch {
+    return 'not valid JSON'
+  }
+}
+
+function countReadable(database: Database.Database, table: string, id: string): Readable {
+  let rows = 0
+  const isWhole = eachRow(database, table, id, 'payload', () => {
+    rows++
+  })
+  return { table, rows, isWhole }
+}
+
+/**
+ * Visits the rows of a table without using an index: from the beginning, and from the end if a page cannot be read.
+ *
+ * @returns true if all rows were reached
+ */
+function eachRow(
+  database: Database.Database,
+  table: string,
+  id: string,
+  value: string,
+  visit: (row: { id: number; value: unknown }) => void,
+): boolean {
+  let last: number | undefined
+  for (const direction of ['ASC', 'DESC']) {
+    try {
+      const rows = database
+        .prepare<[], { id: number; value: unknown }>(
+          `SELECT ${id} AS id, ${value} AS value FROM ${table} NOT INDEXED ORDER BY ${id} ${direction}`,
+        )
+        .iterate()
+      for (const row of rows) {
+        if (direction === 'DESC' && last !== undefined && row.id <= last) return false
+        visit(row)
+        if (direction === 'ASC') last = row.id
+      }
+      return direction === 'ASC'
+    } catch (error) {
+      if (!(error instanceof Database.SqliteError)) throw error
+    }
+  }
+  return false
+}
+
+function firstOf(read: () => unknown): unknown {
+  try {
+    return read()
+  } catch {
+    return undefined
+  }
+}

@@ -1,0 +1,148 @@
+import { basename, dirname, join, resolve } from 'node:path'
+import { statsOf } from '../../base/folder.ts'
+import { shellWord } from '../../base/shell-word.ts'
+import { WbError } from '../../contract/errors.ts'
+import type Database from './driver.ts'
+import { unwritable } from './faults.ts'
+import { findLogDamage, type LogDamage, logFiles, realPath } from './log-damage.ts'
+import { hadStore, hadTables, storeIdOf, type Traces } from './marker.ts'
+
+/** How often this process has each store open, by file. */
+const openHere = new Map<string, number>()
+
+/**
+ * Records that this process has a store open. Its files must not be opened in any other way from now on: closing any
+ * descriptor of a file gives up all POSIX locks that the process has on it.
+ *
+ * @returns a function to call when the store is closed
+ */
+export function noteOpen(path: string): () => void {
+  const file = realPath(resolve(path))
+  openHere.set(file, (openHere.get(file) ?? 0) + 1)
+  return () => {
+    const others = openHere.get(file)! - 1
+    if (others === 0) openHere.delete(file)
+    else openHere.set(file, others)
+  }
+}
+
+export function isOpenHere(path: string): boolean {
+  return openHere.has(realPath(resolve(path)))
+}
+
+/**
+ * Refuses a store whose file is gone, before SQLite creates an empty one.
+ *
+ * @throws control_plane_unavailable
+ */
+export function requireStoreFile(path: string, traces: Traces): void {
+  const stats = readableStats(path)
+  if (stats?.isDirectory())
+    throw new WbError('control_plane_unavailable', 'the store cannot be opened: a folder is in its place', {
+      hint: 'Move the folder away, and put the file of the store back.',
+    })
+  // Opening a pipe would wait for its other end.
+  if (stats && !stats.isFile())
+    throw new WbError(
+      'control_plane_unavailable',
+      `the store cannot be opened: ${path} is not a regular file`,
+      {
+        hint: 'Move it away, and put the file of the store back.',
+      },
+    )
+  if (!stats?.size && hadStore(traces)) throw lostStore(path, stats ? 'is empty' : 'is missing', traces)
+}
+
+/**
+ * Refuses a store that has lost committed changes, before SQLite overwrites what is left of them.
+ *
+ * @throws control_plane_unavailable
+ */
+export function requireIntactLog(path: string): void {
+  const damage = findLogDamage(path)
+  if (damage) throw damagedLog(path, damage)
+}
+
+function readableStats(path: string) {
+  try {
+    return statsOf(path)
+  } catch (error) {
+    throw unwritable(error)
+  }
+}
+
+/**
+ * Refuses a database that is not the store that was here.
+ *
+ * @param database  is not changed
+ * @throws control_plane_unavailable  it belongs to another program, is empty, or is another store
+ */
+export function requireSameStore(database: Database.Database, path: string, traces: Traces): void {
+  const hasTable = (name: string) =>
+    database.prepare('SELECT 1 FROM sqlite_schema WHERE name = ?').get(name) !== undefined
+  const isMade = (database.pragma('user_version', { simple: true }) as number) > 0
+  const isBare = !isMade && database.prepare('SELECT 1 FROM sqlite_schema').get() === undefined
+  if (isBare && hadTables(traces)) throw lostStore(path, 'is empty', traces)
+  if (isBare) return
+  if (!isMade || !hasTable('settings') || !hasTable('workspaces')) throw notAStore(path)
+  const marked = traces.markers.find(marker => marker.id !== undefined)?.id
+  if (marked === undefined) return
+  const id = storeIdOf(database)
+  // A version without ids creates an empty store where it finds none. A backup without an id holds data.
+  const isFresh = id === undefined && database.prepare('SELECT 1 FROM workspaces').get() === undefined
+  if (isFresh) throw lostStore(path, 'is empty', traces)
+  if (id !== undefined && id !== marked) throw lostStore(path, 'is another store', traces)
+}
+
+function lostStore(
+  path: string,
+  how: 'is missing' | 'is empty' | 'is another store',
+  traces: Traces,
+): WbError {
+  const [copy] = traces.copies
+  const markers = traces.markers.filter(({ isThere }) => isThere).map(marker => marker.path)
+  const rest = [...traces.leftovers, ...traces.copies.map(name => join(dirname(path), name))]
+  const instead =
+    how === 'is another store'
+      ? `To use the store that is there instead: rm ${shellWords(markers)}`
+      : `To start with an empty store instead: rm -f ${shellWords([...markers, ...rest])}`
+  const orCopy = copy === undefined ? '' : `, or ${copy}, the copy made before an upgrade`
+  return new WbError(
+    'control_plane_unavailable',
+    `${basename(path)} ${how}, and the data that was here is gone: restore your backup${orCopy}`,
+    { hint: `Put the backup in its place: ${restoreLine(path)}. ${instead}` },
+  )
+}
+
+function restoreLine(path: string): string {
+  const folder = dirname(path)
+  return `mv ${shellWords([folder, `${folder}.old`])} && cp -a BACKUP ${shellWord(folder)}`
+}
+
+function shellWords(paths: readonly string[]): string {
+  return paths.map(shellWord).join(' ')
+}
+
+function notAStore(path: string): WbError {
+  return new WbError(
+    'control_plane_unavailable',
+    `${basename(path)} is a SQLite database of another program, not a store of Workbase; nothing was changed`,
+    { hint: 'Move it away and restore your backup, or use another data directory.' },
+  )
+}
+
+function damagedLog(path: string, { kind, soundBytes }: LogDamage): WbError {
+  const { log, index } = logFiles(path)
+  const name = basename(log)
+  const facts = {
+    log: `${name} is damaged: changes that were committed after its first ${soundBytes} bytes cannot be read`,
+    'log gone': `${name} is missing, and with it the last changes that were committed`,
+    cut: `${basename(path)} is damaged: it was cut off, and the missing pages are not in its log`,
+  }
+  const rest =
+    soundBytes > 0 ? `rm -f ${shellWord(index)} && truncate -s ${soundBytes} ${shellWord(log)}` : ''
+  const giveUp = rest || `rm -f ${shellWords([index, log])}`
+  const restore = `Restore a backup: ${restoreLine(path)}`
+  const hint = kind === 'cut' ? restore : `${restore}. To go on without those changes instead: ${giveUp}`
+  return new WbError('control_plane_unavailable', facts[kind], { hint })
+}

@@ -1,0 +1,87 @@
+import { partOf } from '../../cli/passages/markdown.ts'
+import type { Span as Extent } from '../../cli/passages/matches.ts'
+import { plain } from '../../cli/terminal/terminal-text.ts'
+import { type Highlight, renderText } from '../markdown/render.ts'
+import { type Line, span, wrap } from '../parts/spans.ts'
+
+/** Longer lines are hard to read. */
+const textMax = 100
+const textMin = 20
+
+/** Prefixes of all lines, and of the lines of a cited passage. */
+const margin = span('    ')
+const bar = [span('  '), span('▌', 'good'), span(' ')] as const
+
+export interface DocumentLook {
+  /** Columns of the terminal. */
+  readonly columns: number
+  readonly isMarkdown: boolean
+  readonly highlight?: Highlight
+  /** Style of the text around the passage. */
+  readonly dimsContext: boolean
+}
+
+/**
+ * Renders a part of a document for a terminal, with a bar next to the cited passage.
+ *
+ * @param around   the part
+ * @param passage  is inside the part; undefined if nothing is cited
+ */
+export function documentLines(
+  text: string,
+  around: Extent,
+  passage: Extent | undefined,
+  look: DocumentLook,
+): Line[] {
+  const { start, end } = passage ?? { start: around.end, end: around.end }
+  const before = partLines(text, { start: around.start, end: start }, look)
+  const cited = partLines(text, { start, end }, look)
+  const after = partLines(text, { start: end, end: around.end }, look)
+  const back = (lines: Line[]) => lines.map(line => inMargin(look.dimsContext ? stoodBack(line) : line))
+  const parts = [back(before), cited.map(line => [...bar, ...line]), back(after)]
+  const gaps = [false, isApart(text, start), isApart(text, end)]
+  const lines: Line[] = []
+  for (const [at, part] of parts.entries()) {
+    if (gaps[at] && lines.length > 0 && part.length > 0) lines.push([])
+    lines.push(...part)
+  }
+  return lines
+}
+
+/** Lines of a part, without empty ones at its ends. */
+function partLines(text: string, extent: Extent, { columns, isMarkdown, highlight }: DocumentLook): Line[] {
+  const width = Math.max(textMin, Math.min(textMax, columns - margin.text.length - 1))
+  const isEmpty = (line: Line) => line.every(({ text }) => text.trim() === '')
+  const lines = isMarkdown
+    ? renderText(plain(partOf(text, extent)), width, highlight)
+    : plain(text.slice(extent.start, extent.end))
+        .split('\n')
+        .flatMap(line => textLine(line, width))
+  const first = lines.findIndex(line => !isEmpty(line))
+  return first < 0 ? [] : lines.slice(first, lines.findLastIndex(line => !isEmpty(line)) + 1)
+}
+
+/** A line of text keeps its indent. */
+function textLine(line: string, width: number): Line[] {
+  const untabbed = line.replaceAll('\t', '    ').trimEnd()
+  const indent = /^ */.exec(untabbed)![0].slice(0, width / 2)
+  const blanks = indent === '' ? [] : [span(indent)]
+  return wrap([span(untabbed.trimStart())], width, { first: blanks, rest: blanks })
+}
+
+function inMargin(line: Line): Line {
+  return line.length === 0 ? [] : [margin, ...line]
+}
+
+/** Dims a line, except headings. */
+function stoodBack(line: Line): Line {
+  const isHeading = line.some(({ tones }) => tones.includes('heading'))
+  return isHeading || line.length === 0 ? line : [span(line.map(({ text }) => text).join(''), 'dim')]
+}
+
+/** Returns true if a blank line or a heading is at an offset. */
+function isApart(text: string, offset: number): boolean {
+  const [before, after] = [text.slice(0, offset).trimEnd(), text.slice(offset).trimStart()]
+  const blank = text.slice(before.length, text.length - after.length)
+  return /\n\s*\n/.test(blank) || /^#{1,6}\s/.test(after)
+}

@@ -1,0 +1,49 @@
+import type { ShownDocument } from '../../cli/documents/shown.ts'
+import type { Span as Extent } from '../../cli/passages/matches.ts'
+import { nameOf, placeOf } from '../../cli/passages/show.ts'
+import type { Output } from '../../cli/terminal/output.ts'
+import { displayWidth, plainLine, truncate } from '../../cli/terminal/terminal-text.ts'
+import { paintFor } from '../parts/paint.ts'
+import { documentLines } from './lines.ts'
+
+/** Prints a part of a document: title, location, text, and commands that show more. */
+export async function showDocument(shown: ShownDocument, part: Extent, output: Output): Promise<void> {
+  const { text, context, isMarkdown, isWhole } = shown
+  const colour = output.style.dim('') !== ''
+  const hasCode = isMarkdown && /^ *(?:```|~~~)/m.test(text)
+  const { highlight } =
+    colour && hasCode ? await import('../markdown/highlight.ts') : { highlight: undefined }
+  const look = { columns: output.width, isMarkdown, highlight, dimsContext: !isWhole }
+  for (const line of headLines(shown, output)) output.result(line)
+  const paint = paintFor(colour)
+  for (const line of documentLines(text, part, context?.passage, look)) output.result(paint(line))
+  output.result('')
+  if (!isWhole && shown.passage) tellMore(shown.passage.number, output)
+}
+
+function headLines({ document, passage, context }: ShownDocument, { width, style }: Output): string[] {
+  const number = passage ? `[${passage.number}] ` : ''
+  const name = nameOf({ document, id: document.documentId })
+  const section = context?.section && plainLine(context.section)
+  const title = section && section !== name ? `${name} › ${section}` : name
+  const place = placeOf({ document, chunkIndex: passage?.chunkIndex ?? null })
+  const known = plainLine(document.documentId)
+  const room = width - 3
+  const whole = [place, known].filter(Boolean).join(' · ')
+  // A truncated ID could not be copied.
+  const places = displayWidth(whole) <= room ? [whole] : [truncate(place, room), known]
+  return [
+    `  ${number}${style.strong(truncate(title, room - number.length))}`,
+    ...places.map(line => style.dim(`  ${line}`)),
+    '',
+  ]
+}
+
+function tellMore(number: string, output: Output): void {
+  const lines = [
+    [`wb documents show ${number} --full${output.again}`, 'the whole document'],
+    [`wb documents chunks ${number}${output.again}`, 'its chunks, starting with this one'],
+  ] as const
+  const width = Math.max(...lines.map(([line]) => line.length))
+  for (const [line, what] of lines) output.note(`  ${line.padEnd(width)}    ${what}`)
+}

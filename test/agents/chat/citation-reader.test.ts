@@ -1,0 +1,171 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { CitationReader } from '../../../src/agents/chat/citation-reader.ts'
+import { Citations } from '../../../src/agents/chat/citations.ts'
+import type { Passage } from '../../../src/agents/tools/tool.ts'
+
+const passage = (chunkId: string): Passage => ({
+  knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
+  documentId: 'd',
+  chunkId,
+  chunkIndex: 0,
+  title: null,
+  sourceFilename: null,
+  page: null,
+})
+
+/** A conversation in which passages 1 and 2 are known. */
+function known(): Citations {
+  const citations = new Citations()
+  citations.numberOf(passage('a'))
+  citations.numberOf(passage('b'))
+  return citations
+}
+
+function read(pieces: readonly string[]) {
+  const reader = new CitationReader(known())
+  const text = pieces.map(piece => reader.read(piece)).join('') + reader.end()
+  return { text, used: reader.used.map(({ chunkId }) => chunkId), dropped: reader.dropped }
+}
+
+test('a passage has one number, which later turns know', () => {
+  const citations = known()
+  expect(citations.numberOf(passage('b'))).toBe(2)
+  const later = new Citations([{ ...passage('b'), number: 2 }])
+  expect([later.numberOf(passage('b')), later.numberOf(passage('c'))]).toEqual([2, 3])
+})
+
+describe('citations are gathered, and written as [1]', () => {
+  test.each([
+    ['Laws hold [1].', 'Laws hold [1].', ['a']],
+    ['The end [2]', 'The end [2]', ['b']],
+    ['Both [2][1], and both [1, 2].', 'Both [2][1], and both [1][2].', ['a', 'b']],
+    ['Both [1; 2] or [1-2] or [1–2].', 'Both [1][2] or [1][2] or [1][2].', ['a', 'b']],
+    ['As said【1】 and【2†laws.md】.', 'As said[1] and[2].', ['a', 'b']],
+    ['A note[^1] and 沸点【2】。', 'A note[1] and 沸点[2]。', ['a', 'b']],
+    ['- a\n\n    - nested [2]', '- a\n\n    - nested [2]', ['b']],
+    ['It costs $5 [1].', 'It costs $5 [1].', ['a']],
+  ])('%j', (said, text, used) => {
+    expect(read([said])).toEqual({ text, used, dropped: 0 })
+  })
+})
+
+describe('an invented citation is removed and counted', () => {
+  test.each([
+    ['Laws hold [9].', 'Laws hold.', [], 1],
+    ['See also [9][8], [7], and [1] [6].', 'See also,, and [1].', ['a'], 4],
+    ['Laws hold [1][9] here', 'Laws hold [1] here', ['a'], 1],
+    ['One two [8]\nthree [9]', 'One two\nthree', [], 2],
+    ['沸点 【9】。', '沸点。', [], 1],
+    ['```js\nrow[9]\n```\nbut [9].', '```js\nrow[9]\n```\nbut.', [], 1],
+  ])('%j', (said, text, used, dropped) => {
+    expect(read([said])).toEqual({ text, used, dropped })
+  })
+})
+
+describe('a number in brackets that may be something else stays', () => {
+  test.each([
+    'in [0, 1], and arr[0]; list [10, 20, 30]',
+    'As Smith [2024] wrote, from 1 to [12345].',
+    'Take row[9], `row [9]` and m[1, 2].',
+    'See [1](https://example.com) and [7](x).',
+    '[9]: https://example.com',
+    '    row [9];\n\trow [9];',
+    '- step:\n  ```js\n  row [9];\n  ```\n- done',
+    '> ~~~\n> row [9];\n> ```\n> row [9];\n> ~~~',
+    '````md\n```\nrow [9];\n```\n````',
+    'The matrix $x [9]$, \\(a [9]\\) and $$\na [9],\n$$',
+    '\\[\na [9],\n\\]',
+    '\\sqrt[3]{x} and [3]{.class}',
+    'A list [a, b] and [ ] and [',
+    '  a  [0]  b  ',
+    'Choose [9] or [8] of them',
+    '[9]\n- [8]',
+    'A footnote[^9].',
+  ])('%j', text => {
+    expect(read([text])).toMatchObject({ text, dropped: 0 })
+  })
+
+  test('where nothing was searched', () => {
+    const reader = new CitationReader(new Citations())
+    const text = 'Laws hold [1], [2].'
+    expect([reader.read(text) + reader.end(), reader.used]).toEqual([text, []])
+  })
+})
+
+const word = fc.constantFrom(
+  ...[
+    '[1]',
+    '[9]',
+    '[2, 9]',
+    '[1-2]',
+    '[^2]',
+    '【1†a】',
+    '【',
+    '】',
+    'a ',
+    ' ',
+    '. ',
+    '`',
+    '```\n',
+    '~~~',
+    '\n',
+    '\n\n',
+  ],
+  ...[
+    '[',
+    ']',
+    '(x)',
+    '1',
+    ',',
+    '$',
+    '$$',
+    '\\',
+    '\\[',
+    '\\]',
+    '\\(',
+    '\\)',
+    '- ',
+    '> ',
+    '1. ',
+    '\t',
+    '    ',
+    '†',
+    '^',
+  ],
+)
+const markdown = fc.oneof(
+  fc.array(word, { maxLength: 40 }).map(words => words.join('')),
+  fc.string({ unit: 'grapheme' }),
+)
+
+test('however the text comes in pieces, it is read the same', () => {
+  fc.assert(
+    fc.property(markdown, fc.array(fc.nat(60)), (whole, cuts) => {
+      const at = [...new Set(cuts.filter(cut => cut < whole.length))].sort((a, b) => a - b)
+      const pieces = [0, ...at].map((from, index) => whole.slice(from, at[index] ?? whole.length))
+      expect(read(pieces)).toEqual(read([whole]))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('text outside citations stays as it is, byte by byte', () => {
+  const withoutCitations = (text: string) =>
+    text.replace(/[ ]*(?:\[\^?[\d ,;–-]+\]|【[\d ,;–-]+(?:†[^【】\n]*)?】)/g, '')
+  fc.assert(
+    fc.property(markdown, text => {
+      expect(withoutCitations(read([text]).text)).toBe(withoutCitations(text))
+    }),
+    { numRuns: 2_000 },
+  )
+})
+
+test('an answer without a line end is read as quickly as it is long, whatever pieces it comes in', () => {
+  expect(read(Array.from({ length: 40_000 }, () => 'word')).text).toHaveLength(160_000)
+  expect(read(['`x` [1] '.repeat(40_000)]).used).toEqual(['a'])
+  expect(read(Array.from({ length: 40_000 }, () => '[1]')).used).toEqual(['a'])
+  expect(read(['x [9], '.repeat(40_000), ' '.repeat(200_000), 'y']).dropped).toBe(40_000)
+  expect(read(Array.from({ length: 40_000 }, () => ' ')).text).toHaveLength(40_000)
+  expect(read(Array.from({ length: 40_000 }, () => '- ')).text).toHaveLength(80_000)
+})

@@ -1,0 +1,263 @@
+import { mkdirSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { beforeAll, describe, expect, test } from 'vitest'
+import type { AnyTable } from '../../src/storage/rows.ts'
+import { checkStore } from '../../src/storage/sqlite/check.ts'
+import Database from '../../src/storage/sqlite/driver.ts'
+import { tables } from '../../src/storage/tables.ts'
+import { rowProblem } from '../../src/storage/validated-rows.ts'
+import { taken, upload } from '../bad-input/routes.ts'
+import { placed, type Stage, setStage } from '../bad-input/stage.ts'
+import { type Opened, open, type Sent, scratchDir } from '../harness/runtime.ts'
+import { useServer } from '../wire/harness.ts'
+
+const wire = useServer()
+
+let stage: Stage
+/** A store that is in order, with rows in every table. */
+let sound: Buffer
+/** Its rows as they are kept, by the name of their table. */
+let bodies: ReadonlyMap<string, readonly string[]>
+
+beforeAll(async () => {
+  stage = await setStage(wire)
+  const live = new Database(join(wire.serving.dataDir, 'workbase.db'), { readonly: true })
+  const bytes = live.serialize()
+  live.close()
+  // A database in memory has no write-ahead log. @see https://www.sqlite.org/fileformat.html#file_format_version_numbers
+  bytes.fill(1, 18, 20)
+  const database = new Database(bytes)
+  for (const [table, row] of Object.entries(rowsWithoutRoutes(stage.own)))
+    database.prepare(`INSERT INTO ${table} (version, body) VALUES (1, ?)`).run(JSON.stringify(row))
+  bodies = new Map(
+    Object.values(tables).map(({ name }) => [
+      name,
+      database.prepare<[], string>(`SELECT body FROM ${name}`).pluck().all(),
+    ]),
+  )
+  sound = database.serialize()
+  database.close()
+})
+
+/** Rows that no route makes without a model, or that do not last. */
+function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...ids }: Stage['own']): object {
+  const at = '2026-01-01T00:00:00.000Z'
+  const messageId = ids.messageId
+  const job = { workspaceId, knowledgeBaseId, jobId: ids.jobId }
+  return {
+    messages: {
+      ...{ workspaceId, conversationId, messageId, messageTs: at, role: 'user', content: 'A question.' },
+      ...{ tokenCount: null, metadata: {}, authorId: null, toolId: null },
+      ...{ toolCallPayload: null, toolResponse: null },
+    },
+    job_inputs: { ...job, body: { text: 'A text for a job.', metadata: {} } },
+    job_batches: { ...job, start: 0, source: 'hash', vectors: ['AAAA'] },
+    secret_releases: {
+      ...{ releaseId: messageId, ref: 'env:SOME_API_KEY', host: 'api.example.com', workspaceId: null },
+      createdAt: at,
+    },
+    policy_audit: {
+      ...{ workspaceId, auditDay: '2026-01-01', ts: at, decisionId: messageId, principalId: null },
+      ...{ knowledgeBaseId, resourceId: '*', action: 'list', decision: 'allow', reason: 'planted' },
+      compiledFilterJson: null,
+    },
+  }
+}
+
+/** A data directory with a store of these bytes. */
+function placedIn(bytes: Buffer): string {
+  const dataDir = join(scratchDir(), 'data')
+  mkdirSync(dataDir, { mode: 0o700 })
+  writeFileSync(join(dataDir, 'workbase.db'), bytes, { mode: 0o600 })
+  return dataDir
+}
+
+/** A runtime with a store of these bytes, as a server has it. */
+function opened(bytes: Buffer): Promise<Opened> {
+  return open({ dataDir: placedIn(bytes), server: true })
+}
+
+/** What `wb doctor --deep` names of a store of these bytes. */
+function diagnosis(bytes: Buffer): string[] {
+  try {
+    return checkStore(join(placedIn(bytes), 'workbase.db'))!
+      .checks.filter(({ count }) => count > 0)
+      .map(({ check }) => check)
+  } catch (error) {
+    expect(error).toMatchObject({ code: 'control_plane_unavailable' })
+    return [(error as Error).message]
+  }
+}
+
+/** What somebody did to a row where it lies, past all that guards it. */
+const damages: readonly ((body: string) => string)[] = [
+  body => `[${body.slice(1)}`,
+  body =>
+    body.replace(/:("(?:[^"\\]|\\.)*")/g, (_, text: string) => `:${'1'.repeat(Buffer.byteLength(text))}`),
+  () => '{}',
+  () => '[]',
+]
+
+/** The sound store with all rows of a table damaged, each in another way. */
+function damagedIn(table: string): Buffer {
+  const bytes = Buffer.from(sound)
+  for (const [n, body] of bodies.get(table)!.entries()) {
+    const at = bytes.indexOf(body)
+    expect(at, `${body.slice(0, 60)} lies on one page`).toBeGreaterThan(0)
+    bytes.write(damages[n % damages.length]!(body).padEnd(Buffer.byteLength(body)), at)
+  }
+  return bytes
+}
+
+interface Request {
+  readonly line: string
+  readonly json?: unknown
+}
+
+const methods = ['GET', 'POST', 'PATCH', 'DELETE']
+const methodOf = (route: string) => methods.indexOf(route.split(' ')[0]!)
+
+/** Each route below a workspace with something that it takes; those that delete come last. */
+function requests(): Request[] {
+  return stage.routes
+    .filter(route => /\{workspaceId\}|\/readyz|\/setup-status/.test(route))
+    .filter(route => !/\/mcp$|\/tools$/.test(route) && route !== upload)
+    .sort((one, other) => methodOf(one) - methodOf(other))
+    .map(route => ({ line: placed(route, stage.own), json: taken[route]?.valid }))
+}
+
+/** What is wrong with an answer out of a damaged store. */
+function complaint({ status, body, text }: Sent): string | undefined {
+  if (text.includes('"code":"internal_error"')) return 'a defect'
+  const { code, hint } = (body.error ?? {}) as { code?: string; hint?: string }
+  if (code !== 'control_plane_unavailable') return undefined
+  return status === 503 && hint?.includes('wb doctor --deep') ? undefined : `${status}, without the hint`
+}
+
+async function complaints(wb: Opened, sent: readonly Request[]): Promise<{ wrong: string[]; told: number }> {
+  const wrong: string[] = []
+  let told = 0
+  for (const { line, json } of sent) {
+    const answer = await wb.send(line, json)
+    const fault = complaint(answer)
+    if (fault) wrong.push(`${line}: ${fault}: ${answer.text.slice(0, 200)}`)
+    if (answer.text.includes('the store is damaged')) told++
+  }
+  return { wrong, told }
+}
+
+/** A store may be too damaged to be opened, which is told in the same way. */
+async function openedOrRefused(bytes: Buffer): Promise<Opened | undefined> {
+  try {
+    return await opened(bytes)
+  } catch (error) {
+    expect(error).toMatchObject({
+      code: 'control_plane_unavailable',
+      hint: expect.stringContaining('--deep'),
+    })
+    return undefined
+  }
+}
+
+test('an intact store has rows in every table, and none is reported as damaged', async () => {
+  for (const [table, rows] of bodies) expect(rows.length, table).toBeGreaterThan(0)
+  expect(await complaints(await opened(sound), requests())).toEqual({ wrong: [], told: 0 })
+})
+
+describe.each(Object.values(tables))('rows of $name that are damaged', ({ name }) => {
+  test('cause no internal error on any route, at startup, or in wb doctor', async () => {
+    const bytes = damagedIn(name)
+    expect(diagnosis(bytes)).toContain(`damaged rows in ${name}`)
+    const wb = await openedOrRefused(bytes)
+    if (wb) expect((await complaints(wb, requests())).wrong).toEqual([])
+  })
+
+  test('are detected by a field of another type', () => {
+    const table = { name } as AnyTable
+    for (const body of bodies.get(name)!) {
+      const row = JSON.parse(body) as Record<string, unknown>
+      expect(rowProblem(table, row)).toBeUndefined()
+      for (const field of Object.keys(row)) {
+        const wrong = [7, [], 'text', { of: 'another kind' }].map(other =>
+          rowProblem(table, { ...row, [field]: other }),
+        )
+        expect(wrong, field).toContainEqual(expect.stringContaining(field))
+      }
+    }
+  })
+})
+
+test('a row that is damaged is named', async () => {
+  const wb = await opened(damagedIn('agents'))
+  const { workspaceId, agentId } = stage.own
+  const answer = await wb.send(`GET /api/v1/workspaces/${workspaceId}/agents/${agentId}`)
+  expect(answer.body.error).toMatchObject({
+    code: 'control_plane_unavailable',
+    message: expect.stringMatching(/^the store is damaged: row \d of agents cannot be read$/),
+    hint: expect.stringMatching(/^Run wb doctor --deep /),
+  })
+})
+
+/** The sound store, after SQL was run on it. */
+function planted(sql: string): Buffer {
+  const database = new Database(sound)
+  database.exec(sql)
+  const bytes = database.serialize()
+  database.close()
+  return bytes
+}
+
+/** What reads rows and content without changing them, and what adds to it. */
+const readingOrAdding = () =>
+  requests().filter(({ line }) => line.startsWith('GET ') || /(?:search|ingest|records)$/.test(line))
+
+test.each([
+  ['a payload that is no JSON', `UPDATE record SET payload = '{"kept'`],
+  ['a payload that is a list', `UPDATE record SET payload = '[]'`],
+  ['a vector that is too short', `UPDATE vec_1_0 SET data = x'0011'`],
+  ['a vector that is text', `UPDATE vec_1_0 SET data = 'vector'`],
+  ['a collection without a dimension', `UPDATE collection SET dimension = 0`],
+  ['a collection of no metric', `UPDATE collection SET metric = 'odd'`],
+  [
+    'a fitted space without its model',
+    `UPDATE collection SET generation = 1 WHERE fitted = 1;
+    ALTER TABLE vec_2_0 RENAME TO vec_2_1`,
+  ],
+  [
+    'a fitted space with half of its model',
+    `UPDATE collection SET generation = 1 WHERE fitted = 1;
+    ALTER TABLE vec_2_0 RENAME TO vec_2_1;
+    INSERT INTO embedder_model (collection, generation, terms, weights) VALUES (2, 1, 'one' || char(10) || 'two', x'00')`,
+  ],
+  ['a collection without its table of vectors', `DROP TABLE vec_1_0`],
+  ['a collection without its index of words', `DROP TABLE fts_1`],
+  ['a lost index', `DROP INDEX documents_byKnowledgeBase`],
+  ['a lost table', `DROP TABLE documents`],
+  ['a knowledge base without its embedding service', `DELETE FROM embedding_services`],
+  ['a knowledge base without its chunking service', `DELETE FROM chunking_services`],
+])('%s is told as damage', async (_, sql) => {
+  const damage = diagnosis(planted(sql)).filter(name => !diagnosis(sound).includes(name))
+  expect(damage).not.toEqual([])
+  const found = await complaints(await opened(planted(sql)), readingOrAdding())
+  expect(found.wrong).toEqual([])
+  expect(found.told).toBeGreaterThan(0)
+})
+
+test('overwritten pages cause no internal error on any route', async () => {
+  const pageBytes = 4_096
+  let told = 0
+  // All of them take a minute.
+  for (let page = 1; page < sound.length / pageBytes; page += 7) {
+    const bytes = Buffer.from(sound)
+    bytes.fill(page % 2 ? 0x5a : 0, page * pageBytes, (page + 1) * pageBytes)
+    const named = diagnosis(bytes)
+    const wb = await openedOrRefused(bytes)
+    if (!wb) continue
+    const found = await complaints(wb, readingOrAdding())
+    expect(found.wrong, `page ${page + 1}`).toEqual([])
+    if (found.told > 0) expect(named, `page ${page + 1}`).toContain('damage in the file')
+    told += found.told
+    await wb.close()
+  }
+  expect(told).toBeGreaterThan(0)
+})

@@ -1,0 +1,75 @@
+import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { terminalClipboard } from '../../src/cli/environment.ts'
+import { UsageError } from '../../src/cli/faults.ts'
+import { clipboardOr, clipboardSequence } from '../../src/cli/terminal/clipboard.ts'
+
+const hostile = 'a \x1b]0;owned\x07 b \u00fc'
+const encoded = Buffer.from(hostile).toString('base64')
+
+/** A PATH on which the one program for the clipboard ends with a status. */
+function clipboardEndsWith(status: number): string {
+  const folder = mkdtempSync(join(tmpdir(), 'wb-clipboard-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  writeFileSync(join(folder, 'pbcopy'), `#!/bin/sh\nexit ${status}\n`)
+  chmodSync(join(folder, 'pbcopy'), 0o755)
+  return folder
+}
+
+function environment(variables: Record<string, string>): void {
+  for (const name of ['WAYLAND_DISPLAY', 'DISPLAY', 'TMUX', 'TERM', 'PATH'])
+    vi.stubEnv(name, variables[name] ?? '')
+  onTestFinished(() => void vi.unstubAllEnvs())
+}
+
+describe('the sequence that sets the clipboard of a terminal', () => {
+  test('encodes the text as Base64, so that control sequences in it cannot reach the terminal', () => {
+    expect(clipboardSequence(hostile, false)).toBe(`\x1b]52;c;${encoded}\x07`)
+  })
+
+  test('is sent to tmux, and through tmux to the outer terminal', () => {
+    const sequence = `]52;c;${encoded}\x07`
+    expect(clipboardSequence(hostile, true)).toBe(`\x1b${sequence}\x1bPtmux;\x1b\x1b${sequence}\x1b\\`)
+  })
+
+  test('is refused for a text that is too long for terminals', () => {
+    expect(clipboardSequence('x'.repeat(75_000), false)).toHaveLength(100_000 + '\x1b]52;c;\x07'.length)
+    expect(() => clipboardSequence('ü'.repeat(37_501), false)).toThrow(UsageError)
+  })
+
+  test.each([
+    [{}, undefined],
+    [{ TERM: 'dumb' }, undefined],
+    [{ TERM: 'linux' }, undefined],
+    [{ TERM: 'xterm-256color' }, 'terminal'],
+    [{ TERM: 'tmux-256color', TMUX: '/tmp/tmux-0/default,1,0' }, 'tmux'],
+  ])('with %j is sent to: %s', (variables, reached) => {
+    expect(terminalClipboard(variables)).toBe(reached)
+  })
+})
+
+describe('copying a text', () => {
+  test.each([
+    ['by the program that takes it', 0, 'xterm', 'program', []],
+    ['by the terminal where the program fails', 1, 'xterm', 'terminal', [`\x1b]52;c;${encoded}\x07`]],
+  ])('%s', async (_how, status, TERM, by, sent) => {
+    environment({ PATH: clipboardEndsWith(status), TERM })
+    const written: string[] = []
+    const copy = clipboardOr(text => void written.push(text))!
+    expect(await copy(hostile)).toBe(by)
+    expect(written).toEqual(sent)
+  })
+
+  test('fails if the program fails and the terminal has no clipboard', async () => {
+    environment({ PATH: clipboardEndsWith(1), TERM: 'dumb' })
+    const copy = clipboardOr(() => {})!
+    await expect(copy(hostile)).rejects.toThrow('pbcopy ended with status 1')
+  })
+
+  test('is not available without a program and a terminal clipboard', () => {
+    environment({ TERM: 'dumb' })
+    expect(clipboardOr(() => {})).toBeUndefined()
+  })
+})

@@ -1,0 +1,45 @@
+import { expect, test } from 'vitest'
+import { embeddingFound } from '../../src/cli/doctor/providers.ts'
+import type { Client } from '../../src/client/client.ts'
+import { embeddingServices } from '../../src/contract/services.ts'
+import { workspaces } from '../../src/contract/workspaces.ts'
+
+const { signal } = new AbortController()
+
+/** A client of a runtime with one workspace, which counts the services whose problem is asked for. */
+function clientOf(services: readonly { provider: string; problem: object | null }[]) {
+  const asked: string[] = []
+  const client = {
+    async call(route: object, { params }: { params: { embeddingServiceId?: string } }) {
+      if (route === workspaces.list) return { items: [{ workspaceId: 'w', name: 'default' }] }
+      const rows = services.map(({ provider, problem }) => ({
+        embeddingServiceId: provider,
+        name: provider,
+        provider,
+        problem,
+      }))
+      if (route === embeddingServices.list) return { items: rows }
+      asked.push(params.embeddingServiceId!)
+      return rows.find(({ provider }) => provider === params.embeddingServiceId)
+    },
+  }
+  return { client: client as unknown as Client, asked }
+}
+
+test('the built-in embedder is not asked for what it lacks', async () => {
+  const { client, asked } = clientOf([
+    { provider: 'workbase', problem: null },
+    { provider: 'openai', problem: null },
+  ])
+  expect(await embeddingFound(client, signal)).toMatchObject({
+    state: 'skipped',
+    detail: '1 service of openai, not called',
+  })
+  expect(asked).toEqual(['openai'])
+})
+
+test('a service of a provider that the runtime cannot call is a warning', async () => {
+  const message = 'has a provider that this runtime cannot call'
+  const { client } = clientOf([{ provider: 'nvidia', problem: { message, hint: 'Use provider openai.' } }])
+  expect(await embeddingFound(client, signal)).toMatchObject([{ state: 'warning', detail: message }])
+})

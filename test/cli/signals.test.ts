@@ -1,0 +1,63 @@
+import { spawn } from 'node:child_process'
+import { once } from 'node:events'
+import { resolve } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { endingSignals, withDefaultSignals } from '../../src/cli/terminal/signals.ts'
+
+/** Listens to every signal that ends a process, until the test is over. */
+function listening(): () => void {
+  const listener = () => {}
+  for (const name of endingSignals) process.on(name, listener)
+  onTestFinished(() => {
+    for (const name of endingSignals) process.off(name, listener)
+  })
+  return listener
+}
+
+test('work that may block has no listeners for signals, which are restored after it', () => {
+  const listener = listening()
+  const counts = withDefaultSignals(() => endingSignals.map(name => process.listenerCount(name)))
+  expect(counts).toEqual([0, 0, 0])
+  for (const name of endingSignals) expect(process.listeners(name)).toContain(listener)
+})
+
+test('listeners are restored after work that fails', () => {
+  const listener = listening()
+  const fail = () =>
+    withDefaultSignals(() => {
+      throw new Error('no pipe')
+    })
+  expect(fail).toThrow('no pipe')
+  for (const name of endingSignals) expect(process.listeners(name)).toContain(listener)
+})
+
+test('a listener for one signal alone still hears only one', () => {
+  let heard = 0
+  const listener = () => {
+    heard++
+  }
+  process.once('SIGHUP', listener)
+  onTestFinished(() => void process.off('SIGHUP', listener))
+  withDefaultSignals(() => {})
+  process.emit('SIGHUP')
+  expect(process.listeners('SIGHUP')).not.toContain(listener)
+  expect(heard).toBe(1)
+})
+
+test.each(endingSignals)('%s ends a process whose thread is blocked', async name => {
+  const source = `
+    import { withDefaultSignals } from ${JSON.stringify(resolve('src/cli/terminal/signals.ts'))}
+    process.on('${name}', () => {})
+    withDefaultSignals(() => {
+      console.log('blocked')
+      for (;;);
+    })`
+  const child = spawn(process.execPath, ['--import', 'tsx', '--input-type=module', '--eval', source], {
+    stdio: ['ignore', 'pipe', 'inherit'],
+  })
+  onTestFinished(() => void child.kill('SIGKILL'))
+  const ended = once(child, 'exit')
+  await once(child.stdout, 'data')
+  child.kill(name)
+  expect(await ended).toEqual([null, name])
+})

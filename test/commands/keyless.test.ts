@@ -1,0 +1,56 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { startChatServer } from '../fakes/chat-server.ts'
+import { place, roomAt } from './wb.ts'
+
+vi.setConfig({ testTimeout: 60_000 })
+
+test('an agent answers with a server that needs no key, as wb services create says', async () => {
+  const provider = await startChatServer()
+  onTestFinished(() => provider.close())
+  const here = place()
+  const { wb } = await roomAt(here, await here.serve())
+  const create = ['services', 'create', 'studio', '--type', 'llm', '--provider', 'openai', '--model', 'local']
+  const made = await wb([...create, '--endpoint', provider.url])
+  expect(made.status, made.stderr).toBe(0)
+  expect(made.stderr).not.toContain('!')
+
+  expect((await wb(['agents', 'update', 'Maven', '--llm', 'studio'])).status).toBe(0)
+  provider.respond(() => ({ text: 'An answer of the server.' }))
+  const answered = await wb(['ask', 'why?', '--agent', 'maven'])
+  expect(answered).toMatchObject({ status: 0, stdout: expect.stringContaining('An answer of the server.') })
+  expect(provider.received.length).toBeGreaterThan(0)
+  for (const { headers } of provider.received) expect(headers).not.toHaveProperty('authorization')
+})
+
+test('create, show, a question and wb doctor name a service that cannot be used, and what it lacks', async () => {
+  const here = place()
+  const { wb } = await roomAt(here, await here.serve())
+  const lacks = 'LLM service "gateway" (openai) names no credential, and api.openai.com needs one'
+  const hint =
+    'Set its credentialRef, for example with: wb services update gateway --credential env:OPENAI_API_KEY'
+  const create = ['services', 'create', 'gateway', '--type', 'llm', '--provider', 'openai', '--model', 'm']
+  const made = await wb(create)
+  expect(made).toMatchObject({ status: 0, stderr: expect.stringContaining(`  ! ${lacks}\n    ${hint}\n`) })
+  expect((await wb(['services', 'show', 'gateway'])).stdout).toContain(`${lacks}. ${hint}`)
+  const shown = await wb(['services', 'show', 'gateway', '--json'])
+  expect(JSON.parse(shown.stdout).problem).toEqual({ message: lacks, hint })
+  const changed = await wb(['services', 'update', 'gateway', '--description', 'ours'])
+  expect(changed).toMatchObject({ status: 0, stderr: expect.stringContaining(`  ! ${lacks}\n`) })
+
+  await wb(['agents', 'update', 'Maven', '--llm', 'gateway'])
+  const asked = await wb(['ask', 'why?', '--agent', 'maven'])
+  expect(asked).toMatchObject({
+    status: 0,
+    stderr: expect.stringContaining(`  no model answers: ${lacks}\n  ${hint}\n`),
+  })
+  const whole = await wb(['ask', 'why?', '--agent', 'maven', '--json'])
+  expect(JSON.parse(whole.stderr).error).toMatchObject({
+    message: lacks,
+    hint: expect.stringContaining(hint),
+  })
+
+  const doctor = (await wb(['doctor'])).stdout.split('\n').map(line => line.split('\t'))
+  const [line] = doctor.filter(([name, state]) => name === 'llm' && state === 'warning')
+  expect(line?.[2]).toBe(lacks)
+  expect(line?.[3]).toMatch(/^wb services show gateway --type llm --workspace /)
+})

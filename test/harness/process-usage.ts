@@ -1,0 +1,16 @@
+import { readFileSync } from 'node:fs'
+
+const ticksPerSecond = 100
+
+/** Resident memory of a process in bytes: now, and the most it ever had. Linux only. */
+export function memoryOf(pid: number): { now: number; peak: number } {
+  const status = readFileSync(`/proc/${pid}/status`, 'utf8')
+  const field = (name: string) => Number(new RegExp(`^${name}:\\s+(\\d+) kB`, 'm').exec(status)?.[1]) * 1_024
+  return { now: field('VmRSS'), peak: field('VmHWM') }
+}
+
+/** CPU time that a process has used, in seconds. Linux only. */
+export function cpuSecondsOf(pid: number): number {
+  const fields = readFileSync(`/proc/${pid}/stat`, 'utf8').split(') ')[1]!.split(' ')
+  return (Number(fields[11]) + Number(fields[12])) / ticksPerSecond
+}

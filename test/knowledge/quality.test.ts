@@ -1,0 +1,46 @@
+import { expect, test } from 'vitest'
+import { records } from '../../src/contract/records.ts'
+import { cranfield, entriesOf, gradesIn, qualityAt10 } from '../harness/judged.ts'
+import { type Base, makeBase } from '../harness/place.ts'
+import { open } from '../harness/runtime.ts'
+
+const recordsPerUpsert = 500
+const grades = gradesIn(cranfield)
+
+/** Means of nDCG@10 and recall@10 over all judged questions. */
+async function qualityOf(base: Base, fields: object) {
+  let [ndcg, recall, asked] = [0, 0, 0]
+  for (const { _id, text } of entriesOf(cranfield, 'queries.jsonl')) {
+    const judged = grades.get(_id)
+    if (!judged) continue
+    const hits = await base.search(text, { topK: 100, ...fields })
+    const quality = qualityAt10(
+      hits.map(({ id }) => id),
+      judged,
+    )
+    ndcg += quality.ndcg
+    recall += quality.recall
+    asked++
+  }
+  return { ndcg: ndcg / asked, recall: recall / asked }
+}
+
+test('on Cranfield, hybrid search is above words alone, and reranking does not lower it', async () => {
+  const wb = await open()
+  const base = await makeBase(wb)
+  const all = entriesOf(cranfield, 'corpus.jsonl').flatMap(({ _id, title, text }) =>
+    text ? [{ id: _id, text, payload: { title } }] : [],
+  )
+  for (let from = 0; from < all.length; from += recordsPerUpsert) {
+    const body = { records: all.slice(from, from + recordsPerUpsert) }
+    await wb.call(records.upsert, { params: base.params, body })
+  }
+  await wb.settle()
+  const lexical = await qualityOf(base, { lexicalWeight: 1 })
+  const hybrid = await qualityOf(base, {})
+  const reranked = await qualityOf(base, { rerank: true })
+  expect(lexical.ndcg).toBeGreaterThan(0.37)
+  expect(hybrid.ndcg).toBeGreaterThan(0.415)
+  expect(hybrid.recall).toBeGreaterThan(0.46)
+  expect(reranked.ndcg).toBeGreaterThanOrEqual(hybrid.ndcg)
+})

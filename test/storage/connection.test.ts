@@ -1,0 +1,13 @@
+import { expect, onTestFinished, test } from 'vitest'
+import { Connection } from '../../src/storage/sqlite/connection.ts'
+
+test('a read whose failure ended its transaction fails with that failure', () => {
+  const connection = new Connection(':memory:')
+  onTestFinished(() => connection.close())
+  const read = () => {
+    connection.rollback()
+    throw new Error('disk I/O error')
+  }
+  expect(() => connection.snapshot(read)).toThrow('disk I/O error')
+  expect(connection.snapshot(() => 'read')).toBe('read')
+})

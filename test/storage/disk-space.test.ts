@@ -1,0 +1,14 @@
+import { expect, test } from 'vitest'
+import type { Host } from '../../src/base/threads.ts'
+import { DiskSpace } from '../../src/storage/disk-space.ts'
+
+test('an observed write still moves its buffers to the worker', async () => {
+  const moved: unknown[] = []
+  const writes: Host<{ keep(bytes: Uint8Array): void }> = {
+    run: async (_name, _input, transfer) => void moved.push(transfer) as never,
+    close: async () => {},
+  }
+  const bytes = new Uint8Array(8)
+  await new DiskSpace('.').observed(writes).run('keep', bytes, [bytes.buffer])
+  expect(moved).toEqual([[bytes.buffer]])
+})

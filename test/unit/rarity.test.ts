@@ -1,0 +1,73 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { coverages, shareWithout } from '../../src/knowledge/rarity.ts'
+import type { Occurrences } from '../../src/storage/content.ts'
+
+/** Counts in 100 records; each word has how many hold it, and which of those asked about. */
+function counted(words: Record<string, [records: number, ...among: number[]]>): Occurrences {
+  return {
+    records: 100,
+    words: Object.entries(words).map(([word, [records, ...among]]) => ({ word, records, among })),
+  }
+}
+
+const occurrences = fc
+  .record({
+    records: fc.integer({ min: 5, max: 1_000 }),
+    among: fc.array(fc.subarray([1, 2, 3, 4, 5]), { minLength: 1, maxLength: 12 }),
+  })
+  .chain(({ records, among }) =>
+    fc.record({
+      records: fc.constant(records),
+      words: fc.tuple(
+        ...among.map((held, at) =>
+          fc.record({
+            word: fc.constant(`w${at}`),
+            records: fc.integer({ min: held.length, max: records }),
+            among: fc.constant(held),
+          }),
+        ),
+      ),
+    }),
+  )
+
+describe('coverage', () => {
+  test('is 1 for a record that holds every word, and absent for one that holds none', () => {
+    fc.assert(
+      fc.property(occurrences, counts => {
+        const shares = coverages(counts)
+        for (const record of [1, 2, 3, 4, 5]) {
+          const held = counts.words.filter(({ among }) => among.includes(record)).length
+          if (held === 0) expect(shares.has(record)).toBe(false)
+          else if (held === counts.words.length) expect(shares.get(record)).toBe(1)
+          else expect(shares.get(record)! > 0 && shares.get(record)! < 1).toBe(true)
+        }
+      }),
+    )
+  })
+
+  test('counts rare words more, and a word that no record holds most', () => {
+    const shares = coverages(counted({ penguins: [1, 7], data: [60, 7, 8] }))
+    expect(shares.get(7)).toBe(1)
+    expect(shares.get(8)).toBeLessThan(0.15)
+    expect(coverages(counted({ ostriches: [0], data: [60, 8] })).get(8)).toBeLessThan(0.1)
+  })
+
+  test('of a question without words is nothing', () => {
+    expect(coverages(counted({}))).toEqual(new Map())
+  })
+})
+
+describe('the share of a question that is left without some words', () => {
+  const counts = counted({ penguins: [1], data: [60], ostriches: [0] })
+
+  test('is small without its rare words, and large without its common ones', () => {
+    expect(shareWithout(new Set(['penguins']), counts)).toBeLessThan(0.15)
+    expect(shareWithout(new Set(['data']), counts)).toBeGreaterThan(0.85)
+  })
+
+  test('does not count words that no record holds', () => {
+    expect(shareWithout(new Set(['ostriches']), counts)).toBe(1)
+    expect(shareWithout(new Set(['ostriches']), counted({ ostriches: [0] }))).toBe(1)
+  })
+})
