@@ -1,15 +1,28 @@
 import { existsSync, readdirSync, readFileSync, statSync } from 'node:fs'
-import { join } from 'node:path'
+import { join, relative } from 'node:path'
 
 /**
- * Print every test of the reports that was skipped and every one that failed. Fail when a skipped one is not named in
- * `docs/`, and when a report is empty or holds no test that passed, as its run broke off.
+ * Prints every test of the reports that was skipped or failed, and the counts:
+ * `summary.mjs TESTS DOCS REPEATED`. Fails when a skipped test is not named in `docs/`, and when TESTS or DOCS is empty
+ * or has no test that passed, because its run broke off. The files of REPEATED, which may be empty, count as they ended
+ * there.
+ *
+ * `summary.mjs --failed-files TESTS DOCS` prints the paths of the files that failed, one on a line.
  */
-const reports = process.argv.slice(2).map(path => ({
+const read = path => ({
   path,
   files: statSync(path).size > 0 ? JSON.parse(readFileSync(path, 'utf8')).testResults : [],
-}))
-const files = reports.flatMap(report => report.files)
+})
+if (process.argv[2] === '--failed-files') {
+  const failed = process.argv.slice(3).flatMap(path => read(path).files.filter(({ status }) => status === 'failed'))
+  for (const { name } of failed) console.log(relative(process.cwd(), name))
+  process.exit()
+}
+const [first, second, repeated] = process.argv.slice(2).map(read)
+const reports = [first, second]
+const files = reports
+  .flatMap(report => report.files)
+  .map(file => repeated.files.find(({ name }) => name === file.name) ?? file)
 const stateOf = files => files.flatMap(({ assertionResults }) => assertionResults.map(({ status }) => status))
 const broken = reports.filter(report => !stateOf(report.files).includes('passed')).map(({ path }) => path)
 const unloaded = files.filter(file => file.status === 'failed' && file.assertionResults.length === 0)
@@ -32,6 +45,7 @@ for (const { fullName, title } of of('skipped', 'pending', 'todo')) {
   console.log(`skipped: ${fullName}${explained ? '' : ' (not named in docs/)'}`)
 }
 for (const name of failed) console.log(`failed: ${name}`)
+for (const { name } of repeated.files) console.log(`repeated: ${relative(process.cwd(), name)}`)
 for (const { name } of unloaded) console.log(`failed: ${name}`)
 for (const path of broken) console.log(`failed: no test of ${path} passed`)
 
