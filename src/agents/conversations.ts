@@ -32,6 +32,12 @@ export function deletionOf({ workspaceId, createdAt, conversationId }: Conversat
     },
     {
       op: 'deleteAll',
+      table: tables.messageVersions,
+      index: 'byVersion',
+      prefix: [workspaceId, conversationId],
+    },
+    {
+      op: 'deleteAll',
       table: tables.conversations,
       index: 'byWorkspace',
       prefix: [workspaceId, createdAt, conversationId],
@@ -82,12 +88,14 @@ export class Conversations {
     await this.requireAgent({ workspaceId, agentId })
     if (sight.of === 'nobody')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
+    const createdAt = timestamp(this.parts.clock)
     const conversation = {
       ...fields,
       workspaceId,
       agentId,
       conversationId,
-      createdAt: timestamp(this.parts.clock),
+      createdAt,
+      lastActivityAt: createdAt,
       ownerPrincipalId: auth.subject?.principalId ?? null,
     }
     const outcome = await this.parts.rows.atomic([

@@ -11,7 +11,7 @@ import { messageNotFound } from './missing.ts'
 type VisibleRow = MessageRow & { role: Message['role'] }
 
 /** @see docs/agents.md#conversations */
-function isVisible(row: MessageRow): row is VisibleRow {
+export function isVisible(row: MessageRow): row is VisibleRow {
   return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
 }
 
@@ -37,7 +37,8 @@ export class Messages {
   async get(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<Message> {
     const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
     const key = [workspaceId, conversationId, place.messageId]
-    const stored = await this.parts.rows.get(tables.messages, key)
+    const { rows } = this.parts
+    const stored = (await rows.get(tables.messages, key)) ?? (await rows.get(tables.messageVersions, key))
     if (!stored || !isVisible(stored.row)) throw messageNotFound(place.messageId)
     return messageOf(stored.row)
   }
@@ -45,6 +46,7 @@ export class Messages {
 
 /** A row as it is read. */
 export function messageOf(row: Omit<MessageRow, 'role'> & { role: Message['role'] }): Message {
-  const { workspaceId, conversationId, messageId, messageTs, role, content, tokenCount, metadata } = row
+  const { workspaceId, conversationId, messageId, messageTs, role, content, tokenCount, questionId } = row
+  const metadata = { ...row.metadata, ...(questionId !== undefined && { version_of: questionId }) }
   return { workspaceId, chatId: conversationId, messageId, messageTs, role, content, tokenCount, metadata }
 }

@@ -27,6 +27,7 @@ import { type ListRemoteTools, RemoteTools } from './tools/remote.ts'
 import { ToolGate } from './tools/run.ts'
 import { scopeOf } from './tools/scope.ts'
 import { Toolbox } from './tools/toolbox.ts'
+import { Versions } from './versions.ts'
 
 export interface AgentParts extends Pick<TurnsParts, 'answered'> {
   readonly rows: RowStore
@@ -78,7 +79,7 @@ export function openAgents(parts: AgentParts) {
       agentTemplates: templateHandlers(parts.rows),
       agents: agentHandlers(new Agents({ ...parts, tools: toolbox }), toolbox),
       conversations: conversationHandlers(conversations),
-      messages: messageHandlers(new Messages({ ...parts, conversations })),
+      messages: messageHandlers(new Messages({ ...parts, conversations }), new Versions({ ...parts, conversations })),
       chat: chatHandlers(turns),
     },
   }

@@ -10,6 +10,7 @@ import type { Turns } from './chat/turns.ts'
 import type { Conversations } from './conversations.ts'
 import type { Messages } from './messages.ts'
 import type { Toolbox } from './tools/toolbox.ts'
+import type { Versions } from './versions.ts'
 
 export function templateHandlers(rows: RowStore): Handlers<typeof agentTemplates> {
   const all = { status: 200 as const, body: { items: [...catalogue] } }
@@ -75,13 +76,18 @@ export function conversationHandlers(room: Conversations): Handlers<typeof conve
   }
 }
 
-export function messageHandlers(room: Messages): Handlers<typeof messages> {
+export function messageHandlers(room: Messages, versions: Versions): Handlers<typeof messages> {
   return {
     list: async ({ params, query }, { auth }) => ({
       status: 200,
       body: await room.list(params, query, auth),
     }),
     show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    versions: async ({ params }, { auth }) => ({
+      status: 200,
+      body: { items: await versions.list(params, auth) },
+    }),
+    select: async ({ params }, { auth }) => ({ status: 200, body: await versions.select(params, auth) }),
   }
 }
 

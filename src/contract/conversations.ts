@@ -15,6 +15,7 @@ export const Conversation = z
     title: z.string().nullable(),
     knowledgeBaseIds: z.array(z.uuid()),
     createdAt: timestamp,
+    lastActivityAt: timestamp.meta({ description: 'time of the last question or answer' }),
   })
   .meta({ id: 'Conversation' })
 export type Conversation = z.output<typeof Conversation>
@@ -32,6 +33,13 @@ export const Message = z
   })
   .meta({ id: 'Message' })
 export type Message = z.output<typeof Message>
+
+const MessageVersion = z.object({
+  message: Message.meta({ description: 'the question' }),
+  answer: Message.nullable().meta({ description: 'null while there is none' }),
+  isCurrent: z.boolean().meta({ description: 'the version that is in the conversation' }),
+})
+export type MessageVersion = z.output<typeof MessageVersion>
 
 const changeable = { title: boundedText(limits.conversationTitleChars).nullable(), knowledgeBaseIds }
 
@@ -120,5 +128,24 @@ export const messages = {
     access: member('read:chat'),
     replies: { 200: Message },
     errors: [...errors, 'chat_message_not_found'],
+  }),
+  versions: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/versions',
+    summary: 'List the versions of a question, the oldest first',
+    description:
+      'A send with `replaces` makes a version: asked again, or changed. One version is in the conversation; attempts that failed are versions, too.',
+    access: member('read:chat'),
+    replies: { 200: z.object({ items: z.array(MessageVersion) }) },
+    errors: [...errors, 'chat_message_not_found'],
+  }),
+  select: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/select',
+    summary: 'Put a version of a question into the conversation, with all that followed it',
+    description: 'The version that it replaces is kept with all that follows it.',
+    access: member('read:chat'),
+    replies: { 200: Message },
+    errors: [...errors, 'chat_message_not_found', 'conflict'],
   }),
 }

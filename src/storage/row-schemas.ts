@@ -18,6 +18,15 @@ import type { tables } from './tables.ts'
 // Rows of earlier versions may lack what came later.
 const text = z.string().nullish()
 const object = z.looseObject({}).nullish()
+const messageRow = Message.omit({ chatId: true }).extend({
+  conversationId: z.string(),
+  role: z.enum([...Message.shape.role.options, 'tool']),
+  authorId: text,
+  toolId: text,
+  toolCallPayload: object,
+  toolResponse: object,
+  questionId: z.string().optional(),
+})
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
 /**
@@ -37,15 +46,10 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   conversations: Conversation.extend({
     ownerPrincipalId: text,
     approvedTools: z.record(z.string(), z.string()).optional(),
+    untrustedSince: text,
   }),
-  messages: Message.omit({ chatId: true }).extend({
-    conversationId: z.string(),
-    role: z.enum([...Message.shape.role.options, 'tool']),
-    authorId: text,
-    toolId: text,
-    toolCallPayload: object,
-    toolResponse: object,
-  }),
+  messages: messageRow,
+  messageVersions: messageRow.extend({ versionId: z.string(), untrustedSince: text }),
   mcpServers: McpServer.extend({
     reviewedTools: z.record(z.string(), z.object({ hash: z.string(), description: z.string() })).nullable(),
   }),

@@ -70,6 +70,11 @@ export interface ConversationRow extends Conversation {
   ownerPrincipalId: string | null
   /** Tools that may run without asking here, by id: the hash of the description that was read; none when absent. */
   approvedTools?: Record<string, string>
+  /**
+   * Time of the question in whose turn text of documents or tools was first read. All that the agent wrote since may
+   * derive from it. Null or absent while nothing was read.
+   */
+  untrustedSince?: string | null
 }
 
 /** A message, with what only the model and the runtime see of a turn. */
@@ -80,6 +85,16 @@ export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
   toolId: string | null
   toolCallPayload: object | null
   toolResponse: object | null
+  /** First version of the question, on messages of the user that have several versions. */
+  questionId?: string
+}
+
+/** A message of a version of a question that is not in the conversation now. */
+export interface MessageVersionRow extends MessageRow {
+  /** Message of the user that the version begins with. */
+  versionId: string
+  /** On that message: when text of documents or tools was first read in the version, as in the conversation. */
+  untrustedSince?: string | null
 }
 
 /** What was accepted of a tool of an MCP server. */
@@ -202,6 +217,10 @@ export const tables = {
       byAgent: ['workspaceId', 'agentId', 'createdAt', 'conversationId'],
       byOwner: ['workspaceId', 'ownerPrincipalId', 'createdAt', 'conversationId'],
       byAgentOwner: ['workspaceId', 'agentId', 'ownerPrincipalId', 'createdAt', 'conversationId'],
+      byActivity: ['workspaceId', 'lastActivityAt', 'conversationId'],
+      byAgentActivity: ['workspaceId', 'agentId', 'lastActivityAt', 'conversationId'],
+      byOwnerActivity: ['workspaceId', 'ownerPrincipalId', 'lastActivityAt', 'conversationId'],
+      byAgentOwnerActivity: ['workspaceId', 'agentId', 'ownerPrincipalId', 'lastActivityAt', 'conversationId'],
     },
   }),
   messages: table<MessageRow>({
@@ -211,6 +230,17 @@ export const tables = {
     indexes: {
       byWorkspace: ['workspaceId', 'ordinal'],
       byConversation: ['workspaceId', 'conversationId', 'messageTs', 'messageId'],
+      byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
+    },
+  }),
+  messageVersions: table<MessageVersionRow>({
+    name: 'message_versions',
+    key: ['workspaceId', 'conversationId', 'messageId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byVersion: ['workspaceId', 'conversationId', 'versionId', 'messageTs', 'messageId'],
+      byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
     },
   }),
   mcpServers: table<McpServerRow>({

@@ -3,34 +3,91 @@ import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
 import { messageNotFound } from '../missing.ts'
 
-/** Messages that one send replaces at most. */
-const replacedMax = 1_000
-/** Of them, as JSON: they are held until the answer is there. */
-const replacedCharsMax = 16_000_000
+/** Maximum number of messages that one version holds: its question and all that follow. */
+export const versionMessagesMax = 1_000
+/** Maximum length of these messages as JSON. They are held in memory while versions are exchanged. */
+export const versionCharsMax = 16_000_000
+/** Maximum number of versions of one question, attempts without an answer included. */
+export const versionsMax = 50
+
+/** Place of a conversation in the store. */
+export interface MessagePlace {
+  readonly workspaceId: string
+  readonly conversationId: string
+}
+
+/** The version of a question that is in the conversation: the message of the user, and all that follow it. */
+export interface CurrentVersion {
+  /** First version of the question. */
+  readonly questionId: string
+  readonly rows: readonly [MessageRow, ...MessageRow[]]
+}
 
 /**
- * A message of the user and all that follow it, which give way to another question.
+ * Reads what another version of a message would replace.
  *
- * @throws chat_message_not_found  there is none, or somebody else said it
- * @throws validation_error        more follow than one send replaces
+ * @param messageId  any version of the question
+ * @throws chat_message_not_found  no version of such a question is in the conversation
+ * @throws validation_error        more messages follow than one send replaces, or the question has too many versions
  */
 export async function readReplaced(
   rows: RowStore,
-  { workspaceId, conversationId }: { workspaceId: string; conversationId: string },
+  place: MessagePlace,
   messageId: string,
-): Promise<MessageRow[]> {
-  const first = (await rows.get(tables.messages, [workspaceId, conversationId, messageId]))?.row
-  if (first?.role !== 'user') throw messageNotFound(messageId)
+): Promise<CurrentVersion> {
+  const { workspaceId, conversationId } = place
+  const current = await readCurrent(rows, place, await questionOf(rows, place, messageId))
+  const prefix = [workspaceId, conversationId, current.questionId]
+  if ((await rows.count(tables.messageVersions, 'byQuestion', prefix)) >= versionsMax - 1)
+    throw new WbError('validation_error', `replaces: the message has ${versionsMax} versions`, {
+      hint: 'Send the question as a new message.',
+    })
+  return current
+}
+
+/**
+ * Returns the id of the first version of a question.
+ *
+ * @param messageId  any version of it
+ * @throws chat_message_not_found
+ */
+export async function questionOf(rows: RowStore, place: MessagePlace, messageId: string): Promise<string> {
+  const key = [place.workspaceId, place.conversationId, messageId]
+  const stored = (await rows.get(tables.messages, key)) ?? (await rows.get(tables.messageVersions, key))
+  if (stored?.row.role !== 'user') throw messageNotFound(messageId)
+  return stored.row.questionId ?? messageId
+}
+
+/**
+ * Reads the version of a question that is in the conversation.
+ *
+ * @throws chat_message_not_found  the conversation has none, as an earlier question was replaced
+ * @throws validation_error        more messages follow than one send replaces
+ */
+export async function readCurrent(
+  rows: RowStore,
+  place: MessagePlace,
+  questionId: string,
+): Promise<CurrentVersion> {
+  const prefix = [place.workspaceId, place.conversationId]
+  const [chosen] = await rows.list(tables.messages, {
+    index: 'byQuestion',
+    prefix: [...prefix, questionId],
+    limit: 1,
+  })
+  // A question with one version does not name itself as the first.
+  const first = chosen?.row ?? (await rows.get(tables.messages, [...prefix, questionId]))?.row
+  if (!first) throw messageNotFound(questionId)
   const later = await rows.list(tables.messages, {
     index: 'byConversation',
-    prefix: [workspaceId, conversationId],
-    after: [first.messageTs, messageId],
-    limit: replacedMax,
-    charsMax: replacedCharsMax,
+    prefix,
+    after: [first.messageTs, first.messageId],
+    limit: versionMessagesMax,
+    charsMax: versionCharsMax,
   })
-  if (later.length === replacedMax)
-    throw new WbError('validation_error', `replaces: more than ${replacedMax} messages follow it`)
-  if (later.reduce((sum, { chars }) => sum + chars, 0) > replacedCharsMax)
-    throw new WbError('validation_error', `replaces: more than ${replacedCharsMax} characters follow it`)
-  return [first, ...later.map(({ row }) => row)]
+  if (later.length === versionMessagesMax)
+    throw new WbError('validation_error', `replaces: more than ${versionMessagesMax} messages follow it`)
+  if (later.reduce((sum, { chars }) => sum + chars, 0) > versionCharsMax)
+    throw new WbError('validation_error', `replaces: more than ${versionCharsMax} characters follow it`)
+  return { questionId, rows: [first, ...later.map(({ row }) => row)] }
 }

@@ -1,16 +1,26 @@
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
-import type { RowStore } from '../../storage/rows.ts'
-import { type MessageRow, tables } from '../../storage/tables.ts'
+import { changeRow } from '../../storage/change.ts'
+import type { RowStore, Write } from '../../storage/rows.ts'
+import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
+import { makeCurrent } from './versions.ts'
 
 /** The conversation that is written to, and who answers in it. */
 export interface TranscriptPlace {
   readonly workspaceId: string
   readonly agentId: string
   readonly conversationId: string
+}
+
+/** What the turn begins with. */
+export interface TranscriptStart {
+  /** Time of the last message of the conversation; undefined if it has none. */
+  readonly lastAt: string | undefined
+  /** First version of the question, if the turn makes another version of it. */
+  readonly questionId: string | undefined
 }
 
 /** A row as it is said; the rest is added where it is written. */
@@ -25,37 +35,52 @@ const silent = {
   toolResponse: null,
 }
 
-/** Writes the messages of one turn, each when it was said and not before the one before it. */
+/**
+ * Writes the messages of one turn, each when it was said and not before the one before it.
+ *
+ * Another version of a question is kept beside the conversation until its answer is complete. Then it replaces the
+ * current version.
+ *
+ * @see docs/decisions/message-versions.md
+ */
 export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
   readonly #place: TranscriptPlace
+  readonly #questionId: string | undefined
   #lastMs: number
+  #user: MessageRow | undefined
 
-  /** @param lastAt  when the last message of the conversation was said */
-  constructor(parts: { rows: RowStore; clock: Clock }, place: TranscriptPlace, lastAt: string | undefined) {
+  constructor(parts: { rows: RowStore; clock: Clock }, place: TranscriptPlace, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#place = place
-    this.#lastMs = lastAt === undefined ? 0 : Date.parse(lastAt)
+    this.#questionId = start.questionId
+    this.#lastMs = start.lastAt === undefined ? 0 : Date.parse(start.lastAt)
   }
 
-  /** @param replaced  rows that go in the same unit */
-  user(content: string, replaced: readonly MessageRow[]): Promise<MessageRow> {
-    return this.#write(this.#row({ role: 'user', content }), replaced)
+  /**
+   * Stores the question.
+   *
+   * @throws conversation_not_found  it was deleted meanwhile
+   */
+  async user(content: string): Promise<MessageRow> {
+    const questionId = this.#questionId
+    const row = this.#row({ role: 'user', content, ...(questionId !== undefined && { questionId }) })
+    await this.#write(row, [])
+    this.#user = row
+    return row
   }
 
-  /** Take a question back, as if it had never been asked. */
-  async withdraw({ workspaceId, conversationId, messageId }: MessageRow, replaced: readonly MessageRow[]) {
-    await this.#rows.atomic([
-      { op: 'delete', table: tables.messages, key: [workspaceId, conversationId, messageId] },
-      ...replaced.map(row => ({ op: 'insert' as const, table: tables.messages, row })),
-    ])
+  /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
+  async withdraw(): Promise<void> {
+    const key = this.#keyOf(this.#user!)
+    await this.#rows.atomic([{ op: 'delete', table: this.#table, key }])
   }
 
   /** Calls of tools, and what the model said before them. */
   calls(content: string, toolCalls: readonly ToolCall[], spoken: Partial<MessageRow>): Promise<MessageRow> {
-    return this.#write(this.#row({ role: 'agent', content, toolCallPayload: { toolCalls }, ...spoken }))
+    return this.#follow({ role: 'agent', content, toolCallPayload: { toolCalls }, ...spoken })
   }
 
   /** What a call gave. */
@@ -65,17 +90,36 @@ export class Transcript {
       content,
       ...(passages.length > 0 && { passages }),
     }
-    return this.#write(this.#row({ role: 'tool', content: null, toolId: call.name, toolResponse }))
+    return this.#follow({ role: 'tool', content: null, toolId: call.name, toolResponse })
   }
 
-  /** The end of the turn. */
-  answer(content: string, spoken: Partial<MessageRow>): Promise<MessageRow> {
-    return this.#write(this.answerRow(content, spoken))
+  /**
+   * Stores a complete answer, which ends the turn.
+   *
+   * @throws conversation_not_found  it was deleted meanwhile
+   * @throws chat_message_not_found  the question is not in the conversation any more
+   */
+  async answer(content: string, spoken: Partial<MessageRow>): Promise<MessageRow> {
+    const questionId = this.#questionId
+    if (questionId === undefined) return this.failure(content, spoken)
+    const answer = this.answerRow(content, spoken)
+    const { messageId: versionId } = this.#user!
+    await makeCurrent(this.#rows, this.#place, { questionId, versionId, answer })
+    return answer
   }
 
-  /** The same, which nobody keeps. */
+  /** Stores what stands for the answer of a turn that failed or was interrupted. It replaces nothing. */
+  failure(content: string, spoken: Partial<MessageRow>): Promise<MessageRow> {
+    return this.#follow({ role: 'agent', content, authorId: this.#place.agentId, ...spoken })
+  }
+
+  /** The row of an answer that is not stored. */
   answerRow(content: string, spoken: Partial<MessageRow>): MessageRow {
     return this.#row({ role: 'agent', content, authorId: this.#place.agentId, ...spoken })
+  }
+
+  get #table() {
+    return this.#questionId === undefined ? tables.messages : tables.messageVersions
   }
 
   #row(said: Said): MessageRow {
@@ -85,23 +129,34 @@ export class Transcript {
     return { ...silent, workspaceId, conversationId, messageId: newId(), messageTs, ...said }
   }
 
+  #keyOf({ workspaceId, conversationId, messageId }: MessageRow): string[] {
+    return [workspaceId, conversationId, messageId]
+  }
+
+  /** Stores a message behind the question, wherever it is: not in the conversation once another version is current. */
+  async #follow(said: Said): Promise<MessageRow> {
+    const row = this.#row(said)
+    const key = this.#keyOf(this.#user!)
+    await this.#write(row, [{ op: 'require', table: this.#table, key }])
+    return row
+  }
+
   /**
-   * @throws conversation_not_found   it was deleted meanwhile
-   * @throws chat_message_not_found   a message that is replaced was deleted meanwhile
+   * @throws conversation_not_found  it was deleted meanwhile
+   * @throws chat_message_not_found  the question is not where it was
    */
-  async #write(row: MessageRow, replaced: readonly MessageRow[] = []): Promise<MessageRow> {
-    const { workspaceId, conversationId } = this.#place
-    const outcome = await this.#rows.atomic([
-      { op: 'require', table: tables.conversations, key: [workspaceId, conversationId] },
-      ...replaced.map(({ messageId }) => ({
-        op: 'delete' as const,
-        table: tables.messages,
-        key: [workspaceId, conversationId, messageId],
-      })),
-      { op: 'insert', table: tables.messages, row },
-    ])
-    if (outcome.ok) return row
-    if (outcome.at === 0) throw conversationNotFound(conversationId)
-    throw messageNotFound(replaced[outcome.at - 1]!.messageId)
+  async #write(row: MessageRow, checks: readonly Write[]): Promise<void> {
+    const { conversationId } = this.#place
+    const isVersion = this.#questionId !== undefined
+    const versionId = this.#user?.messageId ?? row.messageId
+    const stored = isVersion ? { ...row, versionId } : row
+    const writes: Write[] = [...checks, { op: 'insert', table: this.#table, row: stored }]
+    const key = [this.#place.workspaceId, conversationId]
+    const change = (conversation: ConversationRow) =>
+      isVersion ? conversation : { ...conversation, lastActivityAt: row.messageTs }
+    const changed = await changeRow(this.#rows, tables.conversations, key, change, () => writes)
+    if ('row' in changed) return
+    if ('absent' in changed) throw conversationNotFound(conversationId)
+    throw messageNotFound(versionId)
   }
 }

@@ -32,8 +32,6 @@ export interface TurnParts {
   /** Passages that the model is told before it is asked. */
   readonly found: readonly Passage[]
   readonly question: string
-  /** Messages that give way to the question. */
-  readonly replaced: readonly MessageRow[]
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
   /** Fires when nobody waits for the answer any longer. */
@@ -80,15 +78,15 @@ export class Turn {
    * @throws conversation_not_found                     it was deleted before the question was kept
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, question, replaced, isWhole } = this.#parts
+    const { transcript, question, isWhole } = this.#parts
     // A model takes its time to begin: the question is kept meanwhile.
     if (!isWhole) this.#asked = this.#begin()
-    const user = await transcript.user(question, replaced)
+    const user = await transcript.user(question)
     try {
       yield { event: 'user-message', data: said(user) }
       for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
     } catch (error) {
-      if (!this.#parts.signal.aborted) yield* this.#fail(error, user)
+      if (!this.#parts.signal.aborted) yield* this.#fail(error)
     } finally {
       if (!this.#isOver) await this.#interrupt()
     }
@@ -190,12 +188,12 @@ export class Turn {
     }
   }
 
-  async *#fail(error: unknown, user: MessageRow): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, isWhole, replaced } = this.#parts
+  async *#fail(error: unknown): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, isWhole } = this.#parts
     if (isWhole && error instanceof WbError && this.#exchanges.length === 0) {
       this.#isOver = true
       this.#parts.count('error')
-      await transcript.withdraw(user, replaced)
+      await transcript.withdraw()
       throw error
     }
     const reason = this.#reasonOf(error)
@@ -211,11 +209,14 @@ export class Turn {
   ): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, count } = this.#parts
     this.#isOver = true
-    count(ending.finishReason === 'error' ? 'error' : 'ok')
+    const isFailure = ending.finishReason === 'error'
+    count(isFailure ? 'error' : 'ok')
     const spoken = { tokenCount, metadata: this.#metadata(ending) }
     try {
-      const row = await transcript.answer(content, spoken)
-      yield { event: ending.finishReason === 'error' ? 'error' : 'done', data: said(row) }
+      const row = await (isFailure
+        ? transcript.failure(content, spoken)
+        : transcript.answer(content, spoken))
+      yield { event: isFailure ? 'error' : 'done', data: said(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error
       const metadata = this.#metadata({ finishReason: 'error', error: `not kept: ${error.message}` })
@@ -230,7 +231,7 @@ export class Turn {
     const text = this.#text + this.#reader.end()
     const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
     try {
-      this.#left = said(await this.#parts.transcript.answer(text, { tokenCount: null, metadata }))
+      this.#left = said(await this.#parts.transcript.failure(text, { tokenCount: null, metadata }))
     } catch (error) {
       // Gone with its conversation.
       if (!(error instanceof WbError)) throw error

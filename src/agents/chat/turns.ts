@@ -167,12 +167,11 @@ export class Turns {
       ...setting,
       model,
       turnTools,
-      transcript: new Transcript(this.#parts, place, history.lastAt),
+      transcript: new Transcript(this.#parts, place, { lastAt: history.lastAt, questionId: replaced?.questionId }),
       history,
       system: this.#system(setting, turnTools, grounding),
       found: grounding.found,
       question: body.content,
-      replaced,
       isWhole,
       count: outcome => this.#parts.answered(model.provider, outcome),
       tell: error => this.#tell(place, caller, error),
@@ -185,11 +184,12 @@ export class Turns {
     const { rows, conversations } = this.#parts
     // Who may not see the conversation learns nothing of its messages.
     if (body.replaces !== undefined) await conversations.get(place, caller.auth)
-    const replaced = body.replaces === undefined ? [] : await readReplaced(rows, place, body.replaces)
+    const replaced =
+      body.replaces === undefined ? undefined : await readReplaced(rows, place, body.replaces)
     const [conversation, agent, history] = await Promise.all([
       conversations.get(place, caller.auth),
       rows.get(tables.agents, [place.workspaceId, place.agentId]),
-      readHistory(rows, place, marks, replaced),
+      readHistory(rows, place, marks, replaced?.rows ?? []),
     ])
     if (!agent) throw agentNotFound(place.agentId)
     return { conversation, agent: agent.row, history, replaced }

@@ -25,7 +25,7 @@ const withinWorkspaces: Reference[] = [
     tables.jobBatches,
   ]),
   ...naming(tables.agents, 'agentId', [tables.conversations]),
-  ...naming(tables.conversations, 'conversationId', [tables.messages]),
+  ...naming(tables.conversations, 'conversationId', [tables.messages, tables.messageVersions]),
   ...naming(tables.chunkingServices, 'chunkingServiceId', [tables.knowledgeBases]),
   ...naming(tables.embeddingServices, 'embeddingServiceId', [tables.knowledgeBases]),
   ...naming(tables.rerankingServices, 'rerankingServiceId', [tables.knowledgeBases, tables.agents]),

@@ -102,7 +102,7 @@ function told(state: State, notice: string): Step {
 
 /** Forget what was said, for another conversation. */
 export function begin(state: State): Step {
-  const last = { question: undefined, answer: '', citations: [], texts: {} }
+  const last = { question: undefined, answer: '', isAnswered: false, citations: [], texts: {} }
   const input = { ...state.input, replaces: undefined }
   return [{ ...state, last, input, runs: [] }, [{ type: 'goOn', conversation: undefined }]]
 }

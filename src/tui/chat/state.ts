@@ -26,7 +26,7 @@ export function start(about: About, size: Size, nowMs: number): State {
     input: emptyInput,
     turn: undefined,
     away: undefined,
-    last: { question: undefined, answer: '', citations: [], texts: {} },
+    last: { question: undefined, answer: '', isAnswered: false, citations: [], texts: {} },
     runs: [],
     llmServiceId: undefined,
     model: undefined,
@@ -75,7 +75,7 @@ export function step(state: State, event: Event): Step {
 /** Passages in place of an answer, as no model gives one. */
 function found(state: State, passages: readonly Passage[]): Step {
   const texts = Object.fromEntries(passages.map(({ id, text }) => [id, plain(text)]))
-  const last = { ...state.last, answer: '', citations: passages.map(citationOf), texts }
+  const last = { ...state.last, answer: '', isAnswered: false, citations: passages.map(citationOf), texts }
   const question = state.last.question?.content ?? ''
   const hasWays = state.model !== null
   return [
@@ -145,6 +145,7 @@ function resumed(state: State, said: readonly Message[], title: string): Step {
   const last = {
     question: asked && { content: plain(asked.content ?? ''), messageId: asked.messageId },
     answer: plain(answered?.content ?? ''),
+    isAnswered: said.at(-1)?.role === 'agent' && said.at(-1)?.metadata.finish_reason !== 'error',
     citations: said.map(citationsOf).reduce(citedBy, []),
     texts: {},
   }

@@ -41,6 +41,7 @@ function withTurn(state: State, say: Say): State {
     say,
     messageId: undefined,
     afterId: state.last.question?.messageId,
+    before: state.last,
     sinceMs: state.nowMs,
     reader: emptyReader,
     text: '',
@@ -50,7 +51,7 @@ function withTurn(state: State, say: Say): State {
     pending: [],
   }
   const question = { content: say.content, messageId: undefined }
-  return { ...state, turn, notice: '', last: { ...state.last, question } }
+  return { ...state, turn, notice: '', last: { ...state.last, question, isAnswered: false } }
 }
 
 /** What the runtime tells of the turn. What comes when none is waited for is of one that was stopped. */
@@ -158,7 +159,7 @@ function done(state: State, turn: Turn, message: Message): Step {
   const [shown, effects] = turn.text === '' ? printed(state, turn, blocksOf(content)) : finished(state, turn)
   const citations = citationsOf(message)
   const known = citedBy(shown.last.citations, citations)
-  const last = { ...shown.last, answer: turn.text || content, citations: known }
+  const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
   const isCut = message.metadata.finish_reason === 'length'
   return [
     { ...over(shown), last, ...counted(state, message) },
@@ -174,10 +175,24 @@ function done(state: State, turn: Turn, message: Message): Step {
 function broken(state: State, turn: Turn, message: Message): Step {
   const [shown, effects] = finished(state, turn)
   const why = message.metadata.error_message || message.content || 'the answer broke off'
-  return [
+  const failed: Step = [
     { ...over(shown), ...counted(state, message) },
     [...effects, note(plain(why), 'bad'), note('/retry asks again')],
   ]
+  return joined(failed, next => shownAgain(next, turn))
+}
+
+/** A message that came to no answer replaced nothing: the earlier question and its answer are the last ones again. */
+function shownAgain(state: State, { say, before }: Turn): Step {
+  if (say.replaces === undefined) return [state, []]
+  const blocks = blocksOf(before.answer).map((block, at) =>
+    print({ kind: 'said', block, isFirst: at === 0, isAside: false }),
+  )
+  const shown =
+    !before.isAnswered || blocks.length === 0
+      ? []
+      : [note('the earlier answer stays:'), print({ kind: 'you', text: before.question?.content ?? '' }), ...blocks]
+  return [{ ...state, last: before }, shown]
 }
 
 function over(state: State): State {
@@ -211,7 +226,8 @@ function lost(state: State, turn: Turn): Step {
   }
   const [shown, effects] = finished(state, turn)
   const told = note('the runtime went away in the middle of the answer; /retry asks again', 'bad')
-  return [{ ...over(shown), away: { waiting: undefined } }, [...effects, told, { type: 'wait' }]]
+  const away: State = { ...over(shown), away: { waiting: undefined } }
+  return joined([away, [...effects, told, { type: 'wait' }]], next => shownAgain(next, turn))
 }
 
 function refused(state: State, turn: Turn, failure: Failure): Step {
@@ -225,16 +241,17 @@ function refused(state: State, turn: Turn, failure: Failure): Step {
   const isFree = contentOf(input.editor) === ''
   const editor = isFree && !turn.messageId ? editorOf(turn.say.content) : input.editor
   const lines = [`${failure.message} (${failure.code})`, ...failure.next]
-  return [
+  const told: Step = [
     { ...over(state), input: { ...input, editor } },
     lines.map((line, at) => note(plain(line), at === 0 ? 'bad' : 'dim')),
   ]
+  return joined(told, next => shownAgain(next, turn))
 }
 
 /** Stop an answer; what came of it stays. */
 export function stop(state: State, turn: Turn): Step {
   const [shown, effects] = finished(state, turn)
-  return [over(shown), [{ type: 'abort' }, ...effects, note('stopped')]]
+  return joined([over(shown), [{ type: 'abort' }, ...effects, note('stopped')]], next => shownAgain(next, turn))
 }
 
 /** The runtime is back: a message that waited goes there, unless it had arrived after all. */

@@ -32,6 +32,8 @@ export interface Turn {
   readonly messageId: string | undefined
   /** The message of the person before it. */
   readonly afterId: string | undefined
+  /** What was on the screen as the last question and its answer before the message was sent. */
+  readonly before: Last
   readonly sinceMs: number
   /** What is not on the screen for good. */
   readonly reader: Reader
@@ -48,6 +50,8 @@ export interface Turn {
 export interface Last {
   readonly question: { readonly content: string; readonly messageId: string | undefined } | undefined
   readonly answer: string
+  /** The answer is that to the question, and not to an earlier one. */
+  readonly isAnswered: boolean
   /** Of this and earlier answers, by number. */
   readonly citations: readonly Citation[]
   /** Of passages that were found, by id of the chunk. */

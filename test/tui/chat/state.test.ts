@@ -138,6 +138,28 @@ describe('a turn', () => {
     expect(state.turn).toBeUndefined()
   })
 
+  test.each<[string, Event]>([
+    ['fails', heard('error', message('agent', 'no', { error_message: 'no more' }))],
+    ['is refused', { type: 'failed', failure: refusal('forbidden') }],
+    ['is lost', { type: 'failed', failure: away }],
+    ['is stopped', { type: 'cancel' }],
+  ])('another version that %s leaves the earlier answer, which is shown again', (_how, event) => {
+    const retried = play(
+      answered,
+      ...typed('/retry'),
+      heard('user-message', message('user', 'why?', { version_of: 'x' })),
+    ).state
+    const { state, effects } = play(retried, event)
+    expect(words(effects).slice(-3)).toEqual(['dim: the earlier answer stays:', 'you: why?', 'Because'])
+    expect(state.last).toEqual(answered.last)
+  })
+
+  test('another version of a question that was not answered shows no earlier answer', () => {
+    const error = heard('error', message('agent', 'no', { error_message: 'no more' }))
+    const failed = play(answered, ...typed('so?'), heard('user-message', message('user', 'so?')), error).state
+    expect(words(play(failed, ...typed('/retry'), error).effects)).not.toContain('Because')
+  })
+
   test('a message that was refused is in the field again, unless something else is', () => {
     const failed: Event = { type: 'failed', failure: refusal('forbidden') }
     expect(draft(play(asked, failed).state)).toBe('why?')

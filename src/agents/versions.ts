@@ -1,0 +1,112 @@
+import type { AuthContext } from '../access/subject.ts'
+import type { Message, MessageVersion } from '../contract/conversations.ts'
+import { WbError } from '../contract/errors.ts'
+import type { RowStore } from '../storage/rows.ts'
+import { type MessageRow, type MessageVersionRow, tables } from '../storage/tables.ts'
+import { type MessagePlace, questionOf, versionsMax } from './chat/replaced.ts'
+import { makeCurrent } from './chat/versions.ts'
+import type { ConversationPlace, Conversations } from './conversations.ts'
+import { isVisible, messageOf } from './messages.ts'
+import { messageNotFound } from './missing.ts'
+
+/** Rows that are read at once in search of an answer. */
+const answerBatch = 50
+
+/** Messages of one version, behind its question. */
+type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
+
+/** The versions of questions, for callers who see the conversation. @see docs/decisions/message-versions.md */
+export class Versions {
+  constructor(
+    private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> },
+  ) {}
+
+  /**
+   * Returns all versions of a question, the oldest first.
+   *
+   * @throws workspace_not_found, conversation_not_found, chat_message_not_found
+   */
+  async list(
+    place: ConversationPlace & { messageId: string },
+    auth: AuthContext,
+  ): Promise<MessageVersion[]> {
+    const { rows, conversations } = this.parts
+    await conversations.get(place, auth)
+    const questionId = await questionOf(rows, place, place.messageId)
+    const query = {
+      index: 'byQuestion',
+      prefix: [place.workspaceId, place.conversationId, questionId],
+      limit: versionsMax,
+    }
+    const [kept, current, only] = await Promise.all([
+      rows.list(tables.messageVersions, query),
+      rows.list(tables.messages, query),
+      rows.get(tables.messages, [place.workspaceId, place.conversationId, questionId]),
+    ])
+    const inPlace = current[0]?.row ?? only?.row
+    const questions = [...kept.map(({ row }) => row), ...(inPlace ? [inPlace] : [])]
+    const versions = questions.map(async question => ({
+      message: shown(question),
+      answer: await this.#answerTo(place, question),
+      isCurrent: question === inPlace,
+    }))
+    return (await Promise.all(versions)).sort((a, b) =>
+      a.message.messageTs < b.message.messageTs ? -1 : 1,
+    )
+  }
+
+  /**
+   * Puts a version of a question into the conversation, with all that followed it.
+   *
+   * @throws workspace_not_found, conversation_not_found, chat_message_not_found
+   * @throws conflict  no version of the question is in the conversation, or the conversation keeps changing
+   */
+  async select(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<Message> {
+    const { rows, conversations } = this.parts
+    await conversations.get(place, auth)
+    const { messageId } = place
+    const key = [place.workspaceId, place.conversationId, messageId]
+    const kept = await rows.get(tables.messageVersions, key)
+    const question = kept?.row ?? (await rows.get(tables.messages, key))?.row
+    if (question?.role !== 'user') throw messageNotFound(messageId)
+    if (kept && kept.row.versionId !== messageId)
+      throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
+        hint: `Select version ${kept.row.versionId} first.`,
+      })
+    if (kept)
+      await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    return shown(question)
+  }
+
+  async #answerTo(place: MessagePlace, question: MessageRow | MessageVersionRow): Promise<Message | null> {
+    let last: Followers = question
+    for (;;) {
+      const batch: MessageRow[] = await this.#behind(place, last)
+      const next = batch.find(row => row.role === 'user' || isVisible(row))
+      if (next) return next.role === 'agent' ? shown(next) : null
+      if (batch.length < answerBatch) return null
+      last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
+    }
+  }
+
+  async #behind(
+    { workspaceId, conversationId }: MessagePlace,
+    { versionId, messageTs, messageId }: Followers,
+  ): Promise<MessageRow[]> {
+    const prefix = [workspaceId, conversationId]
+    const query = { after: [messageTs, messageId], limit: answerBatch }
+    const found =
+      versionId === undefined
+        ? await this.parts.rows.list(tables.messages, { ...query, index: 'byConversation', prefix })
+        : await this.parts.rows.list(tables.messageVersions, {
+            ...query,
+            index: 'byVersion',
+            prefix: [...prefix, versionId],
+          })
+    return found.map(({ row }) => row)
+  }
+}
+
+function shown(row: MessageRow): Message {
+  return messageOf({ ...row, role: row.role as Message['role'] })
+}

@@ -1,0 +1,221 @@
+import fc from 'fast-check'
+import { describe, expect, test, vi } from 'vitest'
+import { readCurrent, readReplaced } from '../../../src/agents/chat/replaced.ts'
+import { Transcript } from '../../../src/agents/chat/transcript.ts'
+import { makeCurrent } from '../../../src/agents/chat/versions.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
+import { openEmbedded } from '../../../src/storage/open.ts'
+import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
+import type { ChatStep } from '../../fakes/chat-server.ts'
+import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
+
+async function messagesOf({ send, path }: Chatting): Promise<Message[]> {
+  return (await send(`GET ${path}/messages`)).body.items as Message[]
+}
+
+async function contentsOf(chat: Chatting): Promise<(string | null)[]> {
+  return (await messagesOf(chat)).map(({ content }) => content)
+}
+
+async function versionsOf({ send, path }: Chatting, messageId: string): Promise<MessageVersion[]> {
+  const { status, body } = await send(`GET ${path}/messages/${messageId}/versions`)
+  expect(status).toBe(200)
+  return body.items as MessageVersion[]
+}
+
+/** A conversation with two answered questions. */
+async function answered(...more: ChatStep[]) {
+  const chat = await chatting()
+  chat.model.script({ text: 'first' }, { text: 'second' }, ...more)
+  const [one] = dataOf(await chat.stream('one'), 'user-message')
+  const [two] = dataOf(await chat.stream('two'), 'user-message')
+  return { chat, one: one!.messageId, two: two!.messageId }
+}
+
+const before = ['one', 'first', 'two', 'second']
+const refused = { status: 400, body: {} }
+
+describe('a version whose answer is not complete replaces nothing', () => {
+  test('if the provider refuses a stream, which ends with an error that is stored', async () => {
+    const { chat, two } = await answered(refused)
+    const events = await chat.stream('two', { replaces: two })
+    expect(shapeOf(events)).toEqual(['user-message', 'error'])
+    expect(await contentsOf(chat)).toEqual(before)
+    const [error] = dataOf(events, 'error')
+    const { status, body } = await chat.send(`GET ${chat.path}/messages/${error!.messageId}`)
+    expect({ status, body }).toMatchObject({ status: 200, body: { metadata: { finish_reason: 'error' } } })
+    const versions = await versionsOf(chat, two)
+    expect(versions.map(({ isCurrent, answer }) => [isCurrent, answer?.metadata.finish_reason])).toEqual([
+      [true, 'stop'],
+      [false, 'error'],
+    ])
+  })
+
+  test('if the provider refuses a plain send, which leaves no version', async () => {
+    const { chat, two } = await answered({ status: 401, body: {} })
+    const { status } = await chat.send(`POST ${chat.path}/messages`, { content: 'two', replaces: two })
+    expect(status).toBe(422)
+    expect(await contentsOf(chat)).toEqual(before)
+    expect(await versionsOf(chat, two)).toHaveLength(1)
+  })
+
+  test('if its reader goes away; what was said is kept as a version', async () => {
+    const { chat, two } = await answered({ text: 'one two three', silentAfter: 3 })
+    for await (const { event } of chat.streaming('two', { replaces: two })) if (event === 'token') break
+    await vi.waitFor(async () => {
+      const [, version] = await versionsOf(chat, two)
+      expect(version).toMatchObject({ isCurrent: false, answer: { metadata: { interrupted: 'true' } } })
+    }, 10_000)
+    expect(await contentsOf(chat)).toEqual(before)
+  })
+
+  test('and the next turn is sent what was there before', async () => {
+    const { chat, two } = await answered(refused, { text: 'third' })
+    await chat.stream('two', { replaces: two })
+    await chat.stream('three')
+    const sent = chat.model.received.at(-1)!.body.messages as { content: string }[]
+    expect(sent.slice(1).map(({ content }) => content)).toEqual([...before, 'three'])
+  })
+})
+
+describe('versions of a question', () => {
+  test('are listed, and one of them is put into the conversation with all that followed it', async () => {
+    const { chat, one } = await answered({ text: 'better' }, { text: 'third' })
+    await chat.stream('one, better', { replaces: one })
+    await chat.stream('three')
+    const after = ['one, better', 'better', 'three', 'third']
+    expect(await contentsOf(chat)).toEqual(after)
+    const versions = await versionsOf(chat, one)
+    expect(versions).toMatchObject([
+      { message: { content: 'one', metadata: { version_of: one } }, answer: { content: 'first' }, isCurrent: false },
+      { message: { content: 'one, better', metadata: { version_of: one } }, answer: { content: 'better' }, isCurrent: true },
+    ])
+    const select = (messageId: string) => chat.send(`POST ${chat.path}/messages/${messageId}/select`)
+    expect(await select(one)).toMatchObject({ status: 200, body: { messageId: one, content: 'one' } })
+    expect(await contentsOf(chat)).toEqual(before)
+    expect((await select(versions[1]!.message.messageId)).status).toBe(200)
+    expect(await contentsOf(chat)).toEqual(after)
+  })
+
+  test('of a question that is not in the conversation cannot be selected', async () => {
+    const { chat, one, two } = await answered({ text: 'again' }, { text: 'better' })
+    await chat.stream('two, again', { replaces: two })
+    await chat.stream('one, better', { replaces: one })
+    const nested = (await versionsOf(chat, two)).map(({ message }) => message.messageId)
+    expect(nested).toHaveLength(2)
+    for (const messageId of nested)
+      expect((await chat.send(`POST ${chat.path}/messages/${messageId}/select`)).status).toBeGreaterThan(400)
+    expect(await contentsOf(chat)).toEqual(['one, better', 'better'])
+  })
+
+  test('can be replaced by the id of any of them', async () => {
+    const { chat, two } = await answered({ text: 'again' }, { text: 'and again' })
+    await chat.stream('two', { replaces: two })
+    await chat.stream('two', { replaces: two })
+    expect(await contentsOf(chat)).toEqual(['one', 'first', 'two', 'and again'])
+    expect(await versionsOf(chat, two)).toHaveLength(3)
+  })
+
+  test('are at most 50', async () => {
+    const { chat, two } = await answered()
+    chat.model.respond(() => refused)
+    for (let n = 1; n < 50; n++) await chat.stream('two', { replaces: two })
+    const { status, body } = await chat.send(`POST ${chat.path}/messages`, { content: 'x', replaces: two })
+    expect({ status, body }).toMatchObject({ status: 400, body: { error: { code: 'validation_error' } } })
+    expect(await versionsOf(chat, two)).toHaveLength(50)
+  })
+
+  test('go with their conversation', async () => {
+    const { chat, two } = await answered({ text: 'again' })
+    await chat.stream('two', { replaces: two })
+    await chat.send(`DELETE ${chat.path}`)
+    await chat.close()
+    const { rows, close } = await openEmbedded({ path: `${chat.dataDir}/workbase.db` })
+    const { workspaceId, conversationId } = chat.conversation
+    expect(await rows.count(tables.messageVersions, 'byVersion', [workspaceId, conversationId])).toBe(0)
+    await close()
+  })
+})
+
+/** A conversation as a model of it: what is said, in order. */
+type Line = readonly { readonly id: string; readonly question: string }[]
+
+test('whatever is asked, asked again and selected, the conversation is that of the last choice', async () => {
+  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const at = '2026-01-01T00:00:00.000Z'
+  const action = fc.record({
+    what: fc.constantFrom('ask', 'replace', 'fail', 'select'),
+    which: fc.nat(),
+  })
+  await fc.assert(
+    fc.asyncProperty(fc.array(action, { maxLength: 14 }), async actions => {
+      const conversationId = crypto.randomUUID()
+      const place = { workspaceId: 'w', agentId: 'a', conversationId }
+      const row: ConversationRow = {
+        ...place,
+        title: null,
+        knowledgeBaseIds: [],
+        createdAt: at,
+        lastActivityAt: at,
+        ownerPrincipalId: null,
+      }
+      await rows.atomic([{ op: 'insert', table: tables.conversations, row }])
+      let line: Line = []
+      /** Of every question: its versions, each with the line from it on, as it was when it was last there. */
+      const versions = new Map<string, Map<string, Line>>()
+      const leave = (index: number) => {
+        const { id, question } = line[index]!
+        versions.get(question)!.set(id, line.slice(index))
+      }
+      const say = async (questionId: string | undefined, isComplete: boolean) => {
+        const stored = await rows.list(tables.messages, {
+          index: 'byConversation',
+          prefix: ['w', conversationId],
+          limit: 1,
+          descending: true,
+        })
+        const start = { lastAt: stored[0]?.row.messageTs, questionId }
+        const transcript = new Transcript({ rows, clock: systemClock }, place, start)
+        const { messageId } = await transcript.user('question')
+        await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
+        return messageId
+      }
+      for (const { what, which } of actions) {
+        const index = line.length === 0 ? 0 : which % line.length
+        const chosen = line[index]
+        if (what === 'ask' || !chosen) {
+          const id = await say(undefined, true)
+          line = [...line, { id, question: id }]
+          versions.set(id, new Map([[id, []]]))
+        } else if (what === 'select') {
+          const kept = [...versions.get(chosen.question)!.keys()]
+          const versionId = kept[which % kept.length]!
+          leave(index)
+          await makeCurrent(rows, place, { questionId: chosen.question, versionId })
+          line = [...line.slice(0, index), ...versions.get(chosen.question)!.get(versionId)!]
+        } else {
+          const { questionId } = await readReplaced(rows, place, chosen.id)
+          const id = await say(questionId, what === 'replace')
+          const own = [{ id, question: chosen.question }]
+          versions.get(chosen.question)!.set(id, own)
+          if (what === 'fail') continue
+          leave(index)
+          line = [...line.slice(0, index), ...own]
+        }
+      }
+      const stored = await rows.list(tables.messages, {
+        index: 'byConversation',
+        prefix: ['w', conversationId],
+        limit: 1_000,
+      })
+      const questions = stored.filter(message => message.row.role === 'user')
+      expect(questions.map(message => message.row.messageId)).toEqual(line.map(({ id }) => id))
+      expect(stored).toHaveLength(2 * line.length)
+      for (const { id, question } of line)
+        expect((await readCurrent(rows, place, question)).rows[0].messageId).toBe(id)
+    }),
+    { numRuns: 60 },
+  )
+  await close()
+})
