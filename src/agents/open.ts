@@ -12,6 +12,7 @@ import type { ChatSource } from './chat/model.ts'
 import { Turns, type TurnsParts } from './chat/turns.ts'
 import { Conversations } from './conversations.ts'
 import { Messages } from './messages.ts'
+import { Completions, openAiHandlers } from './openai/completions.ts'
 import {
   agentHandlers,
   chatHandlers,
@@ -59,9 +60,8 @@ export function openAgents(parts: AgentParts) {
   })
   const conversations = new Conversations(parts)
   const gate = new ToolGate(parts)
-  const turns = new Turns({
+  const turnsParts: Omit<TurnsParts, 'conversations'> = {
     ...parts,
-    conversations,
     gate,
     systemPrompt,
     passagesPerBase: retrievalK,
@@ -69,7 +69,8 @@ export function openAgents(parts: AgentParts) {
     basesOf: async (workspaceId, knowledgeBaseIds) =>
       (await scopeOf(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
     retrieve: retrieveFrom(reads),
-  })
+  }
+  const turns = new Turns({ ...turnsParts, conversations })
   return {
     conversations,
     toolbox,
@@ -81,6 +82,7 @@ export function openAgents(parts: AgentParts) {
       conversations: conversationHandlers(conversations),
       messages: messageHandlers(new Messages({ ...parts, conversations }), new Versions({ ...parts, conversations })),
       chat: chatHandlers(turns),
+      openai: openAiHandlers(parts.rows, new Completions(turnsParts)),
     },
   }
 }

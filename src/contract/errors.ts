@@ -40,6 +40,10 @@ export const errorRegistry = {
     status: 500,
     hint: 'The workspace is still there; send the same delete again to finish it.',
   },
+  chat_answer_failed: {
+    status: 502,
+    hint: 'Read the message for what the model provider answered, then try again or use another LLM service.',
+  },
   chat_disabled: {
     status: 503,
     hint: 'Configure a chat provider, or give the agent an LLM service of its own.',

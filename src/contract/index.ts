@@ -12,6 +12,7 @@ import { kb } from './knowledge.ts'
 import { mcp } from './mcp.ts'
 import { mcpServers } from './mcp-servers.ts'
 import { llmModels } from './models.ts'
+import { openai } from './openai.ts'
 import { operation, operational } from './operational.ts'
 import { playground } from './playground.ts'
 import { policy } from './policy.ts'
@@ -55,4 +56,5 @@ export const api = {
   conversations,
   messages,
   chat,
+  openai,
 } satisfies Record<string, Topic>

@@ -142,6 +142,8 @@ export interface Route<
    * `Accept: text/event-stream`.
    */
   readonly events?: Readonly<Record<string, z.ZodType>>
+  /** Another API whose format errors and events follow. @see docs/agents.md#from-an-openai-client */
+  readonly dialect?: 'openai'
 }
 
 /**

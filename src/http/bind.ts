@@ -105,17 +105,18 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
       throw new Error(`the handler did not check a change of ${raisedBy.join(' or ')}`)
     if (audit) caller.recorded(answered.audit)
 
+    const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
+    if (unread.length > 0) current.headers.push(['x-workbase-ignored', ignoredHeader(unread)])
     if (answered.events)
       return eventStream(shared, current, {
         events: answered.events,
         schemas: route.events!,
+        dialect: route.dialect,
         stillAllowed: confirm,
       })
     if (answered.own) return ownReply(shared, current, { ...answered.own, stillAllowed: confirm })
     const { mediaType, text } = encoderOf()(answered.status, answered.body)
     let pairs = headersOf(shared, current, mediaType)
-    const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
-    if (unread.length > 0) pairs.push(['x-workbase-ignored', ignoredHeader(unread)])
     if (answered.headers) pairs = withHeaders(pairs, answered.headers)
     if (mediaType === 'application/x-ndjson')
       return new Reply(answered.status, pairs, await streamOf(shared, current.trace, answered.body))

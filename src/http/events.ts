@@ -1,8 +1,9 @@
 import type { z } from 'zod'
 import type { Clock } from '../base/clock.ts'
-import type { ServerEvent } from '../contract/route.ts'
+import type { Route, ServerEvent } from '../contract/route.ts'
 import { callerOf, type Exchange, headersOf, type Shared } from './exchange.ts'
 import { withHeaders } from './headers.ts'
+import { openAiEvent } from './openai-dialect.ts'
 import { Reply } from './reply.ts'
 import { type Controller, Outgoing, type OutgoingParts, streamHeaders } from './stream.ts'
 
@@ -15,6 +16,7 @@ export interface EventStream {
   readonly events: AsyncIterable<ServerEvent>
   /** Data leaves through the one of its event, so that a field which the contract does not declare cannot leak. */
   readonly schemas: Readonly<Record<string, z.ZodType>>
+  readonly dialect: Route['dialect']
   /** Rejects when the caller would be refused now. */
   readonly stillAllowed: () => Promise<unknown>
 }
@@ -38,7 +40,7 @@ export function eventStream(shared: Shared, current: Exchange, stream: EventStre
 /** What is pulled out of a source of events. */
 class EventBody extends Outgoing {
   readonly #clock: Clock
-  readonly #schemas: EventStream['schemas']
+  readonly #format: Pick<EventStream, 'schemas' | 'dialect'>
   readonly #source: AsyncIterator<ServerEvent>
   #callOffPing = () => {}
   #isPingDue = false
@@ -47,10 +49,10 @@ class EventBody extends Outgoing {
   #hasArrived = false
   #wake = () => {}
 
-  constructor(clock: Clock, { events, schemas }: EventStream, parts: OutgoingParts) {
+  constructor(clock: Clock, { events, schemas, dialect }: EventStream, parts: OutgoingParts) {
     super(parts)
     this.#clock = clock
-    this.#schemas = schemas
+    this.#format = { schemas, dialect }
     this.#source = events[Symbol.asyncIterator]()
     this.hold(() => this.#callOffPing())
     this.hold(() => this.#wake())
@@ -94,7 +96,7 @@ class EventBody extends Outgoing {
     this.#hasArrived = false
     const { done, value } = await next
     if (done) this.close(controller)
-    else if (!this.isOver) this.#send(controller, encode(value, this.#schemas))
+    else if (!this.isOver) this.#send(controller, encode(value, this.#format))
   }
 
   #send(controller: Controller, bytes: Uint8Array): void {
@@ -113,10 +115,14 @@ class EventBody extends Outgoing {
 }
 
 /** @throws Error  the contract declares no such event, or its id would forge a field: a defect */
-function encode({ id, event, data }: ServerEvent, schemas: EventStream['schemas']): Uint8Array {
+function encode(
+  { id, event, data }: ServerEvent,
+  { schemas, dialect }: Pick<EventStream, 'schemas' | 'dialect'>,
+): Uint8Array {
   const schema = schemas[event]
   if (!schema) throw new Error(`an event named ${JSON.stringify(event)} is not declared`)
   if (/[\r\n\0]/.test(id)) throw new Error('an event has a line end in its id')
+  if (dialect === 'openai') return Buffer.from(openAiEvent(event, schema.parse(data)))
   const place = id === '' ? '' : `id: ${id}\n`
   return Buffer.from(`event: ${event}\ndata: ${JSON.stringify(schema.parse(data))}\n${place}\n`)
 }

@@ -7,6 +7,7 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { presentable } from '../base/redact.ts'
 import type { ErrorCode, WbError } from '../contract/errors.ts'
+import type { Route } from '../contract/route.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import { type BodyHold, type BodyMemory, unlimitedHold } from './body-memory.ts'
 import type { DecodeElsewhere } from './decoding.ts'
@@ -14,6 +15,7 @@ import { asWbError, type Failure, failureOf } from './envelope.ts'
 import { type HeaderPairs, withHeaders } from './headers.ts'
 import { Incoming } from './incoming.ts'
 import type { OpenStreams } from './open-streams.ts'
+import { openAiError } from './openai-dialect.ts'
 import type { OriginRule } from './origin.ts'
 import type { RateLimit } from './rate-limit.ts'
 import { checkDeclared, Reply } from './reply.ts'
@@ -88,6 +90,7 @@ export interface Shared {
 export interface Matched {
   readonly path: string
   readonly errors: readonly ErrorCode[]
+  readonly dialect?: Route['dialect']
 }
 
 export type Serve = (event: H3Event) => Promise<Reply>
@@ -141,7 +144,7 @@ export function exchange(
       auditRefusal(shared, current, known)
       shared.watch.failed(facts, known.code, schemeOf(incoming.authorization, incoming.cookie))
       shared.watch.answered(facts)
-      return refusal(shared, current, error)
+      return refusal(shared, current, error, route)
     } finally {
       shared.ended()
     }
@@ -190,10 +193,11 @@ export function headersOf(
   return pairs
 }
 
-function refusal(shared: Shared, current: Exchange, error: unknown): Reply {
+function refusal(shared: Shared, current: Exchange, error: unknown, { dialect }: Matched): Reply {
   const { status, headers, envelope } = failureOf(error, current.trace.requestId)
   const pairs = withHeaders(headersOf(shared, current, 'application/json'), headers)
-  return new Reply(status, pairs, JSON.stringify(envelope))
+  const body = dialect === 'openai' ? openAiError(status, envelope) : envelope
+  return new Reply(status, pairs, JSON.stringify(body))
 }
 
 /** What a client is told of a failure inside a response that has begun; what it did not cause is in the log too. */

@@ -209,7 +209,10 @@ function scopeOfPath(line: string): string | null {
   // A trail of a workspace, for who may read such trails or manages access.
   if (line === 'GET /api/v1/workspaces/:workspaceId/audit') return 'read:audit'
   if (['GET', 'HEAD', 'OPTIONS'].includes(method)) return null
-  if (/\/(?:test-connection|connect\/verify|mcp|search)$/.test(path) || path.includes('/conversations'))
+  if (
+    /\/(?:test-connection|connect\/verify|mcp|search|openai\/v1\/chat\/completions)$/.test(path) ||
+    path.includes('/conversations')
+  )
     return null
   // What ends an ingest asks for what began it.
   if (/\/jobs\/:jobId\/cancel$/.test(path)) return 'write:ingest'

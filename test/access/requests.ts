@@ -70,6 +70,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST W/agents/{agentId}/conversations/{conversationId}/messages': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/messages/stream': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/approvals/{approvalId}': { decision: 'once' },
+  'POST W/openai/v1/chat/completions': { model: 'made', messages: [{ role: 'user', content: 'words' }] },
   'POST KB/records': { records: [{ id: 'one', vector: [1, 0, 0] }] },
 }
 

@@ -258,6 +258,24 @@ export const records = kind([
   [{ id: 'a', vector: [1, 0, 0], payload: { deep: new Verbatim('1e400') } }],
   Array.from({ length: 501 }, (_, index) => ({ id: `r${index}`, vector: [1, 0, 0] })),
 ])
+export const completionMessages = kind([
+  'x',
+  5,
+  null,
+  {},
+  [],
+  [null],
+  ['x'],
+  [{ content: 'a' }],
+  [{ role: 'tool', content: 'a' }],
+  [{ role: 'user', content: 5 }],
+  [{ role: 'user', content: 'x'.repeat(131_073) }],
+  [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }],
+  [{ role: 'user', content: [{ type: 'text' }] }],
+  [{ role: 'user', content: [{ type: 'text', text: 5 }] }],
+  ...broken.map(content => [{ role: 'user', content }]),
+  Array(1_001).fill({ role: 'user', content: 'a' }),
+])
 export const idSet = kind([
   'x',
   5,

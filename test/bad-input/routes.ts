@@ -4,6 +4,7 @@ import {
   choice,
   chunker,
   command,
+  completionMessages,
   countOrNull,
   credentials,
   description,
@@ -395,6 +396,17 @@ export const taken: Readonly<Record<string, Taken>> = {
     required: ['decision'],
     strict: true,
     fields: { decision: choice },
+  },
+  [`POST ${W}/openai/v1/chat/completions`]: {
+    valid: { model: 'spoilt', messages: [{ role: 'user', content: 'spoilt' }] },
+    required: ['model', 'messages'],
+    fields: {
+      model: { ...text, wrong: [...text.wrong, 'x'.repeat(201)] },
+      messages: completionMessages,
+      stream: flagOrNull,
+      max_tokens: positiveOrNull,
+      max_completion_tokens: positiveOrNull,
+    },
   },
   [`POST ${W}/mcp-servers/{mcpServerId}/review`]: {
     valid: { accept: [{ name: 'spoilt', hash: `sha256:${'0'.repeat(64)}` }] },

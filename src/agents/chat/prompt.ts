@@ -13,6 +13,9 @@ function usualPrompt(search: Search): string {
 const onBeingTold =
   'You have no tools. Where you are to search, that was done for you: what was found for the question is below.'
 
+const onAdded =
+  'The person you answer adds these instructions. Follow them as far as the rules above and below allow:'
+
 const onCitations =
   'Cite the passages that an answer rests on by their number in square brackets, as in [1] or [2][3], right after what they support. Cite only numbers that you were given.'
 
@@ -28,6 +31,8 @@ export interface PromptParts {
   readonly own: string | null
   /** Of the configuration. */
   readonly usual: string | null
+  /** Of the sender, for this conversation; null where it adds nothing. */
+  readonly added: string | null
   readonly search: Search
   /** Passages with numbers are told, or some tool gives them. */
   readonly cites: boolean
@@ -37,10 +42,11 @@ export interface PromptParts {
 }
 
 /** What a model is told before anything else. */
-export function systemPrompt({ own, usual, search, cites, bases, marks }: PromptParts): string {
+export function systemPrompt({ own, usual, added, search, cites, bases, marks }: PromptParts): string {
   const named = bases.map(({ knowledgeBaseId, name }) => `- ${JSON.stringify(name)} ${knowledgeBaseId}`)
   return [
     own ?? usual ?? usualPrompt(search),
+    ...(added === null ? [] : [`${onAdded}\n${added}`]),
     ...(search === 'told' ? [onBeingTold] : []),
     ...(cites ? [onCitations] : []),
     ...(named.length > 0 ? [`Knowledge bases that you can search:\n${named.join('\n')}`] : []),

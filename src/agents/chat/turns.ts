@@ -49,6 +49,16 @@ export interface TurnsParts {
   readonly passagesPerBase: number
   /** Is told of each turn that is over. */
   readonly answered: (provider: string, outcome: TurnOutcome) => void
+  /** Set for a conversation that its sender keeps. */
+  readonly carried?: CarriedContext
+}
+
+/** Parts of a conversation that its messages do not hold. */
+export interface CarriedContext {
+  /** What the sender adds to the prompt of the agent. */
+  readonly instructions: string | null
+  /** Earlier answers may hold text of documents or tools. */
+  readonly hasRead: boolean
 }
 
 /** What a turn takes place in. */
@@ -159,7 +169,10 @@ export class Turns {
     const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
     const setting = { ...stored, caller, citations: new Citations(history.citations), signal, marks, bases }
     const isGrounded = asked.isGrounded || model.supportsTools === false
-    const terms = { isAsked: body.approvals, hasRead: history.hasRead }
+    const terms = {
+      isAsked: body.approvals,
+      hasRead: history.hasRead || this.#parts.carried?.hasRead === true,
+    }
     const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
     const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
     const turn = new Turn({
@@ -240,6 +253,7 @@ export class Turns {
     const prompt = systemPrompt({
       own: agent.systemPrompt,
       usual: this.#parts.systemPrompt,
+      added: this.#parts.carried?.instructions ?? null,
       search: grounding === notSearched ? (turnTools.searches ? 'tool' : 'none') : 'told',
       cites: turnTools.cites || grounding.found.length > 0,
       bases: turnTools.cites ? bases : [],

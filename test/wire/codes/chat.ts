@@ -27,7 +27,22 @@ function said(
   }
 }
 
+/** A question in the OpenAI format to an agent whose model fails. */
+const failedAnswer: Provocation = async () => {
+  const provider = await startChatServer()
+  onTestFinished(() => provider.close())
+  provider.respond(() => ({ status: 402, body: { error: { message: 'no credit' } } }))
+  const wb = await wired(await open())
+  const { workspaceId } = await makeWorkspace(wb)
+  const body = { name: 'model', provider: 'ollama', modelName: 'a:3b', endpointBaseUrl: provider.url }
+  const { llmServiceId } = await wb.call(llmServices.create, { params: { workspaceId }, body })
+  const { agentId } = await makeAgent(wb, { workspaceId, llmServiceId })
+  const line = `POST /api/v1/workspaces/${workspaceId}/openai/v1/chat/completions`
+  return wb.send(line, { model: agentId, messages: [{ role: 'user', content: 'hello' }] })
+}
+
 export const chat = {
+  chat_answer_failed: failedAnswer,
   chat_disabled: said(undefined),
   llm_credential_missing: said({
     provider: 'openai',

@@ -1,0 +1,70 @@
+import type { Agent } from '../../contract/agents.ts'
+import { WbError } from '../../contract/errors.ts'
+import { limits } from '../../contract/limits.ts'
+import type { ModelList } from '../../contract/openai.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { tables } from '../../storage/tables.ts'
+import { agentNotFound } from '../missing.ts'
+
+const pageSize = 200
+/** Of one page, as JSON: the prompt of an agent may be long. */
+const pageCharsMax = 8_000_000
+
+/** Returns the agents of a workspace as models. The ID of a model is the name of its agent, where that is unique. */
+export async function listModels(rows: RowStore, workspaceId: string): Promise<ModelList> {
+  const agents: Pick<Agent, 'agentId' | 'name' | 'createdAt'>[] = []
+  for await (const { agentId, name, createdAt } of agentsOf(rows, workspaceId)) {
+    agents.push({ agentId, name, createdAt })
+    if (agents.length === limits.idsPerList) break
+  }
+  const counts = new Map<string, number>()
+  for (const { name } of agents) counts.set(name, (counts.get(name) ?? 0) + 1)
+  return {
+    object: 'list',
+    data: agents.map(({ agentId, name, createdAt }) => ({
+      id: counts.get(name) === 1 ? name : agentId,
+      object: 'model',
+      created: Math.floor(Date.parse(createdAt) / 1_000),
+      owned_by: 'workbase',
+      agent_id: agentId,
+    })),
+  }
+}
+
+/**
+ * Finds the agent that a request names by ID or by name.
+ *
+ * @throws agent_not_found
+ * @throws validation_error  several agents have the name
+ */
+export async function agentOfModel(rows: RowStore, workspaceId: string, model: string): Promise<Agent> {
+  const byId = await rows.get(tables.agents, [workspaceId, model])
+  if (byId) return byId.row
+  const named: Agent[] = []
+  for await (const agent of agentsOf(rows, workspaceId)) if (agent.name === model) named.push(agent)
+  if (named.length > 1)
+    throw new WbError(
+      'validation_error',
+      `model: ${named.length} agents are named ${JSON.stringify(model)}; use the ID of one of them`,
+      { hint: 'GET …/openai/v1/models lists the IDs.' },
+    )
+  if (!named[0]) throw agentNotFound(model)
+  return named[0]
+}
+
+async function* agentsOf(rows: RowStore, workspaceId: string): AsyncGenerator<Agent, void, undefined> {
+  let after: string[] | undefined
+  for (;;) {
+    const page = await rows.list(tables.agents, {
+      index: 'byWorkspace',
+      prefix: [workspaceId],
+      limit: pageSize,
+      charsMax: pageCharsMax,
+      ...(after && { after }),
+    })
+    for (const { row } of page) yield row
+    const last = page.at(-1)?.row
+    if (!last) return
+    after = [last.createdAt, last.agentId]
+  }
+}

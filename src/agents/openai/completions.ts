@@ -1,0 +1,154 @@
+import type { Caller, Handlers } from '../../access/caller.ts'
+import { requireWorkspace } from '../../access/workspace.ts'
+import { newId } from '../../base/id.ts'
+import type { Agent } from '../../contract/agents.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { ChatCompletion, CompletionCreate, openai } from '../../contract/openai.ts'
+import type { ServerEvent } from '../../contract/route.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import type { ConversationRow, MessageRow } from '../../storage/tables.ts'
+import type { ChatSource } from '../chat/model.ts'
+import { draining } from '../chat/opened.ts'
+import { Turns, type TurnsParts } from '../chat/turns.ts'
+import type { ConversationPlace } from '../conversations.ts'
+import { sightOf } from '../sight.ts'
+import { agentOfModel, listModels } from './agent-models.ts'
+import { Chunks, type CompletionIdentity, completionOf } from './answer.ts'
+import { ChunkStream } from './chunk-stream.ts'
+import { type CompletionRequest, readRequest } from './request.ts'
+import { RequestConversation } from './request-conversation.ts'
+
+/** A conversation of a request, and what answers in it. */
+interface OpenedConversation {
+  readonly turns: Turns
+  readonly place: ConversationPlace
+  readonly send: { readonly content: string; readonly approvals: false }
+  readonly identity: CompletionIdentity
+}
+
+/**
+ * Answers of agents to conversations that come with the request and are not stored.
+ *
+ * @see docs/agents.md#from-an-openai-client
+ */
+export class Completions {
+  constructor(private readonly parts: Omit<TurnsParts, 'conversations' | 'carried'>) {}
+
+  /** @throws what a send to an agent throws, chat_answer_failed */
+  async complete(workspaceId: string, body: CompletionCreate, caller: Caller): Promise<ChatCompletion> {
+    const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
+    const { assistant } = await turns.send(place, send, caller)
+    if (assistant.metadata.interrupted) throw draining()
+    return completionOf(identity, assistant)
+  }
+
+  /** @throws what a send to an agent throws, chat_answer_failed, before the model begins to answer */
+  async stream(
+    workspaceId: string,
+    body: CompletionCreate,
+    caller: Caller,
+  ): Promise<AsyncIterable<ServerEvent>> {
+    const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
+    const chunks = new Chunks(identity, body.stream_options?.include_usage ?? false)
+    const stream = new ChunkStream(await turns.stream(place, send, caller), chunks)
+    const callOff = caller.onDrain(() => void stream.return())
+    try {
+      await stream.begin()
+    } finally {
+      callOff()
+    }
+    return stream
+  }
+
+  async #open(workspaceId: string, body: CompletionCreate, { auth }: Caller): Promise<OpenedConversation> {
+    const { rows, models } = this.parts
+    const request = readRequest(body)
+    // Like beginning a conversation: with row-level access, only a principal has one.
+    if (sightOf(await requireWorkspace(rows, workspaceId), auth).of === 'nobody')
+      throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
+    const agent = await agentOfModel(rows, workspaceId, body.model)
+    const created = this.parts.clock.now()
+    const conversation = conversationOf(agent, auth.subject?.principalId ?? null, created)
+    const turns = new Turns({
+      ...this.parts,
+      rows: new RequestConversation(rows, conversation, messagesOf(request, conversation)),
+      conversations: { get: async () => conversation },
+      models: request.maxTokens === undefined ? models : limited(models, request.maxTokens),
+      carried: {
+        instructions: request.instructions,
+        hasRead: request.earlier.some(({ role }) => role === 'assistant'),
+      },
+    })
+    return {
+      turns,
+      place: conversation,
+      send: { content: request.question, approvals: false },
+      identity: {
+        id: `chatcmpl-${conversation.conversationId}`,
+        created: Math.floor(created / 1_000),
+        model: body.model,
+      },
+    }
+  }
+}
+
+function conversationOf(
+  { workspaceId, agentId }: Agent,
+  ownerPrincipalId: string | null,
+  createdMs: number,
+): ConversationRow {
+  return {
+    workspaceId,
+    agentId,
+    conversationId: newId(),
+    title: null,
+    knowledgeBaseIds: [],
+    createdAt: new Date(createdMs).toISOString(),
+    ownerPrincipalId,
+  }
+}
+
+/** The earlier messages as rows, each a millisecond after the one before. */
+function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRow): MessageRow[] {
+  const { workspaceId, conversationId, createdAt } = conversation
+  const firstMs = Date.parse(createdAt) - earlier.length
+  return earlier.map(({ role, content }, at) => ({
+    workspaceId,
+    conversationId,
+    messageId: newId(),
+    messageTs: new Date(firstMs + at).toISOString(),
+    role: role === 'assistant' ? 'agent' : 'user',
+    content,
+    tokenCount: null,
+    metadata: {},
+    authorId: null,
+    toolId: null,
+    toolCallPayload: null,
+    toolResponse: null,
+  }))
+}
+
+/** The models of the runtime with answers of at most `maxTokens`. */
+function limited(models: ChatSource, maxTokens: number): ChatSource {
+  const limit = <M extends { readonly maxTokens: number }>(model: M): M => ({
+    ...model,
+    maxTokens: Math.min(model.maxTokens, maxTokens),
+  })
+  return {
+    openChat: (...service) => limit(models.openChat(...service)),
+    runtimeChat: () => limit(models.runtimeChat()),
+  }
+}
+
+export function openAiHandlers(rows: RowStore, room: Completions): Handlers<typeof openai> {
+  return {
+    models: async ({ params: { workspaceId } }) => {
+      await requireWorkspace(rows, workspaceId)
+      return { status: 200, body: await listModels(rows, workspaceId) }
+    },
+    complete: async ({ params: { workspaceId }, body }, caller) =>
+      body.stream
+        ? { status: 200, events: await room.stream(workspaceId, body, caller) }
+        : { status: 200, body: await room.complete(workspaceId, body, caller) },
+  }
+}

@@ -1,0 +1,49 @@
+import type { ListQuery, Outcome, RowStore, Stored, Table, Value, Write } from '../../storage/rows.ts'
+import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
+
+const ownTables: ReadonlySet<string> = new Set([tables.conversations.name, tables.messages.name])
+
+/**
+ * The store as a turn sees it whose conversation came with the request. The conversation and its messages are in memory,
+ * and writes to them are dropped. Everything else is read from and written to the store.
+ */
+export class RequestConversation implements RowStore {
+  readonly #stored: RowStore
+  readonly #conversation: ConversationRow
+  readonly #messages: readonly MessageRow[]
+
+  /** @param messages  oldest first */
+  constructor(stored: RowStore, conversation: ConversationRow, messages: readonly MessageRow[]) {
+    this.#stored = stored
+    this.#conversation = conversation
+    this.#messages = messages
+  }
+
+  async get<Row extends object>(table: Table<Row>, key: readonly Value[]): Promise<Stored<Row> | undefined> {
+    if (table.name === tables.conversations.name) return inMemory(this.#conversation, 0) as Stored<never>
+    if (table.name !== tables.messages.name) return this.#stored.get(table, key)
+    const at = this.#messages.findIndex(({ messageId }) => messageId === key.at(-1))
+    return at === -1 ? undefined : (inMemory(this.#messages[at]!, at) as Stored<never>)
+  }
+
+  async list<Row extends object>(table: Table<Row>, query: ListQuery): Promise<Stored<Row>[]> {
+    if (!ownTables.has(table.name)) return this.#stored.list(table, query)
+    const rows: readonly object[] =
+      table.name === tables.messages.name ? this.#messages : [this.#conversation]
+    const all = rows.map(inMemory) as Stored<never>[]
+    return (query.descending ? all.reverse() : all).slice(0, query.limit)
+  }
+
+  async count(...[table, ...place]: Parameters<RowStore['count']>): Promise<number> {
+    if (!ownTables.has(table.name)) return this.#stored.count(table, ...place)
+    return table.name === tables.messages.name ? this.#messages.length : 1
+  }
+
+  async atomic(writes: readonly Write[]): Promise<Outcome> {
+    return writes.every(({ table }) => ownTables.has(table.name)) ? { ok: true } : this.#stored.atomic(writes)
+  }
+}
+
+function inMemory<Row extends object>(row: Row, ordinal: number): Stored<Row> {
+  return { row, version: 1, ordinal, chars: JSON.stringify(row).length }
+}

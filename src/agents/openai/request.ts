@@ -1,0 +1,54 @@
+import { WbError } from '../../contract/errors.ts'
+import type { CompletionCreate, CompletionMessage } from '../../contract/openai.ts'
+
+/** What a request says, in order, without its instructions. */
+export interface Utterance {
+  readonly role: 'user' | 'assistant'
+  readonly content: string
+}
+
+/** The conversation of a request, as a turn takes it. */
+export interface CompletionRequest {
+  /** Text of the system messages; null without any. */
+  readonly instructions: string | null
+  /** Question and answer take turns: consecutive messages of one role are joined. */
+  readonly earlier: readonly Utterance[]
+  readonly question: string
+  /** Longest answer in tokens, if the client limits it. */
+  readonly maxTokens: number | undefined
+}
+
+const separator = '\n\n'
+
+/** @throws validation_error  the last message is not a question of the user */
+export function readRequest(body: CompletionCreate): CompletionRequest {
+  const instructions: string[] = []
+  const said: Utterance[] = []
+  for (const message of body.messages) {
+    const content = textOf(message)
+    if (content.trim() === '') continue
+    if (message.role === 'user' || message.role === 'assistant') add(said, { role: message.role, content })
+    else instructions.push(content)
+  }
+  const question = said.pop()
+  if (question?.role !== 'user')
+    throw new WbError('validation_error', 'messages: the last message must have the role user and a text')
+  return {
+    instructions: instructions.length > 0 ? instructions.join(separator) : null,
+    earlier: said,
+    question: question.content,
+    maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
+  }
+}
+
+function add(said: Utterance[], next: Utterance): void {
+  const last = said.at(-1)
+  if (last?.role === next.role)
+    said.splice(-1, 1, { ...last, content: last.content + separator + next.content })
+  else said.push(next)
+}
+
+function textOf({ content }: CompletionMessage): string {
+  if (typeof content === 'string') return content
+  return (content ?? []).map(({ text }) => text ?? '').join('')
+}

@@ -1,0 +1,191 @@
+import { z } from 'zod'
+import { member } from './access.ts'
+import { Citation } from './chat.ts'
+import type { ErrorCode } from './errors.ts'
+import { boundedText } from './fields.ts'
+import { limits } from './limits.ts'
+import { route } from './route.ts'
+
+/** Part of a message. Clients also send images, audio and files, which are refused by the name of their type. */
+const ContentPart = z
+  .object({
+    type: z.string().meta({ description: '`text`; other types are refused' }),
+    text: z.string().max(limits.completionMessageChars).optional(),
+  })
+  .superRefine(({ type, text }, context) => {
+    if (type !== 'text')
+      context.addIssue({ code: 'custom', path: ['type'], message: `'${type}' is not supported; send text` })
+    else if (text === undefined) context.addIssue({ code: 'custom', path: ['text'], message: 'is required' })
+  })
+
+const CompletionMessage = z.object({
+  role: z.enum(['system', 'developer', 'user', 'assistant']).meta({
+    description: '`system` and `developer` messages are added to the prompt of the agent',
+  }),
+  content: z
+    .union([
+      z.string().max(limits.completionMessageChars),
+      z.array(ContentPart).max(limits.completionMessageParts),
+    ])
+    .nullish()
+    .meta({ description: 'text, or a list of text parts' }),
+})
+export type CompletionMessage = z.output<typeof CompletionMessage>
+
+const tokensMax = z.int().positive().nullish()
+
+const CompletionCreate = z.object({
+  model: boundedText(limits.agentNameChars).meta({ description: 'name or ID of an agent' }),
+  messages: z
+    .array(CompletionMessage)
+    .min(1)
+    .max(limits.completionMessages)
+    .meta({ description: 'the conversation so far; the last message is the question of the user' }),
+  stream: z.boolean().nullish(),
+  stream_options: z
+    .object({
+      include_usage: z.boolean().nullish().meta({ description: 'sends a last chunk with the token counts' }),
+    })
+    .nullish(),
+  max_completion_tokens: tokensMax.meta({
+    description: 'longest answer in tokens; the limit of the LLM service still applies',
+  }),
+  max_tokens: tokensMax.meta({ description: 'older name of `max_completion_tokens`' }),
+})
+export type CompletionCreate = z.output<typeof CompletionCreate>
+
+const Usage = z.object({
+  prompt_tokens: z.int(),
+  completion_tokens: z.int(),
+  total_tokens: z.int(),
+})
+export type Usage = z.output<typeof Usage>
+
+export const completionFinishReasons = ['stop', 'length', 'content_filter'] as const
+const finishReason = z.enum(completionFinishReasons)
+export type CompletionFinishReason = z.output<typeof finishReason>
+
+const references = z.array(Citation).meta({
+  description: 'passages that the answer cites as `[number]`; an extension of the OpenAI format',
+})
+
+const identity = {
+  id: z.string(),
+  created: z.int().meta({ description: 'seconds since 1970' }),
+  model: z.string().meta({ description: 'as in the request' }),
+}
+
+const ChatCompletion = z
+  .object({
+    ...identity,
+    object: z.literal('chat.completion'),
+    choices: z.array(
+      z.object({
+        index: z.int(),
+        message: z.object({
+          role: z.literal('assistant'),
+          content: z.string(),
+          refusal: z.null(),
+          references,
+        }),
+        logprobs: z.null(),
+        finish_reason: finishReason,
+      }),
+    ),
+    usage: Usage.optional().meta({ description: 'left out if the provider does not report tokens' }),
+  })
+  .meta({ id: 'ChatCompletion' })
+export type ChatCompletion = z.output<typeof ChatCompletion>
+
+const ChatCompletionChunk = z.object({
+  ...identity,
+  object: z.literal('chat.completion.chunk'),
+  choices: z.array(
+    z.object({
+      index: z.int(),
+      delta: z.object({
+        role: z.literal('assistant').optional(),
+        content: z.string().optional(),
+        refusal: z.null().optional(),
+        references: references.optional(),
+      }),
+      logprobs: z.null(),
+      finish_reason: finishReason.nullable(),
+    }),
+  ),
+  usage: Usage.nullable().optional(),
+})
+export type ChatCompletionChunk = z.output<typeof ChatCompletionChunk>
+
+/** Data of the lines of a streamed completion. `done` is sent as `[DONE]`. */
+export const completionEvents = {
+  chunk: ChatCompletionChunk,
+  error: z.object({
+    error: z.object({
+      message: z.string(),
+      type: z.string(),
+      code: z.string(),
+      param: z.null(),
+    }),
+  }),
+  done: z.object({}),
+} as const
+
+const ModelList = z.object({
+  object: z.literal('list'),
+  data: z.array(
+    z.object({
+      id: z.string().meta({ description: 'name of the agent; its ID if several agents have that name' }),
+      object: z.literal('model'),
+      created: z.int().meta({ description: 'seconds since 1970' }),
+      owned_by: z.literal('workbase'),
+      agent_id: z.uuid(),
+    }),
+  ),
+})
+export type ModelList = z.output<typeof ModelList>
+
+const base = '/api/v1/workspaces/:workspaceId/openai/v1'
+const refusedBeforeTheAnswer = [
+  'workspace_not_found',
+  'agent_not_found',
+  'policy_principal_required',
+  'chat_disabled',
+  'llm_service_not_found',
+  'llm_provider_unsupported',
+  'llm_credential_missing',
+  'llm_model_not_chat',
+  'llm_model_unavailable',
+] as const satisfies ErrorCode[]
+
+/** The agents of a workspace for clients of the OpenAI API. @see docs/agents.md#from-an-openai-client */
+export const openai = {
+  models: route({
+    method: 'GET',
+    path: `${base}/models`,
+    summary: 'List the agents of a workspace as models of the OpenAI API',
+    description: `At most ${limits.idsPerList} agents, the oldest first.`,
+    access: member(null),
+    replies: { 200: ModelList },
+    errors: ['workspace_not_found'],
+    dialect: 'openai',
+  }),
+  complete: route({
+    method: 'POST',
+    path: `${base}/chat/completions`,
+    summary: 'Ask an agent in the format of the OpenAI API',
+    description:
+      'The request carries the whole conversation, and nothing is stored. Tools that must ask are denied. With `stream`, the answer comes as server-sent events. Other fields of the OpenAI API are ignored and named in `X-Workbase-Ignored`.',
+    access: member('read:chat'),
+    body: {
+      kind: 'json',
+      mode: 'lenient',
+      schema: CompletionCreate,
+      limitBytes: limits.completionBodyBytes,
+    },
+    replies: { 200: ChatCompletion },
+    errors: [...refusedBeforeTheAnswer, 'chat_answer_failed'],
+    events: completionEvents,
+    dialect: 'openai',
+  }),
+}

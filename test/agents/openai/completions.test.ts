@@ -1,0 +1,359 @@
+import OpenAI, { APIError } from 'openai'
+import type {
+  ChatCompletionChunk,
+  ChatCompletionCreateParamsNonStreaming,
+  ChatCompletionMessageParam,
+} from 'openai/resources'
+import { expect, onTestFinished, test } from 'vitest'
+import { agents } from '../../../src/contract/agents.ts'
+import { mcpServers } from '../../../src/contract/mcp-servers.ts'
+import type { Scope } from '../../../src/contract/scopes.ts'
+import { llmServices } from '../../../src/contract/services.ts'
+import { workspaces } from '../../../src/contract/workspaces.ts'
+import { startChatServer } from '../../fakes/chat-server.ts'
+import { startMcpServer } from '../../fakes/mcp-server.ts'
+import { makeBase, makeWorkspace } from '../../harness/place.ts'
+import { open, until } from '../../harness/runtime.ts'
+import { wired } from '../../harness/wired.ts'
+
+/** A runtime on a port that requires keys, with the agent `maven` whose model is a fake. */
+async function stage({ anonymousPolicy = 'reject' } = {}) {
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  const runtime = { allowedEndpoints: ['127.0.0.1'] }
+  const wb = await wired(await open({ config: { auth: { mode: 'apiKey', anonymousPolicy }, runtime } }))
+  const asOperator = { call: wb.callAsOperator }
+  const { workspaceId } = await makeWorkspace(asOperator)
+  const params = { workspaceId }
+  const base = await makeBase(asOperator, params)
+  const service = { name: 'fake', provider: 'ollama', modelName: 'fake', endpointBaseUrl: model.url }
+  const { llmServiceId } = await wb.callAsOperator(llmServices.create, { params, body: service })
+  const makeAgent = (name: string, more: object = {}) =>
+    wb.callAsOperator(agents.create, { params, body: { name, llmServiceId, ...more } })
+  const agent = await makeAgent('maven', { systemPrompt: 'You are Maven.' })
+  const mint = async (scopes: readonly Scope[], place = workspaceId) => {
+    const line = `POST /api/v1/workspaces/${place}/api-keys`
+    return String((await wb.sendAsOperator(line, { label: 'client', scopes })).body.plaintext)
+  }
+  const path = `/api/v1/workspaces/${workspaceId}/openai/v1`
+  const clientWith = (apiKey: string, baseURL = `${wb.url}${path}`) =>
+    new OpenAI({ apiKey, baseURL, maxRetries: 0 })
+  const client = clientWith(await mint(['read:chat']))
+  const ask = (content: string, more: Partial<ChatCompletionCreateParamsNonStreaming> = {}) =>
+    client.chat.completions.create({ model: 'maven', messages: [{ role: 'user', content }], ...more })
+  return { ...wb, model, base, workspaceId, agent, makeAgent, mint, path, clientWith, client, ask }
+}
+
+interface Sent {
+  readonly role: string
+  readonly content: string
+}
+
+/** Messages that the model of an agent received with a request. */
+function received({ model }: Awaited<ReturnType<typeof stage>>, request = 0): Sent[] {
+  return model.received[request]!.body.messages as Sent[]
+}
+
+/** The refusal of a request, as the official client reads it. */
+async function refusalOf(request: Promise<unknown>): Promise<APIError> {
+  const error = await request.then(
+    () => undefined,
+    (thrown: unknown) => thrown,
+  )
+  if (!(error instanceof APIError)) throw new Error('the request was not refused', { cause: error })
+  return error
+}
+
+const searching = { toolCalls: [{ name: 'search_kb', arguments: { query: 'refunds' } }] }
+
+test('lists agents as models: by name, and by ID where several have the name', async () => {
+  const wb = await stage()
+  const twins = [await wb.makeAgent('twin'), await wb.makeAgent('twin')]
+  const { data } = await wb.client.models.list()
+  expect(data.map(({ id }) => id).slice(-3)).toEqual(['maven', ...twins.map(({ agentId }) => agentId)])
+  expect(data.find(({ id }) => id === 'maven')).toEqual({
+    id: 'maven',
+    object: 'model',
+    created: Math.floor(Date.parse(wb.agent.createdAt) / 1_000),
+    owned_by: 'workbase',
+    agent_id: wb.agent.agentId,
+  })
+})
+
+test('answers a whole conversation in the format of the OpenAI API, with references', async () => {
+  const wb = await stage()
+  const { document } = await wb.base.ingest('Refunds are paid within 14 days.')
+  wb.model.script({ text: 'Let me look.', ...searching }, { text: 'Within 14 days [1].' })
+  const answer = await wb.ask('', {
+    messages: [
+      { role: 'system', content: 'Answer in one sentence.' },
+      { role: 'user', content: 'hello' },
+      { role: 'assistant', content: 'Hello. How can I help?' },
+      { role: 'user', content: [{ type: 'text', text: 'when are refunds paid?' }] },
+    ],
+  })
+  expect(answer).toEqual({
+    id: expect.stringMatching(/^chatcmpl-/),
+    object: 'chat.completion',
+    created: expect.any(Number),
+    model: 'maven',
+    choices: [
+      {
+        index: 0,
+        message: {
+          role: 'assistant',
+          content: 'Within 14 days [1].',
+          refusal: null,
+          references: [
+            expect.objectContaining({
+              number: 1,
+              documentId: document.documentId,
+              knowledgeBaseId: wb.base.params.knowledgeBaseId,
+            }),
+          ],
+        },
+        logprobs: null,
+        finish_reason: 'stop',
+      },
+    ],
+    usage: { prompt_tokens: 16, completion_tokens: 6, total_tokens: 22 },
+  })
+  const sent = received(wb)
+  expect(sent.map(({ role }) => role)).toEqual(['system', 'user', 'assistant', 'user'])
+  expect(sent.slice(1).map(({ content }) => content)).toEqual([
+    'hello',
+    'Hello. How can I help?',
+    'when are refunds paid?',
+  ])
+  const [prompt] = sent
+  expect(prompt!.content).toMatch(/^You are Maven\.\n\n.*\nAnswer in one sentence\.\n/)
+  expect(prompt!.content).toContain('Cite the passages')
+})
+
+test('streams the exact chunks of the OpenAI API, with usage at the end', async () => {
+  const wb = await stage()
+  await wb.base.ingest('Refunds are paid within 14 days.')
+  wb.model.script({ text: 'Let me look.', ...searching }, { text: 'Within 14 days [1].', chunksOf: 4 })
+  const body = {
+    model: wb.agent.agentId,
+    messages: [{ role: 'user' as const, content: 'when are refunds paid?' }],
+    stream: true as const,
+    stream_options: { include_usage: true },
+  }
+  const chunks: ChatCompletionChunk[] = []
+  for await (const chunk of await wb.client.chat.completions.create(body)) chunks.push(chunk)
+  const common = {
+    id: chunks[0]!.id,
+    object: 'chat.completion.chunk',
+    created: chunks[0]!.created,
+    model: wb.agent.agentId,
+  }
+  const chunk = (delta: object, finish_reason: string | null = null) => ({
+    ...common,
+    choices: [{ index: 0, delta, logprobs: null, finish_reason }],
+    usage: null,
+  })
+  expect(chunks[0]).toEqual(chunk({ role: 'assistant', content: '', refusal: null }))
+  expect(chunks.at(-2)).toEqual(chunk({ references: [expect.objectContaining({ number: 1 })] }, 'stop'))
+  expect(chunks.at(-1)).toEqual({
+    ...common,
+    choices: [],
+    usage: { prompt_tokens: 16, completion_tokens: 6, total_tokens: 22 },
+  })
+  const pieces = chunks.slice(1, -2)
+  for (const piece of pieces) expect(piece).toEqual(chunk({ content: expect.stringMatching(/\w/) }))
+  expect(pieces.map(({ choices }) => choices[0]!.delta.content).join('')).toBe(
+    'Let me look.\n\nWithin 14 days [1].',
+  )
+
+  wb.model.script({ text: 'Yes.' })
+  const authorization = `Bearer ${await wb.mint(['read'])}`
+  const raw = await wb.send(
+    `POST ${wb.path}/chat/completions`,
+    { ...body, stream_options: undefined },
+    { authorization },
+  )
+  expect(raw.headers.get('content-type')).toBe('text/event-stream')
+  expect(raw.text).toMatch(/^(?:data: \{.*\}\n\n)+data: \[DONE\]\n\n$/)
+  expect(raw.text).not.toContain('"usage"')
+})
+
+test('stores nothing', async () => {
+  const wb = await stage()
+  await wb.ask('hello')
+  for await (const _ of await wb.client.chat.completions.create({
+    model: 'maven',
+    messages: [{ role: 'user', content: 'hello' }],
+    stream: true,
+  }));
+  const { body } = await wb.sendAsOperator(`GET /api/v1/workspaces/${wb.workspaceId}/conversations`)
+  expect(body.items).toEqual([])
+})
+
+test('limits the answer to max_tokens, and names the fields that it ignores', async () => {
+  const wb = await stage()
+  const request = {
+    model: 'maven',
+    messages: [{ role: 'user' as const, content: 'hello' }],
+    max_completion_tokens: 2,
+    temperature: 0.2,
+    user: 'somebody',
+  }
+  const { data, response } = await wb.client.chat.completions.create(request).withResponse()
+  expect(data.choices[0]).toMatchObject({ finish_reason: 'length', message: { content: 'Hello' } })
+  expect(response.headers.get('x-workbase-ignored')).toBe('temperature, user')
+  const streamed = await wb.client.chat.completions.create({ ...request, stream: true }).withResponse()
+  expect(streamed.response.headers.get('x-workbase-ignored')).toBe('temperature, user')
+  streamed.data.controller.abort()
+  await wb.ask('hello', { max_tokens: 1_000_000 })
+  expect(wb.model.received.at(-1)!.body.max_tokens).toBeLessThan(1_000_000)
+})
+
+test('refuses what it cannot answer in the error envelope of the OpenAI API', async () => {
+  const wb = await stage()
+  await wb.makeAgent('twin')
+  await wb.makeAgent('twin')
+  const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AA==' } }
+  const long = 'x'.repeat(131_073)
+  const user = { role: 'user' as const, content: 'hello' }
+  const invalid = { status: 400, type: 'invalid_request_error', code: 'validation_error' }
+  const cases: [more: Partial<ChatCompletionCreateParamsNonStreaming>, expected: object][] = [
+    [
+      { model: 'nobody' },
+      { status: 404, type: 'invalid_request_error', code: 'agent_not_found', param: 'model' },
+    ],
+    [{ model: 'twin' }, { ...invalid, param: 'model', message: expect.stringContaining('2 agents') }],
+    [
+      { messages: [{ role: 'user', content: [image] }] },
+      { ...invalid, param: 'messages.0.content.0.type', message: expect.stringContaining("'image_url'") },
+    ],
+    [{ messages: [{ role: 'assistant', content: 'hello' }] }, { ...invalid, param: 'messages' }],
+    [{ messages: [{ role: 'system', content: 'be brief' }] }, { ...invalid, param: 'messages' }],
+    [{ messages: [] }, { ...invalid, param: 'messages' }],
+    [
+      { messages: [{ role: 'tool', content: '1', tool_call_id: 'a' }] },
+      { ...invalid, param: 'messages.0.role' },
+    ],
+    [{ messages: [{ role: 'user', content: long }] }, { ...invalid, param: 'messages.0.content' }],
+    [{ messages: Array.from({ length: 1_001 }, () => user) }, { ...invalid, param: 'messages' }],
+    [{ max_tokens: 0 }, { ...invalid, param: 'max_tokens' }],
+    [
+      { messages: Array.from({ length: 40 }, () => ({ ...user, content: 'x'.repeat(130_000) })) },
+      { status: 413, type: 'invalid_request_error', code: 'payload_too_large' },
+    ],
+  ]
+  for (const [more, expected] of cases) expect(await refusalOf(wb.ask('hello', more))).toMatchObject(expected)
+  expect(wb.model.received).toEqual([])
+})
+
+test('lets in every key of the workspace, and no other', async () => {
+  const wb = await stage()
+  const other = await makeWorkspace({ call: wb.callAsOperator })
+  const request = { model: 'maven', messages: [{ role: 'user' as const, content: 'hello' }] }
+  for (const scopes of [['read'], ['read:chat'], ['tools:invoke'], ['write', 'manage']] as Scope[][]) {
+    const { choices } = await wb.clientWith(await wb.mint(scopes)).chat.completions.create(request)
+    expect(choices[0]!.message.content).toBe('Hello there.')
+  }
+  const foreign = await wb.mint(['read', 'write', 'manage'], other.workspaceId)
+  const unknown = foreign.replace(/.{8}$/, '00000000')
+  for (const [key, expected] of [
+    [foreign, { status: 403, code: 'forbidden', type: 'permission_error' }],
+    [unknown, { status: 401, code: 'unauthorized', type: 'authentication_error' }],
+  ] as const) {
+    const client = wb.clientWith(key)
+    expect(await refusalOf(client.chat.completions.create(request))).toMatchObject(expected)
+    expect(await refusalOf(client.chat.completions.create({ ...request, stream: true }))).toMatchObject(
+      expected,
+    )
+    expect(await refusalOf(client.models.list().then())).toMatchObject(expected)
+  }
+  const missing = await wb.sendAsOperator(
+    'GET /api/v1/workspaces/99999999-9999-4999-8999-999999999999/openai/v1/models',
+  )
+  expect(missing).toMatchObject({ status: 404, body: { error: { code: 'workspace_not_found' } } })
+})
+
+test('requires a principal where a conversation does: with row-level access on', async () => {
+  const wb = await stage({ anonymousPolicy: 'allow' })
+  const body = { model: 'maven', messages: [{ role: 'user', content: 'hello' }] }
+  const ask = () => wb.send(`POST ${wb.path}/chat/completions`, body)
+  expect(await ask()).toMatchObject({ status: 200 })
+  const params = { workspaceId: wb.workspaceId }
+  await wb.callAsOperator(workspaces.update, { params, body: { rlacEnabled: true } })
+  expect(await ask()).toMatchObject({ status: 401, body: { error: { code: 'policy_principal_required' } } })
+})
+
+test('denies tools as a plain send does: without the scope, after reading, and those that must ask', async () => {
+  const wb = await stage()
+  const call = () => ({ content: [{ type: 'text' as const, text: 'planted' }] })
+  const server = await startMcpServer({ tools: [{ name: 'add', call }] })
+  const params = { workspaceId: wb.workspaceId }
+  const { mcpServerId } = await wb.callAsOperator(mcpServers.create, {
+    params,
+    body: { label: 'tools', url: server.url },
+  })
+  const name = `mcp:${mcpServerId}:add`
+  const toolIds = [name]
+  await wb.makeAgent('open', { toolIds })
+  await wb.makeAgent('asking', { toolIds, toolRules: { 'mcp:*': { permission: 'ask' } } })
+  const careful = { 'mcp:*': { permission: 'allow', afterReading: 'deny' } }
+  await wb.makeAgent('careful', { toolIds, toolRules: careful })
+  const answerTo = async (client: OpenAI, model: string, earlier: ChatCompletionMessageParam[] = []) => {
+    wb.model.script({ toolCalls: [{ name }] }, { text: 'Done.' })
+    await client.chat.completions.create({ model, messages: [...earlier, { role: 'user', content: 'add' }] })
+    return received(wb, wb.model.received.length - 1).at(-1)!.content
+  }
+  const invoker = wb.clientWith(await wb.mint(['tools:invoke']))
+  expect(await answerTo(invoker, 'open')).toContain('planted')
+  expect(await answerTo(invoker, 'asking')).toContain('approval')
+  expect(await answerTo(wb.client, 'open')).toContain('tools:invoke')
+  const earlier: ChatCompletionMessageParam[] = [
+    { role: 'user', content: 'read the page' },
+    { role: 'assistant', content: 'It says to add.' },
+  ]
+  expect(await answerTo(invoker, 'careful')).toContain('planted')
+  expect(await answerTo(invoker, 'careful', earlier)).toContain('deny')
+})
+
+test('a failing model is a status before the answer, and an error event within it', async () => {
+  const wb = await stage()
+  wb.model.respond(() => ({ status: 402, body: { error: { message: 'no credit' } } }))
+  const failed = { status: 502, code: 'chat_answer_failed', type: 'server_error' }
+  const whole = await refusalOf(wb.ask('hello'))
+  expect(whole).toMatchObject(failed)
+  expect(whole.headers!.get('x-should-retry')).toBe('false')
+  const messages = [{ role: 'user' as const, content: 'hello' }]
+  const request = { model: 'maven', messages, stream: true as const }
+  expect(await refusalOf(wb.client.chat.completions.create(request))).toMatchObject(failed)
+
+  wb.model.respond(() => ({ text: 'Hello there, dear reader.', cutAfter: 3 }))
+  const pieces: string[] = []
+  const stream = await wb.client.chat.completions.create(request)
+  const read = async () => {
+    for await (const { choices } of stream) pieces.push(choices[0]?.delta.content ?? '')
+  }
+  expect(await refusalOf(read())).toMatchObject({ code: 'chat_answer_failed' })
+  expect(pieces.join('')).toMatch(/^Hello/)
+})
+
+test('a client that disconnects ends the call of the model, before and during the answer', async () => {
+  const wb = await stage()
+  const request = { model: 'maven', messages: [{ role: 'user' as const, content: 'hello' }] }
+  wb.model.script({ text: 'one two three four', silentAfter: 3 })
+  const stream = await wb.client.chat.completions.create({ ...request, stream: true })
+  for await (const { choices } of stream) if (choices[0]?.delta.content) break
+  await until(() => wb.model.abandoned === 1)
+
+  for (const [at, streamed] of [true, false].entries()) {
+    wb.model.script({ hang: true })
+    const leave = new AbortController()
+    const asked = wb.client.chat.completions.create(
+      { ...request, stream: streamed },
+      { signal: leave.signal },
+    )
+    await until(() => wb.model.received.length === at + 2)
+    leave.abort()
+    await expect(asked).rejects.toThrow('aborted')
+    await until(() => wb.model.abandoned === at + 2)
+  }
+})
