@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
+import { refuseBesideServer, reportsOnProcess } from '../src/cli/connection/process-reports.ts'
 import { allPages, jsonOf, namedHeaders } from '../src/cli/connection/raw-call.ts'
 import { requestBody } from '../src/cli/connection/request-body.ts'
 import { UsageError } from '../src/cli/faults.ts'
@@ -38,7 +39,12 @@ export default class Api extends WbCommand {
     const method = args.method.toUpperCase()
     if (!methods.includes(method))
       throw new UsageError(`"${args.method}" is not a method`, ['wb api GET /version'])
+    if (flags.pages && method !== 'GET')
+      throw new UsageError(`--pages reads the pages of a list, and ${method} reads none`, [
+        'leave --pages out, or send GET',
+      ])
     const path = args.path.startsWith('/') ? args.path : `/${args.path}`
+    if (this.profile.asOperator && reportsOnProcess(path)) await refuseBesideServer(path, this.profile)
     const body = flags.data === undefined ? undefined : await requestBody(flags.data)
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
