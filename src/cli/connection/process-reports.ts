@@ -5,19 +5,18 @@ import type { Profile } from '../settings/profile.ts'
 /** Routes whose answers describe the process that sends them, not the data directory. */
 const paths = ['/metrics', '/health/details', '/health/recent-errors']
 
-/** Returns true for the path of a route that reports on the process that answers it; a query is ignored. */
-export function reportsOnProcess(path: string): boolean {
-  return paths.includes(path.split('?')[0]!)
-}
-
 /**
- * Refuses such a route for the operator if a server runs on the data directory. The operator's requests never leave this
- * process, so they would be answered with the counts of this process, not with those of the server.
+ * Refuses such a route with `--as-operator` if a server runs on the data directory. The operator's requests never leave
+ * this process, so they would be answered with the counts of this process, not with those of the server.
  *
  * @throws UsageError  a server runs
  * @see docs/security.md#rule-8
  */
-export async function refuseBesideServer(path: string, { dataDir }: Pick<Profile, 'dataDir'>): Promise<void> {
+export async function refuseProcessReport(
+  path: string,
+  { asOperator, dataDir }: Pick<Profile, 'asOperator' | 'dataDir'>,
+): Promise<void> {
+  if (!asOperator || !paths.includes(path.split('?')[0]!)) return
   const server = await findLocalServer(dataDir)
   if (!server) return
   throw new UsageError(
