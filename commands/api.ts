@@ -1,15 +1,14 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
-import { allPages, jsonOf, namedHeaders } from '../src/cli/connection/raw-call.ts'
+import { refuseProcessReport } from '../src/cli/connection/process-reports.ts'
+import { allPages, jsonOf, knownMethod, namedHeaders } from '../src/cli/connection/raw-call.ts'
 import { requestBody } from '../src/cli/connection/request-body.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { refuseClearText } from '../src/cli/settings/address.ts'
 import { plain } from '../src/cli/terminal/terminal-text.ts'
 import { failure } from '../src/client/failure.ts'
 import type { Incoming } from '../src/client/transport.ts'
-
-const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
 
 export default class Api extends WbCommand {
   static override summary = 'call any route of the API'
@@ -35,10 +34,9 @@ export default class Api extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(Api)
-    const method = args.method.toUpperCase()
-    if (!methods.includes(method))
-      throw new UsageError(`"${args.method}" is not a method`, ['wb api GET /version'])
+    const method = knownMethod(args.method)
     const path = args.path.startsWith('/') ? args.path : `/${args.path}`
+    await refuseProcessReport(path, this.profile)
     const body = flags.data === undefined ? undefined : await requestBody(flags.data)
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),

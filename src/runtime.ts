@@ -126,6 +126,7 @@ async function build(
   const threads = settings.threads && path !== ':memory:'
   const host = hostname()
   const mark = randomHex(4)
+  const thisBuild = buildOf(environment, clock)
   const replicaId = config.runtime.replicaId ?? `${host || 'wb'}-${mark}`
 
   const store = await openEmbedded({ path, dataDir, threads, clock, disk: seams.disk })
@@ -186,6 +187,7 @@ async function build(
       if (settings.server) jobs.wake()
     },
     tellFailure: failureTeller(log),
+    measureSearch: search => operation.metrics.measureSearch(search),
   })
   opened.push(knowledge)
 
@@ -193,6 +195,7 @@ async function build(
   const ingestLoad = (): Promise<IngestLoad> => jobs.load()
   const operation = openOperation({
     ...parts,
+    build: thisBuild,
     outbound: models.outbound,
     chat: config.chat,
     countWorkspaces,
@@ -218,8 +221,6 @@ async function build(
   })
   seams.tools?.(agents)
 
-  const thisBuild = buildOf(environment, clock)
-  const kb = operation.metrics.ofSearches(knowledge.handlers.kb)
   const mcp = openMcp({
     ...parts,
     audit,
@@ -227,7 +228,7 @@ async function build(
     tellFailure: failureTeller(log),
     settings: config.mcp,
     version: thisBuild.version,
-    routes: { ...knowledge.handlers, kb, ...agents.handlers },
+    routes: { ...knowledge.handlers, ...agents.handlers },
     conversations: agents.conversations,
     replies: agents.turns,
   })
@@ -252,7 +253,6 @@ async function build(
       ...access.handlers,
       ...workspaces.handlers,
       ...knowledge.handlers,
-      kb,
       mcp: mcp.handlers,
       jobs: jobs.handlers,
       ...agents.handlers,

@@ -19,3 +19,9 @@ export const systemClock: Clock = {
 export function timestamp(clock: Clock): string {
   return new Date(clock.now()).toISOString()
 }
+
+/** Starts to measure. Returns a function that gives the elapsed milliseconds, to the microsecond, by a steady clock. */
+export function stopwatch(): () => number {
+  const startedAt = performance.now()
+  return () => Math.round((performance.now() - startedAt) * 1_000) / 1_000
+}

@@ -2,7 +2,16 @@ import { existsSync, readFileSync } from 'node:fs'
 import { dirname, join } from 'node:path'
 import { fileURLToPath } from 'node:url'
 
-const found: { root?: string; version?: string } = {}
+/** The build of this package, as `npm run build` recorded it. */
+export interface PackageBuild {
+  readonly version: string
+  /** Abbreviated hash, or `unknown` outside a clone. */
+  readonly commit: string
+  /** ISO-8601 with milliseconds. */
+  readonly buildTime: string
+}
+
+const found: { root?: string; version?: string; build?: { readonly value: PackageBuild | undefined } } = {}
 
 /**
  * Absolute path of the folder that holds this package's `package.json`, from source and from a bundle alike.
@@ -34,4 +43,18 @@ export function packageVersion(): string {
 function readVersion(): string {
   const manifest = readFileSync(join(packageRoot(), 'package.json'), 'utf8')
   return (JSON.parse(manifest) as { version: string }).version
+}
+
+/**
+ * Returns the build of this package; undefined if it was never built. The first call reads it for the life of the process,
+ * so call it at startup: a later build replaces the file while a server still runs the earlier one.
+ */
+export function packageBuild(): PackageBuild | undefined {
+  found.build ??= { value: readBuild() }
+  return found.build.value
+}
+
+function readBuild(): PackageBuild | undefined {
+  const path = join(packageRoot(), 'dist', 'build.json')
+  return existsSync(path) ? (JSON.parse(readFileSync(path, 'utf8')) as PackageBuild) : undefined
 }

@@ -3,7 +3,7 @@ import type { AuditTrail, Event } from '../access/audit.ts'
 import type { AuthContext } from '../access/subject.ts'
 import type { Authenticate } from '../auth/authenticate.ts'
 import { isBearer } from '../auth/bearer.ts'
-import type { Clock } from '../base/clock.ts'
+import { type Clock, stopwatch } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import { presentable } from '../base/redact.ts'
 import type { ErrorCode, WbError } from '../contract/errors.ts'
@@ -121,13 +121,13 @@ export function exchange(
     // Answers there hold what no cache may keep.
     if (isBelow(uncachedPaths, incoming.path) || isBelow(uncachedPaths, route.path))
       current.headers.push(['cache-control', 'no-store'])
-    const startedAt = shared.clock.now()
+    const elapsedMs = stopwatch()
     const factsOf = (status: number) => ({
       requestId: trace.requestId,
       method: incoming.method,
       route: route.path,
       status,
-      durationMs: shared.clock.now() - startedAt,
+      durationMs: elapsedMs(),
     })
     shared.began()
     try {

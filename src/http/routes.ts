@@ -2,7 +2,7 @@ import type { Handlers } from '../access/caller.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { within } from '../base/deadline.ts'
 import { once } from '../base/once.ts'
-import { packageVersion } from '../base/package.ts'
+import { packageBuild, packageVersion } from '../base/package.ts'
 import type { Environment } from '../config/environment.ts'
 import { errorCodes, errorDocs, errorRegistry, WbError } from '../contract/errors.ts'
 import { openApiDocument } from '../contract/openapi.ts'
@@ -13,7 +13,7 @@ import type { Surface } from './surface.ts'
 /** How long `/readyz` waits for the control plane. */
 const readyTimeoutMs = 4_000
 
-/** What was built, from `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME` or their defaults. */
+/** The build that runs: `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME` of the environment, or what this package records. */
 export interface Build {
   readonly version: string
   readonly commit: string
@@ -21,12 +21,13 @@ export interface Build {
   readonly buildTime: string
 }
 
-/** What `/version` tells. */
+/** Returns the build that `/version` reports. */
 export function buildOf({ app }: Environment, clock: Clock): Build {
+  const built = packageBuild()
   return {
     version: app.version ?? packageVersion(),
-    commit: app.commit ?? 'unknown',
-    buildTime: app.buildTime ?? timestamp(clock),
+    commit: app.commit ?? built?.commit ?? 'unknown',
+    buildTime: app.buildTime ?? built?.buildTime ?? timestamp(clock),
   }
 }
 

@@ -12,7 +12,14 @@ import { IngestJob } from './ingest/job.ts'
 import { Ingestion } from './ingest.ts'
 import { Docling, type DoclingSettings } from './parse/docling.ts'
 import { Records } from './records.ts'
-import { chunkerHandlers, documentHandlers, filterHandlers, kbHandlers, recordHandlers } from './routes.ts'
+import {
+  chunkerHandlers,
+  documentHandlers,
+  filterHandlers,
+  kbHandlers,
+  type MeasureSearch,
+  recordHandlers,
+} from './routes.ts'
 import { Searcher } from './search.ts'
 import { ManySearcher } from './search-many.ts'
 import { Space, type SpaceParts } from './space.ts'
@@ -36,6 +43,7 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<SpaceParts,
   /** Told when there is a job to do. */
   readonly enqueued: () => void
   readonly tellFailure: TellFailure
+  readonly measureSearch: MeasureSearch
 }
 
 /** Knowledge bases and their content, the work on it that goes on behind, and their routes by topic. */
@@ -72,7 +80,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     },
     handlers: {
       chunkers: chunkerHandlers(),
-      kb: kbHandlers(bases, searcher, many),
+      kb: kbHandlers(bases, searcher, many, parts.measureSearch),
       filters: filterHandlers(filters),
       documents: documentHandlers({ bases, documents, ingestion, uploads }, parts.tellFailure),
       records: recordHandlers(new Records({ ...parts, bases, space })),

@@ -19,10 +19,14 @@ export function chunkerHandlers(): Handlers<typeof chunkers> {
   return { list: () => ({ status: 200, body: { items: [...registry] } }) }
 }
 
+/** Runs a search and reports its mode, outcome and duration. */
+export type MeasureSearch = <T extends { readonly mode: string }>(search: () => Promise<T>) => Promise<T>
+
 export function kbHandlers(
   bases: KnowledgeBases,
   searcher: Searcher,
   many: ManySearcher,
+  measure: MeasureSearch,
 ): Handlers<typeof kb> {
   return {
     list: async ({ params, query }) => ({ status: 200, body: await bases.list(params.workspaceId, query) }),
@@ -44,12 +48,14 @@ export function kbHandlers(
       return { status: 204, body: undefined, audit: { label: name } }
     },
     search: async ({ params, body }, caller) => {
-      const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
-      const { hits, ignored } = await bases.whileThere(params, () => searcher.search(context, body, caller))
+      const { hits, ignored } = await measure(async () => {
+        const context = await bases.context(params.workspaceId, params.knowledgeBaseId)
+        return bases.whileThere(params, () => searcher.search(context, body, caller))
+      })
       return { status: 200, body: hits, ignored }
     },
     searchMany: async ({ params, body }, caller) => {
-      const { hits, ignored } = await many.search(params.workspaceId, body, caller)
+      const { hits, ignored } = await measure(() => many.search(params.workspaceId, body, caller))
       return { status: 200, body: hits, ignored }
     },
     adoptable: async ({ params }) => ({

@@ -9,7 +9,7 @@ import type { KnowledgeFilters } from './filters.ts'
 import { fuseEach } from './fusion.ts'
 import { unlessGone } from './guards.ts'
 import { titleOf } from './payload.ts'
-import { ordered, type Ranking, readHits, reranked, Searcher, type Searching } from './search.ts'
+import { modeUsed, ordered, type Ranking, readHits, reranked, Searcher, type Searching } from './search.ts'
 import type { Space } from './space.ts'
 
 /** Knowledge bases that are searched at the same time. */
@@ -59,7 +59,8 @@ export class ManySearcher {
       const rankings = await this.rank(workspaceId, body, caller, leavesOut ? unlessGone : rethrow)
       try {
         const best = (await mergeOf(rankings, body.text)).slice(0, body.topK)
-        return { hits: await readPlaced(best), ignored: [...new Set(rankings.flatMap(one => one.ignored))] }
+        const ignored = [...new Set(rankings.flatMap(one => one.ignored))]
+        return { hits: await readPlaced(best), mode: commonMode(rankings), ignored }
       } catch (error) {
         const absence = await this.absenceOf(rankings, error)
         if (absence === undefined || !leavesOut || attempt === attemptsMax) throw absence ?? error
@@ -114,6 +115,12 @@ export class ManySearcher {
       )
     return all.items.map(base => base.knowledgeBaseId)
   }
+}
+
+/** Returns the mode of all rankings; `mixed` if they differ, `none` if nothing was searched. */
+function commonMode(rankings: readonly Ranking[]): string {
+  const [mode = 'none', ...others] = new Set(rankings.map(modeUsed))
+  return others.length > 0 ? 'mixed' : mode
 }
 
 /** One provider is asked for the vector of one question once, however many knowledge bases share it. */

@@ -21,6 +21,8 @@ const poolMin = 100
 
 export interface Found {
   readonly hits: Hit[]
+  /** Mode that ranked the hits, see {@link modeUsed}. */
+  readonly mode: string
   /** Request fields that had no effect. */
   readonly ignored: string[]
 }
@@ -87,7 +89,7 @@ export class Searcher {
   async search(context: BaseContext, body: Search, caller: Searching): Promise<Found> {
     const ranking = await this.rankFor(context, body, caller)
     const hits = await readHits(ranking, ordered(ranking).slice(0, body.topK))
-    return { hits: [...hits.values()], ignored: [...ranking.ignored] }
+    return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
   /** The candidates alone: at least `topK`, where there are as many. */
@@ -190,6 +192,15 @@ export function ordered(ranking: Ranking): readonly Scored[] {
 export function reranked<S extends Scored>({ mode, reranking }: Ranking, found: readonly S[]): readonly S[] {
   if (!reranking) return found
   return rerank(found.slice(0, reranking.topK), reranking.lexical, rerankShare[mode])
+}
+
+/**
+ * Returns the mode that a search used: `vector`, `lexical` or `hybrid`, with `_rerank` if the hits were ranked again. A
+ * hybrid search is lexical if its vector says nothing.
+ */
+export function modeUsed({ mode, lists, reranking }: Ranking): string {
+  const used = mode === 'hybrid' && lists.lexicalWeight === 1 ? 'lexical' : mode
+  return reranking && rerankShare[mode] > 0 ? `${used}_rerank` : used
 }
 
 function unlessMoved(error: unknown): undefined {

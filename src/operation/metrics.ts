@@ -1,6 +1,6 @@
 import type { Counter, Gauge, Histogram, Registry } from 'prom-client'
-import type { Handlers } from '../access/caller.ts'
-import type { kb } from '../contract/knowledge.ts'
+import { stopwatch } from '../base/clock.ts'
+import { once } from '../base/once.ts'
 import type { IngestLoad } from '../contract/operational.ts'
 
 /** One exchange, for the counts. */
@@ -19,7 +19,14 @@ export interface Exposition {
   readonly text: string
 }
 
-type Searching = Pick<Handlers<typeof kb>, 'search' | 'searchMany'>
+/** Build that `workbase_build_info` reports. */
+export interface BuildInfo {
+  readonly version: string
+  readonly commit: string
+}
+
+/** Bounds of the histograms in seconds. A search of a small knowledge base takes 1 to 3 ms. */
+const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
 /** Any other method is counted as `other`: a client may invent them. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
@@ -33,9 +40,11 @@ const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PAT
 export class Metrics {
   #meters: Meters | undefined
 
+  constructor(private readonly build: BuildInfo) {}
+
   /** Count from now on. */
   async start(): Promise<void> {
-    this.#meters ??= await openMeters()
+    this.#meters ??= await openMeters(this.build)
   }
 
   answered({ method, route, status, durationMs }: Counted): void {
@@ -60,47 +69,39 @@ export class Metrics {
     this.#meters?.documents.inc({ outcome })
   }
 
-  /** The same handlers, whose searches are counted; the mode is what the request says. */
-  ofSearches<H extends Searching>(handlers: H): H {
-    const { search, searchMany } = handlers
-    return {
-      ...handlers,
-      search: (input, caller) => this.#timed(input.body, async () => search(input, caller)),
-      searchMany: (input, caller) => this.#timed(input.body, async () => searchMany(input, caller)),
-    }
-  }
-
   /** @param ingest  null where it is not known: what was known last stands */
   async text(ingest: IngestLoad | null): Promise<Exposition> {
     await this.start()
-    const { registry, active, queued } = this.#meters!
+    const { registry, processRegistry, active, queued } = this.#meters!
     if (ingest) {
       active.set(ingest.active)
       queued.set(ingest.queued)
     }
-    return { contentType: registry.contentType, text: await registry.metrics() }
+    const { Registry } = await prometheus()
+    return {
+      contentType: registry.contentType,
+      text: await Registry.merge([registry, processRegistry]).metrics(),
+    }
   }
 
-  async #timed<T>(
-    { hybrid, rerank }: { hybrid?: boolean | undefined; rerank?: boolean | undefined },
-    work: () => Promise<T>,
-  ): Promise<T> {
-    const mode = `${hybrid ? 'hybrid' : 'vector'}${rerank ? '_rerank' : ''}`
-    const ended = this.#meters?.searchSeconds.startTimer({ mode })
-    let outcome = 'error'
+  /** Runs a search, and counts it by the mode that it used; the mode of a search that fails is `none`. */
+  async measureSearch<T extends { readonly mode: string }>(search: () => Promise<T>): Promise<T> {
+    const elapsedMs = stopwatch()
+    let [mode, outcome] = ['none', 'error']
     try {
-      const result = await work()
-      outcome = 'ok'
-      return result
+      const found = await search()
+      ;[mode, outcome] = [found.mode, 'ok']
+      return found
     } finally {
-      ended?.()
       this.#meters?.searches.inc({ mode, outcome })
+      this.#meters?.searchSeconds.observe({ mode }, elapsedMs() / 1_000)
     }
   }
 }
 
 interface Meters {
   readonly registry: Registry
+  readonly processRegistry: Registry
   readonly requestSeconds: Histogram<'method' | 'route' | 'status'>
   readonly rejections: Counter<'key_type'>
   readonly active: Gauge
@@ -111,16 +112,31 @@ interface Meters {
   readonly chats: Counter<'provider' | 'outcome'>
 }
 
-/** A registry of their own, without what the library would add about the process. */
-async function openMeters(): Promise<Meters> {
-  const { Counter, Gauge, Histogram, Registry } = (await import('prom-client')).default
+const prometheus = once(async () => (await import('prom-client')).default)
+
+/** Metrics of the process under their standard names, once for all runtimes that it opens. */
+const processMeters = once(async () => {
+  const { collectDefaultMetrics, Registry } = await prometheus()
+  const register = new Registry()
+  collectDefaultMetrics({ register })
+  return register
+})
+
+async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
+  const { Counter, Gauge, Histogram, Registry } = await prometheus()
   const registry = new Registry()
   const named = (name: string, help: string) => ({ name: `workbase_${name}`, help, registers: [registry] })
   const ofRequests = ['method', 'route', 'status'] as const
   const requestSeconds = new Histogram({
     ...named('http_request_duration_seconds', 'Time until a response begins'),
     labelNames: ofRequests,
+    buckets,
   })
+  const buildInfo = new Gauge({
+    ...named('build_info', 'The build that runs; the value is always 1'),
+    labelNames: ['version', 'commit', 'node'],
+  })
+  buildInfo.set({ version, commit, node: process.version }, 1)
   // The histogram has counted them already: a request is to be counted once.
   new Counter({
     ...named('http_requests_total', 'Requests'),
@@ -133,6 +149,7 @@ async function openMeters(): Promise<Meters> {
   })
   return {
     registry,
+    processRegistry: await processMeters(),
     requestSeconds,
     rejections: new Counter({
       ...named('rate_limit_rejections_total', 'Requests over the rate limit, by what they presented'),
@@ -145,12 +162,13 @@ async function openMeters(): Promise<Meters> {
       labelNames: ['outcome'],
     }),
     searches: new Counter({
-      ...named('search_requests_total', 'Searches, by what the request asks for'),
+      ...named('search_requests_total', 'Searches, by the mode that they used'),
       labelNames: ['mode', 'outcome'],
     }),
     searchSeconds: new Histogram({
       ...named('search_duration_seconds', 'Time of a search'),
       labelNames: ['mode'],
+      buckets,
     }),
     chats: new Counter({
       ...named('chat_requests_total', 'Messages that agents were sent, by the provider of the model'),

@@ -17,7 +17,7 @@ interface Claim {
 
 /** Numbers and errors of this process, and the routes that show them. */
 export function openOperation(parts: OperationParts) {
-  const metrics = new Metrics()
+  const metrics = new Metrics(parts.build)
   const errors = new RecentErrors()
   return {
     metrics,

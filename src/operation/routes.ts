@@ -2,12 +2,13 @@ import type { Handlers } from '../access/caller.ts'
 import type { Clock } from '../base/clock.ts'
 import type { IngestLoad, operation } from '../contract/operational.ts'
 import { hasChatProvider } from '../models/chat/provider.ts'
-import type { Metrics } from './metrics.ts'
+import type { BuildInfo, Metrics } from './metrics.ts'
 import { type ChatProbeParts, chatFound, controlPlaneFound, probe } from './probes.ts'
 import type { RecentErrors } from './recent-errors.ts'
 
 export interface OperationParts extends ChatProbeParts {
   readonly clock: Clock
+  readonly build: BuildInfo
   /** How many workspaces there are; proves that the control plane answers. */
   readonly countWorkspaces: () => Promise<number>
   /** @throws control_plane_unavailable  the disk of the control plane is full */

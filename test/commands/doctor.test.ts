@@ -149,6 +149,45 @@ test('what is wrong with the configuration is a failure', async () => {
   expect(JSON.parse(told.stdout)).toMatchObject({ ok: false, config: { path, problems: [{}] } })
 })
 
+describe('the build of the server', () => {
+  test('is the one of wb, which /version and wb version report alike', async () => {
+    const { wb, serve } = machine()
+    const { url } = await serve()
+    const { version, commit, buildTime } = JSON.parse((await wb(['version', '--json'])).stdout)
+    expect(await (await fetch(`${url}/version`)).json()).toEqual({
+      ...{ version, commit, buildTime },
+      node: process.version,
+    })
+    expect(JSON.parse((await wb(['api', 'GET', '/version', '--as-operator'])).stdout)).toMatchObject({
+      commit,
+      buildTime,
+    })
+    expect(line(await wb(['doctor']), 'version')).toMatchObject({
+      state: 'ok',
+      detail: `${version}, here and at the runtime`,
+    })
+  })
+
+  test('is a warning if it is of another commit, and none if only its version has another name', async () => {
+    const here = machine()
+    const { version, commit } = JSON.parse((await here.wb(['version', '--json'])).stdout)
+    const renamed = await here.serve([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
+    expect(line(await here.wb(['doctor']), 'version')).toMatchObject({
+      state: 'ok',
+      detail: `${version} here, and the runtime calls it 7.7.7-ours`,
+    })
+    renamed.process.kill('SIGKILL')
+    await renamed.ended
+    const { pid } = await here.serve([], { env: { APP_COMMIT: '0'.repeat(40) } })
+    expect(line(await here.wb(['doctor']), 'version')).toEqual({
+      name: 'version',
+      state: 'warning',
+      detail: `wb ${version} is commit ${commit}, and the server runs ${'0'.repeat(40)}`,
+      mend: `kill ${pid}; wb serve`,
+    })
+  })
+})
+
 /** A document row without what names it. */
 const unregistered = {
   ...{ sourceDocId: null, sourceFilename: null, fileType: null, fileSize: null, contentHash: null },

@@ -56,6 +56,25 @@ describe('the operator [security rule 8]', () => {
     expect(named).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(namedNext)) })
   })
 
+  test('cannot read counts and errors of a running server, which are not those of this process', async () => {
+    const here = closed()
+    const counts = await here.wb(['api', 'GET', '/metrics', '--as-operator'])
+    expect(counts.stdout).toContain('# TYPE workbase_http_requests_total counter')
+    const { url } = await here.serve()
+    const asked = ['/metrics', '/health/recent-errors', '/health/details?x=1']
+    for (const path of asked)
+      expect(await here.wb(['api', 'GET', path, '--as-operator'])).toEqual({
+        status: 2,
+        stdout: '',
+        stderr: [
+          `  ✗ --as-operator runs in this process and cannot read ${path} of the server at ${url}`,
+          '    leave --as-operator out to ask the server',
+          '    if the server requires a credential, set WB_API_KEY to its bootstrap token',
+          '',
+        ].join('\n'),
+      })
+  })
+
   test('needs no secret that only the server was started with', async () => {
     const here = closed()
     writeFileSync(

@@ -158,6 +158,16 @@ describe('workspaces', () => {
 })
 
 describe('lists', () => {
+  test('--pages with a method other than GET is a usage error', async () => {
+    const asked = await place().wb(['api', 'POST', '/api/v1/workspaces', '--pages', '-d', '{"name":"six"}'])
+    expect(asked).toEqual({
+      status: 2,
+      stdout: '',
+      stderr:
+        '  ✗ --pages reads the pages of a list, and POST reads none\n    leave --pages out, or send GET\n',
+    })
+  })
+
   test('follow all pages in a pipe, and say of how many a cut list is', { timeout: 60_000 }, async () => {
     const here = place()
     const { url } = await here.serve()

@@ -12,6 +12,7 @@ function opened() {
     environment: environmentOf({}),
     outbound: () => Promise.reject(new Error('not dialled')),
     clock: new TestClock(),
+    build: { version: '1.2.3', commit: 'abc' },
     countWorkspaces: async () => 0,
     requireSpace: async () => {},
     ingestLoad: async () => ({ active: 2, capacity: 4, queued: 7 }),

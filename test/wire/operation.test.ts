@@ -4,6 +4,7 @@ import type { AddressInfo } from 'node:net'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { kb } from '../../src/contract/knowledge.ts'
 import { chatting } from '../harness/chatting.ts'
+import { parseExposition } from '../harness/exposition.ts'
 import { makeBase, makeWorkspace } from '../harness/place.ts'
 import { open, TestClock } from '../harness/runtime.ts'
 import { anyText, exactly, isoMs, count as wholeNumber } from './exactly.ts'
@@ -66,18 +67,63 @@ describe('GET /metrics', () => {
     expect(text).toContain('{method="other",route="<unmatched>",status="4xx"} 2')
   })
 
-  test('counts searches by what the request asks for, and how they ended', async () => {
+  test('is valid, and has the standard metrics of the process and the build', async () => {
+    const wb = await open({ server: true, environment: { APP_COMMIT: 'a"b\\c' } })
+    const families = parseExposition((await wb.send('GET /metrics')).text)
+    const values = (name: string) => families.get(name)?.samples.map(({ value }) => value)
+    const [started] = values('process_start_time_seconds')!
+    expect(started).toBeCloseTo(performance.timeOrigin / 1_000, -2)
+    for (const name of ['process_cpu_seconds_total', 'process_resident_memory_bytes', 'process_open_fds'])
+      expect(values(name)?.[0], name).toBeGreaterThan(0)
+    for (const name of ['nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes'])
+      expect(values(name), name).toHaveLength(1)
+    const [version] = families.get('nodejs_version_info')!.samples
+    expect(families.get('workbase_build_info')).toMatchObject({
+      type: 'gauge',
+      samples: [{ value: 1, labels: { commit: 'a"b\\c', node: version!.labels.version } }],
+    })
+  })
+
+  test('counts the time of requests in more detail than milliseconds', async () => {
     const wb = await open({ server: true })
-    const base = await makeBase(wb, { workspaceId: (await makeWorkspace(wb, { kind: 'mock' })).workspaceId })
-    await base.ingest('Some words about gliders.')
-    await wb.call(kb.search, { params: base.params, body: { text: 'gliders' } })
-    const path = `/api/v1/workspaces/${base.params.workspaceId}/knowledge-bases/${unknownId}/search`
-    await wb.send(`POST ${path}`, { text: 'gliders', hybrid: true, rerank: true })
+    for (let at = 0; at < 20; at++) await wb.send('GET /healthz')
     const { text } = await wb.send('GET /metrics')
-    const searches = (labels: string) => sampleOf(text, `workbase_search_requests_total{${labels}}`)
-    expect(searches('mode="vector",outcome="ok"')).toBe(1)
-    expect(searches('mode="hybrid_rerank",outcome="error"')).toBe(1)
-    expect(sampleOf(text, 'workbase_search_duration_seconds_count{mode="vector"}')).toBe(1)
+    const labels = 'method="GET",route="/healthz",status="2xx"'
+    const sum = sampleOf(text, `workbase_http_request_duration_seconds_sum{${labels}}`)!
+    expect(sum).toBeGreaterThan(0)
+    expect(Math.abs(sum * 1_000 - Math.round(sum * 1_000))).toBeGreaterThan(0.0009)
+  })
+
+  test('counts searches by the mode that they used, and how they ended', async () => {
+    const wb = await open({ server: true })
+    const { workspaceId } = await makeWorkspace(wb)
+    const base = await makeBase(wb, { workspaceId })
+    await base.ingest('Some words about gliders.')
+    const search = (body: object) =>
+      wb.call(kb.search, { params: base.params, body: { text: 'gliders', ...body } })
+    await search({ hybrid: false })
+    await search({ hybrid: false, rerank: true })
+    await search({})
+    await search({ lexicalWeight: 1, rerank: true })
+    await search({ text: '???', hybrid: true })
+    const workspace = `/api/v1/workspaces/${workspaceId}`
+    await wb.send(`POST ${workspace}/search`, { text: 'gliders', hybrid: false })
+    await wb.send(`POST ${workspace}/knowledge-bases/${unknownId}/search`, { text: 'gliders', hybrid: true })
+    const families = parseExposition((await wb.send('GET /metrics')).text)
+    const counted = families.get('workbase_search_requests_total')!.samples
+    expect(
+      Object.fromEntries(counted.map(({ labels, value }) => [`${labels.mode} ${labels.outcome}`, value])),
+    ).toEqual({
+      'vector ok': 2,
+      'vector_rerank ok': 1,
+      'hybrid ok': 1,
+      'lexical ok': 2,
+      'none error': 1,
+    })
+    const timed = families.get('workbase_search_duration_seconds')!.samples
+    expect(timed.find(({ name, labels }) => name.endsWith('_count') && labels.mode === 'vector')?.value).toBe(
+      2,
+    )
   })
 
   test('counts what agents were sent, by provider, and how it ended', async () => {

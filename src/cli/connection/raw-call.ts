@@ -14,6 +14,19 @@ export interface TypedCall {
 /** What the transport says itself of how a request travels. */
 const ofTheTransport = new Set(['content-length', 'expect', 'keep-alive', 'transfer-encoding', 'upgrade'])
 
+const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
+
+/**
+ * Returns an HTTP method in upper case.
+ *
+ * @throws UsageError  it is not one that routes use
+ */
+export function knownMethod(typed: string): string {
+  const method = typed.toUpperCase()
+  if (methods.includes(method)) return method
+  throw new UsageError(`"${typed}" is not a method`, ['wb api GET /version'])
+}
+
 /**
  * Headers from `Name: value` texts.
  *
@@ -36,9 +49,13 @@ export function namedHeaders(headers: readonly string[]): Record<string, string>
 /**
  * All items of a list, by following `nextCursor`.
  *
- * @throws UsageError the route does not answer in pages
+ * @throws UsageError the method is not GET, or the route does not answer in pages
  */
 export async function allPages(client: Client, { method, path, headers }: TypedCall): Promise<unknown[]> {
+  if (method !== 'GET')
+    throw new UsageError(`--pages reads the pages of a list, and ${method} reads none`, [
+      'leave --pages out, or send GET',
+    ])
   const all = pages(async cursor => {
     const answer: Incoming = await client.raw({
       method,

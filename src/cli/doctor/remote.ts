@@ -1,4 +1,4 @@
-import { packageVersion } from '../../base/package.ts'
+import { packageBuild, packageVersion } from '../../base/package.ts'
 import { connect } from '../../client/client.ts'
 import { isFree, Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
@@ -51,18 +51,32 @@ function startLine({ kind, baseUrl }: Answering, isPortFree: boolean): string {
   return (isPortFree ? serveLine(baseUrl) : undefined) ?? 'wb doctor --url URL'
 }
 
-/** Whether runtime and wb are of one version. */
+/** Compares the build of the runtime with that of wb. `APP_VERSION` may rename the version of a build, but not its commit. */
 export async function versionFound(
   runtime: Answering,
   server: Announcement | undefined,
   signal: AbortSignal,
 ): Promise<Finding> {
-  const { version } = await connect(runtime).call(operational.version, {}, { signal })
+  const { version, commit } = await connect(runtime).call(operational.version, {}, { signal })
   const own = packageVersion()
+  const ownCommit = packageBuild()?.commit ?? 'unknown'
+  const build = compareCommits(ownCommit, commit)
+  const restart = runtime.kind === 'server' && server ? `kill ${server.pid}; wb serve` : undefined
+  if (version === own && restart && build === 'different')
+    return warning(`wb ${own} is commit ${ownCommit}, and the server runs ${plainLine(commit)}`, restart)
   if (version === own) return ok(`${own}, here and at the runtime`)
+  if (build === 'equal') return ok(`${own} here, and the runtime calls it ${plainLine(version)}`)
   const detail = `wb is ${own}, and the runtime ${plainLine(version)}`
-  if (runtime.kind === 'server' && server) return warning(detail, `kill ${server.pid}; wb serve`)
+  if (restart) return warning(detail, restart)
   return warning(detail, isVersion(version) ? `npm install --global workbase@${version}` : undefined)
+}
+
+/** Only hashes can be compared: a build outside a clone has none, and `APP_COMMIT` is free text. One may be abbreviated. */
+function compareCommits(own: string, theirs: string): 'equal' | 'different' | 'unknown' {
+  const isHash = (text: string) => /^[0-9a-f]{7,64}$/i.test(text)
+  if (!isHash(own) || !isHash(theirs)) return 'unknown'
+  const [a, b] = [own.toLowerCase(), theirs.toLowerCase()]
+  return a.startsWith(b) || b.startsWith(a) ? 'equal' : 'different'
 }
 
 /** What is typed into a shell is no text of somebody else's. */

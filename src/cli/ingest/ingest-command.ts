@@ -48,10 +48,10 @@ export abstract class IngestCommand extends WbCommand {
   /** Summary of the work done before an error ended it. */
   #partial: Summary | undefined
 
-  /** Reports the error before the summary, because it explains the counts. */
+  /** Reports the error before the summary, because it explains the counts. Without any work done, there is no summary. */
   override async catch(error: Error): Promise<void> {
     await super.catch(error)
-    if (this.#partial) showSummary(this.output, this.#partial)
+    if (this.#partial && this.#partial.tally.done > 0) showSummary(this.output, this.#partial)
   }
 
   protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {

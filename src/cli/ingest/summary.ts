@@ -35,23 +35,19 @@ export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
 }
 
 /**
- * Prints what was done in one line, then the details to look at, then what to type next. If an error ended the work before
- * anything was done, scripts get zeros and a terminal gets nothing.
+ * Prints what was done in one line, then the details to look at, then what to type next.
  */
 export function showSummary(output: Output, summary: Summary): void {
   const { base, tally } = summary
-  const isBrokenOffAtOnce = summary.left !== undefined && tally.done === 0
   if (output.json) {
     output.value(summaryObject(summary))
     return
   }
-  if (output.interactive && isBrokenOffAtOnce) return
   if (output.interactive)
     for (const line of wrapLine(headline(output, summary), output.width, 4)) output.result(line)
   else if (tally.queued.length > 0) for (const { job } of tally.queued) output.result(job.jobId)
   else for (const [name, value] of counts(tally, true)) output.result(`${name}\t${value}`)
   for (const line of details(output, tally)) output.warn(line)
-  if (isBrokenOffAtOnce) return
   if (summary.left) output.warn(`  ${unreached(summary.left.count)}; type the same line again to go on`)
   else if (tally.queued.length > 0) output.next('wb jobs list')
   else if (tally.done > tally.failed) output.next(`wb kb search ${base.name} "…"`)
