@@ -227,7 +227,7 @@ async function build(
     tellFailure: failureTeller(log),
     settings: config.mcp,
     version: thisBuild.version,
-    routes: { ...knowledge.handlers, kb, ...agents.handlers },
+    routes: { ...workspaces.handlers, ...knowledge.handlers, kb, ...agents.handlers },
     conversations: agents.conversations,
     replies: agents.turns,
   })

@@ -49,7 +49,9 @@ test('a client reads with no server running, and writes what is allowed', { time
     'list_agents',
     'get_agent',
     'list_documents',
+    'get_document',
     'search_kb',
+    'list_services',
     'list_chats',
     'list_chat_messages',
   ])
@@ -64,7 +66,7 @@ test('a client reads with no server running, and writes what is allowed', { time
   expect((await call(client, 'later_tool')).text).toBe('MCP error -32602: Tool later_tool not found')
 
   const writer = (await started(here, '--allow', 'write:ingest')).client
-  expect((await writer.listTools()).tools).toHaveLength(9)
+  expect((await writer.listTools()).tools).toHaveLength(11)
   expect(await call(writer, 'ingest_text', text)).toMatchObject({ value: { outcome: 'completed' } })
   expect(await call(writer, 'delete_knowledge_base', { knowledgeBaseId })).toMatchObject({
     value: { outcome: 'denied', required: 'write:kb', subjectScopes: ['write:ingest'] },
