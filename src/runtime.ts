@@ -228,7 +228,7 @@ async function build(
     tellFailure: failureTeller(log),
     settings: config.mcp,
     version: thisBuild.version,
-    routes: { ...knowledge.handlers, ...agents.handlers },
+    routes: { ...workspaces.handlers, ...knowledge.handlers, ...agents.handlers },
     conversations: agents.conversations,
     replies: agents.turns,
   })

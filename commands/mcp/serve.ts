@@ -2,7 +2,7 @@ import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { type Allowance, allowances } from '../../src/cli/mcp/allowed.ts'
 import { serveMcp } from '../../src/cli/mcp/serve.ts'
-import { pathOf } from '../../src/client/client.ts'
+import { pathOf, type RawCall } from '../../src/client/client.ts'
 import { mcp } from '../../src/contract/mcp.ts'
 
 export default class McpServe extends WbCommand {
@@ -25,7 +25,10 @@ export default class McpServe extends WbCommand {
     if (process.stdin.isTTY) this.output.note('  an MCP client speaks here, on stdin: wb mcp install --help')
     const parts = {
       path: pathOf(mcp.send, { params: { workspaceId } }),
-      raw: this.client.raw,
+      raw: async (call: RawCall) => {
+        await this.session.rediscover()
+        return this.client.raw(call)
+      },
       allowed: new Set<Allowance>(flags.allow),
       signal: this.signal,
     }

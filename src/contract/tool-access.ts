@@ -10,7 +10,9 @@ export const mcpToolAccess = {
   list_agents: member(null),
   get_agent: member(null),
   list_documents: member('read:content'),
+  get_document: member('read:content'),
   search_kb: member('read:content'),
+  list_services: member('read:content'),
   list_chats: member('read:chat'),
   list_chat_messages: member('read:chat'),
   chat_send: member('read:chat'),
@@ -20,6 +22,9 @@ export const mcpToolAccess = {
   create_knowledge_base: needs('write:kb'),
   delete_knowledge_base: needs('write:kb'),
 } as const satisfies Record<string, WorkspaceAccess>
+
+/** What a caller needs to list and read documents as resources, as for the routes that list and read them. */
+export const mcpResourceAccess: WorkspaceAccess = member('read:content')
 
 /** Those of them that have an agent answer. They take no scope beyond reading, and what they say is kept. */
 export const mcpChatTools: readonly string[] = [

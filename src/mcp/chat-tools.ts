@@ -1,4 +1,3 @@
-import { z } from 'zod'
 import type { Handlers } from '../access/caller.ts'
 import type { Turns } from '../agents/chat/turns.ts'
 import type { Conversations } from '../agents/conversations.ts'
@@ -8,8 +7,9 @@ import { WbError } from '../contract/errors.ts'
 import { boundedText } from '../contract/fields.ts'
 import { params } from '../contract/ids.ts'
 import { limits } from '../contract/limits.ts'
+import { exampleId } from './examples.ts'
 import { chatNotFound } from './missing.ts'
-import { type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
+import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
 
 export interface ChatToolParts {
   /** Handlers of the routes that the tools stand for. */
@@ -22,9 +22,13 @@ export interface ChatToolParts {
   readonly replies: Pick<Turns, 'reply'>
 }
 
-const { agentId } = params
-const chatId = params.conversationId
-const content = boundedText(limits.chatMessageChars)
+const question = 'What changed in the return policy this year?'
+const agentId = argument(params.agentId, 'ID of the agent that answers, from list_agents.', exampleId)
+const content = argument(
+  boundedText(limits.chatMessageChars),
+  `What to ask the agent, at most ${limits.chatMessageChars} characters.`,
+  question,
+)
 const titleChars = 120
 
 /** The tools that have an agent answer, in the order in which they are listed. @see docs/mcp.md#the-tools */
@@ -33,8 +37,14 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
     tool({
       name: 'chat_send',
       title: 'Send a chat message',
-      description: 'Say something in a chat with an agent, and get its answer.',
-      input: z.object({ agentId, chatId, content }),
+      description:
+        'Send a message in a chat that exists, and return the answer of its agent as text. To begin a conversation, use run_agent.',
+      input: {
+        agentId,
+        chatId: argument(params.conversationId, 'ID of the chat, from list_chats.', exampleId),
+        content,
+      },
+      example: { agentId: exampleId, chatId: exampleId, content: question },
       async run(input, { workspaceId, caller }) {
         const place = { workspaceId, agentId: input.agentId, conversationId: input.chatId }
         await parts.conversations.get(place, caller.auth).catch(error => chatNotFound(input.chatId, error))
@@ -45,13 +55,23 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
     tool({
       name: 'run_agent',
       title: 'Ask an agent',
-      description: 'Ask an agent; begins a conversation unless one is named.',
-      input: z.object({
+      description:
+        'Ask an agent a question, and return its answer and the conversationId for further questions. The agent searches the knowledge bases by itself.',
+      input: {
         agentId,
         content,
-        conversationId: params.conversationId.optional(),
-        title: boundedText(titleChars).optional(),
-      }),
+        conversationId: argument(
+          params.conversationId.optional(),
+          'ID of the conversation to continue, from an earlier run_agent. Omit it to begin a conversation.',
+          exampleId,
+        ),
+        title: argument(
+          boundedText(titleChars).optional(),
+          `Title of the conversation that begins, at most ${titleChars} characters.`,
+          'Return policy',
+        ),
+      },
+      example: { agentId: exampleId, content: question },
       run: (input, call) => runAgent(parts, input, call),
     }),
   ]

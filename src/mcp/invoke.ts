@@ -2,11 +2,10 @@ import type { AuditTrail } from '../access/audit.ts'
 import type { Caller } from '../access/caller.ts'
 import { decide } from '../access/gate.ts'
 import type { TrafficEntry } from '../contract/connect.ts'
-import { type ErrorEnvelope, WbError } from '../contract/errors.ts'
-import { mcpToolAccess } from '../contract/tool-access.ts'
+import { type ErrorCode, type ErrorEnvelope, WbError } from '../contract/errors.ts'
 import { validate } from '../http/validate.ts'
 import { Rest } from './rest.ts'
-import type { FacadeResult, FacadeTool } from './tool.ts'
+import type { FacadeResult, Operation } from './tool.ts'
 
 export interface InvokeParts {
   readonly audit: Pick<AuditTrail, 'note'>
@@ -15,7 +14,7 @@ export interface InvokeParts {
   readonly tellFailure: (thrown: unknown, requestId: string) => { readonly envelope: ErrorEnvelope }
 }
 
-type Input = Parameters<FacadeTool['run']>[0]
+type Input = Parameters<Operation['run']>[0]
 
 interface Where {
   readonly workspaceId: string
@@ -30,38 +29,38 @@ interface Ending extends FacadeResult {
 }
 
 /**
- * Calls a tool if the caller is authorized and the arguments are valid. Records the call or the denial in the audit trail,
+ * Runs an operation if the caller is authorized and the arguments are valid. Records the call or the denial in the audit trail,
  * but not invalid arguments of an authorized caller.
  *
  * @see docs/requirements.md#S5.5-25
  */
 export async function invoke(
   parts: InvokeParts,
-  tool: FacadeTool,
+  operation: Operation,
   sent: unknown,
   where: Where,
 ): Promise<FacadeResult> {
-  const denied = refused(tool, where)
+  const denied = refused(operation, where)
   if (denied) {
-    record(parts, tool, where, denied)
+    record(parts, operation, where, denied)
     return denied
   }
   let input: Input
   try {
-    input = validate(tool.input, sent)
+    input = validate(operation.input, sent)
   } catch (error) {
     if (!(error instanceof WbError)) throw error
-    const payload = `MCP error -32602: Invalid arguments for tool ${tool.name}: ${error.message}`
-    return { payload, isError: true }
+    const payload = `MCP error -32602: Invalid arguments for tool ${operation.name}: ${error.message}`
+    return { payload, isError: true, code: error.code }
   }
-  const ending = await run(parts, tool, input, where)
-  record(parts, tool, where, ending)
+  const ending = await run(parts, operation, input, where)
+  record(parts, operation, where, ending)
   return ending
 }
 
 /** The ending of a call that the caller lacks the scope for. Nothing is done. */
-function refused({ name }: FacadeTool, { workspaceId, caller }: Where): Ending | undefined {
-  const decision = decide({ rule: mcpToolAccess[name], workspaceId }, caller)
+function refused({ access }: Operation, { workspaceId, caller }: Where): Ending | undefined {
+  const decision = decide({ rule: access, workspaceId }, caller)
   if (decision.allow) return undefined
   const { requiredScope, message } = decision
   const payload = {
@@ -71,31 +70,33 @@ function refused({ name }: FacadeTool, { workspaceId, caller }: Where): Ending |
     subjectScopes: caller.auth.subject?.scopes ?? [],
     message,
   }
-  return { outcome: 'denied', payload, isError: true, reason: message, requiredScope }
+  return { outcome: 'denied', payload, isError: true, code: 'forbidden', reason: message, requiredScope }
 }
 
 async function run(
   parts: InvokeParts,
-  tool: FacadeTool,
+  operation: Operation,
   input: Input,
   { workspaceId, caller }: Where,
 ): Promise<Ending> {
   try {
     const rest = new Rest(workspaceId, caller, parts.audit)
-    const { payload, isError = false } = await tool.run(input, { workspaceId, caller, rest })
-    return isError
-      ? { outcome: 'failure', payload, isError, reason: reasonOf(payload) }
-      : { outcome: 'success', payload }
+    const result = await operation.run(input, { workspaceId, caller, rest })
+    if (!result.isError) return { ...result, outcome: 'success' }
+    return { ...result, outcome: 'failure', reason: reasonOf(result.payload) }
   } catch (error) {
-    const message = caller.signal.aborted ? 'the caller went away' : told(parts, error, caller.requestId)
-    return { outcome: 'failure', payload: message, isError: true, reason: message }
+    const { code, message } = caller.signal.aborted
+      ? { code: undefined, message: 'the caller went away' }
+      : failureOf(parts, error, caller.requestId)
+    return { outcome: 'failure', payload: message, isError: true, code, reason: message }
   }
 }
 
-/** What a driver says never reaches the wire. */
-function told({ tellFailure }: InvokeParts, error: unknown, requestId: string): string {
+/** Code and message of a failure. What a driver says never reaches the wire. */
+function failureOf({ tellFailure }: InvokeParts, error: unknown, requestId: string) {
   const { code, message } = tellFailure(error, requestId).envelope.error
-  return code === 'internal_error' ? `${message} (request ${requestId})` : message
+  const isKnown = code !== 'internal_error'
+  return { code: code as ErrorCode, message: isKnown ? message : `${message} (request ${requestId})` }
 }
 
 function reasonOf(payload: unknown): string | undefined {
@@ -106,7 +107,7 @@ function reasonOf(payload: unknown): string | undefined {
 
 function record(
   { audit, traffic }: InvokeParts,
-  { name }: FacadeTool,
+  { name }: Operation,
   { workspaceId, caller }: Where,
   { outcome, reason, requiredScope }: Ending,
 ): void {

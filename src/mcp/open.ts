@@ -5,8 +5,10 @@ import { WbError } from '../contract/errors.ts'
 import type { mcp } from '../contract/mcp.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type ChatToolParts, chatTools } from './chat-tools.ts'
+import { type InstructionParts, instructionsFor } from './instructions.ts'
 import { type InvokeParts, invoke } from './invoke.ts'
 import { type ReadToolParts, readTools } from './read-tools.ts'
+import { type ResourceParts, resourceOperations } from './resources.ts'
 import { isSubscription, type Offered, serveOnce } from './server.ts'
 import { type WriteToolParts, writeTools } from './write-tools.ts'
 
@@ -16,7 +18,11 @@ export interface McpParts extends InvokeParts {
   readonly settings: { readonly enabled: boolean; readonly exposeChat: boolean }
   readonly version: string
   /** Handlers of the routes that the tools stand for, by topic. */
-  readonly routes: ReadToolParts['routes'] & WriteToolParts['routes'] & ChatToolParts['routes']
+  readonly routes: ReadToolParts['routes'] &
+    WriteToolParts['routes'] &
+    ChatToolParts['routes'] &
+    ResourceParts['routes'] &
+    InstructionParts['routes']
   readonly conversations: ReadToolParts['conversations']
   readonly replies: ChatToolParts['replies']
 }
@@ -29,11 +35,14 @@ export function openMcp(parts: McpParts) {
     ...writeTools(parts),
     ...(settings.exposeChat ? chatTools(parts) : []),
   ])
+  const resources = resourceOperations(parts)
   const offeredTo = (workspaceId: string, caller: Caller): Offered => ({
     workspaceId,
     version: parts.version,
     tools: tools(),
-    invoke: (tool, sent) => invoke(parts, tool, sent, { workspaceId, caller }),
+    resources,
+    instructions: () => instructionsFor(parts, { workspaceId, caller }),
+    invoke: (operation, sent) => invoke(parts, operation, sent, { workspaceId, caller }),
   })
 
   async function answered(workspaceId: string, caller: Caller, isEndless: boolean, message?: unknown) {

@@ -1,6 +1,5 @@
 import type { AuditTrail } from '../access/audit.ts'
 import type { Caller } from '../access/caller.ts'
-import { WbError } from '../contract/errors.ts'
 import type { Answer, Input, Reply, Route } from '../contract/route.ts'
 import { validate } from '../http/validate.ts'
 
@@ -16,15 +15,25 @@ interface Asked {
 interface Answered<T extends Route> {
   readonly status: number
   readonly body: Reply<T>
+  readonly headers?: Readonly<Record<string, string | readonly string[]>>
 }
 
-type Items<T extends Route> = Reply<T> extends { items: (infer I)[] } ? I[] : never
+/** One page of a list. */
+export interface Page<T> {
+  readonly items: readonly T[]
+  readonly nextCursor: string | null
+}
 
-/** Items of one list that a tool gives when no limit is named. */
-const itemsMax = 10_000
-const pageSize = 200
-/** The same, as JSON: of messages ten thousand are more than a process has room for. */
-const charsMax = 32_000_000
+/** Where a page begins and how many items it has at most. */
+export interface PageQuery {
+  readonly limit: number
+  readonly cursor?: string | undefined
+}
+
+type Item<T extends Route> = Reply<T> extends { items: (infer I)[] } ? I : never
+
+/** Length of a page as JSON. A page of long items has fewer of them; a single item is never cut. */
+const pageCharsMax = 100_000
 
 /** The routes of a workspace as a tool uses them: by their handlers, with the checks and the audit of each. */
 export class Rest {
@@ -44,38 +53,33 @@ export class Rest {
     const query = route.query && validate(route.query, asked.query ?? {})
     const body = route.body && validate(route.body.schema, asked.body ?? {})
     const answer = await handler({ params, query, body } as unknown as Input<T>, this.caller)
-    const { status, body: told, audit: details } = answer as Answered<T> & { audit?: object }
+    const { audit: details, ...answered } = answer as Answered<T> & { audit?: object }
     if (typeof route.audit === 'string')
       this.audit.note(this.caller, {
         action: route.audit,
         workspaceId: this.workspaceId,
         details: { ...asked.params, ...details },
       })
-    return { status, body: told }
+    return answered
   }
 
   /**
-   * All items of a list.
+   * Reads one page of a list. It has fewer items than asked for if they would be too long for a model.
    *
-   * @throws payload_too_large  there are more than a tool gives; and what the route throws
+   * @param shown  what is shown of an item
+   * @throws what the route throws
    */
-  async all<T extends Route>(route: T, handler: Handler<T>, params?: Asked['params']): Promise<Items<T>> {
-    const items: unknown[] = []
-    let chars = 0
-    let cursor: string | undefined
-    do {
-      const query = { limit: pageSize, cursor }
-      const { body } = await this.ask(route, handler, { params, query })
-      const page = body as { items: unknown[]; nextCursor: string | null }
-      items.push(...page.items)
-      chars += JSON.stringify(page.items).length
-      cursor = page.nextCursor ?? undefined
-    } while (cursor !== undefined && items.length < itemsMax && chars < charsMax)
-    if (cursor !== undefined)
-      throw new WbError(
-        'payload_too_large',
-        `there are more than ${items.length}, or they are too long: list them by the API, in pages`,
-      )
-    return items as Items<T>
+  async page<T extends Route, Shown>(
+    route: T,
+    handler: Handler<T>,
+    { limit, cursor, params }: PageQuery & Pick<Asked, 'params'>,
+    shown: (item: Item<T>) => Shown,
+  ): Promise<Page<Shown>> {
+    for (let count = limit; ; count = Math.ceil(count / 2)) {
+      const { body } = await this.ask(route, handler, { params, query: { limit: count, cursor } })
+      const { items, nextCursor } = body as { items: Item<T>[]; nextCursor: string | null }
+      const page = { items: items.map(shown), nextCursor }
+      if (items.length <= 1 || JSON.stringify(page.items).length <= pageCharsMax) return page
+    }
   }
 }

@@ -1,7 +1,8 @@
 import type { Server } from '@modelcontextprotocol/server'
 import { z } from 'zod'
 import { mcpChatTools, mcpToolAccess } from '../contract/tool-access.ts'
-import type { FacadeResult, FacadeTool } from './tool.ts'
+import type { ResourceOperations } from './resources.ts'
+import type { FacadeResult, FacadeTool, Operation } from './tool.ts'
 
 /** What is offered at one request. */
 export interface Offered {
@@ -9,9 +10,14 @@ export interface Offered {
   /** Of the runtime. */
   readonly version: string
   readonly tools: readonly FacadeTool[]
+  readonly resources: ResourceOperations
+  /** What a client is told when it connects. */
+  instructions(): Promise<string>
   /** @param sent  arguments, not validated yet */
-  invoke(tool: FacadeTool, sent: unknown): Promise<FacadeResult>
+  invoke(operation: Operation, sent: unknown): Promise<FacadeResult>
 }
+
+type Sdk = typeof import('@modelcontextprotocol/server')
 
 /** The protocol's library is loaded with the first request, as most processes get none. */
 async function library() {
@@ -25,7 +31,8 @@ async function library() {
  */
 export async function serveOnce(offered: Offered, request: Request, message: unknown): Promise<Response> {
   const sdk = await library()
-  const make = () => serverOf(sdk, offered)
+  const instructions = isGreeting(message) ? await offered.instructions() : undefined
+  const make = () => serverOf(sdk, offered, instructions)
   if (request.method === 'POST') return sdk.createMcpHandler(make).fetch(request, { parsedBody: message })
   const transport = new sdk.WebStandardStreamableHTTPServerTransport({ sessionIdGenerator: undefined })
   await make().connect(transport)
@@ -37,32 +44,65 @@ export function isSubscription(message: unknown): boolean {
   return (message as { method?: unknown } | null)?.method === 'subscriptions/listen'
 }
 
-function serverOf(sdk: typeof import('@modelcontextprotocol/server'), offered: Offered): Server {
-  const { workspaceId, version, tools } = offered
+/** True of a message whose answer holds the instructions of the server. */
+function isGreeting(message: unknown): boolean {
+  const { method } = { ...(message as { method?: unknown } | null) }
+  return method === 'initialize' || method === 'server/discover'
+}
+
+function serverOf(sdk: Sdk, offered: Offered, instructions: string | undefined): Server {
+  const { workspaceId, version, tools, resources } = offered
   const server = new sdk.Server(
     { name: `workbase:${workspaceId}`, version },
-    { capabilities: { tools: { listChanged: true }, resources: {} } },
+    { capabilities: { tools: { listChanged: true }, resources: {} }, instructions },
   )
   server.setRequestHandler('tools/list', () => ({ tools: tools.map(listed) }))
   // A batch holds a hundred calls: they are made in turn.
   let before: Promise<unknown> = Promise.resolve()
-  server.setRequestHandler('tools/call', ({ params }) => {
-    const answer = before.then(() => called(offered, params.name, params.arguments))
-    before = answer
+  const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
+    const answer = before.then(work)
+    before = answer.catch(() => {})
     return answer
-  })
+  }
+  const read = <T>(operation: Operation, params: unknown) =>
+    inTurn(async () => resourceResult<T>(sdk, await offered.invoke(operation, params ?? {})))
+  server.setRequestHandler('tools/call', ({ params }) =>
+    inTurn(() => called(offered, params.name, params.arguments)),
+  )
+  server.setRequestHandler('resources/list', ({ params }) => read(resources.list, params))
+  server.setRequestHandler('resources/templates/list', ({ params }) => read(resources.templates, params))
+  server.setRequestHandler('resources/read', ({ params }) => read(resources.read, params))
   return server
 }
 
 async function called(offered: Offered, name: string, sent: unknown) {
   const tool = offered.tools.find(known => known.name === name)
-  if (!tool) return result({ payload: `MCP error -32602: Tool ${name} not found`, isError: true })
-  return result(await offered.invoke(tool, sent ?? {}))
+  if (!tool) return result(name, { payload: `MCP error -32602: Tool ${name} not found`, isError: true })
+  return result(name, await offered.invoke(tool, sent ?? {}))
 }
 
-function result({ payload, isError }: FacadeResult) {
-  const text = typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2)
-  return { content: [{ type: 'text' as const, text }], ...(isError && { isError }) }
+function result(tool: string, { payload, isError, nextCursor }: FacadeResult) {
+  const content = [textContent(typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2))]
+  if (!nextCursor) return { content, ...(isError && { isError }) }
+  const more = `There is more. For the next page call ${tool} with the arguments of this call and "cursor": "${nextCursor}".`
+  return { content: [...content, textContent(more)], _meta: { 'workbase/nextCursor': nextCursor } }
+}
+
+function textContent(text: string) {
+  return { type: 'text' as const, text }
+}
+
+/** The result of an operation on resources. @throws ProtocolError  it was refused or failed */
+function resourceResult<T>({ ProtocolError, ProtocolErrorCode }: Sdk, result: FacadeResult): T {
+  const { payload, isError, code } = result
+  if (!isError) return payload as T
+  if (code === 'forbidden') {
+    const { message, ...facts } = payload as { message: string }
+    throw new ProtocolError(ProtocolErrorCode.InvalidRequest, message, facts)
+  }
+  const isInvalid = code?.endsWith('_not_found') || code === 'invalid_cursor' || code === 'validation_error'
+  const number = isInvalid ? ProtocolErrorCode.InvalidParams : ProtocolErrorCode.InternalError
+  throw new ProtocolError(number, String(payload), code && { code })
 }
 
 const schemas = new WeakMap<FacadeTool, { type: 'object' }>()
@@ -83,7 +123,7 @@ function listed(tool: FacadeTool) {
   }
 }
 
-function schemaOf(input: z.ZodObject): { type: 'object' } {
+function schemaOf(input: z.ZodType): { type: 'object' } {
   const { $schema: _, ...schema } = z.toJSONSchema(input, {
     io: 'input',
     unrepresentable: 'any',

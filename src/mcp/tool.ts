@@ -1,37 +1,86 @@
-import type { z } from 'zod'
+import { z } from 'zod'
 import type { Caller } from '../access/caller.ts'
-import type { mcpToolAccess } from '../contract/tool-access.ts'
+import type { WorkspaceAccess } from '../contract/access.ts'
+import type { ErrorCode } from '../contract/errors.ts'
+import { mcpToolAccess } from '../contract/tool-access.ts'
 import type { Rest } from './rest.ts'
 
 export type ToolName = keyof typeof mcpToolAccess
 
-/** On whose behalf and where a tool is called. */
+/** On whose behalf and where an operation is called. */
 export interface FacadeCall {
   readonly workspaceId: string
   readonly caller: Caller
   readonly rest: Rest
 }
 
-/** What a tool has to say. */
+/** Outcome of an operation. */
 export interface FacadeResult {
   /** A text goes out as it is, anything else as JSON. */
   readonly payload: unknown
   /** Left out, it is a success. */
   readonly isError?: boolean
+  /** Cursor of the next page of a list; null or left out where there is none. */
+  readonly nextCursor?: string | null
+  /** Of an operation that was refused or failed with a known code. */
+  readonly code?: ErrorCode | undefined
 }
 
-/** A tool of the runtime's own for other programs' agents. */
-export interface FacadeTool<S extends z.ZodObject = z.ZodObject> {
-  readonly name: ToolName
-  /** Display name. */
-  readonly title: string
-  readonly description: string
+/** What other programs can call, with a rule of access and checked arguments. */
+export interface Operation<S extends z.ZodType = z.ZodType> {
+  /** Name in the audit trail and in the list of the latest calls. */
+  readonly name: string
+  readonly access: WorkspaceAccess
   readonly input: S
-  /** What it cannot do is an outcome, or thrown as a `WbError` whose message is told. */
+  /** Reports a failure as a result, or throws a `WbError` whose message the caller may read. */
   run(input: z.output<S>, call: FacadeCall): Promise<FacadeResult>
 }
 
-/** A tool whose arguments have the types of its schema. */
-export function tool<S extends z.ZodObject>(declared: FacadeTool<S>): FacadeTool {
-  return declared as unknown as FacadeTool
+/** A tool of the runtime for agents of other programs. */
+export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends Operation<S> {
+  readonly name: ToolName
+  /** Display name. */
+  readonly title: string
+  /** For a model, with an example of the arguments. */
+  readonly description: string
+}
+
+interface Declaration<S extends z.ZodRawShape> extends Pick<FacadeTool, 'name' | 'title'> {
+  /** When to call it and what it returns. */
+  readonly description: string
+  /** Arguments by name, each made by `argument`. */
+  readonly input: S
+  /** Arguments of a typical call. */
+  readonly example: object
+  run(input: z.output<z.ZodObject<S>>, call: FacadeCall): Promise<FacadeResult>
+}
+
+/** A tool whose arguments have the types of its schema. Arguments that it does not know are refused by name. */
+export function tool<const S extends z.ZodRawShape>(declared: Declaration<S>): FacadeTool {
+  const { name, title, description, example, run } = declared
+  const names = Object.keys(declared.input)
+  const input = z.strictObject(declared.input, { error: issue => unknownArguments(issue, names) })
+  return {
+    name,
+    title,
+    description: `${description} Example: ${JSON.stringify(example)}`,
+    access: mcpToolAccess[name],
+    input,
+    run,
+  } as unknown as FacadeTool
+}
+
+/** An argument of a tool. @param example  a value that the schema takes */
+export function argument<S extends z.ZodType>(schema: S, description: string, example: z.input<S>): S {
+  return schema.meta({ description: `${description} Example: ${JSON.stringify(example)}` })
+}
+
+const namesShown = 5
+const nameCharsShown = 100
+
+function unknownArguments(issue: z.core.$ZodRawIssue, known: readonly string[]): string | undefined {
+  if (issue.code !== 'unrecognized_keys') return undefined
+  const named = issue.keys.slice(0, namesShown).map(key => JSON.stringify(key.slice(0, nameCharsShown)))
+  const takes = known.length === 0 ? 'this tool takes none' : `this tool takes ${known.join(', ')}`
+  return `unknown argument ${named.join(', ')}; ${takes}`
 }

@@ -5,7 +5,8 @@ import { type ErrorCode, WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
 import type { Reply } from '../contract/route.ts'
-import { type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
+import { exampleId } from './examples.ts'
+import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
 
 export interface WriteToolParts {
   /** Handlers of the routes that the tools stand for. */
@@ -15,7 +16,12 @@ export interface WriteToolParts {
   }
 }
 
-const { knowledgeBaseId, documentId, chunkingServiceId, embeddingServiceId, rerankingServiceId } = params
+const knowledgeBaseId = argument(
+  params.knowledgeBaseId,
+  'ID of a knowledge base, from list_knowledge_bases.',
+  exampleId,
+)
+const documentId = argument(params.documentId, 'ID of a document, from list_documents.', exampleId)
 const baseNameChars = 120
 
 /** The tools that change something, in the order in which they are listed. @see docs/mcp.md#the-tools */
@@ -24,15 +30,41 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
     tool({
       name: 'ingest_text',
       title: 'Add a text',
-      description: 'Add a text to a knowledge base, so that it can be found.',
-      input: z.object({
+      description:
+        'Add a text to a knowledge base as a document that search_kb finds. A text that the knowledge base has already is not added again.',
+      input: {
         knowledgeBaseId,
-        text: z.string().min(1),
-        sourceFilename: z.string().optional(),
-        sourceDocId: z.string().optional(),
-        metadata: z.record(z.string(), z.string()).optional(),
-        overwriteOnNameConflict: z.boolean().optional(),
-      }),
+        text: argument(
+          z.string().min(1),
+          'The whole text, plain or Markdown.',
+          '# Returns\n\nWithin 30 days.',
+        ),
+        sourceFilename: argument(
+          z.string().optional(),
+          'File name to show and cite, unique in the knowledge base.',
+          'returns.md',
+        ),
+        sourceDocId: argument(
+          z.string().optional(),
+          'ID of the text in the system that it comes from.',
+          'wiki-1842',
+        ),
+        metadata: argument(
+          z.record(z.string(), z.string()).optional(),
+          'Fields of the document, texts by name. title is shown and cited; others can be filtered by.',
+          { title: 'Return policy', team: 'support' },
+        ),
+        overwriteOnNameConflict: argument(
+          z.boolean().optional(),
+          'Whether to replace a document of the same sourceFilename. If false or omitted, nothing is added then.',
+          true,
+        ),
+      },
+      example: {
+        knowledgeBaseId: exampleId,
+        text: '# Returns\n\nWithin 30 days.',
+        sourceFilename: 'returns.md',
+      },
       async run({ knowledgeBaseId: id, ...body }, { rest }) {
         const asked = { params: { knowledgeBaseId: id }, body }
         return ingested((await rest.ask(documents.ingest, routes.documents.ingest, asked)).body)
@@ -41,24 +73,55 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
     tool({
       name: 'delete_document',
       title: 'Delete a document',
-      description: 'Delete a document with its chunks.',
-      input: z.object({ knowledgeBaseId, documentId }),
+      description: 'Delete a document and its passages. This cannot be undone.',
+      input: { knowledgeBaseId, documentId },
+      example: { knowledgeBaseId: exampleId, documentId: exampleId },
       run: (place, call) => deleteDocument(routes.documents, place, call),
     }),
     tool({
       name: 'create_knowledge_base',
       title: 'Create a knowledge base',
-      description: 'Create a knowledge base.',
-      input: z.object({
-        name: z.string().min(1).max(baseNameChars),
-        chunkingServiceId,
-        embeddingServiceId,
-        description: z.string().optional(),
-        rerankingServiceId: rerankingServiceId.optional(),
-        language: z.string().optional(),
-        attach: z.boolean().optional(),
-        vectorCollection: z.string().optional(),
-      }),
+      description:
+        'Create a knowledge base. The name is enough: the first chunking service and the first embedding service of the workspace are used unless others are named.',
+      input: {
+        name: argument(
+          z.string().min(1).max(baseNameChars),
+          'Name: a letter, then up to 47 letters, digits or underscores.',
+          'support_articles',
+        ),
+        chunkingServiceId: argument(
+          params.chunkingServiceId.optional(),
+          'ID of a chunking service, from list_services. Omit it to use the first one.',
+          exampleId,
+        ),
+        embeddingServiceId: argument(
+          params.embeddingServiceId.optional(),
+          'ID of an embedding service, from list_services. Omit it to use the first one.',
+          exampleId,
+        ),
+        description: argument(
+          z.string().optional(),
+          'What the knowledge base holds, in a sentence.',
+          'Articles of the support team',
+        ),
+        rerankingServiceId: argument(
+          params.rerankingServiceId.optional(),
+          'ID of a reranking service, from list_services. Omit it for none.',
+          exampleId,
+        ),
+        language: argument(z.string().optional(), 'Language of the texts.', 'en'),
+        attach: argument(
+          z.boolean().optional(),
+          'Whether to use a collection that exists; vectorCollection names it.',
+          false,
+        ),
+        vectorCollection: argument(
+          z.string().optional(),
+          'Name of the collection to attach. Omit it to create one.',
+          'support_articles',
+        ),
+      },
+      example: { name: 'support_articles', description: 'Articles of the support team' },
       async run(body, { rest }) {
         try {
           const made = (await rest.ask(kb.create, routes.kb.create, { body })).body
@@ -71,8 +134,9 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
     tool({
       name: 'delete_knowledge_base',
       title: 'Delete a knowledge base',
-      description: 'Delete a knowledge base with its documents.',
-      input: z.object({ knowledgeBaseId }),
+      description: 'Delete a knowledge base and all its documents. This cannot be undone.',
+      input: { knowledgeBaseId },
+      example: { knowledgeBaseId: exampleId },
       async run(place, { rest }) {
         const isDeleted = await rest
           .ask(kb.delete, routes.kb.delete, { params: place })

@@ -1,24 +1,27 @@
 import { expect, test } from 'vitest'
+import type { Allowance } from '../../src/cli/mcp/allowed.ts'
 import { McpBridge } from '../../src/cli/mcp/bridge.ts'
 import type { RawCall } from '../../src/client/client.ts'
 import type { Incoming } from '../../src/client/transport.ts'
+import { Unreachable } from '../../src/client/unreachable.ts'
 
 const list = (id: unknown) => JSON.stringify({ jsonrpc: '2.0', id, method: 'tools/list' })
 
 /** A bridge to a runtime that answers when it is told to, and never to who has gone. */
-function stage() {
-  const calls: { call: RawCall; answer(status: number, body: object): void }[] = []
+function stage(allowed: readonly Allowance[] = []) {
+  const calls: { call: RawCall; answer(status: number, body: object): void; fail(error: Error): void }[] = []
   const written: Record<string, unknown>[] = []
   const bridge = new McpBridge({
     path: '/mcp',
-    allowed: new Set(),
+    allowed: new Set(allowed),
     signal: new AbortController().signal,
+    pause: async () => {},
     write: message => void written.push({ ...message }),
     raw: call =>
       new Promise((resolve, reject) => {
         call.signal!.addEventListener('abort', () => reject(call.signal!.reason))
         const answer = (status: number, body: object) => resolve(incoming(status, body))
-        calls.push({ call, answer })
+        calls.push({ call, answer, fail: reject })
       }),
   })
   return { bridge, calls, written }
@@ -75,4 +78,93 @@ test.each([
   await bridge.settled()
   expect(written).toMatchObject([{ id: 1, error: { code: -32_602 } }])
   expect(calls).toEqual([])
+})
+
+const modern = { _meta: { 'io.modelcontextprotocol/protocolVersion': '2026-07-28' } }
+
+function toolCall(name: string, params: object = {}) {
+  return JSON.stringify({ jsonrpc: '2.0', id: 1, method: 'tools/call', params: { ...params, name } })
+}
+
+test.each([
+  ['of 2026 has the resultType that it requires', modern, 'complete'],
+  ['before 2026 has no resultType', {}, undefined],
+])('a refusal in a protocol version %s', async (_, params, resultType) => {
+  const { bridge, written } = stage()
+  for (const name of ['ingest_text', 'later_tool']) bridge.take(toolCall(name, params))
+  await bridge.settled()
+  const results = written.map(({ result }) => result as Record<string, unknown>)
+  expect(results).toMatchObject([{ isError: true }, { isError: true }])
+  expect(results.map(result => result.resultType)).toEqual([resultType, resultType])
+})
+
+test.each([
+  [
+    'the URI of a resource',
+    'resources/read',
+    { uri: 'workbase://w/kb/k/documents/d' },
+    'workbase://w/kb/k/documents/d',
+  ],
+  ['the name of a tool', 'tools/call', { name: 'get_agent' }, 'get_agent'],
+  ['a name beyond ASCII', 'prompts/get', { name: 'grüße' }, '=?base64?Z3LDvMOfZQ==?='],
+])('in the version of 2026 a header repeats %s', async (_, method, params, header) => {
+  const { bridge, calls } = stage()
+  bridge.take(JSON.stringify({ jsonrpc: '2.0', id: 1, method, params: { ...modern, ...params } }))
+  expect(calls[0]!.call.headers).toMatchObject({ 'mcp-method': method, 'mcp-name': header })
+})
+
+/** A request that fails in one way until it has been sent as often as it may be. */
+async function failing(line: string, error: Error) {
+  const { bridge, calls, written } = stage()
+  bridge.take(line)
+  for (let sent = 0; sent < calls.length; sent++) {
+    calls[sent]!.fail(error)
+    await new Promise(setImmediate)
+  }
+  await bridge.settled()
+  return { sent: calls.length, written }
+}
+
+const refused = unreachable('ECONNREFUSED')
+const broken = unreachable('ECONNRESET')
+
+function unreachable(code: string): Unreachable {
+  return new Unreachable('no runtime answers', 'Start one.', {
+    cause: Object.assign(new Error(code), { code }),
+  })
+}
+
+test.each([
+  ['a request that never arrived, whatever it does', toolCall('ingest_text'), refused],
+  ['a request for a list whose answer broke off', list(1), broken],
+  ['a tool that reads and whose answer broke off', toolCall('search_kb'), broken],
+])('%s is repeated a few times', async (_, line, error) => {
+  const { bridge, calls, written } = stage(['write:ingest'])
+  bridge.take(line)
+  calls[0]!.fail(error)
+  await new Promise(setImmediate)
+  calls[1]!.answer(200, { jsonrpc: '2.0', id: 1, result: {} })
+  await bridge.settled()
+  expect(written).toMatchObject([{ id: 1, result: {} }])
+  expect((await failing(list(1), refused)).sent).toBe(6)
+})
+
+test('a tool that changes something is not repeated when its answer breaks off, and the error says so', async () => {
+  const { bridge, calls, written } = stage(['write:ingest'])
+  bridge.take(toolCall('ingest_text'))
+  calls[0]!.fail(broken)
+  await bridge.settled()
+  expect(calls).toHaveLength(1)
+  const message = expect.stringContaining('during ingest_text; the call may have been carried out')
+  expect(written).toMatchObject([{ id: 1, error: { message } }])
+})
+
+test('a request that the runtime refuses as it shuts down is repeated', async () => {
+  const { bridge, calls, written } = stage(['write:ingest'])
+  bridge.take(toolCall('ingest_text'))
+  calls[0]!.answer(503, { error: { code: 'draining', message: 'the runtime is shutting down' } })
+  await new Promise(setImmediate)
+  calls[1]!.answer(200, { jsonrpc: '2.0', id: 1, result: {} })
+  await bridge.settled()
+  expect(written).toMatchObject([{ id: 1, result: {} }])
 })

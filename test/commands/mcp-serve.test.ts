@@ -4,6 +4,7 @@ import { delimiter, join, resolve } from 'node:path'
 import { Client } from '@modelcontextprotocol/client'
 import { StdioClientTransport } from '@modelcontextprotocol/client/stdio'
 import { expect, onTestFinished, test } from 'vitest'
+import { connect } from '../../src/contract/connect.ts'
 import { call } from '../mcp/stage.ts'
 import { type Place, placesLike } from './wb.ts'
 
@@ -48,7 +49,9 @@ test('a client reads with no server running, and writes what is allowed', { time
     'list_agents',
     'get_agent',
     'list_documents',
+    'get_document',
     'search_kb',
+    'list_services',
     'list_chats',
     'list_chat_messages',
   ])
@@ -63,7 +66,7 @@ test('a client reads with no server running, and writes what is allowed', { time
   expect((await call(client, 'later_tool')).text).toBe('MCP error -32602: Tool later_tool not found')
 
   const writer = (await started(here, '--allow', 'write:ingest')).client
-  expect((await writer.listTools()).tools).toHaveLength(9)
+  expect((await writer.listTools()).tools).toHaveLength(11)
   expect(await call(writer, 'ingest_text', text)).toMatchObject({ value: { outcome: 'completed' } })
   expect(await call(writer, 'delete_knowledge_base', { knowledgeBaseId })).toMatchObject({
     value: { outcome: 'denied', required: 'write:kb', subjectScopes: ['write:ingest'] },
@@ -81,6 +84,25 @@ test('through a server its key decides, and the server has it on record', { time
   })
   const { stdout } = await here.wb(['audit', 'list', '--json', '--jq', '.[].details.toolName'])
   expect(stdout).toContain('list_documents')
+})
+
+test('a client is served on while wb serve starts, moves to another port and ends', {
+  timeout: 60_000,
+}, async () => {
+  const here = await notes()
+  const { client } = await started(here)
+  const { stdout } = await here.wb(['workspaces', 'list', '--json'])
+  const [{ workspaceId }] = JSON.parse(stdout) as [{ workspaceId: string }]
+  await baseOf(client)
+  for (const signal of ['SIGKILL', 'SIGTERM'] as const) {
+    const server = await here.serve()
+    await baseOf(client)
+    const { entries } = await server.call(connect.traffic, { params: { workspaceId }, query: {} })
+    expect(entries).toHaveLength(1)
+    server.process.kill(signal)
+    await server.ended
+  }
+  expect(await baseOf(client)).toEqual(expect.any(String))
 })
 
 /** Raw lines of a process, and how it ended. */

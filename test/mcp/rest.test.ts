@@ -3,14 +3,26 @@ import type { Caller } from '../../src/access/caller.ts'
 import { messages } from '../../src/contract/conversations.ts'
 import { Rest } from '../../src/mcp/rest.ts'
 
-test('a list of long items is refused before it fills the memory', async () => {
-  const rest = new Rest('w', {} as Caller, { note() {} })
-  let pages = 0
-  const list = () => {
-    pages++
-    const item = { content: 'x'.repeat(12_000_000) }
-    return { status: 200 as const, body: { items: [item], nextCursor: 'more' } as never }
+/** A list of items of one length, and the page sizes that it was asked for. */
+function longList(chars: number) {
+  const asked: number[] = []
+  const list = ({ query }: { query: { limit: number } }) => {
+    asked.push(query.limit)
+    const items = Array.from({ length: query.limit }, () => ({ content: 'x'.repeat(chars) }))
+    return { status: 200 as const, body: { items, nextCursor: 'more' } as never }
   }
-  await expect(rest.all(messages.list, list)).rejects.toMatchObject({ code: 'payload_too_large' })
-  expect(pages).toBe(3)
+  const rest = new Rest('w', {} as Caller, { note() {} })
+  const page = (limit: number) => rest.page(messages.list, list, { limit }, ({ content }) => content)
+  return { asked, page }
+}
+
+test('a page of long items has fewer of them', async () => {
+  const { asked, page } = longList(30_000)
+  expect((await page(20)).items).toHaveLength(3)
+  expect(asked).toEqual([20, 10, 5, 3])
+})
+
+test('an item that is longer than a page comes alone, and whole', async () => {
+  const { page } = longList(300_000)
+  expect((await page(4)).items).toEqual(['x'.repeat(300_000)])
 })

@@ -33,8 +33,8 @@ describe('the route', () => {
       const refused = await post(list, { accept: only })
       expect(refused).toMatchObject({ status: 406, body: { id: null, error: { code: -32_000 } } })
     }
-    expect(await post({ ...list, method: 'resources/list' })).toMatchObject({ status: 200 })
-    const [missing] = messagesIn((await post({ ...list, method: 'resources/list' })).text)
+    expect(await post({ ...list, method: 'prompts/list' })).toMatchObject({ status: 200 })
+    const [missing] = messagesIn((await post({ ...list, method: 'prompts/list' })).text)
     expect(missing).toMatchObject({ error: { code: -32_601 } })
     expect(await post({ jsonrpc: '2.0', method: 'notifications/initialized' })).toMatchObject({ status: 202 })
     const { authorization } = headers

@@ -16,6 +16,8 @@ export interface Told {
   readonly text: string
   /** The text as JSON, where it is. */
   readonly value: unknown
+  /** Cursor of the next page, where there is one. */
+  readonly nextCursor: string | undefined
 }
 
 export interface Stage extends Wired {
@@ -68,12 +70,15 @@ export async function stage(options: Options = {}): Promise<Stage> {
   }
 }
 
-/** Call a tool. */
+/** Call a tool. A page that is not the last has a second text, which names the cursor for the next call. */
 export async function call(client: Client, name: string, args: object = {}): Promise<Told> {
   const result = await client.callTool({ name, arguments: { ...args } })
-  const [content, ...more] = result.content as { type: string; text: string }[]
-  if (content?.type !== 'text' || more.length > 0) throw new Error('a tool answers one text')
-  return { isError: result.isError ?? false, text: content.text, value: jsonOf(content.text) }
+  const [content, more, ...others] = result.content as { type: string; text: string }[]
+  const nextCursor = result._meta?.['workbase/nextCursor'] as string | undefined
+  if (content?.type !== 'text' || others.length > 0) throw new Error('a tool answers one text')
+  if (more && !(nextCursor && more.text.includes(`"cursor": "${nextCursor}"`)))
+    throw new Error('a second text names the cursor of the next page')
+  return { isError: result.isError ?? false, text: content.text, value: jsonOf(content.text), nextCursor }
 }
 
 function jsonOf(text: string): unknown {

@@ -1,6 +1,8 @@
+import type { Client } from '@modelcontextprotocol/client'
 import { expect, test } from 'vitest'
 import { agents } from '../../src/contract/agents.ts'
 import { conversations } from '../../src/contract/conversations.ts'
+import { documents } from '../../src/contract/documents.ts'
 import { chunkingServices, embeddingServices } from '../../src/contract/services.ts'
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { call, type Stage, stage, unknownId } from './stage.ts'
@@ -61,7 +63,18 @@ test('the tools that read give what REST gives, in the fields of the contract', 
   const hits = await call(client, 'search_kb', { knowledgeBaseId, text: 'ornithopter', topK: 1 })
   const chunkId = `${documentId}:0`
   const content = 'The ornithopter flaps its wings.'
-  expect(hits.value).toEqual([{ chunkId, score: expect.any(Number), documentId, content }])
+  expect(hits.value).toEqual([
+    {
+      chunkId,
+      score: expect.any(Number),
+      documentId,
+      content,
+      sourceFilename: 'a.txt',
+      title: null,
+      heading: null,
+      citation: 'a.txt',
+    },
+  ])
   for (const [args, why] of [
     [{ knowledgeBaseId }, 'send exactly one of text and vector'],
     [{ knowledgeBaseId: unknownId, text: 'x' }, `knowledge base '${unknownId}' not found`],
@@ -136,12 +149,155 @@ test('S5.5-21 S5.5-22 S5.5-23 S5.5-24: the tools that write do what REST does, a
   expect(actions).toEqual(expect.arrayContaining(['kb.create', 'kb.delete', 'document.delete', 'mcp.invoke']))
 })
 
-test('every tool has a title', async () => {
+test('every tool and argument is described for a model, with an example that is valid', async () => {
   const wb = await stage({ config: { mcp: { enabled: true, exposeChat: true } } })
-  const { tools } = await (await wb.client(await wb.mint(['read']))).listTools()
-  expect(tools).toHaveLength(13)
-  for (const { name, title } of tools) expect(title, name).toMatch(/^[A-Z][a-z]+( [a-z]+)+$/)
+  const client = await wb.client(await wb.mint(['read', 'write']))
+  const { tools } = await client.listTools()
+  expect(tools).toHaveLength(15)
   expect(new Set(tools.map(({ title }) => title)).size).toBe(tools.length)
+  for (const { name, title, description, inputSchema } of tools) {
+    expect(title, name).toMatch(/^[A-Z][a-z]+( [a-z]+)+$/)
+    expect(inputSchema.additionalProperties, name).toBe(false)
+    const properties = Object.entries((inputSchema.properties ?? {}) as Record<string, Described>)
+    const given = exampleIn(description) as Record<string, unknown>
+    expect(properties.map(([key]) => key)).toEqual(expect.arrayContaining(Object.keys(given)))
+    expect(Object.keys(given)).toEqual(expect.arrayContaining(inputSchema.required ?? []))
+    for (const [key, property] of properties)
+      expect(exampleIn(property.description), `${name} ${key}`).not.toBeUndefined()
+    if (name === 'create_knowledge_base') continue
+    const examples = properties.map(([key, property]) => [key, exampleIn(property.description)])
+    const refused = await call(client, name, Object.fromEntries(examples))
+    expect(refused.text, name).not.toContain('Invalid arguments')
+  }
+})
+
+interface Described {
+  readonly description?: string
+}
+
+/** The example at the end of a description of two sentences or more. */
+function exampleIn(description = ''): unknown {
+  const [, text] = /^[A-Z].{10,}\. Example: (.+)$/s.exec(description) ?? []
+  return text === undefined ? undefined : JSON.parse(text)
+}
+
+test('an argument that a tool does not have is refused by name', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['read']))
+  const { knowledgeBaseId } = wb.base.params
+  const refused = await call(client, 'list_documents', { knowledgeBaseId, size: 3, where: 'x' })
+  expect(refused).toMatchObject({
+    isError: true,
+    text: 'MCP error -32602: Invalid arguments for tool list_documents: unknown argument "size", "where"; this tool takes knowledgeBaseId, limit, cursor',
+  })
+})
+
+test('a client is told what the workspace has, where to begin and how to cite', async () => {
+  const wb = await stage()
+  const told = (await wb.client(await wb.mint(['read']))).getInstructions()
+  expect(told).toContain(`has the knowledge bases ${wb.base.name}.`)
+  expect(told).toMatch(/list_knowledge_bases .* search_kb/)
+  expect(told).toContain('citation')
+  expect(told!.length).toBeLessThan(1_000)
+})
+
+test('lists come in pages, and the pages together are the list', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['read']))
+  const { knowledgeBaseId } = wb.base.params
+  const params = wb.base.params
+  const names = Array.from({ length: 45 }, (_, at) => `file${at}.txt`)
+  for (const sourceFilename of names)
+    await wb.callAsOperator(documents.create, { params, body: { sourceFilename } })
+  const pages = await pagesOf(client, 'list_documents', { knowledgeBaseId })
+  expect(pages.map(page => page.length)).toEqual([20, 20, 5])
+  const listed = pages.flat().map(row => row.sourceFilename as string)
+  expect(listed.sort()).toEqual(names.sort())
+  expect(await pagesOf(client, 'list_documents', { knowledgeBaseId, limit: 200 })).toHaveLength(1)
+
+  for (const [name, args] of [
+    ['list_services', {}],
+    ['list_services', { kind: 'embedding' }],
+    ['list_knowledge_bases', {}],
+    ['list_agents', {}],
+  ] as const) {
+    const whole = (await pagesOf(client, name, { ...args, limit: 200 })).flat()
+    expect((await pagesOf(client, name, { ...args, limit: 1 })).flat(), name).toEqual(whole)
+    expect(whole.length).toBeGreaterThan(0)
+  }
+  const lost = await call(client, 'list_documents', { knowledgeBaseId, cursor: 'x' })
+  expect(lost).toMatchObject({ isError: true, text: expect.stringContaining('cursor') })
+})
+
+async function pagesOf(client: Client, name: string, args: object): Promise<Record<string, unknown>[][]> {
+  const pages: Record<string, unknown>[][] = []
+  let cursor: string | undefined
+  do {
+    const page = await call(client, name, { ...args, cursor })
+    pages.push(page.value as Record<string, unknown>[])
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  return pages
+}
+
+test('a hit and a document say what they come from, ready to be cited', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['read']))
+  const { knowledgeBaseId } = wb.base.params
+  const text = '# Deadlines\n\nCustomers return ornithopters within 30 days.'
+  const { document } = await wb.base.ingest(text, {
+    sourceFilename: 'returns.md',
+    metadata: { title: 'Return policy' },
+  })
+  const { documentId } = document
+  const [hit] = (await call(client, 'search_kb', { knowledgeBaseId, text: 'ornithopters' })).value as object[]
+  expect(hit).toMatchObject({
+    documentId,
+    sourceFilename: 'returns.md',
+    title: 'Return policy',
+    heading: 'Deadlines',
+    citation: 'Return policy (returns.md, "Deadlines")',
+  })
+  expect((await call(client, 'get_document', { knowledgeBaseId, documentId })).value).toMatchObject({
+    documentId,
+    sourceFilename: 'returns.md',
+    title: 'Return policy',
+    citation: 'Return policy (returns.md)',
+    status: 'ready',
+    metadata: { title: 'Return policy' },
+    text,
+  })
+  const missing = await call(client, 'get_document', { knowledgeBaseId, documentId: unknownId })
+  expect(missing).toMatchObject({ isError: true, value: { outcome: 'not_found', documentId: unknownId } })
+})
+
+test('a long document is read in pages, which together are its text', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['read']))
+  const { knowledgeBaseId } = wb.base.params
+  const lines = Array.from({ length: 1_500 }, (_, at) => `Line ${at} is about ornithopter number ${at * 7}.`)
+  const text = lines.join(' ')
+  const { documentId } = (await wb.base.ingest(text)).document
+  let read = ''
+  let pages = 0
+  let cursor: string | undefined
+  do {
+    const page = await call(client, 'get_document', { knowledgeBaseId, documentId, cursor })
+    const part = (page.value as { text: string }).text
+    expect(part.length).toBeLessThanOrEqual(20_000)
+    read += part
+    pages++
+    cursor = page.nextCursor
+  } while (cursor !== undefined)
+  expect(pages).toBeGreaterThan(3)
+  expect(read.replace(/\s+/g, ' ')).toBe(text)
+})
+
+test('a knowledge base is created by its name alone', async () => {
+  const wb = await stage()
+  const client = await wb.client(await wb.mint(['write:kb']))
+  const made = await call(client, 'create_knowledge_base', { name: 'plain' })
+  expect(made).toMatchObject({ isError: false, value: { outcome: 'created', ...(await services(wb)) } })
 })
 
 test('a denial for a missing scope is audited, even with invalid arguments [S5.5-25]', async () => {

@@ -154,15 +154,17 @@ describe('verifying and traffic', () => {
       'delete_document',
       'delete_knowledge_base',
       'get_agent',
+      'get_document',
       'ingest_text',
       'list_agents',
       'list_chat_messages',
       'list_chats',
       'list_documents',
       'list_knowledge_bases',
+      'list_services',
       'search_kb',
     ]
-    const body = { ok: true, mcpEnabled: true, toolCount: 11, tools, latencyMs: count, error: null }
+    const body = { ok: true, mcpEnabled: true, toolCount: 13, tools, latencyMs: count, error: null }
     await wire.exchange(`POST ${place.workspace}/connect/verify`, undefined, 200, body)
   })
 

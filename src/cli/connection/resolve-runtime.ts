@@ -2,6 +2,7 @@ import type { Fetch, Outgoing } from '../../client/transport.ts'
 import { watchMaking } from '../folder/made.ts'
 import { notCounting } from '../folder/shown.ts'
 import {
+  type Announcement,
   type Found,
   findLocalServer,
   hasNoStore,
@@ -20,6 +21,8 @@ import { type Overheard, overNetwork } from './over-network.ts'
 export interface ResolvedRuntime {
   readonly kind: 'named' | 'server' | 'process'
   readonly baseUrl: string
+  /** What a `server` said of itself. */
+  readonly announcement?: Announcement
   readonly fetch: Fetch
   /** Finish work that the command made due. */
   settle(options: { signal: AbortSignal; progress: Progress }): Promise<void>
@@ -53,7 +56,16 @@ export async function runtimeElsewhere(
   const { url } = profile
   if (url) return { kind: 'named', baseUrl: url, ...nothingDue, ...overNetwork({ url }, overheard) }
   const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
-  return server && { kind: 'server', baseUrl: server.url, ...nothingDue, ...overNetwork(server, overheard) }
+  if (!server) return undefined
+  const reached = overNetwork(server, overheard)
+  return { kind: 'server', baseUrl: server.url, announcement: server, ...nothingDue, ...reached }
+}
+
+/** Returns false if the profile would lead to another runtime by now: a `wb serve` started, ended or restarted. */
+export async function isCurrent(profile: Profile, { kind, announcement }: ResolvedRuntime): Promise<boolean> {
+  if (kind === 'named' || profile.asOperator) return true
+  const found = await findLocalServer(profile.dataDir)
+  return JSON.stringify(found) === JSON.stringify(announcement)
 }
 
 /**

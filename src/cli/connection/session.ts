@@ -17,7 +17,13 @@ import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
-import { type ResolvedRuntime, runtimeElsewhere, runtimeHere, type Telling } from './resolve-runtime.ts'
+import {
+  isCurrent,
+  type ResolvedRuntime,
+  runtimeElsewhere,
+  runtimeHere,
+  type Telling,
+} from './resolve-runtime.ts'
 import { timely } from './timely.ts'
 import { type WaysIn, waysIn } from './ways-in.ts'
 
@@ -32,6 +38,9 @@ export class Session {
   readonly stranger: Client
   #runtime: Promise<ResolvedRuntime> | undefined
   #elsewhere: Promise<ResolvedRuntime | undefined> | undefined
+  #here: Promise<ResolvedRuntime> | undefined
+  /** Runtimes that were used before; calls to them may still be in progress. */
+  readonly #replaced = new Set<ResolvedRuntime>()
   #credential: Chosen | undefined
   #kept: KeptTokens | undefined
 
@@ -87,6 +96,20 @@ export class Session {
     return this.#elsewhere
   }
 
+  /**
+   * Has the next call look for the runtime again if a `wb serve` has started, ended or restarted meanwhile. For commands
+   * that outlive the runtime that they began with.
+   */
+  async rediscover(): Promise<void> {
+    const before = this.#runtime
+    const met = await this.met()
+    if (met && (await isCurrent(this.profile, met))) return
+    if (this.#runtime !== before) return
+    if (met) this.#replaced.add(met)
+    this.#runtime = undefined
+    this.#elsewhere = undefined
+  }
+
   /** The runtime that was talked to; undefined when none was. */
   async met(): Promise<ResolvedRuntime | undefined> {
     return this.#runtime?.catch(() => undefined)
@@ -104,19 +127,25 @@ export class Session {
    */
   async end(options: { wait: boolean; signal: AbortSignal; progress: Progress }): Promise<number> {
     const runtime = await (this.#runtime ?? this.#elsewhere)?.catch(() => undefined)
-    if (!runtime) return 0
+    const used = new Set([...(runtime ? [runtime] : []), ...this.#replaced])
     try {
-      if (options.wait) await runtime.settle(options)
-      return await runtime.pending()
+      if (options.wait) await runtime?.settle(options)
+      return (await runtime?.pending()) ?? 0
     } finally {
       options.progress.end()
-      await runtime.close()
+      for (const one of used) await one.close()
     }
   }
 
   async #open(): Promise<ResolvedRuntime> {
     if (this.refusal) throw this.refusal.error
-    return (await this.elsewhere()) ?? runtimeHere(this.profile, this.#telling)
+    const elsewhere = await this.elsewhere()
+    if (elsewhere) return elsewhere
+    this.#here ??= runtimeHere(this.profile, this.#telling)
+    this.#here.catch(() => {
+      this.#here = undefined
+    })
+    return this.#here
   }
 
   get #telling(): Telling {

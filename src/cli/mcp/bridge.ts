@@ -5,12 +5,17 @@ import type { Incoming } from '../../client/transport.ts'
 import { WbError } from '../../contract/errors.ts'
 import { jsonOf } from '../connection/raw-call.ts'
 import { type Allowance, allowanceFor } from './allowed.ts'
-import { codes, failed, fieldsOf, type Id, type Message, uncalled } from './message.ts'
+import { headersOf } from './headers.ts'
+import { codes, failed, fieldsOf, type Id, type Message, type Request, uncalled } from './message.ts'
+import { attemptsMax, BrokenOff, fatal, pauseMs } from './repeat.ts'
 
 export interface BridgeParts {
   /** Path of the workspace's MCP route. */
   readonly path: string
+  /** Sends a request to the runtime, which is looked for at each call. */
   readonly raw: (call: RawCall) => Promise<Incoming>
+  /** Waits between attempts, at most until the signal fires. */
+  readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
   /** What may be called beside the tools that read. */
   readonly allowed: ReadonlySet<Allowance>
   /** Takes one message to the client. */
@@ -21,8 +26,6 @@ export interface BridgeParts {
 
 /** Calls that are under way at once. */
 const callsMax = 64
-/** Of the revision of 2026, in which every request says what it speaks. */
-const versionField = 'io.modelcontextprotocol/protocolVersion'
 
 /**
  * Carries the messages of one MCP client to the route of a workspace, and the answers back, in the order in which they
@@ -47,10 +50,10 @@ export class McpBridge {
     if (sent === undefined) this.#parts.write(failed(null, codes.notJson, 'the line is not JSON'))
     else if (typeof message.method !== 'string') this.#refuse(sent)
     else if (message.id === undefined) this.#notified(message)
-    else this.#run(message as Message & { id: Id })
+    else this.#run(message as Request)
   }
 
-  #run(message: Message & { id: Id }): void {
+  #run(message: Request): void {
     const running = this.#answer(message).finally(() => {
       this.#running.delete(running)
     })
@@ -74,7 +77,7 @@ export class McpBridge {
     if (method === 'notifications/cancelled') this.#calls.get(params?.requestId as Id)?.abort()
   }
 
-  async #answer(message: Message & { id: Id }): Promise<void> {
+  async #answer(message: Request): Promise<void> {
     const { id } = message
     const refusal = this.#refusal(message)
     if (refusal) {
@@ -93,7 +96,8 @@ export class McpBridge {
     }
   }
 
-  #refusal({ id, method, params }: Message & { id: Id }): object | undefined {
+  #refusal(request: Request): object | undefined {
+    const { id, method, params } = request
     if (typeof id !== 'string' && typeof id !== 'number')
       return failed(null, codes.notARequest, 'an id is a text or a number')
     if (this.#calls.has(id)) return failed(id, codes.notARequest, 'a request of this id is under way')
@@ -104,9 +108,9 @@ export class McpBridge {
     if (typeof name !== 'string') return failed(id, codes.invalidParams, 'the name of a tool is a text')
     const required = allowanceFor(name)
     if (required === undefined)
-      return uncalled(id, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
+      return uncalled(request, `MCP error ${codes.invalidParams}: Tool ${name} not found`)
     if (required === null || this.#parts.allowed.has(required)) return undefined
-    return uncalled(id, {
+    return uncalled(request, {
       outcome: 'denied',
       code: 'scope_required',
       required,
@@ -115,16 +119,33 @@ export class McpBridge {
     })
   }
 
-  async #forward(message: Message, signal: AbortSignal): Promise<void> {
-    const { path, raw, write } = this.#parts
-    const headers = headersOf(message)
-    // As it was understood here, so that nobody reads another tool's name in it.
-    const body = JSON.stringify(message)
-    const answer = await raw({ method: 'POST', path, headers, body, signal })
-    for await (const told of messagesIn(answer, signal)) {
-      if (signal.aborted) return
-      write(message.method === 'tools/list' ? this.#filtered(told) : told)
+  /** @throws what `fatal` returns, or the last failure */
+  async #forward(request: Request, signal: AbortSignal): Promise<void> {
+    const { path, raw, pause } = this.#parts
+    // As it was understood here, so that the runtime reads no other tool's name in it.
+    const call = { method: 'POST', path, headers: headersOf(request), body: JSON.stringify(request), signal }
+    for (let attempt = 1; ; attempt++) {
+      try {
+        return await this.#pass(request, await raw(call), signal)
+      } catch (error) {
+        const reported = fatal(error, request)
+        if (reported !== undefined) throw reported
+        if (attempt === attemptsMax) throw error
+        await pause(pauseMs(attempt), signal)
+        signal.throwIfAborted()
+      }
     }
+  }
+
+  /** Takes the messages of an answer to the client. @throws BrokenOff  none of them is the answer itself */
+  async #pass(request: Request, answer: Incoming, signal: AbortSignal): Promise<void> {
+    let isAnswered = false
+    for await (const message of messagesIn(answer, signal)) {
+      if (signal.aborted) return
+      isAnswered ||= 'result' in message || 'error' in message
+      this.#parts.write(request.method === 'tools/list' ? this.#filtered(message) : message)
+    }
+    if (!isAnswered && !signal.aborted) throw new BrokenOff()
   }
 
   #filtered(told: object): object {
@@ -139,23 +160,6 @@ export class McpBridge {
     const required = typeof tool === 'string' ? allowanceFor(tool) : undefined
     return required === null || (required !== undefined && this.#parts.allowed.has(required))
   }
-}
-
-function headersOf({ method, params }: Message): Record<string, string> {
-  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
-  const version = fieldsOf(params?._meta)[versionField]
-  if (typeof version !== 'string' || !isHeaderText(version)) return headers
-  const name = params?.name
-  return {
-    ...headers,
-    'mcp-protocol-version': version,
-    'mcp-method': method!,
-    ...(typeof name === 'string' && isHeaderText(name) && { 'mcp-name': name }),
-  }
-}
-
-function isHeaderText(text: string): boolean {
-  return /^[\x21-\x7e]+$/.test(text)
 }
 
 /** The JSON-RPC messages of an answer. @throws WbError, Unreachable  it is a refusal of the runtime, or of no runtime */

@@ -1,7 +1,8 @@
+import { pause } from '../../base/pause.ts'
 import { lines } from '../../client/lines.ts'
 import { McpBridge } from './bridge.ts'
 
-type Parts = Omit<ConstructorParameters<typeof McpBridge>[0], 'write'>
+type Parts = Omit<ConstructorParameters<typeof McpBridge>[0], 'write' | 'pause'>
 
 /** The two ends of a client. */
 interface Ends {
@@ -12,7 +13,7 @@ interface Ends {
 /** Serve one MCP client until it says no more, or the person ends it. What was asked by then is answered. */
 export async function serveMcp(parts: Parts, { input, output }: Ends): Promise<void> {
   const write = (message: object) => void output.write(`${JSON.stringify(message)}\n`)
-  const bridge = new McpBridge({ ...parts, write })
+  const bridge = new McpBridge({ ...parts, write, pause })
   const stop = () => void input.destroy()
   parts.signal.addEventListener('abort', stop)
   try {

@@ -1,0 +1,32 @@
+import { type Request, versionOf } from './message.ts'
+
+/** The field of `params` that a header repeats, by method. */
+const namedBy: Readonly<Record<string, string>> = {
+  'tools/call': 'name',
+  'prompts/get': 'name',
+  'resources/read': 'uri',
+}
+
+/** Headers that take a request to the runtime over Streamable HTTP, as its protocol version requires them. */
+export function headersOf(request: Request): Record<string, string> {
+  const { method, params } = request
+  const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
+  const version = versionOf(request)
+  if (version === undefined || !isPlain(version)) return headers
+  const name = Object.hasOwn(namedBy, method) ? params?.[namedBy[method]!] : undefined
+  return {
+    ...headers,
+    'mcp-protocol-version': version,
+    'mcp-method': encoded(method),
+    ...(typeof name === 'string' && { 'mcp-name': encoded(name) }),
+  }
+}
+
+/** Other text than visible ASCII travels as base64 between the marks that the protocol sets for it. */
+function encoded(text: string): string {
+  return isPlain(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
+}
+
+function isPlain(text: string): boolean {
+  return /^[\x21-\x7e]+$/.test(text) && !/^=\?base64\?.*\?=$/.test(text)
+}

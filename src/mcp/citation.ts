@@ -1,0 +1,29 @@
+/** What is known of the source of a passage. */
+interface Source {
+  readonly documentId: string | null
+  readonly sourceFilename: string | null
+  readonly title: string | null
+  readonly heading?: string | null
+  readonly page?: number | null
+}
+
+const headingCharsMax = 200
+
+/** A citation to put behind a statement: `Returns policy (handbook.pdf, "Deadlines", page 3)`. */
+export function citationOf({ documentId, sourceFilename, title, heading, page }: Source): string {
+  const name = title ?? sourceFilename ?? (documentId === null ? 'a record' : `document ${documentId}`)
+  const details = [
+    ...(sourceFilename !== null && sourceFilename !== name ? [sourceFilename] : []),
+    ...(heading ? [`"${heading}"`] : []),
+    ...(page ? [`page ${page}`] : []),
+  ]
+  return details.length === 0 ? name : `${name} (${details.join(', ')})`
+}
+
+/** The heading of a passage: the field of that name, else the Markdown heading that the passage begins with. */
+export function headingOf(payload: Readonly<Record<string, unknown>>, text: string | null): string | null {
+  const { heading } = payload
+  if (typeof heading === 'string' && heading !== '') return heading.slice(0, headingCharsMax)
+  const [, written] = /^\s{0,3}#{1,6}[ \t]+([^\n]+)/.exec(text ?? '') ?? []
+  return written?.replace(/[ \t]+#*\s*$/, '').slice(0, headingCharsMax) ?? null
+}

@@ -1,0 +1,103 @@
+import { z } from 'zod'
+import { cut } from '../agents/tools/result.ts'
+import { type Chunk, documents } from '../contract/documents.ts'
+import { sealed, unsealed } from './pages.ts'
+import type { Handler, Rest } from './rest.ts'
+
+/** One page of the text of a document. */
+export interface TextPage {
+  readonly text: string
+  readonly nextCursor: string | null
+}
+
+export interface TextQuery {
+  readonly knowledgeBaseId: string
+  readonly documentId: string
+  readonly cursor?: string | undefined
+  readonly chunksMax: number
+  /** UTF-16 units of a page. */
+  readonly charsMax: number
+}
+
+/** Cursor of the chunks that a page begins with, and the characters of them that came before. */
+const textCursor = z.tuple([z.string().nullable(), z.int().min(0)])
+/** A shorter match of two chunks is taken for coincidence, and not for an overlap. */
+const overlapCharsMin = 8
+const overlapCharsMax = 16_384
+
+/**
+ * Reads a page of the text of a document, put together from the chunks that the caller sees. Text that consecutive
+ * chunks share appears once. The pages one after the other are the whole text.
+ *
+ * @throws document_not_found, knowledge_base_not_found, invalid_cursor, list_records_not_supported
+ */
+export async function readText(
+  rest: Rest,
+  handler: Handler<typeof documents.chunks>,
+  { knowledgeBaseId, documentId, cursor, chunksMax, charsMax }: TextQuery,
+): Promise<TextPage> {
+  const read = async (from: string | null, limit: number) => {
+    const query = { limit, cursor: from ?? undefined }
+    const params = { knowledgeBaseId, documentId }
+    const { body, headers } = await rest.ask(documents.chunks, handler, { params, query })
+    return { chunks: body, next: (headers?.['x-next-cursor'] as string | undefined) ?? null }
+  }
+  const [from, skipped] = cursor === undefined ? [null, 0] : unsealed(textCursor, cursor)
+  const { chunks, next } = await read(from, chunksMax)
+  const text = joined(chunks).slice(skipped)
+  const shown = cut(text, charsMax)
+  if (shown.length < text.length) return { text: shown, nextCursor: sealed([from, skipped + shown.length]) }
+  const [following] = next === null ? [] : (await read(next, 1)).chunks
+  const last = chunks.at(-1)
+  if (!following || !last) return { text, nextCursor: null }
+  const { glue, overlap } = seam(last, following)
+  return { text: text + glue, nextCursor: sealed([next, overlap]) }
+}
+
+function joined(chunks: readonly Chunk[]): string {
+  return chunks
+    .map((chunk, at) => {
+      const text = chunk.text ?? ''
+      if (at === 0) return text
+      const { glue, overlap } = seam(chunks[at - 1]!, chunk)
+      return glue + text.slice(overlap)
+    })
+    .join('')
+}
+
+/** How two chunks join: characters at the beginning of the second that the first ends with, and what goes between. */
+function seam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
+  const isConsecutive = first.chunkIndex !== null && second.chunkIndex === first.chunkIndex + 1
+  if (!isConsecutive) return { glue: '\n\n', overlap: 0 }
+  const [before, after] = [first.text ?? '', second.text ?? '']
+  const overlap = sharedLength(before.slice(-overlapCharsMax), after.slice(0, overlapCharsMax))
+  if (overlap >= overlapCharsMin) return { glue: '', overlap }
+  const isApart = /\s$/.test(before) || /^\s/.test(after)
+  return { glue: leavesOutSpace(second) && !isApart ? '\n' : '', overlap: 0 }
+}
+
+/** The chunker of sentences keeps no white space between its chunks. @see docs/http.md#chunkers */
+function leavesOutSpace({ payload }: Chunk): boolean {
+  return String(payload['chunker.id']).startsWith('sentence')
+}
+
+/**
+ * Returns the length of the longest proper beginning of `after` that `before` ends with.
+ *
+ * The algorithm is that of Knuth, Morris and Pratt: linear in both texts, whatever they hold.
+ */
+function sharedLength(before: string, after: string): number {
+  const fallback = [0]
+  for (let at = 1, length = 0; at < after.length; at++) {
+    while (length > 0 && after[at] !== after[length]) length = fallback[length - 1]!
+    if (after[at] === after[length]) length++
+    fallback.push(length)
+  }
+  let length = 0
+  for (const unit of before.split('')) {
+    if (length === after.length) length = fallback[length - 1] ?? 0
+    while (length > 0 && unit !== after[length]) length = fallback[length - 1]!
+    if (unit === after[length]) length++
+  }
+  return length === after.length ? (fallback[length - 1] ?? 0) : length
+}

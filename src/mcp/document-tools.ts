@@ -1,0 +1,183 @@
+import { z } from 'zod'
+import type { Handlers } from '../access/caller.ts'
+import { type Document, documents } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import { vector } from '../contract/fields.ts'
+import { params } from '../contract/ids.ts'
+import { type Hit, kb } from '../contract/knowledge.ts'
+import { limits } from '../contract/limits.ts'
+import { citationOf, headingOf } from './citation.ts'
+import { readText } from './document-text.ts'
+import { exampleId } from './examples.ts'
+import { pageResult, paging } from './pages.ts'
+import { pick } from './pick.ts'
+import type { Rest } from './rest.ts'
+import { argument, type FacadeTool, tool } from './tool.ts'
+
+export interface DocumentToolParts {
+  /** Handlers of the routes that the tools call. */
+  readonly routes: {
+    readonly kb: Pick<Handlers<typeof kb>, 'search'>
+    readonly documents: Pick<Handlers<typeof documents>, 'list' | 'show' | 'chunks'>
+  }
+}
+
+/** Hits of one search. @see docs/mcp.md#the-tools */
+const topKMax = 64
+/** About 5,000 tokens. */
+const textCharsMax = 20_000
+const chunksPerPage = 20
+
+const knowledgeBaseId = argument(
+  params.knowledgeBaseId,
+  'ID of a knowledge base, from list_knowledge_bases.',
+  exampleId,
+)
+const documentId = argument(
+  params.documentId,
+  'ID of a document, from list_documents or from a hit of search_kb.',
+  exampleId,
+)
+
+/** The tools that read documents and their passages. */
+export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
+  return [
+    tool({
+      name: 'list_documents',
+      title: 'List documents',
+      description:
+        'List the documents of a knowledge base, a page at a time. To find something in them, use search_kb instead of reading the list.',
+      input: { knowledgeBaseId, ...paging },
+      example: { knowledgeBaseId: exampleId, limit: 20 },
+      async run({ knowledgeBaseId: id, ...query }, { rest }) {
+        const asked = { ...query, params: { knowledgeBaseId: id } }
+        return pageResult(
+          await rest.page(documents.list, routes.documents.list, asked, row => pick(row, documentFields)),
+        )
+      },
+    }),
+    tool({
+      name: 'get_document',
+      title: 'Read a document',
+      description:
+        'Read a document: its file name, title, metadata and citation, and its text, a page at a time. Use it when a hit of search_kb is not enough.',
+      input: { knowledgeBaseId, documentId, cursor: paging.cursor },
+      example: { knowledgeBaseId: exampleId, documentId: exampleId },
+      async run({ cursor, ...place }, { rest }) {
+        try {
+          const { body } = await rest.ask(documents.show, routes.documents.show, { params: place })
+          const asked = { ...place, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
+          const { text, nextCursor } = await readText(rest, routes.documents.chunks, asked)
+          return { payload: { ...described(body), text }, nextCursor }
+        } catch (error) {
+          if (!(error instanceof WbError) || error.code !== 'document_not_found') throw error
+          const { documentId: id } = place
+          return { isError: true, payload: { outcome: 'not_found', documentId: id, message: error.message } }
+        }
+      },
+    }),
+    tool({
+      name: 'search_kb',
+      title: 'Search a knowledge base',
+      description:
+        'Find the passages of a knowledge base that answer a question, best first. Each hit has the text of the passage and a citation: put the citation behind what you state from that passage.',
+      input: {
+        knowledgeBaseId,
+        text: argument(
+          z.string().optional(),
+          'What to look for, as a question or in keywords. Required unless vector is given.',
+          'How long do customers have to return an item?',
+        ),
+        vector: argument(
+          vector.optional(),
+          'An embedding to search by instead of text, of the length of the knowledge base. Models leave it out.',
+          [0.12, -0.03, 0.57],
+        ),
+        topK: argument(
+          z.int().min(1).max(topKMax).optional(),
+          `Number of hits to return, 1 to ${topKMax}; ${limits.topKDefault} if omitted.`,
+          5,
+        ),
+        hybrid: argument(
+          z.boolean().optional(),
+          'Whether to match words as well as meaning. Omit it to use the setting of the knowledge base.',
+          true,
+        ),
+        rerank: argument(
+          z.boolean().optional(),
+          'Whether to rank the hits a second time, which is slower. Omit it to use the setting of the knowledge base.',
+          false,
+        ),
+      },
+      example: { knowledgeBaseId: exampleId, text: 'How long do customers have to return an item?', topK: 5 },
+      async run({ knowledgeBaseId: id, ...body }, { rest }) {
+        const place = { knowledgeBaseId: id }
+        const hits = (await rest.ask(kb.search, routes.kb.search, { params: place, body })).body
+        const names = await fileNames(hits, rest, routes.documents.show, id)
+        return { payload: hits.map(hit => passageOf(hit, names)) }
+      },
+    }),
+  ]
+}
+
+const documentFields = [
+  'documentId',
+  'sourceFilename',
+  'status',
+  'chunkTotal',
+  'contentHash',
+  'ingestedAt',
+] as const
+
+function described(document: Document) {
+  const { documentId: id, sourceFilename, metadata } = document
+  const title = textOf(metadata.title)
+  return {
+    documentId: id,
+    knowledgeBaseId: document.knowledgeBaseId,
+    sourceFilename,
+    title,
+    citation: citationOf({ documentId: id, sourceFilename, title }),
+    ...pick(document, ['fileType', 'status', 'chunkTotal', 'ingestedAt', 'metadata']),
+  }
+}
+
+/** File names of the documents of hits, by document. A record may name a document that is elsewhere, or gone. */
+async function fileNames(
+  hits: readonly Hit[],
+  rest: Rest,
+  show: Handlers<typeof documents>['show'],
+  knowledgeBaseId: string,
+): Promise<Map<string, string | null>> {
+  const ids = new Set(hits.flatMap(({ payload }) => textOf(payload?.documentId) ?? []))
+  const found = await Promise.all(
+    [...ids].map(async id => {
+      const asked = { params: { knowledgeBaseId, documentId: id } }
+      const document = await rest.ask(documents.show, show, asked).catch(unlessMissing)
+      return [id, document?.body.sourceFilename ?? null] as const
+    }),
+  )
+  return new Map(found)
+}
+
+function unlessMissing(error: unknown): undefined {
+  if (!(error instanceof WbError) || !error.code.endsWith('_not_found')) throw error
+}
+
+function passageOf({ id, score, payload = {} }: Hit, names: ReadonlyMap<string, string | null>) {
+  const content = textOf(payload.chunkText)
+  const source = {
+    documentId: textOf(payload.documentId),
+    sourceFilename: names.get(String(payload.documentId)) ?? null,
+    title: textOf(payload.title),
+    heading: headingOf(payload, content),
+  }
+  const { page } = payload
+  const citation = citationOf({ ...source, page: typeof page === 'number' ? page : null })
+  const { documentId: of, ...named } = source
+  return { chunkId: id, score, documentId: of, content, ...named, citation }
+}
+
+function textOf(value: unknown): string | null {
+  return typeof value === 'string' ? value : null
+}

@@ -1,0 +1,81 @@
+import { z } from 'zod'
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+import type { Page, PageQuery } from './rest.ts'
+import { argument, type FacadeResult } from './tool.ts'
+
+const limitDefault = 20
+/** Holds cursors of routes, whose own bound is smaller. */
+const cursorCharsMax = 2_000
+/** Lists that are opened for one page, as each may be empty. */
+const listsPerPageMax = 100
+
+/** Arguments of every tool that lists. */
+export const paging = {
+  limit: argument(
+    z.int().min(1).max(limits.pageMax).default(limitDefault),
+    `Number of items to return, 1 to ${limits.pageMax}; ${limitDefault} if omitted.`,
+    50,
+  ),
+  cursor: argument(
+    z.string().min(1).max(cursorCharsMax).optional(),
+    'Where the next page begins: the cursor that the page before ended with. Omit it for the first page.',
+    'eyJ2IjoxfQ',
+  ),
+}
+
+/** The result of a tool that lists. */
+export function pageResult({ items, nextCursor }: Page<unknown>): FacadeResult {
+  return { payload: items, nextCursor }
+}
+
+/** Several lists that are read one after the other, opened as they are reached. */
+export interface ListChain<T> {
+  /**
+   * Opens the list at a position.
+   *
+   * @param position  null for the first list
+   * @returns undefined where there is no list
+   */
+  open(position: string | null): Promise<OpenedList<T> | undefined>
+}
+
+export interface OpenedList<T> {
+  /** Position of the list after this one; null for the last. */
+  readonly next: string | null
+  read(query: PageQuery): Promise<Page<T>>
+}
+
+const chainCursor = z.tuple([z.string().nullable(), z.string().nullable()])
+
+/** One page over all lists of a chain. @throws invalid_cursor */
+export async function chainedPage<T>(chain: ListChain<T>, { limit, cursor }: PageQuery): Promise<Page<T>> {
+  const items: T[] = []
+  let [position, within] = cursor === undefined ? [null, null] : unsealed(chainCursor, cursor)
+  for (let opened = 0; items.length < limit; opened++) {
+    if (opened === listsPerPageMax) break
+    const list = await chain.open(position)
+    if (!list) return { items, nextCursor: null }
+    const page = await list.read({ limit: limit - items.length, cursor: within ?? undefined })
+    items.push(...page.items)
+    within = page.nextCursor
+    if (within !== null) continue
+    if (list.next === null) return { items, nextCursor: null }
+    position = list.next
+  }
+  return { items, nextCursor: sealed([position, within]) }
+}
+
+/** A cursor of several parts. It holds no secret and grants nothing: whatever it names is checked when it is read. */
+export function sealed(parts: readonly unknown[]): string {
+  return Buffer.from(JSON.stringify(parts)).toString('base64url')
+}
+
+/** @throws invalid_cursor */
+export function unsealed<S extends z.ZodType>(schema: S, cursor: string): z.output<S> {
+  try {
+    return schema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
+  } catch {
+    throw new WbError('invalid_cursor', 'the cursor is not one of this list; omit it to begin again')
+  }
+}

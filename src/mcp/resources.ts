@@ -1,0 +1,137 @@
+import { z } from 'zod'
+import type { Handlers } from '../access/caller.ts'
+import { type Document, documents } from '../contract/documents.ts'
+import { WbError } from '../contract/errors.ts'
+import { params } from '../contract/ids.ts'
+import { kb } from '../contract/knowledge.ts'
+import { mcpResourceAccess } from '../contract/tool-access.ts'
+import { readText } from './document-text.ts'
+import { chainedPage, type OpenedList } from './pages.ts'
+import type { FacadeCall, Operation } from './tool.ts'
+
+export interface ResourceParts {
+  /** Handlers of the routes that resources are read through. */
+  readonly routes: {
+    readonly kb: Pick<Handlers<typeof kb>, 'list'>
+    readonly documents: Pick<Handlers<typeof documents>, 'list' | 'chunks'>
+  }
+}
+
+/** The operations of the protocol on resources: their payload is the result that the protocol demands. */
+export interface ResourceOperations {
+  readonly list: Operation
+  readonly templates: Operation
+  readonly read: Operation
+}
+
+const resourcesPerPage = 50
+const chunksPerPage = 100
+/** Of one read. @see docs/mcp.md#documents-as-resources */
+const textCharsMax = 100_000
+const mimeType = 'text/plain'
+
+/** Documents as resources of the protocol. @see docs/mcp.md#documents-as-resources */
+export function resourceOperations({ routes }: ResourceParts): ResourceOperations {
+  return {
+    list: {
+      name: 'resources/list',
+      access: mcpResourceAccess,
+      input: z.object({ cursor: z.string().optional() }),
+      async run(input, { rest, workspaceId }) {
+        const { cursor } = input as { cursor?: string }
+        const open = (position: string | null) => documentsOf(routes, position, { rest, workspaceId })
+        const page = await chainedPage({ open }, { limit: resourcesPerPage, cursor })
+        const { items: resources, nextCursor } = page
+        return { payload: { resources, ...(nextCursor !== null && { nextCursor }) } }
+      },
+    },
+    templates: {
+      name: 'resources/templates/list',
+      access: mcpResourceAccess,
+      input: z.object({}),
+      run: async (_input, { workspaceId }) => ({ payload: { resourceTemplates: [templateOf(workspaceId)] } }),
+    },
+    read: {
+      name: 'resources/read',
+      access: mcpResourceAccess,
+      input: z.object({ uri: z.string() }),
+      async run(input, { rest, workspaceId }) {
+        const { uri } = input as { uri: string }
+        const { cursor, ...place } = placeOf(uri, workspaceId)
+        const asked = { ...place, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
+        const { text, nextCursor } = await readText(rest, routes.documents.chunks, asked)
+        if (nextCursor === null) return { payload: { contents: [{ uri, mimeType, text }] } }
+        const next = `${uriOf({ ...place, workspaceId })}?cursor=${nextCursor}`
+        const note = `\n\n[The document continues. Read ${next} for the next part.]`
+        const contents = [{ uri, mimeType, text: text + note, _meta: { 'workbase/next': next } }]
+        return { payload: { contents } }
+      },
+    },
+  }
+}
+
+/** The documents of the knowledge base at a position among those of the workspace. */
+async function documentsOf(
+  routes: ResourceParts['routes'],
+  position: string | null,
+  { rest, workspaceId }: Pick<FacadeCall, 'rest' | 'workspaceId'>,
+): Promise<OpenedList<Resource> | undefined> {
+  const asked = { limit: 1, cursor: position ?? undefined }
+  const { items, nextCursor } = await rest.page(kb.list, routes.kb.list, asked, base => base.knowledgeBaseId)
+  const [knowledgeBaseId] = items
+  if (knowledgeBaseId === undefined) return undefined
+  const read: OpenedList<Resource>['read'] = query =>
+    rest.page(documents.list, routes.documents.list, { ...query, params: { knowledgeBaseId } }, document =>
+      described(document, workspaceId),
+    )
+  return { next: nextCursor, read }
+}
+
+type Resource = ReturnType<typeof described>
+
+function described(document: Document, workspaceId: string) {
+  const { documentId, sourceFilename, metadata } = document
+  return {
+    uri: uriOf({ ...document, workspaceId }),
+    name: sourceFilename ?? documentId,
+    ...(typeof metadata.title === 'string' && { title: metadata.title }),
+    mimeType,
+  }
+}
+
+function templateOf(workspaceId: string) {
+  const place = { workspaceId, knowledgeBaseId: '{knowledgeBaseId}', documentId: '{documentId}' }
+  return {
+    uriTemplate: `${uriOf(place)}{?cursor}`,
+    name: 'document',
+    title: 'Text of a document',
+    description:
+      'The text of one document. The tools list_knowledge_bases, list_documents and search_kb return the IDs. A long text comes in parts; each part names the URI of the next.',
+    mimeType,
+  }
+}
+
+interface ResourcePlace {
+  readonly workspaceId: string
+  readonly knowledgeBaseId: string
+  readonly documentId: string
+}
+
+function uriOf({ workspaceId, knowledgeBaseId, documentId }: ResourcePlace): string {
+  return `workbase://${workspaceId}/kb/${knowledgeBaseId}/documents/${documentId}`
+}
+
+const uriShape = /^workbase:\/\/([^/?]+)\/kb\/([^/?]+)\/documents\/([^/?]+)(?:\?cursor=([\w-]+))?$/
+const ids = z.object({ knowledgeBaseId: params.knowledgeBaseId, documentId: params.documentId })
+
+/** @throws document_not_found  the URI names no document of this workspace */
+function placeOf(uri: string, workspaceId: string) {
+  const [, workspace, knowledgeBaseId, documentId, cursor] = uriShape.exec(uri) ?? []
+  const place = ids.safeParse({ knowledgeBaseId, documentId })
+  if (workspace !== workspaceId || !place.success)
+    throw new WbError(
+      'document_not_found',
+      `no such resource; resources of this workspace have URIs of the form ${templateOf(workspaceId).uriTemplate}`,
+    )
+  return { ...place.data, cursor }
+}

@@ -1,0 +1,97 @@
+import { z } from 'zod'
+import type { Handlers } from '../access/caller.ts'
+import { chunkingServices, embeddingServices, llmServices, rerankingServices } from '../contract/services.ts'
+import { chainedPage, type OpenedList, pageResult, paging } from './pages.ts'
+import type { Rest } from './rest.ts'
+import { argument, type FacadeTool, tool } from './tool.ts'
+
+export interface ServiceToolParts {
+  /** Handlers of the routes that the tool calls. */
+  readonly routes: {
+    readonly chunkingServices: Pick<Handlers<typeof chunkingServices>, 'list'>
+    readonly embeddingServices: Pick<Handlers<typeof embeddingServices>, 'list'>
+    readonly rerankingServices: Pick<Handlers<typeof rerankingServices>, 'list'>
+    readonly llmServices: Pick<Handlers<typeof llmServices>, 'list'>
+  }
+}
+
+const kinds = ['chunking', 'embedding', 'reranking', 'llm'] as const
+type Kind = (typeof kinds)[number]
+
+/** A service as it is listed. */
+interface ListedService {
+  readonly kind: Kind
+  readonly serviceId: string
+  readonly name: string
+  readonly description: string | null
+  readonly status: string
+  readonly model: string | null
+}
+
+export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
+  return [
+    tool({
+      name: 'list_services',
+      title: 'List services',
+      description:
+        'List the services of this workspace that cut texts (chunking), embed, rerank, and answer (llm). Needed only to choose services for create_knowledge_base.',
+      input: {
+        kind: argument(z.enum(kinds).optional(), 'Kind of service; all kinds if omitted.', 'embedding'),
+        ...paging,
+      },
+      example: { kind: 'embedding' },
+      async run({ kind, ...query }, { rest }) {
+        const asked = kind ? [kind] : kinds
+        const open = async (position: string | null) => listOf(asked, position, rest, routes)
+        return pageResult(await chainedPage({ open }, query))
+      },
+    }),
+  ]
+}
+
+function listOf(
+  asked: readonly Kind[],
+  position: string | null,
+  rest: Rest,
+  routes: ServiceToolParts['routes'],
+): OpenedList<ListedService> | undefined {
+  const at = position === null ? 0 : asked.indexOf(position as Kind)
+  const kind = asked[at]
+  if (!kind) return undefined
+  return { next: asked[at + 1] ?? null, read: query => reading(rest, routes)[kind](query) }
+}
+
+type Read = OpenedList<ListedService>['read']
+
+/** How a page of each kind is read. */
+function reading(rest: Rest, routes: ServiceToolParts['routes']): Record<Kind, Read> {
+  return {
+    chunking: query =>
+      rest.page(chunkingServices.list, routes.chunkingServices.list, query, service =>
+        listed('chunking', service.chunkingServiceId, service, service.strategy),
+      ),
+    embedding: query =>
+      rest.page(embeddingServices.list, routes.embeddingServices.list, query, service =>
+        listed('embedding', service.embeddingServiceId, service, service.modelName),
+      ),
+    reranking: query =>
+      rest.page(rerankingServices.list, routes.rerankingServices.list, query, service =>
+        listed('reranking', service.rerankingServiceId, service, service.modelName),
+      ),
+    llm: query =>
+      rest.page(llmServices.list, routes.llmServices.list, query, service =>
+        listed('llm', service.llmServiceId, service, service.modelName),
+      ),
+  }
+}
+
+type Named = Pick<ListedService, 'name' | 'description' | 'status'>
+
+function listed(
+  kind: Kind,
+  serviceId: string,
+  { name, description, status }: Named,
+  model: string | null,
+): ListedService {
+  return { kind, serviceId, name, description, status, model }
+}
