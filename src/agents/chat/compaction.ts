@@ -53,10 +53,15 @@ export class Compactions {
     this.#running.set(conversationId, work)
   }
 
+  /** Resolves once no summary is being written. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running.values())
+  }
+
   /** Stops the calls of models. A conversation that cannot wait gets a summary without a model. */
   async close(): Promise<void> {
     this.#closing.abort()
-    await Promise.all(this.#running.values())
+    await this.settled()
   }
 
   async #compact({ model, hasTools, workspaceId, conversationId }: Compacted): Promise<void> {
