@@ -75,7 +75,14 @@ try {
   await runtime.settle({ signal, onProgress() {} })
   const [search] = await tools!.toolbox.forAgent(workspaceId, { toolIds: ['search_kb'] }, signal)
   const caller = { auth: anonymousIn('disabled'), visibility: everything(), signal, requestId: 'bench' }
-  const context: ToolContext = { workspaceId, caller, knowledgeBaseIds: [], signal, cite: () => 1 }
+  const context: ToolContext = {
+    workspaceId,
+    caller,
+    knowledgeBaseIds: [],
+    passageTokens: 8_000,
+    signal,
+    cite: () => 1,
+  }
   const ofTool = async (query: string, limit: number) => {
     const { content } = await search!.call({ query, limit }, context)
     const { results } = JSON.parse(content) as { results: { documentId: string }[] }

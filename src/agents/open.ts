@@ -7,6 +7,7 @@ import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { Agents } from './agents.ts'
+import { Compactions } from './chat/compaction.ts'
 import type { Retrieve } from './chat/grounding.ts'
 import type { ChatSource } from './chat/model.ts'
 import { Turns, type TurnsParts } from './chat/turns.ts'
@@ -60,9 +61,11 @@ export function openAgents(parts: AgentParts) {
   })
   const conversations = new Conversations(parts)
   const gate = new ToolGate(parts)
+  const compactions = new Compactions(parts)
   const turnsParts: Omit<TurnsParts, 'conversations'> = {
     ...parts,
     gate,
+    compactions,
     systemPrompt,
     passagesPerBase: retrievalK,
     toolsOf: (agent, signal) => toolbox.forAgent(agent.workspaceId, agent, signal),
@@ -76,11 +79,15 @@ export function openAgents(parts: AgentParts) {
     toolbox,
     gate,
     turns,
+    close: () => compactions.close(),
     handlers: {
       agentTemplates: templateHandlers(parts.rows),
       agents: agentHandlers(new Agents({ ...parts, tools: toolbox }), toolbox),
       conversations: conversationHandlers(conversations),
-      messages: messageHandlers(new Messages({ ...parts, conversations }), new Versions({ ...parts, conversations })),
+      messages: messageHandlers(
+        new Messages({ ...parts, conversations }),
+        new Versions({ ...parts, conversations }),
+      ),
       chat: chatHandlers(turns),
       openai: openAiHandlers(parts.rows, new Completions(turnsParts)),
     },

@@ -30,6 +30,7 @@ export interface Calling {
   /** Of the agent; empty is every built-in tool. */
   readonly toolIds?: readonly string[]
   readonly knowledgeBaseIds?: readonly string[]
+  readonly passageTokens?: number
   readonly signal?: AbortSignal
 }
 
@@ -65,11 +66,13 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
   const context = ({
     auth = anonymousIn('disabled'),
     knowledgeBaseIds = [],
+    passageTokens = 8_000,
     signal = never,
   }: Calling = {}) => ({
     workspaceId,
     caller: { auth, visibility: everything(), signal, requestId: 'request-1' },
     knowledgeBaseIds,
+    passageTokens,
     signal,
     cite,
   })

@@ -1,4 +1,7 @@
 import type { ChatMessage, ToolSpec } from '../../models/chat/completion.ts'
+import { bytesPerToken, tokensIn } from '../tokens.ts'
+import { cut as cutText } from '../tools/result.ts'
+import type { AnsweringModel } from './model.ts'
 
 /** What a model is about to be told, by how dear it is. */
 export interface Draft {
@@ -22,18 +25,35 @@ export interface Fitted {
   readonly cut: number
 }
 
-/** Low enough for every tokenizer in use, text of few bytes per token included. */
-const bytesPerToken = 3
 const tokensPerMessage = 8
 /** What is left at least of a result that is cut. */
 const resultCharsMin = 400
+/** Tokens that passages of one search get at least and at most. */
+const passageTokens = { min: 512, max: 8_000 }
 const cutMark = '\n[cut: the rest does not fit]'
 
+/** Returns the tokens that passages of one search may take: a third of what the model can be sent. */
+export function passageTokensFor({
+  contextTokens,
+  maxTokens,
+}: Pick<AnsweringModel, 'contextTokens' | 'maxTokens'>): number {
+  const third = Math.floor((contextTokens - maxTokens) / 3)
+  return Math.min(passageTokens.max, Math.max(passageTokens.min, third))
+}
+
 /**
- * Make a draft fit. The oldest messages go first, calls of tools together with what they gave; then the results of this
- * turn are cut, the oldest first. The question stays whole, also where it alone does not fit.
+ * Returns the tokens that earlier turns may take. An agent with tools sends them again after each tool call, so they get
+ * a third of what the model can be sent; without tools, half.
+ */
+export function historyTokensFor(promptTokens: number, hasTools: boolean): number {
+  return Math.max(0, Math.floor(promptTokens / (hasTools ? 3 : 2)))
+}
+
+/**
+ * Makes a draft fit. Tool results of earlier turns are shortened first, the oldest first; then whole turns are left out,
+ * the oldest first; then tool results of this turn are shortened. The question stays whole, even if it does not fit alone.
  *
- * @param budgetTokens  what the model can be told
+ * @param budgetTokens  that the model can be sent
  */
 export function fitted(draft: Draft, budgetTokens: number): Fitted {
   const { system, question, tools } = draft
@@ -42,61 +62,61 @@ export function fitted(draft: Draft, budgetTokens: number): Fitted {
     { role: 'user', content: question },
   ]
   const spent = tokensOf(fixed) + tokensIn(JSON.stringify(tools))
-  const { exchanges, cut } = cutTo(draft.exchanges, budgetTokens - spent)
-  const history = latestWithin(draft.history, budgetTokens - spent - tokensOf(exchanges))
+  const { exchanges, cut } = shortenedTo(draft.exchanges, budgetTokens - spent)
+  const left = budgetTokens - spent - tokensOf(exchanges)
+  const history = newestWithin(
+    draft.history,
+    Math.min(left, historyTokensFor(budgetTokens, tools.length > 0)),
+  )
   const dropped = draft.history.length - history.length
   return { messages: [fixed[0]!, ...history, fixed[1]!, ...exchanges], dropped, cut }
 }
 
-/** The newest of some messages whose tokens are within a bound; no result stands there without its call. */
-function latestWithin(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
-  const kept: ChatMessage[][] = []
-  let left = tokens
-  for (const group of groups(messages).reverse()) {
-    left -= tokensOf(group)
-    if (left < 0) break
-    kept.unshift(group)
+/** Returns the newest whole turns that fit a bound once their tool results are shortened, no more than necessary. */
+function newestWithin(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
+  let from = messages.length
+  let spent = 0
+  for (let at = messages.length - 1; at >= 0; at--) {
+    spent += shortestTokensOf([messages[at]!])
+    if (spent > tokens) break
+    if (messages[at]!.role === 'user') from = at
   }
-  return kept.flat()
+  return shortenedTo(messages.slice(from), tokens).exchanges
 }
 
-/** Messages that stay or go together. */
-function groups(messages: readonly ChatMessage[]): ChatMessage[][] {
-  const all: ChatMessage[][] = []
-  for (const message of messages)
-    if (message.role === 'tool' && all.length > 0) all.at(-1)!.push(message)
-    else all.push([message])
-  return all
+/** Returns the tokens of messages whose tool results are as short as they can be. */
+export function shortestTokensOf(messages: readonly ChatMessage[]): number {
+  return tokensOf(messages.map(message => (message.role === 'tool' ? shortened(message, Infinity) : message)))
 }
 
-function cutTo(messages: readonly ChatMessage[], tokens: number): { exchanges: ChatMessage[]; cut: number } {
-  let excess = (tokensOf(messages) - tokens) * bytesPerToken
+/** Shortens tool results, the oldest first, until messages fit a bound or no result can be shorter. */
+function shortenedTo(
+  messages: readonly ChatMessage[],
+  tokens: number,
+): { exchanges: ChatMessage[]; cut: number } {
+  let excess = tokensOf(messages) - tokens
   let cut = 0
   const exchanges = messages.map(message => {
     if (message.role !== 'tool' || excess <= 0) return message
-    const content = shortened(message.content, excess)
-    if (content === message.content) return message
-    excess -= Buffer.byteLength(message.content) - Buffer.byteLength(content)
-    cut += 1
-    return { ...message, content }
+    const shorter = shortened(message, excess * bytesPerToken)
+    if (shorter !== message) cut += 1
+    excess -= tokensOf([message]) - tokensOf([shorter])
+    return shorter
   })
   return { exchanges, cut }
 }
 
-/** The beginning and the end of a result stay: the end holds its mark. */
-function shortened(text: string, excess: number): string {
-  const end = text.slice(text.lastIndexOf('\n'))
-  const chars = Math.max(resultCharsMin, text.length - excess - cutMark.length)
-  const kept = text.slice(0, chars - end.length) + cutMark + end
-  return kept.length < text.length ? kept : text
+/** Shortens a tool result by some characters. Its beginning and its last line stay: the last line ends the data. */
+function shortened<M extends ChatMessage & { role: 'tool' }>(message: M, excess: number): M {
+  const { content } = message
+  const end = content.slice(content.lastIndexOf('\n'))
+  const chars = Math.max(resultCharsMin, content.length - excess - cutMark.length)
+  const shorter = cutText(content, chars - end.length) + cutMark + end
+  return shorter.length < content.length ? { ...message, content: shorter } : message
 }
 
-/** As how many tokens a text counts, whatever tokenizer a model has; mostly it has fewer. */
-export function tokensIn(text: string): number {
-  return Math.ceil(Buffer.byteLength(text) / bytesPerToken)
-}
-
-function tokensOf(messages: readonly ChatMessage[]): number {
+/** Returns the tokens that messages count as. */
+export function tokensOf(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => {
     const calls = message.role === 'assistant' && message.toolCalls ? JSON.stringify(message.toolCalls) : ''
     return sum + tokensPerMessage + tokensIn(message.content ?? '') + tokensIn(calls)

@@ -1,6 +1,8 @@
 import type { Caller } from '../../access/caller.ts'
 import type { SearchMany } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
+import type { Excerpt } from '../tools/excerpt.ts'
+import { bytesFor, citationMax, shareAmong } from '../tools/passage-budget.ts'
 import type { Passage } from '../tools/tool.ts'
 import type { Citations } from './citations.ts'
 import type { Marks } from './prompt.ts'
@@ -33,6 +35,8 @@ export interface Retrieval {
   readonly knowledgeBaseIds: readonly string[]
   /** Passages of one knowledge base; several give the square root of their number as much, together. */
   readonly passagesPerBase: number
+  /** Tokens that all passages may take together. */
+  readonly passageTokens: number
 }
 
 /**
@@ -41,7 +45,7 @@ export interface Retrieval {
  * @see docs/agents.md#what-the-model-is-told
  */
 export async function ground(
-  { workspaceId, question, knowledgeBaseIds, passagesPerBase }: Retrieval,
+  { workspaceId, question, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
   parts: { retrieve: Retrieve; caller: Caller; citations: Citations; marks: Marks },
 ): Promise<Grounding> {
   if (knowledgeBaseIds.length === 0) return nothingFound
@@ -54,12 +58,28 @@ export async function ground(
   }
   const found = await parts.retrieve(workspaceId, body, parts.caller)
   if (found.length === 0) return nothingFound
-  const entries = found.map(({ passage, text }) => {
-    const head = [passage.title, passage.sourceFilename].filter(Boolean).join(' · ')
-    return `[${parts.citations.numberOf(passage)}] ${head}\n${text}`
-  })
+  const heads = found.map(({ passage }) =>
+    [passage.title, passage.sourceFilename].filter(Boolean).join(' · '),
+  )
+  const excerpts = shareAmong(
+    found.map(({ text }) => text),
+    question,
+    bytesFor(passageTokens),
+    heads.map(head => Buffer.byteLength(entryOf(citationMax, head, { text: '', isCut: true }) + gap)),
+  )
+  const kept = found.slice(0, excerpts.length).map(({ passage }) => passage)
+  const entries = kept.map((passage, at) =>
+    entryOf(parts.citations.numberOf(passage), heads[at]!, excerpts[at]!),
+  )
   return {
-    text: `Passages found for the question:\n${parts.marks.around('search', entries.join('\n\n'))}`,
-    found: found.map(({ passage }) => passage),
+    text: `Passages found for the question:\n${parts.marks.around('search', entries.join(gap))}`,
+    found: kept,
   }
+}
+
+/** Between passages. */
+const gap = '\n\n'
+
+function entryOf(citation: number, head: string, { text, isCut }: Excerpt): string {
+  return `[${citation}] ${head}${isCut ? ' (truncated)' : ''}\n${text}`
 }

@@ -1,16 +1,18 @@
-import type { Citation, ToolCall } from '../../contract/chat.ts'
+import type { Citation } from '../../contract/chat.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
+import { tokensOf } from './budget.ts'
+import { type PastTurn, pastTurns, responseIn } from './past-turns.ts'
 import type { Marks } from './prompt.ts'
+import { type Summary, summaryIn } from './summary.ts'
 
-/** Maximum number of rows to read, and of messages to send to the model. @see docs/agents.md#what-the-model-is-told */
-const rowsRead = 200
-const messagesKept = 16
-/** Of the rows, as JSON; far more than a model is told. */
-const charsRead = 16_000_000
+/** Rows of one page, and their length as JSON. A long answer with its tool calls takes about ten rows. */
+const page = { rows: 100, chars: 1_000_000 }
+/** Maximum number of rows to read, for conversations of very short messages. */
+const rowsMax = 2_000
 
-/** What a tool gave, as it is stored with the turn. */
+/** Result of a tool call, as it is stored with the turn. */
 export interface ToolResponse {
   readonly toolCallId: string
   readonly content: string
@@ -18,116 +20,110 @@ export interface ToolResponse {
   readonly passages?: readonly Citation[]
 }
 
-/** What was said before, as far as a model is told it. */
+/** The part of a conversation that its next turn can use. */
 export interface History {
+  /** Messages of whole turns, oldest first. */
   readonly messages: readonly ChatMessage[]
-  /** Older ones that are not told. */
+  readonly turns: readonly PastTurn[]
+  /** Covers what is older than the turns. */
+  readonly summary: Summary | undefined
+  /** Number of older messages, as far as it is known. */
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
-  /** Text of documents or tools is among it. */
+  /** True if the messages or the summary hold text of documents or tools, or answers that rest on it. */
   readonly hasRead: boolean
-  /** When the last message was said; none when nothing was. */
+  /** Time of the last message; undefined for an empty conversation. */
   readonly lastAt: string | undefined
 }
 
-/**
- * The latest messages of a conversation, for its next turn.
- *
- * @param replaced  messages that are not told any more
- */
-export async function readHistory(
+interface HistoryQuery {
+  /** Reading stops when turns take so many tokens. */
+  readonly tokens: number
+  readonly marks: Marks
+  /** Messages that are left out. */
+  readonly replaced: readonly MessageRow[]
+}
+
+interface Place {
+  readonly workspaceId: string
+  readonly conversationId: string
+}
+
+/** Opens the history of a conversation and reads its newest page. */
+export async function openHistory(rows: RowStore, place: Place): Promise<HistoryReader> {
+  return new HistoryReader(rows, place, await readPage(rows, place))
+}
+
+/** Reads the newest turns of a conversation, page by page, back to its latest summary. */
+export class HistoryReader {
+  constructor(
+    private readonly rows: RowStore,
+    private readonly place: Place,
+    private readonly newest: Page,
+  ) {}
+
+  async read({ tokens, marks, replaced }: HistoryQuery): Promise<History> {
+    const left = new Set(replaced.map(({ messageId }) => messageId))
+    let rows: MessageRow[] = []
+    for (let next = this.newest; ; next = await readPage(this.rows, this.place, next.rows[0])) {
+      rows = [...next.rows.filter(({ messageId }) => !left.has(messageId)), ...rows]
+      const history = historyOf(rows, marks)
+      const isCovered = history.summary && next.rows.some(row => row.messageTs <= history.summary!.through)
+      const isEnough = isCovered || rows.length >= rowsMax || tokensOf(history.messages) > tokens
+      if (next.isLast || isEnough) return { ...history, lastAt: this.newest.rows.at(-1)?.messageTs }
+    }
+  }
+}
+
+/** Rows oldest first. */
+interface Page {
+  readonly rows: readonly MessageRow[]
+  readonly isLast: boolean
+}
+
+async function readPage(
   rows: RowStore,
-  place: { workspaceId: string; conversationId: string },
-  marks: Marks,
-  replaced: readonly MessageRow[],
-): Promise<History> {
+  { workspaceId, conversationId }: Place,
+  before?: MessageRow,
+): Promise<Page> {
   const stored = await rows.list(tables.messages, {
     index: 'byConversation',
-    prefix: [place.workspaceId, place.conversationId],
-    limit: rowsRead,
-    charsMax: charsRead,
+    prefix: [workspaceId, conversationId],
+    ...(before && { after: [before.messageTs, before.messageId] }),
+    limit: page.rows,
+    charsMax: page.chars,
     descending: true,
   })
-  const gone = new Set(replaced.map(({ messageId }) => messageId))
-  const all = stored
-    .map(({ row }) => row)
-    .filter(({ messageId }) => !gone.has(messageId))
-    .reverse()
-  const told = all.filter(isTold)
-  const kept = paired(told.slice(-messagesKept))
+  const chars = stored.reduce((sum, row) => sum + row.chars, 0)
   return {
-    messages: answered(kept.map(row => messageOf(row, marks))),
-    dropped: told.length - kept.length,
-    citations: all.flatMap(row => responseIn(row)?.passages ?? citationsIn(row)),
-    hasRead: kept.some(row => row.role === 'tool'),
-    lastAt: stored[0]?.row.messageTs,
+    rows: stored.map(({ row }) => row).reverse(),
+    isLast: stored.length < page.rows && chars <= page.chars,
   }
 }
 
-/** Answers that failed, and those without a word, are not worth telling. */
-function isTold(row: MessageRow): boolean {
-  if (row.role === 'system') return false
-  if (row.role === 'tool' || callsIn(row).length > 0) return true
-  return row.metadata.finish_reason !== 'error' && Boolean(row.content)
-}
-
-/**
- * A call without its results, a result without its call and a second one would be refused by providers. Two turns of a
- * conversation at once leave all of these.
- */
-function paired(rows: readonly MessageRow[]): MessageRow[] {
-  const kept: MessageRow[] = []
-  for (let at = 0; at < rows.length; at++) {
-    const row = rows[at]!
-    const after = resultsAfter(rows, at)
-    const results = callsIn(row).map(({ id }) => after.find(result => responseIn(result)?.toolCallId === id))
-    if (row.role !== 'tool' && results.every(result => result !== undefined)) kept.push(row, ...results)
-    at += after.length
+/** @param rows  oldest first */
+function historyOf(rows: readonly MessageRow[], marks: Marks): Omit<History, 'lastAt'> {
+  const summary = rows.map(summaryIn).findLast(found => found !== undefined)
+  const later = rows.filter(row => row.role !== 'system' && row.messageTs > (summary?.through ?? ''))
+  const turns = pastTurns(later, marks)
+  const cited = rows.flatMap(row => responseIn(row)?.passages ?? citationsIn(row))
+  return {
+    turns,
+    messages: turns.flatMap(turn => turn.messages),
+    summary,
+    dropped: summary?.covered ?? 0,
+    citations: summary?.lastCitation ? [summary.lastCitation, ...cited] : cited,
+    hasRead: summary?.hasRead === true || turns.some(hasRead),
   }
-  return kept
 }
 
-function resultsAfter(rows: readonly MessageRow[], at: number): MessageRow[] {
-  const end = rows.findIndex((row, place) => place > at && row.role !== 'tool')
-  return rows.slice(at + 1, end === -1 ? rows.length : end)
+/** Returns true if a turn holds text of documents or tools, or an answer that rests on passages. */
+export function hasRead({ rows }: PastTurn): boolean {
+  return rows.some(({ role, metadata }) => role === 'tool' || metadata.context_chunks !== undefined)
 }
 
-function messageOf(row: MessageRow, marks: Marks): ChatMessage {
-  const response = responseIn(row)
-  if (response)
-    return {
-      role: 'tool',
-      toolCallId: response.toolCallId,
-      content: marks.around(row.toolId ?? '', response.content),
-    }
-  const toolCalls = callsIn(row)
-  if (row.role === 'user') return { role: 'user', content: row.content ?? '' }
-  return { role: 'assistant', content: row.content, ...(toolCalls.length > 0 && { toolCalls }) }
-}
-
-/**
- * Some providers take questions and answers by turns only, and a model that is told two questions answers both. A turn
- * that failed, was interrupted or goes on beside this one has told no answer.
- */
-function answered(messages: readonly ChatMessage[]): ChatMessage[] {
-  return messages.flatMap((message, at) => {
-    const isLeft = message.role === 'user' && (messages[at + 1]?.role ?? 'user') === 'user'
-    return isLeft ? [message, noAnswer] : [message]
-  })
-}
-
-const noAnswer: ChatMessage = { role: 'assistant', content: '[This has no answer.]' }
-
-/** Passages that an answer cites. Without tools, no other row holds them. */
+/** Returns the passages that an answer cites. Without tools, no other row holds them. */
 function citationsIn({ role, metadata }: MessageRow): readonly Citation[] {
   return role === 'agent' && metadata.citations ? (JSON.parse(metadata.citations) as Citation[]) : []
-}
-
-function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {
-  return (toolCallPayload as { toolCalls?: ToolCall[] } | null)?.toolCalls ?? []
-}
-
-function responseIn({ role, toolResponse }: MessageRow): ToolResponse | undefined {
-  return role === 'tool' ? ((toolResponse as ToolResponse | null) ?? undefined) : undefined
 }

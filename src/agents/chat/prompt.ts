@@ -54,6 +54,11 @@ export function systemPrompt({ own, usual, added, search, cites, bases, marks }:
   ].join('\n\n')
 }
 
+/** Returns what a model is told of the messages that are older than those it is sent. */
+export function summaryPrompt(summary: string, marks: Marks): string {
+  return `The conversation began before the messages below. A summary of its earlier part:\n${marks.around('summary', summary)}`
+}
+
 /**
  * What sets text of documents, pages and other programs off from what people say. The mark is drawn anew for each turn,
  * and taken out of what it is put around, as the model may have told it to a tool: so no text can hold its own end.

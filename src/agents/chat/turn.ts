@@ -213,9 +213,7 @@ export class Turn {
     count(isFailure ? 'error' : 'ok')
     const spoken = { tokenCount, metadata: this.#metadata(ending) }
     try {
-      const row = await (isFailure
-        ? transcript.failure(content, spoken)
-        : transcript.answer(content, spoken))
+      const row = await (isFailure ? transcript.failure(content, spoken) : transcript.answer(content, spoken))
       yield { event: isFailure ? 'error' : 'done', data: said(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error

@@ -12,9 +12,11 @@ import { agentNotFound } from '../missing.ts'
 import type { ToolGate } from '../tools/run.ts'
 import type { Tool } from '../tools/tool.ts'
 import { Approvals } from './approvals.ts'
+import { historyTokensFor, passageTokensFor } from './budget.ts'
 import { Citations } from './citations.ts'
+import type { Compactions } from './compaction.ts'
 import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
-import { readHistory } from './history.ts'
+import { type History, openHistory } from './history.ts'
 import { type ChatSource, modelFor } from './model.ts'
 import {
   calledOff,
@@ -25,7 +27,7 @@ import {
   toldFrom,
   unlessOfModel,
 } from './opened.ts'
-import { Marks, type NamedBase, systemPrompt } from './prompt.ts'
+import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
 import { readReplaced } from './replaced.ts'
 import { Transcript } from './transcript.ts'
 import { Turn, type TurnOutcome } from './turn.ts'
@@ -47,6 +49,7 @@ export interface TurnsParts {
   readonly retrieve: Retrieve
   /** Of one knowledge base, where they are found before the model is asked. */
   readonly passagesPerBase: number
+  readonly compactions: Pick<Compactions, 'begin'>
   /** Is told of each turn that is over. */
   readonly answered: (provider: string, outcome: TurnOutcome) => void
   /** Set for a conversation that its sender keeps. */
@@ -69,6 +72,8 @@ interface Setting {
   readonly citations: Citations
   readonly marks: Marks
   readonly bases: readonly NamedBase[]
+  /** Tokens that the passages of one search may take. */
+  readonly passageTokens: number
   readonly signal: AbortSignal
 }
 
@@ -165,10 +170,21 @@ export class Turns {
   async #open(asked: Asked, signal: AbortSignal): Promise<Opened> {
     const { place, body, caller, isWhole } = asked
     const marks = new Marks()
-    const { history, replaced, ...stored } = await this.#stored(asked, marks)
+    const { past, replaced, ...stored } = await this.#stored(asked)
     const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
-    const setting = { ...stored, caller, citations: new Citations(history.citations), signal, marks, bases }
     const isGrounded = asked.isGrounded || model.supportsTools === false
+    const hasTools = !isGrounded && tools.length > 0
+    const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
+    const history = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const setting = {
+      ...stored,
+      caller,
+      citations: new Citations(history.citations),
+      signal,
+      marks,
+      bases,
+      passageTokens: passageTokensFor(model),
+    }
     const terms = {
       isAsked: body.approvals,
       hasRead: history.hasRead || this.#parts.carried?.hasRead === true,
@@ -180,32 +196,37 @@ export class Turns {
       ...setting,
       model,
       turnTools,
-      transcript: new Transcript(this.#parts, place, { lastAt: history.lastAt, questionId: replaced?.questionId }),
+      transcript: new Transcript(this.#parts, place, {
+        lastAt: history.lastAt,
+        questionId: replaced?.questionId,
+      }),
       history,
-      system: this.#system(setting, turnTools, grounding),
+      system: this.#system(setting, turnTools, grounding, history.summary),
       found: grounding.found,
       question: body.content,
       isWhole,
-      count: outcome => this.#parts.answered(model.provider, outcome),
+      count: outcome => {
+        this.#parts.answered(model.provider, outcome)
+        if (outcome === 'ok') this.#parts.compactions.begin({ ...place, model, hasTools })
+      },
       tell: error => this.#tell(place, caller, error),
     })
     return { turn, check: () => model.chat.check().catch(ignoreProviderFailure) }
   }
 
   /** What a turn begins with; read at once, as each reading is a way to the store and back. */
-  async #stored({ place, body, caller }: Asked, marks: Marks) {
+  async #stored({ place, body, caller }: Asked) {
     const { rows, conversations } = this.#parts
     // Who may not see the conversation learns nothing of its messages.
     if (body.replaces !== undefined) await conversations.get(place, caller.auth)
-    const replaced =
-      body.replaces === undefined ? undefined : await readReplaced(rows, place, body.replaces)
-    const [conversation, agent, history] = await Promise.all([
+    const replaced = body.replaces === undefined ? undefined : await readReplaced(rows, place, body.replaces)
+    const [conversation, agent, past] = await Promise.all([
       conversations.get(place, caller.auth),
       rows.get(tables.agents, [place.workspaceId, place.agentId]),
-      readHistory(rows, place, marks, replaced?.rows ?? []),
+      openHistory(rows, place),
     ])
     if (!agent) throw agentNotFound(place.agentId)
-    return { conversation, agent: agent.row, history, replaced }
+    return { conversation, agent: agent.row, past, replaced }
   }
 
   /** The model that is asked, and what it is given to answer with. */
@@ -224,7 +245,7 @@ export class Turns {
   }
 
   #turnTools(
-    { agent, conversation, caller, citations }: Setting,
+    { agent, conversation, caller, citations, passageTokens }: Setting,
     tools: readonly Tool[],
     terms: { isAsked: boolean; hasRead: boolean },
   ): TurnTools {
@@ -237,7 +258,7 @@ export class Turns {
       conversation,
       citations,
       tools,
-      context: { workspaceId, caller, knowledgeBaseIds: boundTo(conversation, agent) },
+      context: { workspaceId, caller, knowledgeBaseIds: boundTo(conversation, agent), passageTokens },
     })
   }
 
@@ -245,11 +266,20 @@ export class Turns {
     const { retrieve, passagesPerBase } = this.#parts
     const { workspaceId } = agent
     const knowledgeBaseIds = bases.map(base => base.knowledgeBaseId)
-    return ground({ workspaceId, question, knowledgeBaseIds, passagesPerBase }, { ...setting, retrieve })
+    const { passageTokens } = setting
+    return ground(
+      { workspaceId, question, knowledgeBaseIds, passagesPerBase, passageTokens },
+      { ...setting, retrieve },
+    )
   }
 
   /** What the model is told first. */
-  #system({ agent, bases, marks }: Setting, turnTools: TurnTools, grounding: Grounding): string {
+  #system(
+    { agent, bases, marks }: Setting,
+    turnTools: TurnTools,
+    grounding: Grounding,
+    summary: History['summary'],
+  ): string {
     const prompt = systemPrompt({
       own: agent.systemPrompt,
       usual: this.#parts.systemPrompt,
@@ -259,7 +289,8 @@ export class Turns {
       bases: turnTools.cites ? bases : [],
       marks,
     })
-    return [prompt, grounding.text].filter(Boolean).join('\n\n')
+    const earlier = summary && summaryPrompt(summary.text, marks)
+    return [prompt, earlier, grounding.text].filter(Boolean).join('\n\n')
   }
 
   #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {

@@ -32,7 +32,7 @@ interface OpenedConversation {
  * @see docs/agents.md#from-an-openai-client
  */
 export class Completions {
-  constructor(private readonly parts: Omit<TurnsParts, 'conversations' | 'carried'>) {}
+  constructor(private readonly parts: Omit<TurnsParts, 'conversations' | 'compactions' | 'carried'>) {}
 
   /** @throws what a send to an agent throws, chat_answer_failed */
   async complete(workspaceId: string, body: CompletionCreate, caller: Caller): Promise<ChatCompletion> {
@@ -73,6 +73,8 @@ export class Completions {
       ...this.parts,
       rows: new RequestConversation(rows, conversation, messagesOf(request, conversation)),
       conversations: { get: async () => conversation },
+      // The client decides which messages it sends again.
+      compactions: { begin: () => {} },
       models: request.maxTokens === undefined ? models : limited(models, request.maxTokens),
       carried: {
         instructions: request.instructions,
@@ -97,13 +99,15 @@ function conversationOf(
   ownerPrincipalId: string | null,
   createdMs: number,
 ): ConversationRow {
+  const createdAt = new Date(createdMs).toISOString()
   return {
     workspaceId,
     agentId,
     conversationId: newId(),
     title: null,
     knowledgeBaseIds: [],
-    createdAt: new Date(createdMs).toISOString(),
+    createdAt,
+    lastActivityAt: createdAt,
     ownerPrincipalId,
   }
 }

@@ -31,7 +31,9 @@ export class RequestConversation implements RowStore {
     const rows: readonly object[] =
       table.name === tables.messages.name ? this.#messages : [this.#conversation]
     const all = rows.map(inMemory) as Stored<never>[]
-    return (query.descending ? all.reverse() : all).slice(0, query.limit)
+    const ordered = query.descending ? all.reverse() : all
+    const from = query.after ? 1 + ordered.findIndex(({ row }) => isAt(row, query.after!)) : 0
+    return ordered.slice(from, from + query.limit)
   }
 
   async count(...[table, ...place]: Parameters<RowStore['count']>): Promise<number> {
@@ -42,6 +44,11 @@ export class RequestConversation implements RowStore {
   async atomic(writes: readonly Write[]): Promise<Outcome> {
     return writes.every(({ table }) => ownTables.has(table.name)) ? { ok: true } : this.#stored.atomic(writes)
   }
+}
+
+/** Returns true for the message at a place of the index `byConversation`. */
+function isAt({ messageId }: MessageRow, after: readonly Value[]): boolean {
+  return messageId === after.at(-1)
 }
 
 function inMemory<Row extends object>(row: Row, ordinal: number): Stored<Row> {

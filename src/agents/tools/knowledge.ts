@@ -7,10 +7,12 @@ import type { Documents } from '../../knowledge/documents.ts'
 import { unlessGone } from '../../knowledge/guards.ts'
 import type { ManySearcher } from '../../knowledge/search-many.ts'
 import type { DocumentRow } from '../../storage/tables.ts'
+import type { Excerpt } from './excerpt.ts'
 import { executable } from './executable.ts'
 import { builtin } from './own-tools.ts'
+import { bytesFor, citationMax, jsonBytes, shareAmong } from './passage-budget.ts'
 import { label, pageOf, passagesOf, textOf } from './passages.ts'
-import { fitted, preview, ToolError } from './result.ts'
+import { fitted, ToolError } from './result.ts'
 import { type Scope, scopeOf } from './scope.ts'
 import type { Passage, Tool, ToolContext } from './tool.ts'
 
@@ -23,8 +25,6 @@ export interface Reads {
 
 const listedMax = 25
 const samplesMax = 5
-const previewChars = 400
-const chunkChars = 1_500
 
 const noBases = 'There are no knowledge bases.'
 const noDocuments = 'There are no documents.'
@@ -131,8 +131,7 @@ export class KnowledgeTools {
     const { hits } = await this.reads.many.search(context.workspaceId, query, searching)
     if (hits.length === 0) return 'No passage was found.'
     const passages = await passagesOf(this.reads.documents, context.workspaceId, hits)
-    const results = hits.map((hit, at) => found(hit, passages[at]!, context))
-    return fitted(results, kept => ({ results: kept }))
+    return searchResult(args.query, hits, passages, context)
   }
 
   async #getDocument(args: OneDocument, context: ToolContext): Promise<string> {
@@ -171,26 +170,16 @@ export class KnowledgeTools {
         ? 'The document has no text.'
         : `The document has no chunk at offset ${args.offset}.`
     const place = { knowledgeBaseId, documentId, title: label(textOf(metadata.title)) }
-    const entries = chunks.map(({ id, chunkIndex, text, payload }) => ({
-      citation: context.cite({
+    const cite = ({ id, chunkIndex, payload }: Chunk) =>
+      context.cite({
         ...place,
         chunkId: id,
         chunkIndex,
         sourceFilename: label(sourceFilename),
         page: pageOf(payload.page),
-      }),
-      id,
-      chunkIndex,
-      text: preview(text ?? '', chunkChars),
-    }))
-    return fitted(entries, kept => ({
-      documentId,
-      knowledgeBaseId,
-      chunkTotal,
-      offset: args.offset,
-      returned: kept.length,
-      chunks: kept,
-    }))
+      })
+    const head = { documentId, knowledgeBaseId, chunkTotal, offset: args.offset }
+    return chunksResult(chunks, head, { cite, bytesMax: bytesFor(context.passageTokens) })
   }
 
   /** @throws document_not_found, ToolError */
@@ -224,19 +213,64 @@ type OneOrAll = z.output<typeof builtin.listDocuments.input>
 type OneDocument = z.output<typeof builtin.getDocument.input>
 type ChunksArgs = z.output<typeof builtin.listChunks.input>
 
-function found({ id, score, payload = {} }: HitOfBase, passage: Passage, context: ToolContext) {
+/** JSON of what a search found, within the budget of the call. `contentPreview` is the whole chunk if it fits. */
+function searchResult(
+  query: string,
+  hits: readonly HitOfBase[],
+  passages: readonly Passage[],
+  context: ToolContext,
+): string {
+  const headOf = (at: number, citation: number) => found(hits[at]!, passages[at]!, citation)
+  const heads = hits.map((_, at) => JSON.stringify({ ...headOf(at, citationMax), ...emptyText }))
+  const frame = JSON.stringify({ results: [], truncated: true, total: hits.length })
+  const excerpts = shareAmong(
+    hits.map(({ payload }) => textOf(payload?.chunkText) ?? ''),
+    query,
+    bytesFor(context.passageTokens) - jsonBytes(frame),
+    heads.map(head => Buffer.byteLength(head) + 1),
+  )
+  const results = excerpts.map(({ text, isCut }, at) => ({
+    ...headOf(at, context.cite(passages[at]!)),
+    contentPreview: text,
+    ...(isCut && { truncated: true }),
+  }))
+  return JSON.stringify({
+    results,
+    ...(results.length < hits.length && { truncated: true, total: hits.length }),
+  })
+}
+
+/** The longest form of what {@link searchResult} adds to a head, without the text. */
+const emptyText = { contentPreview: '', truncated: true }
+
+function found({ id, score }: HitOfBase, passage: Passage, citation: number) {
   const { knowledgeBaseId, documentId, chunkIndex, title, sourceFilename } = passage
-  return {
-    citation: context.cite(passage),
-    knowledgeBaseId,
-    documentId,
-    chunkId: id,
-    chunkIndex,
-    title,
-    sourceFilename,
-    score,
-    contentPreview: preview(textOf(payload.chunkText) ?? '', previewChars),
+  return { citation, knowledgeBaseId, documentId, chunkId: id, chunkIndex, title, sourceFilename, score }
+}
+
+/** JSON of chunks in order: as many whole ones as fit, and where the next one is. Only the first can be cut. */
+function chunksResult(
+  chunks: readonly Chunk[],
+  head: { offset: number },
+  { cite, bytesMax }: { cite: (chunk: Chunk) => number; bytesMax: number },
+): string {
+  const shown = (count: number, citations: readonly number[], first: Excerpt) => {
+    const kept = chunks.slice(0, count).map(({ id, chunkIndex, text }, at) => ({
+      citation: citations[at] ?? citationMax,
+      id,
+      chunkIndex,
+      text: at === 0 ? first.text : (text ?? ''),
+      ...(at === 0 && first.isCut && { truncated: true }),
+    }))
+    const next = count < chunks.length && { truncated: true, nextOffset: head.offset + count }
+    return JSON.stringify({ ...head, returned: count, chunks: kept, ...next })
   }
+  const bytesOf = (count: number, first: Excerpt) => Buffer.byteLength(shown(count, [], first))
+  const whole = chunks[0]!.text ?? ''
+  const [first] = shareAmong([whole], '', bytesMax - bytesOf(1, { text: '', isCut: true }))
+  let count = 1
+  while (count < chunks.length && !first!.isCut && bytesOf(count + 1, first!) <= bytesMax) count++
+  return shown(count, chunks.slice(0, count).map(cite), first!)
 }
 
 function listedDocument({ knowledgeBaseId, documentId, sourceFilename, fileType, status }: DocumentRow) {

@@ -1,7 +1,7 @@
 import type { ToolResult } from './tool.ts'
 
 /** What a model is given of one result, in UTF-16 units. @see docs/tool-servers.md#what-a-call-may-do */
-const resultCharsMax = 32_000
+export const resultCharsMax = 32_000
 const cutMark = `\n[cut off at ${resultCharsMax} characters]`
 
 /** What a model got wrong, or what is not there for it, in words for it. */

@@ -1,6 +1,6 @@
 import fc from 'fast-check'
 import { expect, test } from 'vitest'
-import { type Draft, fitted, tokensIn } from '../../../src/agents/chat/budget.ts'
+import { type Draft, fitted, tokensOf } from '../../../src/agents/chat/budget.ts'
 import type { ChatMessage } from '../../../src/models/chat/completion.ts'
 
 const call = (id: string): ChatMessage => ({
@@ -22,16 +22,37 @@ const draft = (parts: Partial<Draft>): Draft => ({
   ...parts,
 })
 
-test('the oldest messages go first, a call together with its result', () => {
-  const history: ChatMessage[] = [
-    { role: 'user', content: 'u'.repeat(300) },
-    call('1'),
-    result('1', 300),
-    { role: 'assistant', content: 'a'.repeat(300) },
-  ]
-  const { messages, dropped } = fitted(draft({ history }), 180)
-  expect(dropped).toBe(3)
-  expect(messages.map(({ role }) => role)).toEqual(['system', 'assistant', 'user'])
+const turn = (id: string, resultChars: number, chars = 100): ChatMessage[] => [
+  { role: 'user', content: `${id}${'u'.repeat(chars)}` },
+  call(id),
+  result(id, resultChars),
+  { role: 'assistant', content: 'a'.repeat(chars) },
+]
+
+test('tool results of older turns are shortened first, the oldest first, then whole turns are left out', () => {
+  const history = [...turn('1', 3_000), ...turn('2', 3_000), ...turn('3', 600)]
+  const lengthsIn = (budget: number) =>
+    fitted(draft({ history }), budget).messages.flatMap(message =>
+      message.role === 'tool' ? [[message.toolCallId, message.content.length]] : [],
+    )
+  const between = expect.toSatisfy((length: number) => length > 400 && length < 3_000)
+  expect(lengthsIn(9_000)).toEqual([
+    ['1', 3_019],
+    ['2', 3_019],
+    ['3', 619],
+  ])
+  expect(lengthsIn(4_000)).toEqual([
+    ['1', between],
+    ['2', 3_019],
+    ['3', 619],
+  ])
+  expect(lengthsIn(2_500)).toEqual([
+    ['1', 429],
+    ['2', between],
+    ['3', 619],
+  ])
+  expect(lengthsIn(1_200).map(([id]) => id)).toEqual(['2', '3'])
+  expect(lengthsIn(10)).toEqual([])
 })
 
 test('then results of the turn are cut, the oldest first, and keep the end of their mark', () => {
@@ -43,27 +64,44 @@ test('then results of the turn are cut, the oldest first, and keep the end of th
   expect(second).toBe(result('2', 600).content)
 })
 
-const message = fc.oneof(
-  fc.string({ maxLength: 400 }).map((content): ChatMessage => ({ role: 'user', content })),
-  fc.string({ maxLength: 400 }).map((content): ChatMessage => ({ role: 'assistant', content })),
-)
+const pastTurn = fc
+  .record({
+    question: fc.string({ unit: 'grapheme', maxLength: 400 }),
+    results: fc.array(fc.nat(3_000), { maxLength: 2 }),
+  })
+  .map(({ question, results }): ChatMessage[] => [
+    { role: 'user', content: question },
+    ...results.flatMap((chars, at) => [call(String(at)), result(String(at), chars)]),
+    { role: 'assistant', content: 'An answer.' },
+  ])
 
-test('the question and what the system is told are never cut, and what is kept is the newest', () => {
+test('whole turns are sent, the newest that fit; the question and the system prompt are never cut', () => {
   fc.assert(
     fc.property(
-      fc.array(message),
+      fc.array(pastTurn),
       fc.string({ maxLength: 3_000 }),
-      fc.nat(2_000),
-      (history, question, budget) => {
-        const { messages, dropped } = fitted(draft({ history, question }), budget)
+      fc.nat(4_000),
+      (turns, question, budget) => {
+        const { messages, dropped } = fitted(draft({ history: turns.flat(), question }), budget)
         expect(messages[0]).toEqual({ role: 'system', content: 'system' })
         expect(messages.at(-1)).toEqual({ role: 'user', content: question })
-        expect(messages.slice(1, -1)).toEqual(history.slice(dropped))
-        if (dropped < history.length)
-          expect(messages.reduce((sum, { content }) => sum + tokensIn(content ?? ''), 0)).toBeLessThanOrEqual(
-            budget,
-          )
+        const sent = messages.slice(1, -1)
+        const names = (some: readonly ChatMessage[]) =>
+          some.map(message => (message.role === 'tool' ? message.toolCallId : message.content))
+        expect(names(sent)).toEqual(names(turns.flat()).slice(dropped))
+        expect(sent[0]?.role ?? 'user').toBe('user')
+        if (sent.length > 0) expect(tokensOf(messages)).toBeLessThanOrEqual(budget)
       },
     ),
   )
+})
+
+test('no earlier turn takes the room that passages of a search need', () => {
+  const history = Array.from({ length: 100 }, (_, at) => turn(String(at), 0)).flat()
+  const tools = [{ name: 'search_kb', description: '', parameters: {} }]
+  const sent = (more: Partial<Draft>) =>
+    tokensOf(fitted(draft({ history, ...more }), 3_000).messages.slice(1, -1))
+  expect(sent({ tools })).toBeLessThanOrEqual(1_000)
+  expect(sent({})).toBeGreaterThan(1_300)
+  expect(sent({})).toBeLessThanOrEqual(1_500)
 })

@@ -189,24 +189,57 @@ test.each([
   expect(content).toContain(named)
 })
 
-test('chunks are read from an offset, and as many as fit; long ones are cut', async () => {
-  const { asked, run, wb, workspaceId } = await toolStage().then(stage => ({
-    ...stage,
-    asked: async (args: object) => JSON.parse((await stage.run('list_chunks', args)).content),
-  }))
-  const base = await makeBase(wb, { workspaceId })
-  const paragraph = (at: number) => `Paragraph ${at}. ${'Words and more words. '.repeat(80)}`
+/** A knowledge base with one document of 40 paragraphs, each a chunk of about 1,800 characters. */
+async function longDocument() {
+  const stage = await toolStage()
+  const base = await makeBase(stage.wb, { workspaceId: stage.workspaceId })
+  const paragraph = (at: number) =>
+    `Paragraph ${at}. ${'Words and more words. '.repeat(80)}Item ${at} weighs ${at}00 grams.`
   const text = Array.from({ length: 40 }, (_, at) => paragraph(at)).join('\n\n')
   const { document } = await base.ingest(text, { chunker: { maxChars: 2_000 } })
   const place = { knowledgeBaseId: base.params.knowledgeBaseId, documentId: document.documentId }
-  const all = await asked({ ...place, limit: 50 })
-  expect(all.chunkTotal).toBeGreaterThan(30)
+  const asked = async (name: string, args: object, passageTokens?: number) =>
+    JSON.parse((await stage.run(name, args, { passageTokens })).content)
+  return { ...stage, asked, place }
+}
+
+test('a search gives whole chunks, also where the match is at the end of a long one', async () => {
+  const { asked } = await longDocument()
+  const { results } = await asked('search_kb', { query: 'what does item 17 weigh', limit: 3 })
+  expect(results[0].contentPreview).toContain('Item 17 weighs 1700 grams.')
+  expect(results[0].contentPreview.length).toBeGreaterThan(1_500)
+  expect(results.map((hit: object) => 'truncated' in hit)).toEqual([false, false, false])
+})
+
+test('a search that does not fit cuts the lower hits around the match, says so, and keeps to its budget', async () => {
+  const { run } = await longDocument()
+  const search = { query: 'what does item 17 weigh', limit: 8 }
+  for (const passageTokens of [512, 1_500, 4_000]) {
+    const { content } = await run('search_kb', search, { passageTokens })
+    expect(Buffer.byteLength(content)).toBeLessThanOrEqual(3 * passageTokens)
+    const { results, truncated, total } = JSON.parse(content)
+    expect(results[0].contentPreview).toContain('Item 17 weighs 1700 grams.')
+    const cut = results.map((hit: { truncated?: true }) => hit.truncated === true)
+    expect(cut).toEqual([...cut].sort())
+    expect(cut.at(-1)).toBe(true)
+    expect([truncated, total]).toEqual(results.length < 8 ? [true, 8] : [undefined, undefined])
+  }
+})
+
+test('chunks are read whole from an offset, as many as fit, and the result says where the next one is', async () => {
+  const { asked, run, place } = await longDocument()
+  const all = await asked('list_chunks', { ...place, limit: 50 })
+  expect(all.chunkTotal).toBe(40)
   expect(all.returned).toBe(all.chunks.length)
-  expect(all.returned).toBeLessThan(30)
-  expect(JSON.stringify(all).length).toBeLessThanOrEqual(32_000)
-  expect(all.chunks[0].text.length).toBeLessThanOrEqual(1_500)
-  const some = await asked({ ...place, limit: 2, offset: 3 })
+  expect(all).toMatchObject({ truncated: true, nextOffset: all.returned })
+  expect(all.chunks.at(-1).text.length).toBeGreaterThan(1_500)
+  expect(all.chunks.some((chunk: object) => 'truncated' in chunk)).toBe(false)
+  expect(JSON.stringify(all).length).toBeLessThanOrEqual(3 * 8_000)
+  const some = await asked('list_chunks', { ...place, limit: 2, offset: 3 })
   expect(some.chunks.map(({ chunkIndex }: { chunkIndex: number }) => chunkIndex)).toEqual([3, 4])
+  expect(some).not.toHaveProperty('truncated')
+  const small = await asked('list_chunks', { ...place, limit: 2, offset: 3 }, 512)
+  expect(small).toMatchObject({ returned: 1, truncated: true, nextOffset: 4, chunks: [{ truncated: true }] })
   const beyond = await run('list_chunks', { ...place, offset: 10_000 })
   expect(beyond).toMatchObject({ outcome: 'success', content: 'The document has no chunk at offset 10000.' })
 })

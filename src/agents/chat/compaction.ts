@@ -1,0 +1,146 @@
+import { type Clock, timestamp } from '../../base/clock.ts'
+import { newId } from '../../base/id.ts'
+import type { Log } from '../../base/log.ts'
+import type { RowStore } from '../../storage/rows.ts'
+import { type MessageRow, tables } from '../../storage/tables.ts'
+import { historyTokensFor, shortestTokensOf } from './budget.ts'
+import { type History, hasRead, openHistory } from './history.ts'
+import type { AnsweringModel } from './model.ts'
+import type { PastTurn } from './past-turns.ts'
+import { Marks } from './prompt.ts'
+import { listQuestions, summarize, type Written } from './summarize.ts'
+import { summaryMetadata } from './summary.ts'
+
+/** Shares of the tokens of earlier turns: above the first they are summarized, until at most the second remains. */
+const share = { begin: 0.8, remain: 0.5 }
+
+export interface CompactionParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** A conversation, and what its turns are sent to. */
+export interface Compacted {
+  readonly workspaceId: string
+  readonly conversationId: string
+  readonly model: AnsweringModel
+  readonly hasTools: boolean
+}
+
+/**
+ * Summarizes the oldest turns of long conversations in the background, one call of a model at a time for each
+ * conversation. A summary is stored as a message of the role `system`.
+ *
+ * @see docs/decisions/memory.md
+ */
+export class Compactions {
+  readonly #parts: CompactionParts
+  readonly #running = new Map<string, Promise<void>>()
+  readonly #closing = new AbortController()
+
+  constructor(parts: CompactionParts) {
+    this.#parts = parts
+  }
+
+  /** Begins a summary if the conversation needs one and none is being written. Never fails. */
+  begin(compacted: Compacted): void {
+    const { conversationId, workspaceId } = compacted
+    if (this.#running.has(conversationId) || this.#closing.signal.aborted) return
+    const work = this.#compact(compacted)
+      .catch(error => this.#parts.log.error({ workspaceId, conversationId, error }, 'a summary failed'))
+      .finally(() => this.#running.delete(conversationId))
+    this.#running.set(conversationId, work)
+  }
+
+  /** Resolves once no summary is being written. */
+  async settled(): Promise<void> {
+    await Promise.all(this.#running.values())
+  }
+
+  /** Stops the calls of models. A conversation that cannot wait gets a summary without a model. */
+  async close(): Promise<void> {
+    this.#closing.abort()
+    await this.settled()
+  }
+
+  async #compact({ model, hasTools, workspaceId, conversationId }: Compacted): Promise<void> {
+    const { rows, clock } = this.#parts
+    const place = { workspaceId, conversationId }
+    const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
+    const marks = new Marks()
+    const history = await (await openHistory(rows, place)).read({ tokens: 2 * tokens, marks, replaced: [] })
+    const oldest = oldestTurns(history.turns, tokens)
+    if (oldest.length === 0) return
+    const written = await this.#written(history, oldest, model, tokens)
+    if (!written) return
+    const covered = oldest.at(-1)!.rows.at(-1)!
+    const metadata = { ...summaryMetadata(coverOf(history, oldest)), ...written.metadata }
+    const row: MessageRow = {
+      ...place,
+      messageId: newId(),
+      messageTs: laterOf(timestamp(clock), history.lastAt),
+      role: 'system',
+      content: written.text,
+      tokenCount: null,
+      metadata,
+      authorId: null,
+      toolId: null,
+      toolCallPayload: null,
+      toolResponse: null,
+    }
+    // Refused if the conversation or a covered message was deleted or replaced in the meantime.
+    await rows.atomic([
+      { op: 'require', table: tables.conversations, key: [workspaceId, conversationId] },
+      {
+        op: 'require',
+        table: tables.messages,
+        key: [workspaceId, conversationId, covered.messageId],
+      },
+      { op: 'insert', table: tables.messages, row },
+    ])
+  }
+
+  /** Without the model only if turns no longer fit: the model may succeed after the next turn. */
+  async #written(
+    history: History,
+    oldest: readonly PastTurn[],
+    model: AnsweringModel,
+    tokens: number,
+  ): Promise<Written | undefined> {
+    const { clock, log } = this.#parts
+    const earlier = history.summary?.text
+    try {
+      return await summarize(earlier, oldest, { model, clock, signal: this.#closing.signal })
+    } catch (error) {
+      log.info({ model: model.model, error }, 'the model wrote no summary of a conversation')
+    }
+    return shortestTokensOf(history.messages) > tokens ? listQuestions(earlier, oldest, model) : undefined
+  }
+}
+
+/** Returns the turns to summarize; none if the conversation is still short. The newest turn is never among them. */
+function oldestTurns(turns: readonly PastTurn[], tokens: number): readonly PastTurn[] {
+  const sizes = turns.map(({ messages }) => shortestTokensOf(messages))
+  let total = sizes.reduce((sum, size) => sum + size, 0)
+  if (total <= share.begin * tokens) return []
+  let count = 0
+  while (count < turns.length - 1 && total > share.remain * tokens) total -= sizes[count++]!
+  return turns.slice(0, count)
+}
+
+function coverOf({ summary, citations }: History, oldest: readonly PastTurn[]) {
+  const rows = oldest.flatMap(turn => turn.rows)
+  const cited = citations.toSorted((a, b) => a.number - b.number)
+  return {
+    through: rows.at(-1)!.messageTs,
+    covered: (summary?.covered ?? 0) + rows.length,
+    hasRead: summary?.hasRead === true || oldest.some(hasRead),
+    lastCitation: cited.at(-1),
+  }
+}
+
+/** The first of two times that is after the other. */
+function laterOf(now: string, lastAt: string | undefined): string {
+  return lastAt === undefined || now > lastAt ? now : new Date(Date.parse(lastAt) + 1).toISOString()
+}

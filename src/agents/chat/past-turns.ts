@@ -1,0 +1,78 @@
+import type { ToolCall } from '../../contract/chat.ts'
+import type { ChatMessage } from '../../models/chat/completion.ts'
+import type { MessageRow } from '../../storage/tables.ts'
+import type { ToolResponse } from './history.ts'
+import type { Marks } from './prompt.ts'
+
+/** One earlier question with its tool calls, their results, and its answer. */
+export interface PastTurn {
+  /** What is stored of it, oldest first; the first row is the question. */
+  readonly rows: readonly MessageRow[]
+  /** What a model is sent of it: a user message, calls each followed by its results, and one answer. */
+  readonly messages: readonly ChatMessage[]
+}
+
+const noAnswer = '[This has no answer.]'
+
+/**
+ * Splits rows into turns that every chat template accepts: user and assistant alternate, and each call is followed by
+ * its results. Rows before the first question are left out. Where turns ran at the same time, their rows are mixed: calls
+ * without results and results without calls are left out, and several answers become one.
+ *
+ * @param rows  of one conversation, oldest first
+ */
+export function pastTurns(rows: readonly MessageRow[], marks: Marks): PastTurn[] {
+  const turns: MessageRow[][] = []
+  for (const row of rows)
+    if (row.role === 'user') turns.push([row])
+    else turns.at(-1)?.push(row)
+  return turns.map(turn => ({ rows: turn, messages: messagesOf(turn, marks) }))
+}
+
+function messagesOf([question, ...rest]: readonly MessageRow[], marks: Marks): ChatMessage[] {
+  const answers = rest.filter(isAnswer).map(row => row.content)
+  return [
+    { role: 'user', content: question!.content ?? '' },
+    ...exchangesIn(rest, marks),
+    { role: 'assistant', content: answers.join('\n\n') || noAnswer },
+  ]
+}
+
+/** Failed answers and empty ones are not sent. */
+function isAnswer(row: MessageRow): boolean {
+  const isSpoken = row.role === 'agent' && callsIn(row).length === 0
+  return isSpoken && row.metadata.finish_reason !== 'error' && Boolean(row.content)
+}
+
+function exchangesIn(rows: readonly MessageRow[], marks: Marks): ChatMessage[] {
+  return rows.flatMap((row, at): ChatMessage[] => {
+    const toolCalls = callsIn(row)
+    if (toolCalls.length === 0) return []
+    const after = resultsAfter(rows, at)
+    const results = toolCalls.map(({ id }) => after.find(result => responseIn(result)!.toolCallId === id))
+    if (!results.every(result => result !== undefined)) return []
+    return [
+      { role: 'assistant', content: row.content, toolCalls },
+      ...results.map(result => resultMessage(result, marks)),
+    ]
+  })
+}
+
+function resultsAfter(rows: readonly MessageRow[], at: number): MessageRow[] {
+  const end = rows.findIndex((row, place) => place > at && row.role !== 'tool')
+  return rows.slice(at + 1, end === -1 ? rows.length : end).filter(row => responseIn(row) !== undefined)
+}
+
+function resultMessage(row: MessageRow, marks: Marks): ChatMessage {
+  const { toolCallId, content } = responseIn(row)!
+  return { role: 'tool', toolCallId, content: marks.around(row.toolId ?? '', content) }
+}
+
+function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {
+  return (toolCallPayload as { toolCalls?: ToolCall[] } | null)?.toolCalls ?? []
+}
+
+/** Returns what a tool gave, for a row that holds it. */
+export function responseIn({ role, toolResponse }: MessageRow): ToolResponse | undefined {
+  return role === 'tool' ? ((toolResponse as ToolResponse | null) ?? undefined) : undefined
+}

@@ -1,0 +1,118 @@
+import type { Clock } from '../../base/clock.ts'
+import { within } from '../../base/deadline.ts'
+import type { ChatMessage } from '../../models/chat/completion.ts'
+import { bytesPerToken } from '../tokens.ts'
+import { shareAmong } from '../tools/passage-budget.ts'
+import { cut, preview } from '../tools/result.ts'
+import type { AnsweringModel } from './model.ts'
+import type { PastTurn } from './past-turns.ts'
+import { Marks } from './prompt.ts'
+
+/** A summary and what it cost. */
+export interface Written {
+  readonly text: string
+  readonly metadata: Record<string, string>
+}
+
+const timeoutMs = 60_000
+/** Of the answer; a model that reasons needs more than the summary takes. */
+const answerTokensMax = 1_024
+const questionCharsMax = 200
+
+/** Shares of the context window: for what is summarized, and for the summary. */
+const share = { input: 1 / 6, summary: 1 / 16 }
+const summaryTokensMax = 1_000
+
+/**
+ * Has a model summarize turns, together with the summary of what came before them. It is called once.
+ *
+ * @throws TimedOut, what `complete` throws; Error for an empty answer
+ */
+export async function summarize(
+  earlier: string | undefined,
+  turns: readonly PastTurn[],
+  { model, clock, signal }: { model: AnsweringModel; clock: Clock; signal: AbortSignal },
+): Promise<Written> {
+  const marks = new Marks()
+  const messages: ChatMessage[] = [
+    { role: 'system', content: promptFor(model, marks) },
+    { role: 'user', content: marks.around('conversation', inputOf(earlier, turns, model)) },
+  ]
+  const maxTokens = Math.min(model.maxTokens, answerTokensMax)
+  const ask = (until: AbortSignal) => model.chat.complete(messages, { maxTokens, signal: until })
+  signal.throwIfAborted()
+  const { text, ...spent } = await within(clock, timeoutMs, ask, signal)
+  if (text.trim() === '') throw new Error('the model gave an empty summary')
+  const { promptTokens, completionTokens, costUsd } = spent
+  return {
+    text: beginningOf(text.trim(), summaryBytesFor(model)),
+    metadata: {
+      summary_by: 'model',
+      model: model.model,
+      ...(promptTokens !== null && { prompt_tokens: String(promptTokens) }),
+      ...(completionTokens !== null && { completion_tokens: String(completionTokens) }),
+      ...(costUsd !== null && { cost_usd: String(costUsd) }),
+    },
+  }
+}
+
+function promptFor(model: AnsweringModel, marks: Marks): string {
+  const words = Math.floor(summaryBytesFor(model) / 8)
+  return `You summarize the earlier part of a conversation, so that it can go on without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${marks.rule}`
+}
+
+/** Returns what is summarized, as text. Each message is cut to its share of the room. */
+function inputOf(earlier: string | undefined, turns: readonly PastTurn[], model: AnsweringModel): string {
+  const texts = [
+    ...(earlier === undefined ? [] : [`Summary of what came before:\n${earlier}`]),
+    ...turns.flatMap(({ messages }) => messages.map(textOf)).filter(text => text !== undefined),
+  ]
+  const bytes = texts.reduce((sum, text) => sum + Buffer.byteLength(text), 0)
+  const room = share.input * model.contextTokens * bytesPerToken
+  return texts.map(text => cut(text, Math.floor(text.length * Math.min(1, room / bytes)))).join('\n\n')
+}
+
+/** Returns nothing for tool results: the answer says what came of them. */
+function textOf(message: ChatMessage): string | undefined {
+  if (message.role === 'user') return `User: ${message.content}`
+  return message.role === 'assistant' && message.content ? `Assistant: ${message.content}` : undefined
+}
+
+/** Lists the questions of turns after the summary of what came before them, for when a model writes no summary. */
+export function listQuestions(
+  earlier: string | undefined,
+  turns: readonly PastTurn[],
+  model: AnsweringModel,
+): Written {
+  const bytesMax = summaryBytesFor(model)
+  const before = beginningOf(earlier ?? '', bytesMax / 2)
+  const questions = turns.map(({ rows }) => `- ${preview(oneLine(rows[0]!.content ?? ''), questionCharsMax)}`)
+  const room = bytesMax - Buffer.byteLength(`${before}\n\n${questionsHead}\n`)
+  return {
+    text: [before, [questionsHead, ...newestWithin(questions, room)].join('\n')].filter(Boolean).join('\n\n'),
+    metadata: { summary_by: 'rule' },
+  }
+}
+
+const questionsHead = 'The user asked earlier:'
+
+function newestWithin(lines: readonly string[], bytesMax: number): readonly string[] {
+  let left = bytesMax
+  const last = lines.findLastIndex(line => {
+    left -= Buffer.byteLength(line) + 1
+    return left < 0
+  })
+  return lines.slice(last + 1)
+}
+
+function beginningOf(text: string, bytesMax: number): string {
+  return shareAmong([text], '', bytesMax)[0]!.text
+}
+
+function oneLine(text: string): string {
+  return text.replace(/\s+/g, ' ').trim()
+}
+
+function summaryBytesFor({ contextTokens }: AnsweringModel): number {
+  return Math.min(summaryTokensMax, Math.floor(contextTokens * share.summary)) * bytesPerToken
+}

@@ -1,0 +1,107 @@
+import { stem, terms, wordSpans } from '../../base/words.ts'
+import { findBreaks } from '../../knowledge/chunk/breaks.ts'
+
+/** A text, or the part of it that fits. */
+export interface Excerpt {
+  readonly text: string
+  readonly isCut: boolean
+}
+
+/** Offsets in a text; `end` is exclusive. */
+interface Span {
+  readonly start: number
+  readonly end: number
+}
+
+const ellipsis = '…'
+
+/**
+ * Returns a text, or the window of it around its best match with a query: the shortest span with the most distinct words
+ * of the query, and what surrounds it. A window is cut between sentences, else between words, and has an ellipsis at a
+ * cut. Without a match it is the beginning of the text.
+ *
+ * @param charsMax  of the result, in UTF-16 units
+ */
+export function excerptOf(text: string, query: string, charsMax: number): Excerpt {
+  if (text.length <= charsMax) return { text, isCut: false }
+  const room = charsMax - 2 * ellipsis.length
+  if (room <= 0) return { text: '', isCut: true }
+  const { start, end } = windowAround(text, bestMatch(text, query, room), room)
+  const before = start > 0 ? ellipsis : ''
+  const after = end < text.length ? ellipsis : ''
+  return { text: before + text.slice(start, end).trim() + after, isCut: true }
+}
+
+function bestMatch(text: string, query: string, charsMax: number): Span {
+  const asked = new Set(terms(query))
+  const counts = new Map<string, number>()
+  const within: (Span & { term: string })[] = []
+  let best: Span & { distinct: number } = { start: 0, end: 0, distinct: 0 }
+  for (const { word, start, end } of wordSpans(text)) {
+    const term = stem(word)
+    if (!asked.has(term) || end - start > charsMax) continue
+    within.push({ term, start, end })
+    counts.set(term, (counts.get(term) ?? 0) + 1)
+    while (end - within[0]!.start > charsMax || counts.get(within[0]!.term)! > 1) {
+      const { term: left } = within.shift()!
+      const count = counts.get(left)! - 1
+      if (count === 0) counts.delete(left)
+      else counts.set(left, count)
+    }
+    const span = { start: within[0]!.start, end, distinct: counts.size }
+    const isShorter = span.distinct === best.distinct && end - span.start < best.end - best.start
+    if (span.distinct > best.distinct || isShorter) best = span
+  }
+  return best
+}
+
+/** Extends a span to both sides by whole sentences; by words where sentences would leave half of the room empty. */
+function windowAround(text: string, match: Span, room: number): Span {
+  const sentences = bySentences(text, match, room)
+  if (sentences && sentences.end - sentences.start >= room / 2) return sentences
+  return byWords(text, sentences ?? match, room)
+}
+
+function bySentences(text: string, match: Span, room: number): Span | undefined {
+  const { at, count } = findBreaks(text)
+  const edges = [0, ...at.subarray(0, count), text.length]
+  let from = edges.findLastIndex(edge => edge <= match.start)
+  let to = Math.max(
+    from + 1,
+    edges.findIndex(edge => edge >= match.end),
+  )
+  const fits = (first: number, last: number) =>
+    first >= 0 && last < edges.length && edges[last]! - edges[first]! <= room
+  if (!fits(from, to)) return undefined
+  for (;;) {
+    const [isAfter, before] = [fits(from, to + 1), from - 1]
+    if (isAfter) to++
+    const isBefore = fits(before, to)
+    if (isBefore) from--
+    if (!isAfter && !isBefore) return { start: edges[from]!, end: edges[to]! }
+  }
+}
+
+function byWords(text: string, inner: Span, room: number): Span {
+  const margin = Math.floor((room - (inner.end - inner.start)) / 2)
+  const last = Math.min(text.length, Math.max(0, inner.start - margin) + room)
+  const first = Math.max(0, last - room)
+  return { start: startAfterSpace(text, first, inner.start), end: endBeforeSpace(text, last, inner.end) }
+}
+
+/** The first beginning of a word in a range; the start of the range if it has no white space. */
+function startAfterSpace(text: string, from: number, to: number): number {
+  if (from === 0) return 0
+  for (let at = from; at <= to; at++) if (/\s/.test(text[at - 1]!)) return at
+  return isLowSurrogate(text, from) ? from + 1 : from
+}
+
+function endBeforeSpace(text: string, from: number, to: number): number {
+  if (from === text.length) return from
+  for (let at = from; at >= to; at--) if (/\s/.test(text[at]!)) return at
+  return isLowSurrogate(text, from) ? from - 1 : from
+}
+
+function isLowSurrogate(text: string, at: number): boolean {
+  return /[\uDC00-\uDFFF]/.test(text[at] ?? '')
+}

@@ -1,0 +1,133 @@
+import { expect, test } from 'vitest'
+import { Compactions } from '../../../src/agents/chat/compaction.ts'
+import { openHistory } from '../../../src/agents/chat/history.ts'
+import type { AnsweringModel } from '../../../src/agents/chat/model.ts'
+import { Marks } from '../../../src/agents/chat/prompt.ts'
+import { systemClock } from '../../../src/base/clock.ts'
+import type { Chat, Completion } from '../../../src/models/chat/completion.ts'
+import type { RowStore } from '../../../src/storage/rows.ts'
+import { type MessageRow, tables } from '../../../src/storage/tables.ts'
+import { makeAgent, makeConversation, messageRow } from '../../harness/agents.ts'
+import { open } from '../../harness/runtime.ts'
+
+const log = { debug() {}, info() {}, warn() {}, error: (facts: object) => expect(facts).toBeUndefined() }
+const completion: Completion = {
+  text: 'They spoke of harbors.',
+  toolCalls: [],
+  finishReason: 'stop',
+  tokenCount: null,
+  promptTokens: 500,
+  completionTokens: 6,
+  costUsd: 0.01,
+}
+
+/** A conversation of some turns, each of about 400 tokens, and a model whose window has room for few of them. */
+async function conversationOf(turns: number) {
+  let store!: RowStore
+  const opened = await open({
+    rows: own => {
+      store = own
+      return own
+    },
+  })
+  const conversation = await makeConversation(opened, await makeAgent(opened))
+  const text = 'The harbor is open. '.repeat(30)
+  const rows = Array.from({ length: turns }, (_, at): MessageRow[] => [
+    messageRow(conversation, 4 * at, { content: `Question ${at}. ${text}` }),
+    messageRow(conversation, 4 * at + 1, {
+      role: 'agent',
+      toolCallPayload: { toolCalls: [{ id: 'call', name: 'search_kb', arguments: '{}' }] },
+      metadata: { finish_reason: 'tool_calls' },
+    }),
+    messageRow(conversation, 4 * at + 2, {
+      role: 'tool',
+      content: null,
+      toolId: 'search_kb',
+      toolResponse: { toolCallId: 'call', content: 'A passage.', passages: [passage(at + 1)] },
+    }),
+    messageRow(conversation, 4 * at + 3, { role: 'agent', content: `Answer ${at}. ${text}` }),
+  ]).flat()
+  await store.atomic(rows.map(row => ({ op: 'insert', table: tables.messages, row })))
+  const marks = new Marks()
+  const read = async () =>
+    (await openHistory(store, conversation)).read({ tokens: 100_000, marks, replaced: [] })
+  /** Begins a summary and waits for it. */
+  const compact = async (complete: Chat['complete'], contextTokens = 6_000) => {
+    const compactions = new Compactions({ rows: store, clock: systemClock, log })
+    const model = { model: 'a', contextTokens, maxTokens: 1_000, chat: { complete } }
+    compactions.begin({ ...conversation, model: model as unknown as AnsweringModel, hasTools: true })
+    return compactions
+  }
+  const done = async (compactions: Compactions) => {
+    await compactions.settled()
+    return (await read()).summary
+  }
+  return { store, conversation, rows, read, compact, done }
+}
+
+function passage(number: number) {
+  const [knowledgeBaseId, chunkId] = ['base', `chunk ${number}`]
+  const place = { documentId: null, chunkIndex: null, title: null, sourceFilename: null, page: null }
+  return { number, knowledgeBaseId, chunkId, ...place }
+}
+
+test('a summary covers the oldest turns, and what they read and cited is still known', async () => {
+  const { read, compact, done, rows } = await conversationOf(8)
+  const before = await read()
+  const summary = await done(await compact(async () => completion))
+  expect(summary).toMatchObject({ text: 'They spoke of harbors.', hasRead: true })
+  const after = await read()
+  expect(after.turns.length).toBeLessThan(before.turns.length)
+  expect(after.turns.at(-1)).toEqual(before.turns.at(-1))
+  expect(summary!.covered + after.turns.flatMap(turn => turn.rows).length).toBe(rows.length)
+  const covered = 8 - after.turns.length
+  expect(summary!.lastCitation).toMatchObject({ number: covered })
+  expect(after.citations).toContainEqual(passage(covered))
+})
+
+test('a conversation that is short is not summarized', async () => {
+  const { compact, done } = await conversationOf(2)
+  const unexpected = () => Promise.reject(new Error('the model was called'))
+  expect(await done(await compact(unexpected))).toBeUndefined()
+})
+
+test('if a covered message is deleted while the model writes, the summary is dropped', async () => {
+  const { store, compact, done, rows } = await conversationOf(8)
+  const deletingAll = async () => {
+    await store.atomic(
+      rows.map(({ workspaceId, conversationId, messageId }) => ({
+        op: 'delete',
+        table: tables.messages,
+        key: [workspaceId, conversationId, messageId],
+      })),
+    )
+    return completion
+  }
+  expect(await done(await compact(deletingAll))).toBeUndefined()
+})
+
+test('a runtime that closes stops the model, and lists the questions of turns that no longer fit', async () => {
+  const hangs: Chat['complete'] = (_, { signal }) =>
+    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+  const long = await conversationOf(8)
+  const compactions = await long.compact(hangs)
+  await compactions.close()
+  expect((await long.read()).summary?.text).toMatch(/^The user asked earlier:\n- Question \d\. The harbor/)
+  // These still fit, so the model can be asked after the next turn.
+  const short = await conversationOf(4)
+  await (await short.compact(hangs, 6_600)).close()
+  expect((await short.read()).summary).toBeUndefined()
+})
+
+test('a summary is bounded, and so is what the model is sent for it', async () => {
+  const { compact, done } = await conversationOf(40)
+  const sent: string[] = []
+  const complete: Chat['complete'] = async messages => {
+    sent.push(...messages.map(({ content }) => content!))
+    return { ...completion, text: 'Many words. '.repeat(2_000) }
+  }
+  const summary = await done(await compact(complete))
+  expect(sent).toHaveLength(2)
+  expect(Buffer.byteLength(sent.join(''))).toBeLessThanOrEqual((3 * 6_000) / 4)
+  expect(Buffer.byteLength(summary!.text)).toBeLessThanOrEqual((3 * 6_000) / 16)
+})

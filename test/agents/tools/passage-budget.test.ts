@@ -1,0 +1,41 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { jsonBytes, shareAmong } from '../../../src/agents/tools/passage-budget.ts'
+
+const text = fc
+  .array(fc.oneof(fc.string({ unit: 'grapheme', maxLength: 20 }), fc.constantFrom('"\n', '語。', 'tungsten')))
+  .map(words => words.join(' ').repeat(3))
+
+test('passages take no more than their budget together, and the best stay whole', () => {
+  fc.assert(
+    fc.property(
+      fc.array(text, { maxLength: 12 }),
+      fc.integer({ min: 480, max: 6_000 }),
+      (texts, bytesMax) => {
+        const heads = texts.map((_, at) => (at * 37) % 300)
+        fc.pre(texts.length === 0 || heads[0]! + 480 <= bytesMax)
+        const excerpts = shareAmong(texts, 'tungsten', bytesMax, heads)
+        const spent = excerpts.reduce((sum, excerpt, at) => sum + jsonBytes(excerpt.text) + heads[at]!, 0)
+        expect(spent).toBeLessThanOrEqual(bytesMax)
+        if (texts.length > 0) expect(excerpts.length).toBeGreaterThan(0)
+        for (const [at, excerpt] of excerpts.entries())
+          if (!excerpt.isCut) expect(excerpt.text).toBe(texts[at])
+      },
+    ),
+  )
+})
+
+test('hits stay whole in their order; the next one gets what is left, and the others a short window each', () => {
+  const texts = Array.from({ length: 5 }, (_, at) => `Passage ${at}. ${'Some words. '.repeat(80)}`)
+  const excerpts = shareAmong(texts, 'passage', 3_500)
+  expect(excerpts.map(({ isCut }) => isCut)).toEqual([false, false, true, true, true])
+  const [, , third, fourth] = excerpts.map(excerpt => excerpt.text.length)
+  expect(third).toBeGreaterThanOrEqual(fourth!)
+  expect(fourth).toBeGreaterThan(300)
+})
+
+test('passages that would have no room for a short window are left out, but for the first', () => {
+  const texts = Array.from({ length: 8 }, () => 'Some words. '.repeat(80))
+  expect(shareAmong(texts, 'words', 1_500)).toHaveLength(3)
+  expect(shareAmong(texts, 'words', 100)).toHaveLength(1)
+})
