@@ -1,4 +1,5 @@
-import type { AuthContext } from '../access/subject.ts'
+import type { Caller } from '../access/caller.ts'
+import { type AuthContext, subjectName } from '../access/subject.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
@@ -97,6 +98,7 @@ export class Conversations {
       createdAt,
       lastActivityAt: createdAt,
       ownerPrincipalId: auth.subject?.principalId ?? null,
+      createdBy: subjectName(auth),
     }
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.agents, key: [workspaceId, agentId] },
@@ -125,22 +127,37 @@ export class Conversations {
     return stored.row
   }
 
-  /** @throws workspace_not_found, conversation_not_found */
+  /**
+   * @throws workspace_not_found, conversation_not_found
+   * @throws forbidden  another caller began it
+   */
   async update(
     place: ConversationPlace,
     patch: ConversationPatch,
-    auth: AuthContext,
+    caller: Pick<Caller, 'auth' | 'checkCreator'>,
   ): Promise<ConversationRow> {
-    const { workspaceId, conversationId } = await this.get(place, auth)
+    const { workspaceId, conversationId } = await this.#getOwn(place, caller)
     const key = [workspaceId, conversationId]
     const changed = await changeRow(this.parts.rows, tables.conversations, key, row => ({ ...row, ...patch }))
     if (!('row' in changed)) throw conversationNotFound(conversationId)
     return changed.row
   }
 
-  /** @throws workspace_not_found, conversation_not_found */
-  async delete(place: ConversationPlace, auth: AuthContext): Promise<void> {
-    await this.parts.rows.atomic(deletionOf(await this.get(place, auth)))
+  /**
+   * @throws workspace_not_found, conversation_not_found
+   * @throws forbidden  another caller began it
+   */
+  async delete(place: ConversationPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+    await this.parts.rows.atomic(deletionOf(await this.#getOwn(place, caller)))
+  }
+
+  async #getOwn(
+    place: ConversationPlace,
+    caller: Pick<Caller, 'auth' | 'checkCreator'>,
+  ): Promise<ConversationRow> {
+    const conversation = await this.get(place, caller.auth)
+    caller.checkCreator(conversation)
+    return conversation
   }
 
   private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {

@@ -79,7 +79,10 @@ export function openAgents(parts: AgentParts) {
       agentTemplates: templateHandlers(parts.rows),
       agents: agentHandlers(new Agents({ ...parts, tools: toolbox }), toolbox),
       conversations: conversationHandlers(conversations),
-      messages: messageHandlers(new Messages({ ...parts, conversations }), new Versions({ ...parts, conversations })),
+      messages: messageHandlers(
+        new Messages({ ...parts, conversations }),
+        new Versions({ ...parts, conversations }),
+      ),
       chat: chatHandlers(turns),
     },
   }

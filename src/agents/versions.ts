@@ -17,19 +17,14 @@ type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versio
 
 /** The versions of questions, for callers who see the conversation. @see docs/decisions/message-versions.md */
 export class Versions {
-  constructor(
-    private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> },
-  ) {}
+  constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 
   /**
    * Returns all versions of a question, the oldest first.
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    */
-  async list(
-    place: ConversationPlace & { messageId: string },
-    auth: AuthContext,
-  ): Promise<MessageVersion[]> {
+  async list(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<MessageVersion[]> {
     const { rows, conversations } = this.parts
     await conversations.get(place, auth)
     const questionId = await questionOf(rows, place, place.messageId)
@@ -50,9 +45,7 @@ export class Versions {
       answer: await this.#answerTo(place, question),
       isCurrent: question === inPlace,
     }))
-    return (await Promise.all(versions)).sort((a, b) =>
-      a.message.messageTs < b.message.messageTs ? -1 : 1,
-    )
+    return (await Promise.all(versions)).sort((a, b) => (a.message.messageTs < b.message.messageTs ? -1 : 1))
   }
 
   /**
@@ -73,8 +66,7 @@ export class Versions {
       throw new WbError('conflict', 'another version of an earlier question is in the conversation', {
         hint: `Select version ${kept.row.versionId} first.`,
       })
-    if (kept)
-      await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
+    if (kept) await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
     return shown(question)
   }
 

@@ -19,7 +19,10 @@ const MessageSend = z.object({
   replaces: z
     .uuid()
     .optional()
-    .meta({ description: 'a message of the user: once the answer is complete, this message replaces it and all that follows it, which are kept as a version' }),
+    .meta({
+      description:
+        'a message of the user: once the answer is complete, this message replaces it and all that follows it, which are kept as a version',
+    }),
 })
 export type MessageSend = z.output<typeof MessageSend>
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { member } from './access.ts'
+import { member, own } from './access.ts'
 import { knowledgeBaseIds } from './agents.ts'
 import type { ErrorCode } from './errors.ts'
 import { boundedText, timestamp } from './fields.ts'
@@ -96,7 +96,7 @@ export const conversations = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
     summary: 'Change the title or the knowledge bases of a conversation',
-    access: member('read:chat'),
+    access: own('read:chat', 'write', 'manage'),
     body: { ...json, mode: 'strict', schema: ConversationPatch },
     replies: { 200: Conversation },
     errors,
@@ -105,7 +105,7 @@ export const conversations = {
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
     summary: 'Delete a conversation with its messages',
-    access: member('read:chat'),
+    access: own('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors,
   }),

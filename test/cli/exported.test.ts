@@ -35,6 +35,7 @@ const conversation = {
   title: 'Refund window',
   knowledgeBaseIds: [],
   createdAt: '2026-01-01T00:00:00.000Z',
+  lastActivityAt: '2026-01-01T00:00:00.000Z',
 }
 
 test('two passages with the same number get footnotes of their own', () => {

@@ -25,8 +25,6 @@ export interface History {
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
-  /** Text of documents or tools is among it. */
-  readonly hasRead: boolean
   /** When the last message was said; none when nothing was. */
   readonly lastAt: string | undefined
 }
@@ -60,7 +58,6 @@ export async function readHistory(
     messages: answered(kept.map(row => messageOf(row, marks))),
     dropped: told.length - kept.length,
     citations: all.flatMap(row => responseIn(row)?.passages ?? citationsIn(row)),
-    hasRead: kept.some(row => row.role === 'tool'),
     lastAt: stored[0]?.row.messageTs,
   }
 }

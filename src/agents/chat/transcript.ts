@@ -62,12 +62,13 @@ export class Transcript {
   /**
    * Stores the question.
    *
+   * @param isUntrusted  text of documents is sent to the model with it
    * @throws conversation_not_found  it was deleted meanwhile
    */
-  async user(content: string): Promise<MessageRow> {
+  async user(content: string, isUntrusted: boolean): Promise<MessageRow> {
     const questionId = this.#questionId
     const row = this.#row({ role: 'user', content, ...(questionId !== undefined && { questionId }) })
-    await this.#write(row, [])
+    await this.#write(row, [], isUntrusted)
     this.#user = row
     return row
   }
@@ -83,14 +84,23 @@ export class Transcript {
     return this.#follow({ role: 'agent', content, toolCallPayload: { toolCalls }, ...spoken })
   }
 
-  /** What a call gave. */
-  result(call: ToolCall, content: string, passages: readonly Citation[]): Promise<MessageRow> {
+  /**
+   * Stores the result of a call.
+   *
+   * @param isUntrusted  the model has read text of documents or tools in this turn, or before
+   */
+  result(
+    call: ToolCall,
+    content: string,
+    passages: readonly Citation[],
+    isUntrusted: boolean,
+  ): Promise<MessageRow> {
     const toolResponse: ToolResponse = {
       toolCallId: call.id,
       content,
       ...(passages.length > 0 && { passages }),
     }
-    return this.#follow({ role: 'tool', content: null, toolId: call.name, toolResponse })
+    return this.#follow({ role: 'tool', content: null, toolId: call.name, toolResponse }, isUntrusted)
   }
 
   /**
@@ -134,10 +144,10 @@ export class Transcript {
   }
 
   /** Stores a message behind the question, wherever it is: not in the conversation once another version is current. */
-  async #follow(said: Said): Promise<MessageRow> {
+  async #follow(said: Said, isUntrusted = false): Promise<MessageRow> {
     const row = this.#row(said)
     const key = this.#keyOf(this.#user!)
-    await this.#write(row, [{ op: 'require', table: this.#table, key }])
+    await this.#write(row, [{ op: 'require', table: this.#table, key }], isUntrusted)
     return row
   }
 
@@ -145,15 +155,25 @@ export class Transcript {
    * @throws conversation_not_found  it was deleted meanwhile
    * @throws chat_message_not_found  the question is not where it was
    */
-  async #write(row: MessageRow, checks: readonly Write[]): Promise<void> {
+  async #write(row: MessageRow, checks: readonly Write[], isUntrusted: boolean): Promise<void> {
     const { conversationId } = this.#place
     const isVersion = this.#questionId !== undefined
-    const versionId = this.#user?.messageId ?? row.messageId
-    const stored = isVersion ? { ...row, versionId } : row
+    const user = this.#user ?? row
+    const versionId = user.messageId
+    const untrusted = isUntrusted && { untrustedSince: user.messageTs }
+    const stored = isVersion ? { ...row, versionId, ...(row === user && untrusted) } : row
     const writes: Write[] = [...checks, { op: 'insert', table: this.#table, row: stored }]
+    if (isVersion && untrusted && row !== user)
+      writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
     const key = [this.#place.workspaceId, conversationId]
     const change = (conversation: ConversationRow) =>
-      isVersion ? conversation : { ...conversation, lastActivityAt: row.messageTs }
+      isVersion
+        ? conversation
+        : {
+            ...conversation,
+            lastActivityAt: row.messageTs,
+            ...(!conversation.untrustedSince && untrusted),
+          }
     const changed = await changeRow(this.#rows, tables.conversations, key, change, () => writes)
     if ('row' in changed) return
     if ('absent' in changed) throw conversationNotFound(conversationId)

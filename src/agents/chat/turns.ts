@@ -26,7 +26,7 @@ import {
   unlessOfModel,
 } from './opened.ts'
 import { Marks, type NamedBase, systemPrompt } from './prompt.ts'
-import { readReplaced } from './replaced.ts'
+import { type CurrentVersion, readReplaced } from './replaced.ts'
 import { Transcript } from './transcript.ts'
 import { Turn, type TurnOutcome } from './turn.ts'
 import { TurnStream } from './turn-stream.ts'
@@ -159,7 +159,8 @@ export class Turns {
     const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
     const setting = { ...stored, caller, citations: new Citations(history.citations), signal, marks, bases }
     const isGrounded = asked.isGrounded || model.supportsTools === false
-    const terms = { isAsked: body.approvals, hasRead: history.hasRead }
+    const hasRead = hasReadBefore(stored.conversation, replaced)
+    const terms = { isAsked: body.approvals, hasRead }
     const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
     const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
     const turn = new Turn({
@@ -167,7 +168,10 @@ export class Turns {
       ...setting,
       model,
       turnTools,
-      transcript: new Transcript(this.#parts, place, { lastAt: history.lastAt, questionId: replaced?.questionId }),
+      transcript: new Transcript(this.#parts, place, {
+        lastAt: history.lastAt,
+        questionId: replaced?.questionId,
+      }),
       history,
       system: this.#system(setting, turnTools, grounding),
       found: grounding.found,
@@ -184,8 +188,7 @@ export class Turns {
     const { rows, conversations } = this.#parts
     // Who may not see the conversation learns nothing of its messages.
     if (body.replaces !== undefined) await conversations.get(place, caller.auth)
-    const replaced =
-      body.replaces === undefined ? undefined : await readReplaced(rows, place, body.replaces)
+    const replaced = body.replaces === undefined ? undefined : await readReplaced(rows, place, body.replaces)
     const [conversation, agent, history] = await Promise.all([
       conversations.get(place, caller.auth),
       rows.get(tables.agents, [place.workspaceId, place.agentId]),
@@ -251,6 +254,11 @@ export class Turns {
   #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {
     this.#parts.log.error({ requestId, workspaceId, agentId, error }, 'a turn broke')
   }
+}
+
+/** Returns true if earlier messages derive from text of documents or tools, those that are replaced left out. */
+function hasReadBefore({ untrustedSince }: ConversationRow, replaced: CurrentVersion | undefined): boolean {
+  return Boolean(untrustedSince && !(replaced && replaced.rows[0].messageTs <= untrustedSince))
 }
 
 /** What a conversation is about, else what its agent is for. */

@@ -1,6 +1,11 @@
 import { WbError } from '../../contract/errors.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
-import { type ConversationRow, type MessageRow, type MessageVersionRow, tables } from '../../storage/tables.ts'
+import {
+  type ConversationRow,
+  type MessageRow,
+  type MessageVersionRow,
+  tables,
+} from '../../storage/tables.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import {
   type CurrentVersion,
