@@ -3,9 +3,8 @@ import { type AuthContext, subjectName } from '../access/subject.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
-import type { ConversationCreate, ConversationPatch } from '../contract/conversations.ts'
+import type { ConversationCreate, ConversationPatch, ConversationQuery } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
-import type { PageQuery } from '../contract/page.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
@@ -46,31 +45,52 @@ export function deletionOf({ workspaceId, createdAt, conversationId }: Conversat
   ]
 }
 
+/** Indexes of each order: of all conversations, and of those of one principal. */
+const orders = {
+  created: { ofWorkspace: ['byWorkspace', 'byOwner'], ofAgent: ['byAgent', 'byAgentOwner'] },
+  activity: {
+    ofWorkspace: ['byActivity', 'byOwnerActivity'],
+    ofAgent: ['byAgentActivity', 'byAgentOwnerActivity'],
+  },
+} as const
+
+function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}
+
+function wordsOf(search: string): string[] {
+  return folded(search).split(/\s+/).filter(Boolean)
+}
+
 /** What was said to agents, for those who may see it: what others hold is not there. */
 export class Conversations {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
   /**
-   * Those of a workspace, or of one agent in it, the newest first.
+   * Lists those of a workspace, or of one agent in it, the newest or the last used first.
    *
    * @throws workspace_not_found, agent_not_found, invalid_cursor
    */
   async list(
     { workspaceId, agentId }: { workspaceId: string; agentId?: string },
-    query: PageQuery,
+    query: ConversationQuery,
     auth: AuthContext,
   ): Promise<Page<ConversationRow>> {
     const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
-    const all = agentId === undefined ? 'byWorkspace' : 'byAgent'
-    const own = agentId === undefined ? 'byOwner' : 'byAgentOwner'
+    const [all, own] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
     const list =
       sight.of === 'principal' ? { index: own, prefix: [...place, sight.id] } : { index: all, prefix: place }
     const { pager } = this.parts
-    return sight.of === 'nobody'
-      ? pager.pageOf(tables.conversations, list, [], query)
-      : pager.page(tables.conversations, { ...list, descending: true }, query)
+    if (sight.of === 'nobody') return pager.pageOf(tables.conversations, list, [], query)
+    const stretch = { ...list, descending: true }
+    const { q } = query
+    if (q === undefined) return pager.page(tables.conversations, stretch, query)
+    const words = wordsOf(q)
+    const isFound = (row: ConversationRow): row is ConversationRow =>
+      words.every(word => folded(row.title ?? '').includes(word))
+    return pager.pageOfKept(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
   }
 
   /**

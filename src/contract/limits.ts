@@ -57,6 +57,8 @@ export const limits = {
   agentDescriptionChars: 2_000,
   agentPromptChars: 131_072,
   conversationTitleChars: 2_000,
+  /** Of a search for conversations. */
+  conversationSearchChars: 200,
   toolIdChars: 512,
   idsPerList: 1_000,
   mcpServerLabelChars: 200,

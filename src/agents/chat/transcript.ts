@@ -6,6 +6,7 @@ import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
+import { titleFrom } from './title.ts'
 import { makeCurrent } from './versions.ts'
 
 /** The conversation that is written to, and who answers in it. */
@@ -50,12 +51,16 @@ export class Transcript {
   readonly #questionId: string | undefined
   #lastMs: number
   #user: MessageRow | undefined
+  /** Title that a first question gives to a conversation without one. */
+  #title: string | null = null
+  readonly #isFirst: boolean
 
   constructor(parts: { rows: RowStore; clock: Clock }, place: TranscriptPlace, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#place = place
     this.#questionId = start.questionId
+    this.#isFirst = start.lastAt === undefined
     this.#lastMs = start.lastAt === undefined ? 0 : Date.parse(start.lastAt)
   }
 
@@ -68,6 +73,7 @@ export class Transcript {
   async user(content: string, isUntrusted: boolean): Promise<MessageRow> {
     const questionId = this.#questionId
     const row = this.#row({ role: 'user', content, ...(questionId !== undefined && { questionId }) })
+    if (this.#isFirst) this.#title = titleFrom(content)
     await this.#write(row, [], isUntrusted)
     this.#user = row
     return row
@@ -75,8 +81,12 @@ export class Transcript {
 
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
   async withdraw(): Promise<void> {
-    const key = this.#keyOf(this.#user!)
-    await this.#rows.atomic([{ op: 'delete', table: this.#table, key }])
+    const { workspaceId, conversationId } = this.#place
+    const writes: Write[] = [{ op: 'delete', table: this.#table, key: this.#keyOf(this.#user!) }]
+    const untitle = (row: ConversationRow) =>
+      this.#title !== null && row.title === this.#title ? { ...row, title: null } : row
+    const key = [workspaceId, conversationId]
+    await changeRow(this.#rows, tables.conversations, key, untitle, () => writes)
   }
 
   /** Calls of tools, and what the model said before them. */
@@ -171,6 +181,7 @@ export class Transcript {
         ? conversation
         : {
             ...conversation,
+            title: conversation.title ?? (row === user ? this.#title : null),
             lastActivityAt: row.messageTs,
             ...(!conversation.untrustedSince && untrusted),
           }

@@ -14,8 +14,13 @@ const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
 const all = 'all'
 
 /** What a person may choose, with what holds now marked. */
-export async function choicesOf(port: ChatPort, purpose: Purpose, state: State): Promise<ChoicePanel> {
-  const items = await itemsOf(port, purpose, state)
+export async function choicesOf(
+  port: ChatPort,
+  purpose: Purpose,
+  state: State,
+  search = '',
+): Promise<ChoicePanel> {
+  const items = await itemsOf(port, purpose, state, search)
   const at =
     purpose === 'kb'
       ? 0
@@ -30,9 +35,10 @@ async function itemsOf(
   port: ChatPort,
   purpose: Purpose,
   { llmServiceId }: State,
+  search: string,
 ): Promise<readonly Choice[]> {
   if (purpose === 'kb') return port.knowledgeBases()
-  if (purpose === 'history') return port.conversations()
+  if (purpose === 'history') return port.conversations(search)
   const models = await port.models()
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }

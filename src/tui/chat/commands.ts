@@ -19,8 +19,9 @@ export const commands: readonly Command[] = [
   { name: 'new', does: 'begin another conversation', run: begin },
   {
     name: 'history',
+    takes: '[WORDS]',
     does: 'go on with an earlier conversation',
-    run: state => [state, [{ type: 'openChoices', purpose: 'history' }]],
+    run: (state, rest) => [state, [{ type: 'openChoices', purpose: 'history', search: rest }]],
   },
   {
     name: 'model',

@@ -107,7 +107,7 @@ export class Chat {
         this.#try(() => this.#openTools())
         break
       case 'openChoices':
-        this.#try(async () => this.#open(await choicesOf(port, effect.purpose, this.#state)))
+        this.#try(async () => this.#open(await choicesOf(port, effect.purpose, this.#state, effect.search)))
         break
       case 'choose':
         this.#try(async () => {

@@ -188,7 +188,7 @@ export type Effect =
   | { readonly type: 'find'; readonly question: string }
   | { readonly type: 'openPassage'; readonly citation: Citation; readonly known: string | undefined }
   | { readonly type: 'openTools' }
-  | { readonly type: 'openChoices'; readonly purpose: Purpose }
+  | { readonly type: 'openChoices'; readonly purpose: Purpose; readonly search?: string }
   | { readonly type: 'choose'; readonly of: Named; readonly typed: string }
   | { readonly type: 'loadNames'; readonly of: Named }
   | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }
