@@ -12,7 +12,7 @@ import { conversationName } from '../find/conversation.ts'
 import { everyBase } from '../find/resolve.ts'
 import { findPassages, type Passage } from '../passages/hits.ts'
 import { ago } from '../terminal/moment.ts'
-import { plain } from '../terminal/terminal-text.ts'
+import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { markdownOf } from './exported.ts'
 import type { ChatPort, Choice, Say } from './port.ts'
 
@@ -164,6 +164,27 @@ export class Talk implements ChatPort {
       about: ago(Date.parse(one.lastActivityAt), systemClock.now()),
       isChosen: one.conversationId === this.#conversationId,
     }))
+  }
+
+  async versions(messageId: string): Promise<Choice[]> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', messageId }
+    const { items } = await this.client.call(messages.versions, { params })
+    return items.map(({ message, answer, isCurrent }, at) => ({
+      id: message.messageId,
+      name: `${at + 1}/${items.length}`,
+      about: plainLine(`${message.content} → ${answer?.content ?? 'no answer'}`),
+      isChosen: isCurrent,
+    }))
+  }
+
+  async useVersion(messageId: string): Promise<void> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', messageId }
+    await this.client.call(messages.select, { params })
+  }
+
+  async rename(title: string): Promise<void> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '' }
+    this.#conversation = await this.client.call(conversations.update, { params, body: { title } })
   }
 
   goOn(conversationId: string | undefined): void {

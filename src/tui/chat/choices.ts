@@ -8,6 +8,7 @@ const titles: Record<Purpose, string> = {
   model: 'what answers',
   kb: 'what is answered from',
   history: 'conversations',
+  versions: 'versions of the last question',
 }
 const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
 /** Everything, by a word. */
@@ -34,11 +35,12 @@ export async function choicesOf(
 async function itemsOf(
   port: ChatPort,
   purpose: Purpose,
-  { llmServiceId }: State,
+  { llmServiceId, last }: State,
   search: string,
 ): Promise<readonly Choice[]> {
   if (purpose === 'kb') return port.knowledgeBases()
   if (purpose === 'history') return port.conversations(search)
+  if (purpose === 'versions') return port.versions(last.question?.messageId ?? '')
   const models = await port.models()
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }

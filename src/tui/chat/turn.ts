@@ -166,6 +166,7 @@ function done(state: State, turn: Turn, message: Message): Step {
     [
       ...effects,
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
+      ...(turn.say.replaces === undefined ? [] : [note('/versions goes back to the earlier version')]),
       ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
     ],
   ]
