@@ -7,16 +7,27 @@ import { limits } from '../../src/contract/limits.ts'
 
 export default class ConversationsList extends WbCommand {
   static override summary = 'list conversations, the newest first'
-  static override examples = ['wb conversations list', 'wb conversations list --agent Bobby --limit 10']
+  static override examples = [
+    'wb conversations list',
+    'wb conversations list --agent Bobby --limit 10',
+    'wb conversations list --search refund --sort activity',
+  ]
   static override flags = {
     agent: Flags.string({ char: 'a', summary: 'with this agent only, by name or id' }),
+    search: Flags.string({ summary: 'words that the title contains' }),
+    sort: Flags.option({
+      options: ['created', 'activity'] as const,
+      default: 'created' as const,
+      summary: 'the newest, or the last used first',
+    })(),
     limit: limitFlag,
   }
 
   async run() {
     const { flags } = await this.parse(ConversationsList)
     const { workspaceId, name } = await this.workspace()
-    const query = { limit: limits.pageMax }
+    const { search, sort } = flags
+    const query = { limit: limits.pageMax, sort, ...(search !== undefined && { q: search }) }
     const items =
       flags.agent === undefined
         ? this.client.items(conversations.listAll, { params: { workspaceId }, query })
@@ -32,9 +43,14 @@ export default class ConversationsList extends WbCommand {
         id: { of: row => row.conversationId },
         title: { of: row => row.title, as: 'free' },
         agent: { of: row => agentNames.get(row.agentId) ?? row.agentId },
-        begun: { of: row => row.createdAt, as: 'time' },
+        ...(sort === 'activity'
+          ? { active: { of: row => row.lastActivityAt, as: 'time' } }
+          : { begun: { of: row => row.createdAt, as: 'time' } }),
       },
-      empty: [`no conversations in workspace ${name}`, 'wb agents chat'],
+      empty: [
+        `no conversations${search === undefined ? '' : ` with ${search}`} in workspace ${name}`,
+        'wb agents chat',
+      ],
       total,
     })
   }

@@ -3,7 +3,7 @@ import type { AuditDetails } from '../contract/audit-record.ts'
 import type { Answer, Input, Topic } from '../contract/route.ts'
 import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
-import type { AuthContext } from './subject.ts'
+import type { AuthContext, Creator } from './subject.ts'
 
 /** Where a browser sees the runtime, and what it brought along. */
 export interface Site {
@@ -44,6 +44,13 @@ export interface Caller {
    * @throws forbidden  such a field differs, and the caller lacks the scope for that
    */
   checkChange(before: object, after: object): void
+  /**
+   * Checks what the rule of the route demands for a record that others may have created. A route with an `own` rule
+   * must call it before it does anything.
+   *
+   * @throws forbidden  another caller created the record, and the caller lacks the scope for that
+   */
+  checkCreator(creator: Creator): void
   /**
    * The audit record of this request, to be part of the unit that changes something: the one is not kept without the
    * other. Where a handler does not ask for it, it is written afterwards.

@@ -20,6 +20,8 @@ export interface Demand {
   readonly rule: Access
   readonly workspaceId: string | undefined
   readonly changed?: readonly string[]
+  /** Somebody else created what is asked for. */
+  readonly isOfOther?: boolean
   /** How the request came; a rule that relies on it refuses what came by no known way. */
   readonly approach?: Approach
 }
@@ -86,7 +88,7 @@ export function decide(demand: Demand, { auth }: Pick<Caller, 'auth'>): Decision
 }
 
 function isOfWorkspace(rule: Access): rule is WorkspaceAccess {
-  return rule.kind === 'member' || rule.kind === 'needs'
+  return rule.kind === 'member' || rule.kind === 'needs' || rule.kind === 'own'
 }
 
 /** @see docs/requirements.md#S5.4-02 */
@@ -121,15 +123,17 @@ function forSetup({ approach }: Demand, { subject, mode }: AuthContext): Decisio
  *
  * @see docs/requirements.md#S5.5-03
  */
-function ofWorkspace(subject: Subject, rule: WorkspaceAccess, { workspaceId, changed }: Demand): Decision {
+function ofWorkspace(subject: Subject, rule: WorkspaceAccess, demand: Demand): Decision {
+  const { workspaceId, changed } = demand
   const { workspaceScopes, scopes } = subject
   if (workspaceScopes && !workspaceScopes.includes(workspaceId!))
     return forbidden('authenticated subject has no access to this workspace', {
       hint: 'Use a key of this workspace.',
     })
-  if (rule.kind === 'member') return allowed
-  const { scope, or, raise } = rule
+  if (rule.kind === 'member' || (rule.kind === 'own' && !demand.isOfOther)) return allowed
+  const { scope, or } = rule
   if (!holds(scopes, scope) && !(or && holds(scopes, or))) return missing(scope)
+  const raise = rule.kind === 'needs' ? rule.raise : undefined
   const isRaised = raise?.when.fields.some(field => changed?.includes(field))
   if (raise && isRaised && !holds(scopes, raise.scope)) return missing(raise.scope)
   return allowed

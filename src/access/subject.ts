@@ -71,6 +71,20 @@ export function subjectName({ subject }: AuthContext): string | null {
   return subject && `${subject.type}:${subject.id}`
 }
 
+/** Who created a record. */
+export interface Creator {
+  /** Name of the subject, as `subjectName` returns it; null for an anonymous caller, absent on old records. */
+  readonly createdBy?: string | null
+  readonly ownerPrincipalId: string | null
+}
+
+/** Returns true if a caller, or another credential of the same principal, created a record. */
+export function isCreator(auth: AuthContext, { createdBy, ownerPrincipalId }: Creator): boolean {
+  const name = subjectName(auth)
+  const principalId = auth.subject?.principalId ?? null
+  return (name !== null && name === createdBy) || (principalId !== null && principalId === ownerPrincipalId)
+}
+
 /** The same caller with another role: what it may do in one workspace. */
 export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
   const { mode, subject, session } = auth

@@ -1,10 +1,10 @@
-import type { AuthContext } from '../access/subject.ts'
+import type { Caller } from '../access/caller.ts'
+import { type AuthContext, subjectName } from '../access/subject.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
-import type { ConversationCreate, ConversationPatch } from '../contract/conversations.ts'
+import type { ConversationCreate, ConversationPatch, ConversationQuery } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
-import type { PageQuery } from '../contract/page.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
@@ -45,31 +45,52 @@ export function deletionOf({ workspaceId, createdAt, conversationId }: Conversat
   ]
 }
 
+/** Indexes of each order: of all conversations, and of those of one principal. */
+const orders = {
+  created: { ofWorkspace: ['byWorkspace', 'byOwner'], ofAgent: ['byAgent', 'byAgentOwner'] },
+  activity: {
+    ofWorkspace: ['byActivity', 'byOwnerActivity'],
+    ofAgent: ['byAgentActivity', 'byAgentOwnerActivity'],
+  },
+} as const
+
+function folded(text: string): string {
+  return text.normalize('NFKC').toLowerCase()
+}
+
+function wordsOf(search: string): string[] {
+  return folded(search).split(/\s+/).filter(Boolean)
+}
+
 /** What was said to agents, for those who may see it: what others hold is not there. */
 export class Conversations {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
   /**
-   * Those of a workspace, or of one agent in it, the newest first.
+   * Lists those of a workspace, or of one agent in it, the newest or the last used first.
    *
    * @throws workspace_not_found, agent_not_found, invalid_cursor
    */
   async list(
     { workspaceId, agentId }: { workspaceId: string; agentId?: string },
-    query: PageQuery,
+    query: ConversationQuery,
     auth: AuthContext,
   ): Promise<Page<ConversationRow>> {
     const sight = sightOf(await requireWorkspace(this.parts.rows, workspaceId), auth)
     if (agentId !== undefined) await this.requireAgent({ workspaceId, agentId })
     const place = agentId === undefined ? [workspaceId] : [workspaceId, agentId]
-    const all = agentId === undefined ? 'byWorkspace' : 'byAgent'
-    const own = agentId === undefined ? 'byOwner' : 'byAgentOwner'
+    const [all, own] = orders[query.sort][agentId === undefined ? 'ofWorkspace' : 'ofAgent']
     const list =
       sight.of === 'principal' ? { index: own, prefix: [...place, sight.id] } : { index: all, prefix: place }
     const { pager } = this.parts
-    return sight.of === 'nobody'
-      ? pager.pageOf(tables.conversations, list, [], query)
-      : pager.page(tables.conversations, { ...list, descending: true }, query)
+    if (sight.of === 'nobody') return pager.pageOf(tables.conversations, list, [], query)
+    const stretch = { ...list, descending: true }
+    const { q } = query
+    if (q === undefined) return pager.page(tables.conversations, stretch, query)
+    const words = wordsOf(q)
+    const isFound = (row: ConversationRow): row is ConversationRow =>
+      words.every(word => folded(row.title ?? '').includes(word))
+    return pager.pageOfKept(tables.conversations, { ...stretch, filter: words.join(' ') }, query, isFound)
   }
 
   /**
@@ -97,6 +118,7 @@ export class Conversations {
       createdAt,
       lastActivityAt: createdAt,
       ownerPrincipalId: auth.subject?.principalId ?? null,
+      createdBy: subjectName(auth),
     }
     const outcome = await this.parts.rows.atomic([
       { op: 'require', table: tables.agents, key: [workspaceId, agentId] },
@@ -125,22 +147,37 @@ export class Conversations {
     return stored.row
   }
 
-  /** @throws workspace_not_found, conversation_not_found */
+  /**
+   * @throws workspace_not_found, conversation_not_found
+   * @throws forbidden  another caller began it
+   */
   async update(
     place: ConversationPlace,
     patch: ConversationPatch,
-    auth: AuthContext,
+    caller: Pick<Caller, 'auth' | 'checkCreator'>,
   ): Promise<ConversationRow> {
-    const { workspaceId, conversationId } = await this.get(place, auth)
+    const { workspaceId, conversationId } = await this.#getOwn(place, caller)
     const key = [workspaceId, conversationId]
     const changed = await changeRow(this.parts.rows, tables.conversations, key, row => ({ ...row, ...patch }))
     if (!('row' in changed)) throw conversationNotFound(conversationId)
     return changed.row
   }
 
-  /** @throws workspace_not_found, conversation_not_found */
-  async delete(place: ConversationPlace, auth: AuthContext): Promise<void> {
-    await this.parts.rows.atomic(deletionOf(await this.get(place, auth)))
+  /**
+   * @throws workspace_not_found, conversation_not_found
+   * @throws forbidden  another caller began it
+   */
+  async delete(place: ConversationPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+    await this.parts.rows.atomic(deletionOf(await this.#getOwn(place, caller)))
+  }
+
+  async #getOwn(
+    place: ConversationPlace,
+    caller: Pick<Caller, 'auth' | 'checkCreator'>,
+  ): Promise<ConversationRow> {
+    const conversation = await this.get(place, caller.auth)
+    caller.checkCreator(conversation)
+    return conversation
   }
 
   private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {

@@ -65,12 +65,12 @@ export function conversationHandlers(room: Conversations): Handlers<typeof conve
       body: await room.create(params, body, auth),
     }),
     show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
-    update: async ({ params, body }, { auth }) => ({
+    update: async ({ params, body }, caller) => ({
       status: 200,
-      body: await room.update(params, body, auth),
+      body: await room.update(params, body, caller),
     }),
-    delete: async ({ params }, { auth }) => {
-      await room.delete(params, auth)
+    delete: async ({ params }, caller) => {
+      await room.delete(params, caller)
       return { status: 204, body: undefined }
     },
   }

@@ -45,6 +45,14 @@ export type WorkspaceAccess =
       readonly or?: Scope
       readonly raise?: Raise
     }
+  /** Reach of the workspace, for what the caller created itself; for what others created, one of two scopes. */
+  | {
+      readonly kind: 'own'
+      readonly covers: Scope
+      readonly scope: Scope
+      /** Holding this one instead is enough. */
+      readonly or: Scope
+    }
 
 export type Access = RootAccess | WorkspaceAccess
 
@@ -77,6 +85,11 @@ export function needs(scope: Scope): Needs {
     and: (when, more) => ({ ...rule, raise: { when, scope: more } }),
     orElse: other => ({ ...rule, or: other }),
   }
+}
+
+/** Membership is enough for what the caller created; for what others created, one of the scopes is required. */
+export function own(covers: Scope, scope: Scope, or: Scope): WorkspaceAccess {
+  return { kind: 'own', covers, scope, or }
 }
 
 /** Matches a body in which one of some fields differs from the stored value. */

@@ -16,10 +16,10 @@ const MessageSend = z.object({
     .uuid()
     .optional()
     .meta({ description: 'answers this message instead of the service of the agent' }),
-  replaces: z
-    .uuid()
-    .optional()
-    .meta({ description: 'a message of the user: once the answer is complete, this message replaces it and all that follows it, which are kept as a version' }),
+  replaces: z.uuid().optional().meta({
+    description:
+      'a message of the user: once the answer is complete, this message replaces it and all that follows it, which are kept as a version',
+  }),
 })
 export type MessageSend = z.output<typeof MessageSend>
 

@@ -1,5 +1,5 @@
 import { z } from 'zod'
-import { member } from './access.ts'
+import { member, own } from './access.ts'
 import { knowledgeBaseIds } from './agents.ts'
 import type { ErrorCode } from './errors.ts'
 import { boundedText, timestamp } from './fields.ts'
@@ -12,7 +12,7 @@ export const Conversation = z
     workspaceId: z.uuid(),
     agentId: z.uuid(),
     conversationId: z.uuid(),
-    title: z.string().nullable(),
+    title: z.string().nullable().meta({ description: 'made from the first question where none was given' }),
     knowledgeBaseIds: z.array(z.uuid()),
     createdAt: timestamp,
     lastActivityAt: timestamp.meta({ description: 'time of the last question or answer' }),
@@ -53,6 +53,21 @@ export type ConversationCreate = z.output<typeof ConversationCreate>
 const ConversationPatch = z.strictObject(changeable).partial()
 export type ConversationPatch = z.output<typeof ConversationPatch>
 
+const conversationQuery = pageQuery.extend({
+  q: z
+    .string()
+    .trim()
+    .min(1)
+    .max(limits.conversationSearchChars)
+    .optional()
+    .meta({ description: 'words that the title must contain, in any case and order' }),
+  sort: z
+    .enum(['created', 'activity'])
+    .default('created')
+    .meta({ description: '`created`: the newest first; `activity`: the last used first' }),
+})
+export type ConversationQuery = z.output<typeof conversationQuery>
+
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
 const errors = ['workspace_not_found', 'conversation_not_found'] as const satisfies ErrorCode[]
 
@@ -62,7 +77,7 @@ export const conversations = {
     path: '/api/v1/workspaces/:workspaceId/conversations',
     summary: 'List the conversations of a workspace that the caller may see, the newest first',
     access: member('read:chat'),
-    query: pageQuery,
+    query: conversationQuery,
     replies: { 200: page(Conversation) },
     errors: ['workspace_not_found', 'invalid_cursor'],
   }),
@@ -71,7 +86,7 @@ export const conversations = {
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations',
     summary: 'List the conversations with an agent that the caller may see, the newest first',
     access: member('read:chat'),
-    query: pageQuery,
+    query: conversationQuery,
     replies: { 200: page(Conversation) },
     errors: ['workspace_not_found', 'agent_not_found', 'invalid_cursor'],
   }),
@@ -96,7 +111,7 @@ export const conversations = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
     summary: 'Change the title or the knowledge bases of a conversation',
-    access: member('read:chat'),
+    access: own('read:chat', 'write', 'manage'),
     body: { ...json, mode: 'strict', schema: ConversationPatch },
     replies: { 200: Conversation },
     errors,
@@ -105,7 +120,7 @@ export const conversations = {
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
     summary: 'Delete a conversation with its messages',
-    access: member('read:chat'),
+    access: own('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors,
   }),

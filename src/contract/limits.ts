@@ -61,6 +61,8 @@ export const limits = {
   completionMessages: 1_000,
   completionMessageChars: 131_072,
   completionMessageParts: 1_000,
+  /** Of a search for conversations. */
+  conversationSearchChars: 200,
   toolIdChars: 512,
   idsPerList: 1_000,
   mcpServerLabelChars: 200,

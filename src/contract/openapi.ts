@@ -144,6 +144,8 @@ function accessInWords(access: Access): string {
       return 'a verified caller of the whole runtime with the scope manage, or the owner of the data directory'
     case 'member':
       return 'a caller with access to the workspace'
+    case 'own':
+      return `a caller with access to the workspace; for what another caller created, with the scope ${access.scope} or ${access.or}`
     case 'needs':
       return `a caller with access to the workspace and the scope ${access.scope}${
         access.or ? ` or ${access.or}` : ''
@@ -152,7 +154,7 @@ function accessInWords(access: Access): string {
 }
 
 function scopesOf(access: Access): Scope[] {
-  if (access.kind !== 'needs') return []
+  if (access.kind !== 'needs') return access.kind === 'own' ? [access.scope, access.or] : []
   return [access.scope, access.or, access.raise?.scope].filter(scope => scope !== undefined)
 }
 

@@ -103,6 +103,8 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
     }
     if (!caller.isChangeChecked && raisedBy.some(field => has(input.body, field)))
       throw new Error(`the handler did not check a change of ${raisedBy.join(' or ')}`)
+    if (access.kind === 'own' && !caller.isCreatorChecked)
+      throw new Error('the handler did not check who created the record')
     if (audit) caller.recorded(answered.audit)
 
     const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored

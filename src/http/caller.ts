@@ -2,7 +2,7 @@ import { isDeepStrictEqual } from 'node:util'
 import type { Draft, Event } from '../access/audit.ts'
 import type { Caller, Site } from '../access/caller.ts'
 import { decide, pass } from '../access/gate.ts'
-import type { AuthContext } from '../access/subject.ts'
+import { type AuthContext, type Creator, isCreator } from '../access/subject.ts'
 import type { RootAccess } from '../contract/access.ts'
 import type { AuditDetails } from '../contract/audit-record.ts'
 import { WbError } from '../contract/errors.ts'
@@ -38,6 +38,7 @@ export class RequestCaller implements Caller {
   readonly auth: AuthContext
   readonly visibility: Visibility
   isChangeChecked = false
+  isCreatorChecked = false
 
   constructor({ shared, route, current, params, auth, visibility, confirm }: Parts) {
     this.#shared = shared
@@ -102,6 +103,13 @@ export class RequestCaller implements Caller {
       return value !== undefined && value !== fieldOf(before, field)
     })
     if (changed.length > 0) pass({ rule, workspaceId: this.#current.workspaceId, changed }, this)
+  }
+
+  checkCreator(creator: Creator): void {
+    this.isCreatorChecked = true
+    const rule = this.#route.access
+    const isOfOther = !isCreator(this.auth, creator)
+    if (rule.kind === 'own') pass({ rule, workspaceId: this.#current.workspaceId, isOfOther }, this)
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {

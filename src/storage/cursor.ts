@@ -75,7 +75,10 @@ export interface Page<Row> {
 export interface List extends Pick<ListQuery, 'index' | 'prefix'> {}
 
 /** A list that may run backwards, and may end before its rows do. */
-export interface Stretch extends List, Pick<ListQuery, 'descending' | 'through'> {}
+export interface Stretch extends List, Pick<ListQuery, 'descending' | 'through'> {
+  /** Which of the rows are kept; a cursor works for the same choice only. */
+  readonly filter?: string
+}
 
 /** Reads rows in pages by an index. */
 export class Pager {
@@ -175,10 +178,11 @@ function charsOf(found: readonly { readonly chars: number }[]): number {
   return found.reduce((sum, { chars }) => sum + chars, 0)
 }
 
-function identityOf(table: AnyTable, { index, prefix, descending, through }: Stretch): string {
+function identityOf(table: AnyTable, { index, prefix, descending, through, filter }: Stretch): string {
   const place = [table.name, index, ...prefix]
   if (descending) place.push('down')
   if (through !== undefined) place.push('through', through)
+  if (filter !== undefined) place.push('filter', filter)
   return place.join('/')
 }
 

@@ -45,7 +45,8 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   agents: Agent,
   conversations: Conversation.extend({
     ownerPrincipalId: text,
-    approvedTools: z.record(z.string(), z.string()).optional(),
+    createdBy: text,
+    approvals: z.record(z.string(), z.record(z.string(), z.string())).optional(),
     untrustedSince: text,
   }),
   messages: messageRow,

@@ -68,8 +68,13 @@ export interface JobBatchRow {
 export interface ConversationRow extends Conversation {
   /** Who began it; null for who is no principal. */
   ownerPrincipalId: string | null
-  /** Tools that may run without asking here, by id: the hash of the description that was read; none when absent. */
-  approvedTools?: Record<string, string>
+  /** Name of the subject that began it; null for an anonymous one, absent where that was not kept. */
+  createdBy?: string | null
+  /**
+   * Tools that may run without asking here, by name of the subject that approved them and by id: the hash of the
+   * description that was read.
+   */
+  approvals?: Record<string, Record<string, string>>
   /**
    * Time of the question in whose turn text of documents or tools was first read. All that the agent wrote since may
    * derive from it. Null or absent while nothing was read.
@@ -220,7 +225,13 @@ export const tables = {
       byActivity: ['workspaceId', 'lastActivityAt', 'conversationId'],
       byAgentActivity: ['workspaceId', 'agentId', 'lastActivityAt', 'conversationId'],
       byOwnerActivity: ['workspaceId', 'ownerPrincipalId', 'lastActivityAt', 'conversationId'],
-      byAgentOwnerActivity: ['workspaceId', 'agentId', 'ownerPrincipalId', 'lastActivityAt', 'conversationId'],
+      byAgentOwnerActivity: [
+        'workspaceId',
+        'agentId',
+        'ownerPrincipalId',
+        'lastActivityAt',
+        'conversationId',
+      ],
     },
   }),
   messages: table<MessageRow>({

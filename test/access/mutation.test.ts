@@ -7,6 +7,7 @@ import {
   needs,
   open,
   operator,
+  own,
   owner,
   platform,
   settingUp,
@@ -43,7 +44,9 @@ function othersThan(rule: Access): Named[] {
     ['setup', settingUp],
     ['member', member(null)],
     ...scopes.map((scope): Named => [`needs ${scope}`, needs(scope)]),
+    ['own', own('read:chat', 'write', 'manage')],
     ...(rule.kind === 'needs' ? [...wider(rule), ...raised(rule)] : []),
+    ...(rule.kind === 'own' ? ofOthers(rule) : []),
   ]
   return all.filter(([, other]) => said(other) !== said(rule))
 }
@@ -59,6 +62,15 @@ function wider(rule: Needs): Named[] {
       .filter(other => !holds([other], rule.scope))
       .map((other): Named => [`or ${other}`, { ...narrow, or: other }]),
   ]
+}
+
+/** Other scopes for what others created. One that the scopes include anyway would be no change. */
+function ofOthers(rule: Extract<Access, { kind: 'own' }>): Named[] {
+  const included = scopes.filter(scope => !holds([rule.scope], scope) && !holds([rule.or], scope))
+  return included.flatMap((scope): Named[] => [
+    [`own, else ${scope}`, { ...rule, scope }],
+    [`own, or else ${scope}`, { ...rule, or: scope }],
+  ])
 }
 
 /** A raise by another scope, for another field, for one field less, or none. */
@@ -78,6 +90,7 @@ function raised(rule: Needs): Named[] {
 
 /** A rule, as far as the gate reads it. */
 function said(rule: Access): string {
+  if (rule.kind === 'own') return [rule.kind, rule.scope, rule.or].join()
   if (rule.kind !== 'needs') return rule.kind
   const { scope, or, raise } = rule
   return [scope, or, raise?.when.fields, raise?.scope].join()

@@ -4,6 +4,8 @@ import type { Row } from './rules-table.ts'
 export const here = '11111111-1111-4111-8111-111111111111'
 export const elsewhere = '22222222-2222-4222-8222-222222222222'
 const someId = '33333333-3333-4333-8333-333333333333'
+/** A record that the caller created; all others are of other callers. */
+export const ownId = '44444444-4444-4444-8444-444444444444'
 
 /** What is stored of the workspace, or of the knowledge base, before it is changed. */
 export const stored = {
@@ -67,6 +69,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH W/agents/{agentId}': {},
   'POST W/agents/{agentId}/conversations': {},
   'PATCH W/agents/{agentId}/conversations/{conversationId}': {},
+  'PATCH W/agents/{agentId}/conversations/{conversationId} that the caller began': {},
   'POST W/agents/{agentId}/conversations/{conversationId}/messages': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/messages/stream': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/approvals/{approvalId}': { decision: 'once' },
@@ -75,15 +78,23 @@ const bodies: Readonly<Record<string, unknown>> = {
 }
 
 /** A request of a route of the registry that lacks nothing but perhaps the right to make it. */
-export function requestOf({ line, route }: Row, headers: Readonly<Record<string, string>>): Request {
+export function requestOf(
+  { line, route, condition }: Row,
+  headers: Readonly<Record<string, string>>,
+): Request {
   const [method, path] = route!.split(' ') as [string, string]
   const key = line.replaceAll(/^`([^`]+)`/g, '$1')
   const sent = bodies[key]
+  const id = condition === 'that the caller began' ? ownId : someId
   if (sent instanceof FormData)
-    return new Request(`http://localhost${filledIn(path)}`, { method, body: sent, headers: { ...headers } })
+    return new Request(`http://localhost${filledIn(path, id)}`, {
+      method,
+      body: sent,
+      headers: { ...headers },
+    })
   const body = key in bodies ? JSON.stringify(sent) : null
   const mediaType = path.endsWith('/batch') ? 'application/x-ndjson' : 'application/json'
-  return new Request(`http://localhost${filledIn(path)}`, {
+  return new Request(`http://localhost${filledIn(path, id)}`, {
     method,
     body,
     headers: body === null ? { ...headers } : { ...headers, 'content-type': mediaType },
@@ -96,6 +107,6 @@ function form(content: string): FormData {
   return body
 }
 
-function filledIn(path: string): string {
-  return path.replace(':workspaceId', here).replaceAll(/:\w+/g, someId)
+function filledIn(path: string, id: string): string {
+  return path.replace(':workspaceId', here).replaceAll(/:\w+/g, id)
 }

@@ -1,6 +1,6 @@
 import type { Caller } from '../../src/access/caller.ts'
 import { inWorkspace as seenByWorkspace } from '../../src/access/in-workspace.ts'
-import { type AuthContext, anonymousIn } from '../../src/access/subject.ts'
+import { type AuthContext, anonymousIn, subjectName } from '../../src/access/subject.ts'
 import { everything } from '../../src/access/visibility.ts'
 import type { Authenticate } from '../../src/auth/authenticate.ts'
 import type { Log } from '../../src/base/log.ts'
@@ -12,7 +12,7 @@ import { type App, type AppParts, createApp } from '../../src/http/app.ts'
 import type { Surface } from '../../src/http/surface.ts'
 import { TestClock } from '../harness/runtime.ts'
 import { settings } from '../http/stage.ts'
-import { stored } from './requests.ts'
+import { ownId, stored } from './requests.ts'
 
 /** Say nothing. */
 export const quiet: Log = { debug() {}, info() {}, warn() {}, error() {} }
@@ -60,9 +60,14 @@ export function appOver(
   authenticate: Authenticate,
   see: (auth: AuthContext) => void = () => {},
 ): App {
-  const arrive = ({ body }: { body?: object }, caller: Caller) => {
+  const arrive = ({ body, params }: { body?: object; params: Record<string, string> }, caller: Caller) => {
     see(caller.auth)
     caller.checkChange(stored, body ?? {})
+    const isOwn = Object.values(params).includes(ownId)
+    caller.checkCreator({
+      createdBy: isOwn ? subjectName(caller.auth) : 'apiKey:other',
+      ownerPrincipalId: null,
+    })
     throw new WbError('job_not_found', arrived)
   }
   const handlers = Object.fromEntries(

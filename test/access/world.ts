@@ -113,6 +113,7 @@ function callerOf(auth: AuthContext, audit: AuditTrail): Caller {
     wouldPass: async () => false,
     async confirm() {},
     checkChange() {},
+    checkCreator() {},
     recordChange: () => [],
     record: details => audit.draft({ auth, requestId: 'r' }, { action: 'api_key.create', details }).write,
   }

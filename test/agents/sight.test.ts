@@ -95,7 +95,8 @@ describe('with row-level access on', () => {
       for (const line of lists) expect(idsOf(await person.send(`GET ${line}`))).toEqual([conversationId])
       expect((await person.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
       expect((await person.send(`GET ${path}/messages`)).status).toBe(200)
-      expect((await person.send(`PATCH ${path}`, { title: 'ours' })).status).toBe(200)
+      const { status } = await person.send(`PATCH ${path}`, { title: 'ours' })
+      expect(status).toBe(person === manager ? 403 : 200)
     }
     for (const person of [other, unnamed]) {
       for (const line of lists)
@@ -171,24 +172,36 @@ describe('with row-level access on', () => {
 })
 
 describe('with row-level access off', () => {
-  test('S4.2-30: any key of the workspace reads and writes every conversation, with any scope', async () => {
+  test('S4.2-30: any key reads every conversation and sends to it, and changes those that it began', async () => {
     const { workspace, list, keyOf } = await stage(false)
     const owner = await keyOf({ role: 'editor' })
     const { body } = await owner.send(`POST ${list}`, { title: 'ours' })
     const path = `${list}/${body.conversationId}`
-    for (const scope of ['read', 'read:content', 'write:kb', 'manage:keys', 'tools:invoke']) {
+    for (const scope of ['read', 'read:chat', 'write:kb', 'manage:keys', 'tools:invoke']) {
       const person = await keyOf({ scopes: [scope] })
+      const own = `${list}/${(await person.send(`POST ${list}`, {})).body.conversationId}`
       for (const [line, json, status] of [
         [`GET ${list}`, undefined, 200],
         [`GET ${workspace}/conversations`, undefined, 200],
         [`GET ${path}`, undefined, 200],
         [`GET ${path}/messages`, undefined, 200],
-        [`PATCH ${path}`, { title: scope }, 200],
-        [`POST ${list}`, {}, 201],
+        [`PATCH ${path}`, { title: scope }, 403],
+        [`DELETE ${path}`, undefined, 403],
+        [`PATCH ${own}`, { title: scope }, 200],
+        [`DELETE ${own}`, undefined, 204],
       ] as const)
         expect((await person.send(line, json)).status, `${scope}: ${line}`).toBe(status)
     }
-    expect((await (await keyOf({ scopes: ['read'] })).send(`DELETE ${path}`)).status).toBe(204)
+    expect((await owner.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
+  })
+
+  test.each(['write', 'manage'])('a key with %s changes and deletes what others began', async scope => {
+    const { list, keyOf } = await stage(false)
+    const { body } = await (await keyOf({ scopes: ['read'] })).send(`POST ${list}`, {})
+    const path = `${list}/${body.conversationId}`
+    const other = await keyOf({ scopes: [scope] })
+    expect((await other.send(`PATCH ${path}`, { title: 'theirs' })).status).toBe(200)
+    expect((await other.send(`DELETE ${path}`)).status).toBe(204)
   })
 
   test('who began a conversation is kept, and told to nobody; it counts from the day on which row-level access is on', async () => {

@@ -44,11 +44,16 @@ function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...id
   const at = '2026-01-01T00:00:00.000Z'
   const messageId = ids.messageId
   const job = { workspaceId, knowledgeBaseId, jobId: ids.jobId }
+  const message = {
+    ...{ workspaceId, conversationId, messageId, messageTs: at, role: 'user', content: 'A question.' },
+    ...{ tokenCount: null, metadata: {}, authorId: null, toolId: null },
+    ...{ toolCallPayload: null, toolResponse: null },
+  }
   return {
-    messages: {
-      ...{ workspaceId, conversationId, messageId, messageTs: at, role: 'user', content: 'A question.' },
-      ...{ tokenCount: null, metadata: {}, authorId: null, toolId: null },
-      ...{ toolCallPayload: null, toolResponse: null },
+    messages: message,
+    message_versions: {
+      ...{ versionId: conversationId, questionId: messageId },
+      ...{ ...message, messageId: conversationId, content: 'Another version.' },
     },
     job_inputs: { ...job, body: { text: 'A text for a job.', metadata: {} } },
     job_batches: { ...job, start: 0, source: 'hash', vectors: ['AAAA'] },

@@ -439,6 +439,7 @@ export const bodiless: readonly string[] = [
   'POST /setup/restart',
   `POST ${W}/mcp-servers/{mcpServerId}/test-connection`,
   `POST ${W}/jobs/{jobId}/cancel`,
+  `POST ${W}/agents/{agentId}/conversations/{conversationId}/messages/{messageId}/select`,
 ]
 
 /** Routes that let nobody in while nothing is verified; `test/wire/secret-releases.test.ts` spoils what they take. */

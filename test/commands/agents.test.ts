@@ -188,6 +188,18 @@ describe('conversations', () => {
     })
   })
 
+  test('are renamed, and found by words of their title', { timeout: 60_000 }, async () => {
+    const here = await room()
+    const { wb } = here
+    const { conversationId } = await beginWithBobby(here, 'how do refunds work')
+    await beginWithBobby(here, 'Other things')
+    const renamed = await wb(['conversations', 'rename', 'how do refunds work', '--title', 'Refund window'])
+    expect(renamed).toMatchObject({ status: 0, stdout: `${conversationId}\n` })
+    const found = await said(wb(['conversations', 'list', '--search', 'WINDOW refund', '--sort', 'activity']))
+    expect(found.split('\t').slice(0, 3)).toEqual([conversationId, 'Refund window', 'Bobby'])
+    expect(await said(wb(['conversations', 'list', '--search', 'how']))).toBe('')
+  })
+
   test('are read in a terminal as they were said, each under who said it', async () => {
     const here = await room()
     const at = await beginWithBobby(here)

@@ -91,6 +91,14 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   await shows('the runtime is back')
   type('/retry\r')
   await answered('It ends well.')
+  type('/versions 1\r')
+  await shows('version 1/2')
+  type('/versions\r')
+  await shows('tell me more → A long story begins here.')
+  type('\x1b[B\r')
+  await shows('version 2/2')
+  type('/rename A story\r')
+  await shows('the conversation is called A story')
 
   second.process.kill('SIGKILL')
   await second.ended

@@ -32,13 +32,10 @@ describe.each(operations())('%s', (id, route, operation) => {
   test('is described with its access rule, scopes and codes', () => {
     expect(operation.operationId).toBe(id)
     expect(operation['x-access'].rule).toMatch(/\w/)
-    expect(operation['x-access'].scopes).toEqual(
-      route.access.kind === 'needs'
-        ? [route.access.scope, route.access.or, route.access.raise?.scope].filter(
-            scope => scope !== undefined,
-          )
-        : [],
-    )
+    const { access } = route
+    const raised = access.kind === 'needs' ? access.raise?.scope : undefined
+    const scopes = access.kind === 'needs' || access.kind === 'own' ? [access.scope, access.or, raised] : []
+    expect(operation['x-access'].scopes).toEqual(scopes.filter(scope => scope !== undefined))
     expect(operation['x-error-codes']).toEqual([...new Set(route.errors)].sort())
   })
 

@@ -73,7 +73,11 @@ const service = {
 
 /** A runtime that knows enough for a conversation, which a test scripts. It speaks the event stream for real. */
 export async function chatRuntime(port = 0): Promise<ChatRuntime> {
-  const conversations: object[] = []
+  const conversations: { title: string | null }[] = []
+  const entitle = (content: string) => {
+    const [last] = conversations.slice(-1)
+    if (last) last.title ??= content
+  }
   const decisions = new Map<string, (decision: string) => void>()
   let serial = 0
   const id = () => `00000000-0000-4000-8000-${String(++serial).padStart(12, '0')}`
@@ -123,6 +127,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
       const at = runtime.said.findIndex(({ messageId }) => messageId === asked.replaces)
       if (at >= 0) runtime.said.splice(at)
     }
+    entitle(asked.content)
     await say('user-message', message('user', asked.content))
     await runtime.play({
       asked,
@@ -191,6 +196,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
     if (rest.endsWith('/messages')) {
       const { content } = JSON.parse(await bodyOf(request)) as MessageSend
       if (runtime.refusal) return refuse(response, runtime.refusal)
+      entitle(content)
       return json(response, 201, {
         user: message('user', content),
         assistant: message('agent', 'Whole.', runtime.whole),
@@ -212,6 +218,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
         title: null,
         knowledgeBaseIds: [],
         createdAt: now,
+        lastActivityAt: now,
         ...body,
       }
       conversations.push(made)

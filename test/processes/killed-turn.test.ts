@@ -113,29 +113,27 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
   },
 )
 
-test(
-  'a server that is killed while another version is answered keeps the question and its answer',
-  { timeout: 60_000 },
-  async () => {
-    const here = place()
-    const turn = await begun(here)
-    const { model, client: first, conversation: params } = turn
-    const { user } = await first.call(chat.send, { params, body: { content: 'first' } })
-    const body = { content: 'first, again', replaces: user.messageId }
-    model.script({ text: 'one two three four', silentAfter: 4 })
-    await killedAt(turn, ({ event }) => event === 'token', body)
-    const client = clientOf(await here.serve())
-    expect(await contents(client, params)).toEqual(['first', 'Hello there.'])
-    await client.call(chat.send, { params, body })
-    expect(await contents(client, params)).toEqual(['first, again', 'Hello there.'])
-    const of = { ...params, messageId: user.messageId }
-    const { items } = await client.call(messages.versions, { params: of })
-    expect(items.map(({ answer, isCurrent }) => [answer?.content, isCurrent])).toEqual([
-      ['Hello there.', false],
-      [undefined, false],
-      ['Hello there.', true],
-    ])
-    const { status, stdout } = await here.wb(['doctor', '--deep'])
-    expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
-  },
-)
+test('a server that is killed while another version is answered keeps the question and its answer', {
+  timeout: 60_000,
+}, async () => {
+  const here = place()
+  const turn = await begun(here)
+  const { model, client: first, conversation: params } = turn
+  const { user } = await first.call(chat.send, { params, body: { content: 'first' } })
+  const body = { content: 'first, again', replaces: user.messageId }
+  model.script({ text: 'one two three four', silentAfter: 4 })
+  await killedAt(turn, ({ event }) => event === 'token', body)
+  const client = clientOf(await here.serve())
+  expect(await contents(client, params)).toEqual(['first', 'Hello there.'])
+  await client.call(chat.send, { params, body })
+  expect(await contents(client, params)).toEqual(['first, again', 'Hello there.'])
+  const of = { ...params, messageId: user.messageId }
+  const { items } = await client.call(messages.versions, { params: of })
+  expect(items.map(({ answer, isCurrent }) => [answer?.content, isCurrent])).toEqual([
+    ['Hello there.', false],
+    [undefined, false],
+    ['Hello there.', true],
+  ])
+  const { status, stdout } = await here.wb(['doctor', '--deep'])
+  expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
+})

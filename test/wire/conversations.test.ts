@@ -1,5 +1,7 @@
 import { Readable } from 'node:stream'
 import { beforeAll, describe, expect, test } from 'vitest'
+import { openEmbedded } from '../../src/storage/open.ts'
+import { tables } from '../../src/storage/tables.ts'
 import { messageRow, writeMessages } from '../harness/agents.ts'
 import { idOf, makeWorkspace } from './fixtures.ts'
 import { past, type Row, useServer } from './harness.ts'
@@ -76,6 +78,36 @@ describe('conversations', () => {
       nextCursor: null,
     })
     expect(first![1]).toBe(own[0])
+  })
+
+  test('are listed with the last used first, and found by words of their title, in pages too', async () => {
+    const { workspaceId, workspace, list } = await makePlace()
+    const [first, second, third] = [
+      await make(list, { title: 'Refund window' }),
+      await make(list, { title: 'Refunds abroad, by window' }),
+      await make(list, { title: 'Opening hours' }),
+    ]
+    const { rows, close } = await openEmbedded({ path: `${wire.serving.dataDir}/workbase.db` })
+    for (const [id, at] of [
+      [third, 1],
+      [first, 2],
+      [second, 3],
+    ] as const) {
+      const stored = await rows.get(tables.conversations, [workspaceId, id])
+      const lastActivityAt = new Date(Date.UTC(2030, 0, at)).toISOString()
+      const row = { ...stored!.row, lastActivityAt }
+      await rows.atomic([{ op: 'replace', table: tables.conversations, row }])
+    }
+    await close()
+    for (const path of [list, `${workspace}/conversations`]) {
+      expect(await walk(path, 'sort=activity')).toEqual([second, first, third])
+      expect(await walk(path, 'sort=activity&q=WINDOW%20refund')).toEqual([second, first])
+      expect(await walk(path, 'q=nothing')).toEqual([])
+      const { nextCursor } = await wire.get(`${path}?limit=1&q=refund`)
+      await wire.refused(`GET ${path}?limit=1&q=hours&cursor=${nextCursor}`, {}, 400, 'invalid_cursor')
+    }
+    await wire.refused(`GET ${list}?sort=size`, {}, 400, 'validation_error', /^sort/)
+    await wire.refused(`GET ${list}?q=${'x'.repeat(201)}`, {}, 400, 'validation_error', /^q/)
   })
 
   test('S7.3-invalid_cursor: a cursor of the conversations of another agent, or of the workspace', async () => {
@@ -264,11 +296,11 @@ describe('messages', () => {
 })
 
 /** The ids of a whole list, by pages of one. */
-async function walk(list: string): Promise<unknown[]> {
+async function walk(list: string, query = ''): Promise<unknown[]> {
   const walked: unknown[] = []
   let cursor: unknown = null
   do {
-    const page = await wire.get(`${list}?limit=1${cursor === null ? '' : `&cursor=${cursor}`}`)
+    const page = await wire.get(`${list}?limit=1&${query}${cursor === null ? '' : `&cursor=${cursor}`}`)
     walked.push(...(page.items as Row[]).map(({ conversationId }) => conversationId))
     cursor = page.nextCursor
   } while (cursor !== null)

@@ -311,6 +311,7 @@ export function conversation(known: Fields = {}): Fields {
     title: null,
     knowledgeBaseIds: [],
     createdAt: isoMs,
+    lastActivityAt: isoMs,
     ...known,
   }
 }

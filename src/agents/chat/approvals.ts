@@ -13,6 +13,9 @@ import type { Tool } from '../tools/tool.ts'
 /** Who says nothing for as long has said no. @see docs/agents.md#a-tool-that-waits */
 const answerWithinMs = 120_000
 
+/** Maximum number of subjects whose approvals one conversation keeps; the oldest go first. */
+const approversMax = 100
+
 /** A question to the sender of a message: may this tool run? */
 export interface Question {
   readonly approvalId: string
@@ -28,7 +31,7 @@ interface Matter {
 }
 
 interface Waiting extends Matter {
-  readonly sender: string | null
+  readonly sender: string
   readonly answer: (decision: Approval['decision'] | Promise<Approval['decision']>) => void
 }
 
@@ -55,7 +58,7 @@ export class Approvals {
       }
       const leave = () => answer('never')
       const callOff = clock.after(answerWithinMs, leave)
-      this.#waiting.set(approvalId, { ...matter, sender: subjectName(auth), answer })
+      this.#waiting.set(approvalId, { ...matter, sender: approverOf(auth), answer })
       signal.addEventListener('abort', leave)
       if (signal.aborted) leave()
     })
@@ -75,7 +78,7 @@ export class Approvals {
   ): Promise<void> {
     const waiting = this.#waiting.get(approvalId)
     const isOfThis = waiting?.conversation.conversationId === conversationId
-    if (!isOfThis || waiting.sender !== subjectName(caller.auth))
+    if (!isOfThis || waiting.sender !== approverOf(caller.auth))
       throw new WbError('not_found', `no tool waits for approval '${approvalId}'`, {
         hint: 'It was decided, it took longer than 120 seconds, or somebody else was asked.',
       })
@@ -91,7 +94,7 @@ export class Approvals {
 
   /** The record of a decision, and what it grants, in one unit. */
   async #keep(
-    { conversation, tool }: Waiting,
+    { conversation, tool, sender }: Waiting,
     decision: Approval['decision'],
     caller: Pick<Caller, 'record'>,
   ): Promise<void> {
@@ -101,12 +104,32 @@ export class Approvals {
       this.parts.rows,
       tables.conversations,
       key,
-      row =>
-        decision === 'always'
-          ? { ...row, approvedTools: { ...row.approvedTools, [tool.id]: tool.hash } }
-          : row,
+      row => (decision === 'always' ? { ...row, approvals: withApproval(row, sender, tool) } : row),
       () => [caller.record({ toolName: tool.id, decision })],
     )
     if (!('row' in changed)) throw conversationNotFound(conversationId)
   }
+}
+
+/** Tools that a caller approved in a conversation: the hashes of their descriptions, by id. */
+export function approvedBy(
+  { approvals = {} }: Pick<ConversationRow, 'approvals'>,
+  auth: AuthContext,
+): Readonly<Record<string, string>> {
+  return approvals[approverOf(auth)] ?? {}
+}
+
+function withApproval(
+  { approvals = {} }: ConversationRow,
+  sender: string,
+  { id, hash }: Matter['tool'],
+): ConversationRow['approvals'] {
+  const { [sender]: own = {}, ...others } = approvals
+  const kept = Object.entries(others).slice(1 - approversMax)
+  return { ...Object.fromEntries(kept), [sender]: { ...own, [id]: hash } }
+}
+
+/** Anonymous callers cannot be told apart. */
+function approverOf(auth: AuthContext): string {
+  return subjectName(auth) ?? 'anonymous'
 }

@@ -6,6 +6,7 @@ import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
+import { titleFrom } from './title.ts'
 import { makeCurrent } from './versions.ts'
 
 /** The conversation that is written to, and who answers in it. */
@@ -50,32 +51,42 @@ export class Transcript {
   readonly #questionId: string | undefined
   #lastMs: number
   #user: MessageRow | undefined
+  /** Title that a first question gives to a conversation without one. */
+  #title: string | null = null
+  readonly #isFirst: boolean
 
   constructor(parts: { rows: RowStore; clock: Clock }, place: TranscriptPlace, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#place = place
     this.#questionId = start.questionId
+    this.#isFirst = start.lastAt === undefined
     this.#lastMs = start.lastAt === undefined ? 0 : Date.parse(start.lastAt)
   }
 
   /**
    * Stores the question.
    *
+   * @param isUntrusted  text of documents is sent to the model with it
    * @throws conversation_not_found  it was deleted meanwhile
    */
-  async user(content: string): Promise<MessageRow> {
+  async user(content: string, isUntrusted: boolean): Promise<MessageRow> {
     const questionId = this.#questionId
     const row = this.#row({ role: 'user', content, ...(questionId !== undefined && { questionId }) })
-    await this.#write(row, [])
+    if (this.#isFirst) this.#title = titleFrom(content)
+    await this.#write(row, [], isUntrusted)
     this.#user = row
     return row
   }
 
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
   async withdraw(): Promise<void> {
-    const key = this.#keyOf(this.#user!)
-    await this.#rows.atomic([{ op: 'delete', table: this.#table, key }])
+    const { workspaceId, conversationId } = this.#place
+    const writes: Write[] = [{ op: 'delete', table: this.#table, key: this.#keyOf(this.#user!) }]
+    const untitle = (row: ConversationRow) =>
+      this.#title !== null && row.title === this.#title ? { ...row, title: null } : row
+    const key = [workspaceId, conversationId]
+    await changeRow(this.#rows, tables.conversations, key, untitle, () => writes)
   }
 
   /** Calls of tools, and what the model said before them. */
@@ -83,14 +94,23 @@ export class Transcript {
     return this.#follow({ role: 'agent', content, toolCallPayload: { toolCalls }, ...spoken })
   }
 
-  /** What a call gave. */
-  result(call: ToolCall, content: string, passages: readonly Citation[]): Promise<MessageRow> {
+  /**
+   * Stores the result of a call.
+   *
+   * @param isUntrusted  the model has read text of documents or tools in this turn, or before
+   */
+  result(
+    call: ToolCall,
+    content: string,
+    passages: readonly Citation[],
+    isUntrusted: boolean,
+  ): Promise<MessageRow> {
     const toolResponse: ToolResponse = {
       toolCallId: call.id,
       content,
       ...(passages.length > 0 && { passages }),
     }
-    return this.#follow({ role: 'tool', content: null, toolId: call.name, toolResponse })
+    return this.#follow({ role: 'tool', content: null, toolId: call.name, toolResponse }, isUntrusted)
   }
 
   /**
@@ -134,10 +154,10 @@ export class Transcript {
   }
 
   /** Stores a message behind the question, wherever it is: not in the conversation once another version is current. */
-  async #follow(said: Said): Promise<MessageRow> {
+  async #follow(said: Said, isUntrusted = false): Promise<MessageRow> {
     const row = this.#row(said)
     const key = this.#keyOf(this.#user!)
-    await this.#write(row, [{ op: 'require', table: this.#table, key }])
+    await this.#write(row, [{ op: 'require', table: this.#table, key }], isUntrusted)
     return row
   }
 
@@ -145,15 +165,26 @@ export class Transcript {
    * @throws conversation_not_found  it was deleted meanwhile
    * @throws chat_message_not_found  the question is not where it was
    */
-  async #write(row: MessageRow, checks: readonly Write[]): Promise<void> {
+  async #write(row: MessageRow, checks: readonly Write[], isUntrusted: boolean): Promise<void> {
     const { conversationId } = this.#place
     const isVersion = this.#questionId !== undefined
-    const versionId = this.#user?.messageId ?? row.messageId
-    const stored = isVersion ? { ...row, versionId } : row
+    const user = this.#user ?? row
+    const versionId = user.messageId
+    const untrusted = isUntrusted && { untrustedSince: user.messageTs }
+    const stored = isVersion ? { ...row, versionId, ...(row === user && untrusted) } : row
     const writes: Write[] = [...checks, { op: 'insert', table: this.#table, row: stored }]
+    if (isVersion && untrusted && row !== user)
+      writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
     const key = [this.#place.workspaceId, conversationId]
     const change = (conversation: ConversationRow) =>
-      isVersion ? conversation : { ...conversation, lastActivityAt: row.messageTs }
+      isVersion
+        ? conversation
+        : {
+            ...conversation,
+            title: conversation.title ?? (row === user ? this.#title : null),
+            lastActivityAt: row.messageTs,
+            ...(!conversation.untrustedSince && untrusted),
+          }
     const changed = await changeRow(this.#rows, tables.conversations, key, change, () => writes)
     if ('row' in changed) return
     if ('absent' in changed) throw conversationNotFound(conversationId)

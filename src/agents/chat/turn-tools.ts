@@ -5,7 +5,7 @@ import type { ConversationRow } from '../../storage/tables.ts'
 import { permissionFor } from '../tools/permission.ts'
 import type { ToolGate } from '../tools/run.ts'
 import type { Passage, Tool, ToolContext, ToolResult } from '../tools/tool.ts'
-import type { Approvals, Question } from './approvals.ts'
+import { type Approvals, approvedBy, type Question } from './approvals.ts'
 import type { Citations } from './citations.ts'
 
 /** Tools whose passages ground an answer. @see docs/agents.md#citations */
@@ -24,7 +24,7 @@ export interface TurnToolsParts {
   readonly citations: Citations
   /** The sender answers questions. */
   readonly isAsked: boolean
-  /** Text of documents or tools is in what the model is told already. */
+  /** What the model is sent derives from text of documents or tools. */
   readonly hasRead: boolean
 }
 
@@ -47,13 +47,18 @@ export class TurnTools {
   constructor(parts: TurnToolsParts) {
     this.#parts = parts
     this.#hasRead = parts.hasRead
-    this.#approved = parts.conversation.approvedTools ?? {}
+    this.#approved = approvedBy(parts.conversation, parts.context.caller.auth)
     this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
     this.specs = parts.tools.map(({ id, description, inputSchema }) => ({
       name: id,
       description,
       parameters: inputSchema,
     }))
+  }
+
+  /** What the model is sent, results of this turn included, derives from text of documents or tools. */
+  get hasRead(): boolean {
+    return this.#hasRead
   }
 
   get searches(): boolean {
@@ -108,12 +113,12 @@ export class TurnTools {
   }
 
   /**
-   * An agent without a rule for a tool asks before it reaches out of the runtime with text that it has read, where
-   * somebody is there to be asked.
+   * Without a rule of the agent, a tool that reaches out of the runtime needs an approval once the agent has read text
+   * of others. Where the sender answers no questions, that is a denial.
    */
   #permissionOf(tool: Tool): ToolPermission {
-    const { agent, isAsked } = this.#parts
-    const usual = isAsked && this.#hasRead && tool.source !== 'builtin' ? 'ask' : 'allow'
+    const { agent } = this.#parts
+    const usual = this.#hasRead && tool.source !== 'builtin' ? 'ask' : 'allow'
     const permission = permissionFor(agent.toolRules ?? {}, tool, { afterReading: this.#hasRead }, usual)
     const isApproved = this.#approved[tool.id] === tool.hash
     return permission === 'ask' && isApproved ? 'allow' : permission

@@ -78,10 +78,10 @@ export class Turn {
    * @throws conversation_not_found                     it was deleted before the question was kept
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, question, isWhole } = this.#parts
+    const { transcript, question, isWhole, found } = this.#parts
     // A model takes its time to begin: the question is kept meanwhile.
     if (!isWhole) this.#asked = this.#begin()
-    const user = await transcript.user(question)
+    const user = await transcript.user(question, found.length > 0)
     try {
       yield { event: 'user-message', data: said(user) }
       for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
@@ -179,7 +179,7 @@ export class Turn {
     const startedAt = clock.now()
     const { content, outcome, passages, found } = await turnTools.run(call, decision, signal)
     const durationMs = clock.now() - startedAt
-    await transcript.result(call, content, passages)
+    await transcript.result(call, content, passages, turnTools.hasRead)
     this.#tally = { ...this.#tally, found: [...this.#tally.found, ...found] }
     this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.around(call.name, content) })
     yield {

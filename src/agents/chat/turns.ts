@@ -28,7 +28,7 @@ import {
   unlessOfModel,
 } from './opened.ts'
 import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
-import { readReplaced } from './replaced.ts'
+import { type CurrentVersion, readReplaced } from './replaced.ts'
 import { Transcript } from './transcript.ts'
 import { Turn, type TurnOutcome } from './turn.ts'
 import { TurnStream } from './turn-stream.ts'
@@ -187,7 +187,7 @@ export class Turns {
     }
     const terms = {
       isAsked: body.approvals,
-      hasRead: history.hasRead || this.#parts.carried?.hasRead === true,
+      hasRead: hasReadBefore(stored.conversation, replaced) || this.#parts.carried?.hasRead === true,
     }
     const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
     const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
@@ -296,6 +296,11 @@ export class Turns {
   #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {
     this.#parts.log.error({ requestId, workspaceId, agentId, error }, 'a turn broke')
   }
+}
+
+/** Returns true if earlier messages derive from text of documents or tools, those that are replaced left out. */
+function hasReadBefore({ untrustedSince }: ConversationRow, replaced: CurrentVersion | undefined): boolean {
+  return Boolean(untrustedSince && !(replaced && replaced.rows[0].messageTs <= untrustedSince))
 }
 
 /** What a conversation is about, else what its agent is for. */

@@ -41,7 +41,13 @@ export interface ChatPort {
   knowledgeBases(): Promise<Choice[]>
   /** Answer from these from now on; none is all of the workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
-  conversations(): Promise<Choice[]>
+  /** Conversations with the agent, the last used first; those whose title has the words, unless there are none. */
+  conversations(search: string): Promise<Choice[]>
+  /** Versions of a question of the person, the oldest first. */
+  versions(messageId: string): Promise<Choice[]>
+  /** Puts a version of a question into the conversation, with all that followed it. */
+  useVersion(messageId: string): Promise<void>
+  rename(title: string): Promise<void>
   /** Go on with a conversation, or with undefined begin another one. */
   goOn(conversationId: string | undefined): void
 }

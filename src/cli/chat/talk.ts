@@ -12,11 +12,10 @@ import { conversationName } from '../find/conversation.ts'
 import { everyBase } from '../find/resolve.ts'
 import { findPassages, type Passage } from '../passages/hits.ts'
 import { ago } from '../terminal/moment.ts'
-import { plain } from '../terminal/terminal-text.ts'
+import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { markdownOf } from './exported.ts'
 import type { ChatPort, Choice, Say } from './port.ts'
 
-const titleChars = 80
 const passagesFound = 5
 const query = { limit: limits.pageMax }
 
@@ -47,9 +46,7 @@ export class Talk implements ChatPort {
   }
 
   async sendWhole(say: Say): Promise<MessagePair> {
-    return this.#inConversation(say.content, async params =>
-      this.client.call(chat.send, { params, body: say }),
-    )
+    return this.#inConversation(async params => this.client.call(chat.send, { params, body: say }))
   }
 
   async decide(approvalId: string, decision: Approval['decision']): Promise<void> {
@@ -69,6 +66,8 @@ export class Talk implements ChatPort {
 
   async exported(): Promise<string | undefined> {
     const said = await this.said()
+    // The runtime makes the title when it has the first question.
+    this.#conversation = undefined
     const conversation = await this.#begun()
     return conversation && said.length > 0
       ? plain(markdownOf(conversation, this.agent.name, said))
@@ -156,14 +155,36 @@ export class Talk implements ChatPort {
     return (await this.knowledgeBases()).map(({ id }) => id)
   }
 
-  async conversations(): Promise<Choice[]> {
-    const items = this.client.items(conversations.list, { params: this.#ofAgent, query })
+  async conversations(search: string): Promise<Choice[]> {
+    const found = { ...query, sort: 'activity' as const, ...(search !== '' && { q: search }) }
+    const items = this.client.items(conversations.list, { params: this.#ofAgent, query: found })
     return (await everything(items)).map(one => ({
       id: one.conversationId,
       name: conversationName(one),
-      about: ago(Date.parse(one.createdAt), systemClock.now()),
+      about: ago(Date.parse(one.lastActivityAt), systemClock.now()),
       isChosen: one.conversationId === this.#conversationId,
     }))
+  }
+
+  async versions(messageId: string): Promise<Choice[]> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', messageId }
+    const { items } = await this.client.call(messages.versions, { params })
+    return items.map(({ message, answer, isCurrent }, at) => ({
+      id: message.messageId,
+      name: `${at + 1}/${items.length}`,
+      about: plainLine(`${message.content} → ${answer?.content ?? 'no answer'}`),
+      isChosen: isCurrent,
+    }))
+  }
+
+  async useVersion(messageId: string): Promise<void> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', messageId }
+    await this.client.call(messages.select, { params })
+  }
+
+  async rename(title: string): Promise<void> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '' }
+    this.#conversation = await this.client.call(conversations.update, { params, body: { title } })
   }
 
   goOn(conversationId: string | undefined): void {
@@ -200,7 +221,7 @@ export class Talk implements ChatPort {
 
   async *#stream(body: Say & { approvals?: boolean }, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     const isNew = this.#conversationId === undefined
-    const events = await this.#inConversation(body.content, async params => {
+    const events = await this.#inConversation(async params => {
       const stream = this.client.events(chat.stream, { params, body }, { signal })
       return { first: await stream.next(), rest: stream }
     })
@@ -219,11 +240,10 @@ export class Talk implements ChatPort {
 
   /** Say something where it belongs. A conversation that would begin with a refusal does not begin. */
   async #inConversation<T>(
-    content: string,
     say: (params: Record<'workspaceId' | 'agentId' | 'conversationId', string>) => Promise<T>,
   ): Promise<T> {
     const isNew = this.#conversationId === undefined
-    const conversationId = this.#conversationId ?? (await this.#begin(content))
+    const conversationId = this.#conversationId ?? (await this.#begin())
     try {
       return await say({ ...this.#ofAgent, conversationId })
     } catch (error) {
@@ -232,10 +252,8 @@ export class Talk implements ChatPort {
     }
   }
 
-  async #begin(content: string): Promise<string> {
-    const [first = ''] = content.trim().split('\n')
-    const title = first.length > titleChars ? `${first.slice(0, titleChars - 1)}…` : first
-    const body = { title: title || null, knowledgeBaseIds: [...(this.#knowledgeBaseIds ?? [])] }
+  async #begin(): Promise<string> {
+    const body = { knowledgeBaseIds: [...(this.#knowledgeBaseIds ?? [])] }
     this.#conversation = await this.client.call(conversations.create, { params: this.#ofAgent, body })
     this.#conversationId = this.#conversation.conversationId
     return this.#conversationId

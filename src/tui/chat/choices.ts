@@ -8,14 +8,20 @@ const titles: Record<Purpose, string> = {
   model: 'what answers',
   kb: 'what is answered from',
   history: 'conversations',
+  versions: 'versions of the last question',
 }
 const kinds: Record<Named, string> = { model: 'model', kb: 'knowledge base' }
 /** Everything, by a word. */
 const all = 'all'
 
 /** What a person may choose, with what holds now marked. */
-export async function choicesOf(port: ChatPort, purpose: Purpose, state: State): Promise<ChoicePanel> {
-  const items = await itemsOf(port, purpose, state)
+export async function choicesOf(
+  port: ChatPort,
+  purpose: Purpose,
+  state: State,
+  search = '',
+): Promise<ChoicePanel> {
+  const items = await itemsOf(port, purpose, state, search)
   const at =
     purpose === 'kb'
       ? 0
@@ -29,10 +35,12 @@ export async function choicesOf(port: ChatPort, purpose: Purpose, state: State):
 async function itemsOf(
   port: ChatPort,
   purpose: Purpose,
-  { llmServiceId }: State,
+  { llmServiceId, last }: State,
+  search: string,
 ): Promise<readonly Choice[]> {
   if (purpose === 'kb') return port.knowledgeBases()
-  if (purpose === 'history') return port.conversations()
+  if (purpose === 'history') return port.conversations(search)
+  if (purpose === 'versions') return port.versions(last.question?.messageId ?? '')
   const models = await port.models()
   return llmServiceId ? models.map(item => ({ ...item, isChosen: item.id === llmServiceId })) : models
 }

@@ -19,8 +19,9 @@ export const commands: readonly Command[] = [
   { name: 'new', does: 'begin another conversation', run: begin },
   {
     name: 'history',
+    takes: '[WORDS]',
     does: 'go on with an earlier conversation',
-    run: state => [state, [{ type: 'openChoices', purpose: 'history' }]],
+    run: (state, rest) => [state, [{ type: 'openChoices', purpose: 'history', search: rest }]],
   },
   {
     name: 'model',
@@ -57,6 +58,8 @@ export const commands: readonly Command[] = [
   { name: 'copy', takes: '[N]', does: 'copy the answer, or its Nth block of code', anytime: true, run: copy },
   { name: 'retry', does: 'ask the last question again', run: retry },
   { name: 'edit', does: 'change the last question, and ask again', run: edit },
+  { name: 'versions', takes: '[N]', does: 'go back to another version of the last question', run: versions },
+  { name: 'rename', takes: 'TITLE', does: 'change the title of the conversation', run: rename },
   { name: 'quit', does: 'leave', anytime: true, run: quit },
 ]
 
@@ -169,6 +172,19 @@ function edit(state: State): Step {
     { ...state, input, notice: 'what you send stands for the last question; ctrl+c leaves it as it is' },
     [],
   ]
+}
+
+function versions(state: State, number: string): Step {
+  if (state.last.question?.messageId === undefined) return told(state, 'nothing was asked yet')
+  if (number === '') return [state, [{ type: 'openChoices', purpose: 'versions' }]]
+  if (!/^\d+$/.test(number)) return told(state, '/versions takes a number')
+  return [state, [{ type: 'useVersion', version: Number(number) }]]
+}
+
+function rename(state: State, title: string): Step {
+  if (title === '') return told(state, '/rename takes a title')
+  if (!state.last.question) return told(state, 'nothing was asked yet')
+  return [state, [{ type: 'rename', title }]]
 }
 
 function quit(state: State): Step {

@@ -107,7 +107,7 @@ export class Chat {
         this.#try(() => this.#openTools())
         break
       case 'openChoices':
-        this.#try(async () => this.#open(await choicesOf(port, effect.purpose, this.#state)))
+        this.#try(async () => this.#open(await choicesOf(port, effect.purpose, this.#state, effect.search)))
         break
       case 'choose':
         this.#try(async () => {
@@ -125,6 +125,15 @@ export class Chat {
         this.#try(async () => {
           await port.useKnowledgeBases(effect.chosen.map(({ id }) => id))
           this.dispatch({ type: 'based', knowledgeBases: effect.chosen.map(({ name }) => name) })
+        })
+        break
+      case 'useVersion':
+        this.#try(() => this.#useVersion(effect.version))
+        break
+      case 'rename':
+        this.#try(async () => {
+          await port.rename(effect.title)
+          this.#noted(`the conversation is called ${plainLine(effect.title)}`)
         })
         break
       case 'goOn':
@@ -217,6 +226,16 @@ export class Chat {
     port.goOn(conversation?.id)
     const said = conversation ? await port.said() : []
     this.dispatch({ type: 'resumed', said, title: conversation?.name ?? 'another conversation begins' })
+  }
+
+  async #useVersion(wanted: { id: string; name: string } | number): Promise<void> {
+    const { port } = this.parts
+    const question = this.#state.last.question?.messageId ?? ''
+    const all = typeof wanted === 'number' ? await port.versions(question) : []
+    const version = typeof wanted === 'number' ? all[wanted - 1] : wanted
+    if (!version) return this.#noted(`there is no version ${wanted}; there are ${all.length}`, true)
+    await port.useVersion(version.id)
+    this.dispatch({ type: 'resumed', said: await port.said(), title: `version ${version.name}` })
   }
 
   async #export(file: string | undefined): Promise<void> {

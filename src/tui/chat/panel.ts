@@ -126,6 +126,7 @@ export function chosen(state: State, { purpose, items, at, isNamed }: ChoicePane
     const [fresh] = begin(state)
     return [fresh, [{ type: 'goOn', conversation: item }]]
   }
+  if (purpose === 'versions') return [state, item.isChosen ? [] : [{ type: 'useVersion', version: item }]]
   const marked = items.filter(({ isChosen }) => isChosen)
   return [
     state,

@@ -166,6 +166,7 @@ function done(state: State, turn: Turn, message: Message): Step {
     [
       ...effects,
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
+      ...(turn.say.replaces === undefined ? [] : [note('/versions goes back to the earlier version')]),
       ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
     ],
   ]
@@ -191,7 +192,11 @@ function shownAgain(state: State, { say, before }: Turn): Step {
   const shown =
     !before.isAnswered || blocks.length === 0
       ? []
-      : [note('the earlier answer stays:'), print({ kind: 'you', text: before.question?.content ?? '' }), ...blocks]
+      : [
+          note('the earlier answer stays:'),
+          print({ kind: 'you', text: before.question?.content ?? '' }),
+          ...blocks,
+        ]
   return [{ ...state, last: before }, shown]
 }
 
@@ -251,7 +256,9 @@ function refused(state: State, turn: Turn, failure: Failure): Step {
 /** Stop an answer; what came of it stays. */
 export function stop(state: State, turn: Turn): Step {
   const [shown, effects] = finished(state, turn)
-  return joined([over(shown), [{ type: 'abort' }, ...effects, note('stopped')]], next => shownAgain(next, turn))
+  return joined([over(shown), [{ type: 'abort' }, ...effects, note('stopped')]], next =>
+    shownAgain(next, turn),
+  )
 }
 
 /** The runtime is back: a message that waited goes there, unless it had arrived after all. */

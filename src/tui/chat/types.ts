@@ -78,9 +78,9 @@ export interface Input {
 }
 
 /** What a person chooses in a list that fills the screen. */
-export type Purpose = 'model' | 'kb' | 'history'
+export type Purpose = 'model' | 'kb' | 'history' | 'versions'
 /** Those that may be chosen by a name that is typed. */
-export type Named = Exclude<Purpose, 'history'>
+export type Named = Exclude<Purpose, 'history' | 'versions'>
 
 export interface ChoicePanel {
   readonly kind: 'choice'
@@ -188,9 +188,12 @@ export type Effect =
   | { readonly type: 'find'; readonly question: string }
   | { readonly type: 'openPassage'; readonly citation: Citation; readonly known: string | undefined }
   | { readonly type: 'openTools' }
-  | { readonly type: 'openChoices'; readonly purpose: Purpose }
+  | { readonly type: 'openChoices'; readonly purpose: Purpose; readonly search?: string }
   | { readonly type: 'choose'; readonly of: Named; readonly typed: string }
   | { readonly type: 'loadNames'; readonly of: Named }
+  /** Puts another version of the last question into the conversation: one that is named, or one by its number. */
+  | { readonly type: 'useVersion'; readonly version: { readonly id: string; readonly name: string } | number }
+  | { readonly type: 'rename'; readonly title: string }
   | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }
   /** Go on with a conversation, or begin one. */
   | {

@@ -172,14 +172,16 @@ test('a tool under a deny rule is never asked about', async () => {
   expect(dataOf(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
 })
 
-test('an agent without rules asks for a tool of another program once text of one is in the turn, where somebody answers', async () => {
+test('an agent without rules asks for a tool of another program once text of one was read, and denies it to who answers no questions', async () => {
   const chat = await ready()
   await chat.send(`PATCH /api/v1/workspaces/${chat.agent.workspaceId}/agents/${chat.agent.agentId}`, {
     toolRules: {},
   })
   expect(shapeOf(await answered(chat, 'once'))).toEqual(notAsking)
   expect(shapeOf(await answered(chat, 'once'))).toEqual(asking)
-  expect(shapeOf(await chat.stream('add'))).toEqual(notAsking)
+  const unasked = await chat.stream('add')
+  expect(shapeOf(unasked)).toEqual(notAsking)
+  expect(dataOf(unasked, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
 })
 
 test('who says always is not asked again in the same turn', async () => {

@@ -7,7 +7,7 @@ import { systemClock } from '../../../src/base/clock.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
 import { openEmbedded } from '../../../src/storage/open.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
-import type { ChatStep } from '../../fakes/chat-server.ts'
+import { type ChatStep, refusals } from '../../fakes/chat-server.ts'
 import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
 
 async function messagesOf({ send, path }: Chatting): Promise<Message[]> {
@@ -53,7 +53,7 @@ describe('a version whose answer is not complete replaces nothing', () => {
   })
 
   test('if the provider refuses a plain send, which leaves no version', async () => {
-    const { chat, two } = await answered({ status: 401, body: {} })
+    const { chat, two } = await answered(refusals.notChat)
     const { status } = await chat.send(`POST ${chat.path}/messages`, { content: 'two', replaces: two })
     expect(status).toBe(422)
     expect(await contentsOf(chat)).toEqual(before)
@@ -88,8 +88,16 @@ describe('versions of a question', () => {
     expect(await contentsOf(chat)).toEqual(after)
     const versions = await versionsOf(chat, one)
     expect(versions).toMatchObject([
-      { message: { content: 'one', metadata: { version_of: one } }, answer: { content: 'first' }, isCurrent: false },
-      { message: { content: 'one, better', metadata: { version_of: one } }, answer: { content: 'better' }, isCurrent: true },
+      {
+        message: { content: 'one', metadata: { version_of: one } },
+        answer: { content: 'first' },
+        isCurrent: false,
+      },
+      {
+        message: { content: 'one, better', metadata: { version_of: one } },
+        answer: { content: 'better' },
+        isCurrent: true,
+      },
     ])
     const select = (messageId: string) => chat.send(`POST ${chat.path}/messages/${messageId}/select`)
     expect(await select(one)).toMatchObject({ status: 200, body: { messageId: one, content: 'one' } })
@@ -177,7 +185,7 @@ test('whatever is asked, asked again and selected, the conversation is that of t
         })
         const start = { lastAt: stored[0]?.row.messageTs, questionId }
         const transcript = new Transcript({ rows, clock: systemClock }, place, start)
-        const { messageId } = await transcript.user('question')
+        const { messageId } = await transcript.user('question', false)
         await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
         return messageId
       }

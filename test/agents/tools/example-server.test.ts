@@ -26,7 +26,8 @@ test.each([
       const body = { label: 'example', url }
       const { mcpServerId } = await call(mcpServers.create, { params: { workspaceId }, body })
       names.push(...Object.keys(calls).map(name => `mcp:${mcpServerId}:${name}`))
-      return { toolIds: names }
+      const toolRules = { 'mcp:*': { permission: 'allow', afterReading: 'allow' } } as const
+      return { toolIds: names, toolRules }
     },
   })
   const wanted = [...Object.values(calls), { dividend: 'one' }]

@@ -358,6 +358,9 @@ describe('commands', () => {
     ['/copy', { type: 'copy', text: 'Because' }],
     ['/export notes.md', { type: 'export', file: 'notes.md' }],
     ['/retry', { type: 'send', say: { content: 'why?', replaces: 'user-why?' } }],
+    ['/versions', { type: 'openChoices', purpose: 'versions' }],
+    ['/versions 2', { type: 'useVersion', version: 2 }],
+    ['/rename Refund window', { type: 'rename', title: 'Refund window' }],
     ['/quit', { type: 'leave' }],
     ['/q', { type: 'leave' }],
     ['/help', { type: 'print', printed: { kind: 'help' } }],
@@ -407,7 +410,7 @@ describe('commands', () => {
 
   test('a list is chosen from', () => {
     const items = ['a', 'b'].map(id => ({ id, name: id, about: '', isChosen: id === 'a' }))
-    const open = (purpose: 'model' | 'kb' | 'history') =>
+    const open = (purpose: 'model' | 'kb' | 'history' | 'versions') =>
       play(answered, { type: 'opened', panel: { kind: 'choice', purpose, title: '', items, at: 0 } }).state
     expect(play(open('model'), { type: 'down' }, { type: 'enter' }).state).toMatchObject({
       llmServiceId: 'b',
@@ -416,6 +419,9 @@ describe('commands', () => {
     })
     expect(play(open('history'), { type: 'enter' }).effects).toMatchObject([
       { type: 'goOn', conversation: { id: 'a' } },
+    ])
+    expect(play(open('versions'), { type: 'down' }, { type: 'enter' }).effects).toMatchObject([
+      { type: 'useVersion', version: { id: 'b' } },
     ])
     expect(play(open('kb'), { type: 'enter' }).effects).toMatchObject([{ chosen: [{ id: 'a' }] }])
     expect(

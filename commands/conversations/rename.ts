@@ -1,0 +1,26 @@
+import * as Args from '@oclif/core/args'
+import * as Flags from '@oclif/core/flags'
+import { WbCommand } from '../../src/cli/command/command.ts'
+import { findConversation } from '../../src/cli/find/conversation.ts'
+import { conversations } from '../../src/contract/conversations.ts'
+
+export default class ConversationsRename extends WbCommand {
+  static override summary = 'change the title of a conversation'
+  static override examples = [
+    'wb conversations rename "how do refunds work" --title "Refund window"',
+    'wb conversations rename 6f1c2d3e-0000-4000-8000-000000000001 --title "Refund window"',
+  ]
+  static override args = {
+    conversation: Args.string({ description: 'title or id; the only one when left out' }),
+  }
+  static override flags = { title: Flags.string({ summary: 'title from now on', required: true }) }
+
+  async run() {
+    const { args, flags } = await this.parse(ConversationsRename)
+    const found = await this.waitFor('looking', findConversation(this.resolving, args.conversation))
+    const { workspaceId, agentId, conversationId } = found
+    const params = { workspaceId, agentId, conversationId }
+    const changed = await this.client.call(conversations.update, { params, body: { title: flags.title } })
+    this.output.made(changed, conversationId, `renamed the conversation to ${changed.title}`)
+  }
+}
