@@ -98,6 +98,7 @@ async function jwtCost(): Promise<void> {
     audience: 'bench',
     jwksUri: `${issuer}/keys`,
     clockToleranceSeconds: 30,
+    scopes: [],
     claims: { subject: 'sub', label: 'email', workspaceScopes: 'wb_workspace_scopes' },
     roleMapping: null,
     client: null,

@@ -5,6 +5,7 @@ import { anonymousIn, operatorOf } from './access/subject.ts'
 import { everything } from './access/visibility.ts'
 import { openAgents } from './agents/open.ts'
 import type { ListRemoteTools } from './agents/tools/remote.ts'
+import { openProtectedResources, protectedResourceHandlers } from './auth/oidc/protected-resource.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
 import { type Clock, systemClock } from './base/clock.ts'
@@ -221,8 +222,10 @@ async function build(
   })
   seams.tools?.(agents)
 
+  const resources = openProtectedResources(config)
   const mcp = openMcp({
     ...parts,
+    askForScope: (workspaceId, scope) => resources?.insufficientScope(workspaceId, scope),
     audit,
     traffic: workspaces.traffic,
     tellFailure: failureTeller(log),
@@ -249,6 +252,7 @@ async function build(
       operation: operation.handlers,
       setup: setupHandlers({ ...settings, controlPlane: { countWorkspaces }, restart: settings.restart }),
       auth: authHandlers(auth.signIn),
+      protectedResources: protectedResourceHandlers(resources),
       apiKeys: apiKeyHandlers(auth.keys),
       ...access.handlers,
       ...workspaces.handlers,
@@ -262,6 +266,7 @@ async function build(
     inWorkspace: access.inWorkspace,
     audit,
     visibility: everything,
+    challengeOf: (path, hasCredential) => resources?.unauthorized(path, hasCredential),
     callbackPath: auth.signIn.callbackPath,
     refusalOf: path => auth.signIn.refusalOf(path),
     watch: operation.watch,

@@ -1,4 +1,4 @@
-import type { Role, Scope } from '../contract/scopes.ts'
+import { inBoth, type Role, type Scope } from '../contract/scopes.ts'
 
 /**
  * A verified caller. Null scopes mean every scope, null workspace scopes every workspace.
@@ -11,6 +11,8 @@ export interface Subject {
   readonly type: 'apiKey' | 'oidc' | 'bootstrap' | 'system'
   readonly workspaceScopes: readonly string[] | null
   readonly scopes: readonly Scope[] | null
+  /** Scopes that an access token names, which limit those of its subject; absent if it names none. */
+  readonly tokenScopes?: readonly Scope[]
   /** The role that a claim of an OIDC token was mapped to; null when roles are not mapped. */
   readonly role: Role | null
   /** Who it is under row-level access. */
@@ -85,10 +87,13 @@ export function isCreator(auth: AuthContext, { createdBy, ownerPrincipalId }: Cr
   return (name !== null && name === createdBy) || (principalId !== null && principalId === ownerPrincipalId)
 }
 
-/** The same caller with another role: what it may do in one workspace. */
+/** The same caller with another role: what it may do in one workspace. The scopes of its token still limit it. */
 export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
   const { mode, subject, session } = auth
-  return subject ? new Context(mode, { ...subject, role, scopes }, session) : auth
+  if (!subject) return auth
+  const { tokenScopes } = subject
+  const limited = tokenScopes ? inBoth(scopes, tokenScopes) : scopes
+  return new Context(mode, { ...subject, role, scopes: limited }, session)
 }
 
 /**

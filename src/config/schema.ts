@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { secretRef } from '../contract/fields.ts'
 import { limits } from '../contract/limits.ts'
-import { roles } from '../contract/scopes.ts'
+import { roles, scopes } from '../contract/scopes.ts'
 import {
   block,
   callback,
@@ -138,6 +138,7 @@ const oidc = z.strictObject({
   ),
   jwksUri: safeUrl.nullable().default(null),
   clockToleranceSeconds: integer(0, 300).default(30),
+  scopes: z.array(z.enum(scopes)).default([]),
   claims: block({
     subject: filled.default('sub'),
     label: filled.default('email'),

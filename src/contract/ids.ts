@@ -21,6 +21,8 @@ export const params = {
   releaseId: z.uuid(),
   keyId: z.uuid(),
   recordId: z.string().min(1),
+  /** Workspace of a protected resource. No access rule applies to it. */
+  resourceId: z.uuid(),
 } as const
 
 export type ParamName = keyof typeof params

@@ -17,6 +17,7 @@ import { operation, operational } from './operational.ts'
 import { playground } from './playground.ts'
 import { policy } from './policy.ts'
 import { principals } from './principals.ts'
+import { protectedResources } from './protected-resource.ts'
 import { records } from './records.ts'
 import { secretReleases } from './releases.ts'
 import type { Topic } from './route.ts'
@@ -30,6 +31,7 @@ export const api = {
   operation,
   setup,
   auth,
+  protectedResources,
   workspaces,
   connect,
   playground,

@@ -27,6 +27,14 @@ export function holds(held: readonly Scope[] | null, required: Scope): boolean {
   return held === null || held.some(scope => required === scope || required.startsWith(`${scope}:`))
 }
 
+/** The scopes that both sets grant. Null grants everything. */
+export function inBoth(held: readonly Scope[] | null, others: readonly Scope[]): Scope[] {
+  if (held === null) return inOrder(others)
+  return scopes.filter(
+    scope => (held.includes(scope) && holds(others, scope)) || (others.includes(scope) && holds(held, scope)),
+  )
+}
+
 /** Roles, each a whole set of scopes, from the least privileged on. */
 export const roles = ['viewer', 'editor', 'admin'] as const
 export type Role = (typeof roles)[number]

@@ -59,6 +59,8 @@ export interface AppParts<S extends Surface> {
   readonly settings: AppSettings
   /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
   readonly refusalOf?: (path: string) => WbError | undefined
+  /** Returns `WWW-Authenticate` of a 401 at a path, where that is more than the scheme. */
+  readonly challengeOf?: (path: string, hasCredential: boolean) => string | undefined
   /** Second path of the login callback, unless another route has it. */
   readonly callbackPath?: string | undefined
   /** Why what no route answers is refused, where that is not because there is no such route. */
@@ -112,6 +114,7 @@ export function createApp<S extends Surface>(parts: AppParts<S>): App {
     clientOf: incoming => proxies.clientOf(incoming),
     isLocal: incoming => settings.origin.loopback && !isForwarded(incoming),
     refusalOf: parts.refusalOf,
+    challengeOf: parts.challengeOf,
     callbackPath: parts.callbackPath,
     unmatched: parts.unmatched,
     rateLimit: rateLimits && new RateLimit(rateLimits, new MemoryBuckets({ ...rateLimits, clock })),

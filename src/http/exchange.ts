@@ -61,6 +61,8 @@ export interface Shared {
   readonly isLocal: (incoming: Incoming) => boolean
   /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
   readonly refusalOf: ((path: string) => WbError | undefined) | undefined
+  /** Returns `WWW-Authenticate` of a 401 at a path, where that is more than the scheme. */
+  readonly challengeOf: ((path: string, hasCredential: boolean) => string | undefined) | undefined
   /** Second path of the login callback. */
   readonly callbackPath: string | undefined
   /** Why what no route answers is refused, where that is not because there is no such route. */
@@ -195,7 +197,10 @@ export function headersOf(
 
 function refusal(shared: Shared, current: Exchange, error: unknown, { dialect }: Matched): Reply {
   const { status, headers, envelope } = failureOf(error, current.trace.requestId)
-  const pairs = withHeaders(headersOf(shared, current, 'application/json'), headers)
+  const { path, authorization } = current.incoming
+  const challenge = status === 401 ? shared.challengeOf?.(path, authorization !== null) : undefined
+  const more = challenge === undefined ? headers : { ...headers, 'www-authenticate': challenge }
+  const pairs = withHeaders(headersOf(shared, current, 'application/json'), more)
   const body = dialect === 'openai' ? openAiError(status, envelope) : envelope
   return new Reply(status, pairs, JSON.stringify(body))
 }

@@ -94,7 +94,7 @@ export class MemoryBuckets implements RateBuckets {
 export type Ration = 'general' | 'signIn'
 
 /** Where requests are counted: where the data is, and where credentials could be tried. */
-const limited = ['/api/v1/', '/auth/', '/setup']
+const limited = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
 
 /**
  * The bucket of a path; undefined where requests are not limited.

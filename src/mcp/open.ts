@@ -10,6 +10,7 @@ import { type InvokeParts, invoke } from './invoke.ts'
 import { type ReadToolParts, readTools } from './read-tools.ts'
 import { type ResourceParts, resourceOperations } from './resources.ts'
 import { isSubscription, type Offered, serveOnce } from './server.ts'
+import { type AskForScope, requireTokenScope } from './step-up.ts'
 import { type WriteToolParts, writeTools } from './write-tools.ts'
 
 export interface McpParts extends InvokeParts {
@@ -25,6 +26,7 @@ export interface McpParts extends InvokeParts {
     InstructionParts['routes']
   readonly conversations: ReadToolParts['conversations']
   readonly replies: ChatToolParts['replies']
+  readonly askForScope: AskForScope
 }
 
 /** The tools of workspaces for programs that speak MCP, and their routes. */
@@ -51,6 +53,7 @@ export function openMcp(parts: McpParts) {
         hint: 'Whoever runs it can set mcp.enabled in its configuration.',
       })
     await requireWorkspace(parts.rows, workspaceId)
+    requireTokenScope(message, { workspaceId, caller }, parts.askForScope)
     const offered = offeredTo(workspaceId, caller)
     return { own: { answer: (request: Request) => serveOnce(offered, request, message), isEndless } }
   }

@@ -148,6 +148,15 @@ describe('a role of the workspace itself', () => {
   })
 })
 
+test('a role of a workspace does not widen the scopes of an access token', () => {
+  const subject = { type: 'oidc', role: 'viewer', scopes: ['read'], tokenScopes: ['read', 'write:kb'] }
+  const auth = verifiedAs('oidc', subject as unknown as Subject)
+  expect(inRole(auth, 'admin', scopesOfRole.admin).subject).toMatchObject({
+    role: 'admin',
+    scopes: ['read', 'write:kb'],
+  })
+})
+
 test('nobody has no role to take', () => {
   const nobody = anonymousIn('any')
   expect(inRole(nobody, 'admin', scopesOfRole.admin)).toBe(nobody)

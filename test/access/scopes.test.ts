@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import {
   holds,
+  inBoth,
   inOrder,
   type Role,
   roleOf,
@@ -92,4 +93,12 @@ describe('inOrder', () => {
   test('a tier beside its own fine grant stays two', () => {
     expect(inOrder(['write:kb', 'write', 'write:kb'])).toEqual(['write', 'write:kb'])
   })
+})
+
+test('what two sets of scopes both grant is what each of them grants', () => {
+  fc.assert(
+    fc.property(fc.option(list), list, fc.constantFrom(...scopes), (one, other, scope) => {
+      expect(holds(inBoth(one, other), scope)).toBe(holds(one, scope) && holds(other, scope))
+    }),
+  )
 })

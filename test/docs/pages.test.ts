@@ -49,7 +49,7 @@ async function model(): Promise<{ url: string; answers: () => number }> {
 }
 
 /** Lines on which somebody asks an agent. */
-const asking = /\bwb (?:ask|agents chat) |^curl .*\/messages/gm
+const asking = /\bwb (?:ask|agents chat) |^curl .*\/(?:messages|chat\/completions)/gm
 
 test.each(followed)('%s: every line can be typed, from top to bottom', { timeout: 120_000 }, async page => {
   const { env, folder, home } = await reader()

@@ -43,6 +43,10 @@ export interface ProviderOptions {
   paddingChars?: number
   /** Where browsers may be sent back to; `<origin>/auth/callback` of the runtime. */
   redirectUris?: readonly string[]
+  /** Scopes of further resources, by indicator (RFC 8707), which is the audience of their tokens; may be changed while it runs. */
+  resources?: Record<string, string>
+  /** Lets clients register themselves (RFC 7591). */
+  registration?: boolean
   /** How confidential clients may show their secret; basic and post when left out. */
   clientAuth?: 'client_secret_basic' | 'client_secret_post'
 }
@@ -270,6 +274,7 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
   return {
     jwks: { keys: [...keys] } as Configuration['jwks'],
     clients: clientsOf(options),
+    clientDefaults: { id_token_signed_response_alg: algorithm as 'ES256' },
     clientAuthMethods: options.clientAuth
       ? ['none', options.clientAuth]
       : ['none', 'client_secret_basic', 'client_secret_post'],
@@ -288,8 +293,12 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
         defaultResource: () => (options.resourceRequired ? [] : audience),
         // Else a grant with the scope `openid` yields an opaque token unless the resource is named again.
         useGrantedResource: () => true,
-        getResourceServerInfo: () => resource,
+        getResourceServerInfo: (_ctx, indicator) => {
+          const scope = options.resources?.[indicator]
+          return scope === undefined ? resource : { ...resource, scope, audience: indicator }
+        },
       },
+      registration: { enabled: options.registration === true },
     },
     // Whether `offline_access` was asked for does not matter here, as it is dropped without a page that asks for consent.
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),
@@ -309,6 +318,8 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
       })
       grant.addOIDCScope('openid email profile offline_access')
       grant.addResourceScope(audience, 'api')
+      for (const [indicator, scope] of Object.entries(options.resources ?? {}))
+        grant.addResourceScope(indicator, scope)
       await grant.save()
       return grant
     },

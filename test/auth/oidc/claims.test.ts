@@ -1,25 +1,25 @@
 import fc from 'fast-check'
 import { describe, expect, test } from 'vitest'
 import { subjectOf } from '../../../src/auth/oidc/claims.ts'
-import { roles, scopesOfRole } from '../../../src/contract/scopes.ts'
+import { roles, type Scope, scopesOfRole } from '../../../src/contract/scopes.ts'
 import { oidcConfig } from './stage.ts'
 
 const { claims } = oidcConfig('https://x.test')
 type RoleMapping = NonNullable<Parameters<typeof subjectOf>[1]['roleMapping']>
 
-const plain = { claims, roleMapping: null }
+const plain = { claims, roleMapping: null, scopes: [] }
 const workspaces = (value: unknown) =>
   subjectOf({ sub: 'alice', wb_workspace_scopes: value }, plain).workspaceScopes
 
 function mapped(said: object, more: Partial<RoleMapping> = {}) {
   const values = { 'wb-viewers': 'viewer', 'wb-editors': 'editor', 'wb-admins': 'admin' } as const
   const roleMapping: RoleMapping = { claim: 'groups', values, default: 'viewer', ...more }
-  return subjectOf({ sub: 'alice', ...said }, { claims, roleMapping })
+  return subjectOf({ sub: 'alice', ...said }, { claims, roleMapping, scopes: [] })
 }
 
 describe('who it is', () => {
   test('S2.1-05 S2.2-16 S5.3-08: the id is in the claim that the configuration names', () => {
-    const named = { claims: { ...claims, subject: 'oid' }, roleMapping: null }
+    const named = { claims: { ...claims, subject: 'oid' }, roleMapping: null, scopes: [] }
     expect(subjectOf({ sub: 'alice', oid: 'a-1' }, named)).toMatchObject({ id: 'a-1', principalId: 'a-1' })
     expect(subjectOf({ sub: 'alice', oid: 'a-1' }, plain)).toMatchObject({ id: 'alice', type: 'oidc' })
   })
@@ -31,7 +31,7 @@ describe('who it is', () => {
   })
 
   test('S2.1-06 S2.2-17 S5.3-08: the label is in the claim that the configuration names, or the id', () => {
-    const named = { claims: { ...claims, label: 'name' }, roleMapping: null }
+    const named = { claims: { ...claims, label: 'name' }, roleMapping: null, scopes: [] }
     expect(subjectOf({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, named).label).toBe('Alice')
     expect(subjectOf({ sub: 'alice', email: 'a@x.test', name: 'Alice' }, plain).label).toBe('a@x.test')
     for (const email of [undefined, null, '', 7, ['a']])
@@ -40,7 +40,11 @@ describe('who it is', () => {
 
   test('no claim is found on the prototype of what was parsed', () => {
     for (const name of ['constructor', 'toString', '__proto__', 'hasOwnProperty']) {
-      const named = { claims: { subject: name, label: name, workspaceScopes: name }, roleMapping: null }
+      const named = {
+        claims: { subject: name, label: name, workspaceScopes: name },
+        roleMapping: null,
+        scopes: [],
+      }
       expect(() => subjectOf({ sub: 'alice' }, named)).toThrow('the token names no subject')
       const said = JSON.parse(`{"${name}":"alice"}`) as Record<string, unknown>
       expect(subjectOf(said, named)).toMatchObject({
@@ -54,7 +58,7 @@ describe('who it is', () => {
 
 describe('which workspaces', () => {
   test('S2.2-18 S5.3-08: the workspaces are in the claim that the configuration names', () => {
-    const named = { claims: { ...claims, workspaceScopes: 'spaces' }, roleMapping: null }
+    const named = { claims: { ...claims, workspaceScopes: 'spaces' }, roleMapping: null, scopes: [] }
     expect(subjectOf({ sub: 'a', spaces: ['w1'], wb_workspace_scopes: null }, named).workspaceScopes).toEqual(
       ['w1'],
     )
@@ -156,5 +160,38 @@ describe('which role', () => {
         expect(scopes).toEqual(scopesOfRole[role!])
       }),
     )
+  })
+})
+
+describe('which scopes of the token', () => {
+  const limited = { ...plain, scopes: ['read', 'write:ingest'] as Scope[] }
+  const viewers = { claim: 'groups', values: {}, default: 'editor' } as const
+
+  test('scopes of this API that a token names limit its subject, wherever the provider writes them', () => {
+    for (const named of [
+      { scope: 'openid read write:ingest' },
+      { scp: ['read', 'write:ingest'] },
+      { scope: 'read', scp: 'write:ingest' },
+    ])
+      expect(subjectOf({ sub: 'alice', ...named }, limited)).toMatchObject({
+        scopes: ['read', 'write:ingest'],
+        tokenScopes: ['read', 'write:ingest'],
+      })
+  })
+
+  test('scopes of a token and of a role are held only together', () => {
+    const scopesOf = (scope: string) =>
+      subjectOf({ sub: 'alice', scope }, { ...limited, roleMapping: viewers }).scopes
+    expect(scopesOf('write:kb manage')).toEqual(['write:kb'])
+    expect(scopesOf('manage')).toEqual([])
+    expect(scopesOf('openid')).toEqual(['read', 'write'])
+  })
+
+  test('a token that names none is not limited, nor is one where the configuration names none', () => {
+    for (const said of [{}, { scope: 'openid profile' }, { scope: 7 }, { scp: { read: true } }])
+      expect(subjectOf({ sub: 'alice', ...said }, limited)).toMatchObject({ scopes: null })
+    const subject = subjectOf({ sub: 'alice', scope: 'read' }, plain)
+    expect(subject).toMatchObject({ scopes: null })
+    expect(subject).not.toHaveProperty('tokenScopes')
   })
 })

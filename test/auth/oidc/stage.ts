@@ -22,6 +22,7 @@ export function oidcConfig(issuer: string, more: Partial<OidcConfig> = {}): Oidc
     audience,
     jwksUri: null,
     clockToleranceSeconds: 30,
+    scopes: [],
     claims: { subject: 'sub', label: 'email', workspaceScopes: 'wb_workspace_scopes' },
     roleMapping: null,
     client: null,

@@ -1,0 +1,90 @@
+import type { Handlers } from '../../access/caller.ts'
+import { usesOidc } from '../../config/checks.ts'
+import type { Config } from '../../config/schema.ts'
+import { WbError } from '../../contract/errors.ts'
+import {
+  metadataPath,
+  type ProtectedResource,
+  type protectedResources,
+} from '../../contract/protected-resource.ts'
+import { holds, type Scope } from '../../contract/scopes.ts'
+
+const mcpEndpoint = /^\/api\/v1\/workspaces\/[0-9a-f]{8}(?:-[0-9a-f]{4}){3}-[0-9a-f]{12}\/mcp$/i
+
+function mcpPathOf(workspaceId: string): string {
+  return `/api/v1/workspaces/${workspaceId}/mcp`
+}
+
+/**
+ * The MCP endpoints of the runtime as OAuth protected resources. URLs are built from `runtime.publicOrigin` alone,
+ * because the headers of a request can be forged.
+ *
+ * @see RFC 9728, RFC 6750 section 3
+ */
+export class ProtectedResources {
+  readonly #origin: string
+  readonly #issuer: string
+  readonly #scopes: readonly Scope[]
+  /** Scopes of the provider that tell who signs in. */
+  readonly #identityScopes: readonly string[]
+
+  constructor(publicOrigin: string, { issuer, scopes, client }: NonNullable<Config['auth']['oidc']>) {
+    this.#origin = new URL(publicOrigin).origin
+    this.#issuer = issuer
+    this.#scopes = scopes
+    this.#identityScopes = client?.scopes ?? ['openid']
+  }
+
+  /** @param path  of the resource; empty for the runtime */
+  metadata(path: string): ProtectedResource {
+    return {
+      resource: this.#origin + path,
+      resource_name: 'Workbase',
+      authorization_servers: [this.#issuer],
+      bearer_methods_supported: ['header'],
+      scopes_supported: [...this.#identityScopes, ...this.#scopes],
+    }
+  }
+
+  /** Returns `WWW-Authenticate` of a 401 at a path; undefined if the path is not that of an MCP endpoint. */
+  unauthorized(path: string, hasCredential: boolean): string | undefined {
+    if (!mcpEndpoint.test(path)) return undefined
+    return this.#challenge(path, hasCredential ? ['error="invalid_token"'] : [])
+  }
+
+  /** Returns `WWW-Authenticate` of a 403 for lack of a scope; undefined if no token can have the scope. */
+  insufficientScope(workspaceId: string, required: Scope): string | undefined {
+    const granting = this.#scopes.filter(own => holds([own], required))
+    const scope = granting.find(own => own === required) ?? granting[0]
+    const path = mcpPathOf(workspaceId)
+    return scope && this.#challenge(path, ['error="insufficient_scope"', `scope="${scope}"`])
+  }
+
+  #challenge(path: string, parameters: readonly string[]): string {
+    const metadata = `resource_metadata="${this.#origin}${metadataPath}${path}"`
+    return `Bearer ${[...parameters, metadata].join(', ')}`
+  }
+}
+
+/** Returns undefined without an identity provider, `runtime.publicOrigin` or MCP. */
+export function openProtectedResources({ auth, runtime, mcp }: Config): ProtectedResources | undefined {
+  const { oidc } = auth
+  if (!usesOidc(auth) || !oidc || runtime.publicOrigin === null || !mcp.enabled) return undefined
+  return new ProtectedResources(runtime.publicOrigin, oidc)
+}
+
+export function protectedResourceHandlers(
+  resources: ProtectedResources | undefined,
+): Handlers<typeof protectedResources> {
+  const answer = (path: string) => {
+    if (!resources)
+      throw new WbError('not_configured', 'this runtime is not an OAuth protected resource', {
+        hint: 'Set auth.oidc, an auth.mode that uses it, runtime.publicOrigin and mcp.enabled.',
+      })
+    return { status: 200 as const, body: resources.metadata(path) }
+  }
+  return {
+    runtime: () => answer(''),
+    mcp: ({ params }) => answer(mcpPathOf(params.resourceId)),
+  }
+}

@@ -1,0 +1,41 @@
+import { z } from 'zod'
+import { open } from './access.ts'
+import { route } from './route.ts'
+
+/** RFC 9728 section 2. */
+const ProtectedResource = z.object({
+  resource: z.string().meta({ description: 'URL of the resource, below `runtime.publicOrigin`' }),
+  resource_name: z.string(),
+  authorization_servers: z
+    .array(z.string())
+    .meta({ description: 'issuers whose access tokens the resource accepts' }),
+  bearer_methods_supported: z.array(z.literal('header')),
+  scopes_supported: z
+    .array(z.string())
+    .meta({ description: 'scopes to request: those of `auth.oidc.client`, then `auth.oidc.scopes`' }),
+})
+export type ProtectedResource = z.output<typeof ProtectedResource>
+
+export const metadataPath = '/.well-known/oauth-protected-resource'
+
+const declared = {
+  method: 'GET',
+  access: open,
+  replies: { 200: ProtectedResource },
+  errors: ['not_configured'],
+} as const
+
+/** What OAuth clients read to find the identity provider. @see docs/mcp.md#sign-in-with-oauth */
+export const protectedResources = {
+  runtime: route({
+    ...declared,
+    path: metadataPath,
+    summary: 'Describe the runtime as an OAuth protected resource',
+  }),
+  mcp: route({
+    ...declared,
+    path: `${metadataPath}/api/v1/workspaces/:resourceId/mcp`,
+    summary: 'Describe the MCP endpoint of a workspace as an OAuth protected resource',
+    description: 'The workspace is not looked up: the answer does not tell whether it exists.',
+  }),
+}

@@ -1,0 +1,42 @@
+import type { Caller } from '../access/caller.ts'
+import { decide } from '../access/gate.ts'
+import { WbError } from '../contract/errors.ts'
+import { holds, type Scope, scopesOfRole } from '../contract/scopes.ts'
+import { mcpToolAccess } from '../contract/tool-access.ts'
+
+/** Returns the `WWW-Authenticate` header that asks for a scope; undefined if no token can have it. */
+export type AskForScope = (workspaceId: string, required: Scope) => string | undefined
+
+/**
+ * Refuses the call of a tool that its user may call and the scopes of the access token leave out. The client can ask
+ * the user for the scope then. Every other denial is a result of the tool.
+ *
+ * @throws forbidden  with a challenge of RFC 6750 section 3.1
+ */
+export function requireTokenScope(
+  message: unknown,
+  { workspaceId, caller }: { workspaceId: string; caller: Caller },
+  askForScope: AskForScope,
+): void {
+  const { subject } = caller.auth
+  const tool = toolOf(message)
+  if (!tool || !subject?.tokenScopes) return
+  const decision = decide({ rule: mcpToolAccess[tool], workspaceId }, caller)
+  const required = decision.allow ? undefined : decision.requiredScope
+  if (!required || !holds(subject.role && scopesOfRole[subject.role], required)) return
+  const challenge = askForScope(workspaceId, required)
+  if (!challenge) return
+  throw new WbError('forbidden', `the access token lacks the scope '${required}' of the tool ${tool}`, {
+    hint: 'Sign in again with this scope.',
+    requiredScope: required,
+    headers: { 'www-authenticate': challenge },
+  })
+}
+
+function toolOf(message: unknown): keyof typeof mcpToolAccess | undefined {
+  const { method, params } = (message ?? {}) as { method?: unknown; params?: { name?: unknown } | null }
+  const name = params?.name
+  if (method !== 'tools/call' || typeof name !== 'string' || !Object.hasOwn(mcpToolAccess, name))
+    return undefined
+  return name as keyof typeof mcpToolAccess
+}
