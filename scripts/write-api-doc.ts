@@ -40,9 +40,9 @@ export function apiDoc(): string {
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
     Object.entries(methods).map(([method, operation]) => ({ method, path, operation })),
   )
-  const sections = document.tags.map(({ name }) => {
+  const sections = document.tags.map(({ name, description = '' }) => {
     const own = operations.filter(({ operation }) => operation.tags.includes(name))
-    return [`## ${wordsOf(name)}`, ...own.map(sectionOf)].join('\n\n')
+    return [`## ${wordsOf(name)}`, description, ...own.map(sectionOf)].join('\n\n')
   })
   return `${[intro.trim(), ...sections].join('\n\n')}\n`
 }

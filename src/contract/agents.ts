@@ -125,7 +125,7 @@ export const agentTemplates = {
   list: route({
     method: 'GET',
     path: '/api/v1/agent-templates',
-    summary: 'List the templates that agents can be made from',
+    summary: 'List agent templates',
     access: anyCaller,
     replies: { 200: z.object({ items: z.array(AgentTemplate) }) },
     errors: [],
@@ -133,7 +133,7 @@ export const agentTemplates = {
   listIn: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/agent-templates',
-    summary: 'The same, as a workspace sees them',
+    summary: 'List agent templates for a workspace',
     access: member(null),
     replies: { 200: z.object({ items: z.array(AgentTemplate) }) },
     errors: ['workspace_not_found'],
@@ -163,7 +163,7 @@ export const agents = {
   createFromTemplate: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/agents/from-template',
-    summary: 'Create an agent from a template, bound to the first LLM service of the workspace',
+    summary: 'Create an agent from a template',
     access: needs('write:agents'),
     body: { ...json, mode: 'strict', schema: z.strictObject({ templateId: z.string().min(1) }) },
     replies: { 201: Agent },
@@ -190,7 +190,7 @@ export const agents = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId',
-    summary: 'Delete an agent with its conversations',
+    summary: 'Delete an agent and its conversations',
     access: needs('write:agents'),
     replies: { 204: null },
     errors: ['workspace_not_found', 'agent_not_found', 'conflict'],
@@ -199,7 +199,7 @@ export const agents = {
   tools: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/available-tools',
-    summary: 'List the tools that agents of a workspace can be given',
+    summary: 'List tools for agents',
     access: member(null),
     replies: { 200: z.object({ items: z.array(AvailableTool) }) },
     errors: ['workspace_not_found'],

@@ -12,13 +12,13 @@ const auditQuery = pageQuery.extend({
 export type AuditQuery = z.output<typeof auditQuery>
 
 const streamed =
-  'With `Accept: text/event-stream` the answer is a stream of records in the order in which they were kept: from now on, or after the one that `Last-Event-ID` names. After one that is not kept any more come all that are. Of the query, `action` holds for the stream too.'
+  'Returns audit records, newest first. With `Accept: text/event-stream` it streams new records as they are written, or all records after the one that `Last-Event-ID` names. If that record is no longer stored, the stream starts with the oldest one. `action` also filters the stream.'
 
 export const audit = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/audit',
-    summary: 'List what was done in a workspace, the newest first',
+    summary: 'List audit records of a workspace',
     description: streamed,
     access: needs('read:audit').orElse('manage:access'),
     query: auditQuery,
@@ -29,7 +29,7 @@ export const audit = {
   listAll: route({
     method: 'GET',
     path: '/api/v1/audit',
-    summary: 'List what was done in the runtime, the newest first',
+    summary: 'List audit records of the runtime',
     description: streamed,
     access: operator,
     query: auditQuery,

@@ -94,7 +94,7 @@ export const auth = {
   config: route({
     method: 'GET',
     path: '/auth/config',
-    summary: 'Which ways of signing in exist here',
+    summary: 'List the ways to authenticate',
     access: open,
     replies: { 200: AuthConfig },
     errors: [],
@@ -102,7 +102,7 @@ export const auth = {
   login: route({
     method: 'GET',
     path: '/auth/login',
-    summary: 'Send a browser to the identity provider',
+    summary: 'Start a browser sign-in',
     access: open,
     query: z.object({ redirect_after: z.string().optional() }),
     replies: { 302: null },
@@ -111,7 +111,7 @@ export const auth = {
   callback: route({
     method: 'GET',
     path: '/auth/callback',
-    summary: 'Take a browser back from the identity provider, and sign it in',
+    summary: 'Complete a browser sign-in',
     access: open,
     query: z.object({
       code: z.string().optional(),
@@ -133,7 +133,7 @@ export const auth = {
   me: route({
     method: 'GET',
     path: '/auth/me',
-    summary: 'Who the caller is, and what it may do',
+    summary: 'Show the authenticated caller',
     access: signedIn,
     replies: { 200: Me },
     errors: [],
@@ -141,7 +141,7 @@ export const auth = {
   refresh: route({
     method: 'POST',
     path: '/auth/refresh',
-    summary: 'Renew the session of a browser',
+    summary: 'Renew a browser session',
     access: open,
     replies: { 200: z.object({ ok: z.literal(true), expiresAt: z.int().nullable() }) },
     errors: [
@@ -155,7 +155,7 @@ export const auth = {
   logout: route({
     method: 'POST',
     path: '/auth/logout',
-    summary: 'End the session of a browser here; the session at the identity provider goes on',
+    summary: 'Sign a browser out',
     access: open,
     replies: { 200: z.object({ postLogoutPath: z.string() }) },
     errors: ['not_configured'],
@@ -163,7 +163,7 @@ export const auth = {
   deviceAuthorize: route({
     method: 'POST',
     path: '/auth/device/authorize',
-    summary: 'Start a sign-in for a device that has no browser',
+    summary: 'Start a device sign-in',
     access: open,
     replies: { 200: DeviceAuthorization },
     errors: [...noSignIn, 'device_flow_not_supported', 'device_authorize_failed'],
@@ -171,7 +171,7 @@ export const auth = {
   deviceToken: route({
     method: 'POST',
     path: '/auth/device/token',
-    summary: 'Ask whether the sign-in of a device was approved',
+    summary: 'Poll for the tokens of a device',
     access: open,
     body: oauthBody(z.object({ device_code: z.string().min(1) })),
     replies: { 200: DeviceTokens },

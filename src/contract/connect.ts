@@ -83,7 +83,7 @@ export const connect = {
   snippets: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/connect/snippets',
-    summary: 'Show code that lets agents of several frameworks search the workspace',
+    summary: 'Show code that connects other programs',
     access: member(null),
     query: SnippetQuery,
     replies: { 200: Snippets },
@@ -92,7 +92,7 @@ export const connect = {
   verify: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/connect/verify',
-    summary: 'Try whether the tools of the workspace answer by MCP',
+    summary: 'Test the MCP server of a workspace',
     access: member(null),
     replies: { 200: Verification },
     errors: ['workspace_not_found'],
@@ -100,7 +100,7 @@ export const connect = {
   traffic: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/connect/traffic',
-    summary: 'List the latest tool calls by MCP, the newest first',
+    summary: 'List recent tool calls of MCP clients',
     access: member(null),
     query: z.object({ limit: countQuery(limits.trafficMax, limits.trafficDefault) }),
     replies: { 200: Traffic },

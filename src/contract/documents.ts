@@ -155,7 +155,7 @@ export const documents = {
   update: route({
     method: 'PATCH',
     path: `${base}/documents/:documentId`,
-    summary: 'Change a document; metadata and visibility reach its chunks',
+    summary: 'Change a document',
     access: needs('write:ingest'),
     body: { ...json, schema: DocumentPatch },
     replies: { 200: Document },
@@ -181,7 +181,7 @@ export const documents = {
   bulkDelete: route({
     method: 'POST',
     path: `${base}/documents/bulk-delete`,
-    summary: 'Delete several documents, best effort',
+    summary: 'Delete several documents',
     access: needs('write:ingest'),
     body: {
       ...json,
@@ -199,8 +199,9 @@ export const documents = {
   chunks: route({
     method: 'GET',
     path: `${base}/documents/:documentId/chunks`,
-    summary: 'List the chunks of a document in order',
-    description: 'When more follow, `X-Next-Cursor` carries the cursor of the next page.',
+    summary: 'List the chunks of a document',
+    description:
+      'Returns chunks in document order. If there are more, the response header `X-Next-Cursor` holds the cursor of the next page.',
     access: member('read:content'),
     query: z.object({
       limit: countQuery(limits.chunkPageMax, limits.chunkPageMax),
@@ -212,7 +213,7 @@ export const documents = {
   ingest: route({
     method: 'POST',
     path: `${base}/ingest`,
-    summary: 'Ingest a text: chunk, embed and index it',
+    summary: 'Ingest a text',
     access: needs('write:ingest'),
     query: asyncQuery,
     body: { ...json, schema: Ingest, limitBytes: limits.ingestBodyBytes },
@@ -230,9 +231,9 @@ export const documents = {
   ingestFile: route({
     method: 'POST',
     path: `${base}/ingest/file`,
-    summary: 'Ingest a file: extract its text, then as a text',
+    summary: 'Ingest a file',
     description:
-      'The file is the part `file`, with a file name; `metadata`, `chunker` and `visibleTo` hold JSON.',
+      'Extracts the text of a file and ingests it. Send the file with its name in the part `file`; `metadata`, `chunker` and `visibleTo` hold JSON.',
     access: needs('write:ingest'),
     query: z.object({
       async: z.string().optional().meta({ description: 'any value but `true` is synchronous' }),
@@ -267,7 +268,7 @@ export const documents = {
     path: `${base}/ingest/batch`,
     summary: 'Ingest many texts in one stream',
     description:
-      'One ingest body per line; one outcome per line comes back in the same order: `{"line", "status", …}` with the body that a single ingest would give.',
+      'Send one ingest body per line. The response has one line per text in the same order: `{"line", "status", …}` with the body that a single ingest returns.',
     access: needs('write:ingest'),
     body: { kind: 'ndjson', schema: Ingest, limitBytes: limits.ingestBodyBytes },
     replies: { 200: 'application/x-ndjson' },

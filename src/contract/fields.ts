@@ -144,4 +144,4 @@ export const filter = z
       error: 'must be an object',
     },
   )
-  .meta({ type: 'object', additionalProperties: true })
+  .meta({ id: 'Filter', type: 'object', additionalProperties: true })

@@ -58,7 +58,7 @@ export const filters = {
   create: route({
     method: 'POST',
     path: all,
-    summary: 'Save a filter, for searches to name',
+    summary: 'Save a filter',
     access: needs('write:kb'),
     body: { ...body, schema: FilterCreate },
     replies: { 201: KnowledgeFilter },
@@ -75,7 +75,7 @@ export const filters = {
   update: route({
     method: 'PATCH',
     path: one,
-    summary: 'Change a saved filter; its condition is replaced whole',
+    summary: 'Change a saved filter',
     access: needs('write:kb'),
     body: { ...body, schema: FilterPatch },
     replies: { 200: KnowledgeFilter },

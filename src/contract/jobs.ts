@@ -32,7 +32,7 @@ export const jobs = {
   list: route({
     method: 'GET',
     path: list,
-    summary: 'List the jobs of a workspace, the newest first',
+    summary: 'List jobs',
     access: member('read:content'),
     query: pageQuery,
     replies: { 200: page(Job) },
@@ -51,7 +51,7 @@ export const jobs = {
     path: `${one}/cancel`,
     summary: 'Cancel a job',
     description:
-      'The job ends as `failed` with the message `cancelled`, and its document too. A job that has ended stays as it is, and is the answer.',
+      'Ends a job and its document as `failed` with the message `cancelled`. A job that has ended is returned unchanged.',
     access: needs('write:ingest'),
     replies: { 200: Job },
     errors: found,
@@ -61,7 +61,7 @@ export const jobs = {
     path: `${one}/events`,
     summary: 'Follow a job',
     description:
-      'An event `job` at once and with each change, its id the `updatedAt` of the job; after the last one `done`, then the stream ends. With `Last-Event-ID`, changes up to that one are left out, the last one never. A stream that ends without `done` is to be opened again.',
+      'Streams the event `job` at once and after each change, with `updatedAt` of the job as its ID. The last event is `done`. `Last-Event-ID` skips the changes that you have seen, except the last one. If the stream ends without `done`, open it again.',
     access: member('read:content'),
     replies: { 200: 'text/event-stream' },
     events: { job: Job, done: JobDone },

@@ -65,7 +65,7 @@ export const apiKeys = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/api-keys',
-    summary: 'List the keys of a workspace, revoked ones included',
+    summary: 'List API keys',
     access: needs('manage:keys'),
     query: pageQuery,
     replies: { 200: page(ApiKey) },
@@ -74,7 +74,7 @@ export const apiKeys = {
   create: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/api-keys',
-    summary: 'Mint a key; its token is in this answer and in no other',
+    summary: 'Create an API key',
     access: needs('manage:keys'),
     body: { kind: 'json', schema: ApiKeyCreate, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
     replies: { 201: z.object(Minted) },
@@ -84,7 +84,7 @@ export const apiKeys = {
   show: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/api-keys/:keyId',
-    summary: 'Show a key',
+    summary: 'Show an API key',
     access: needs('manage:keys'),
     replies: { 200: ApiKey },
     errors: ['workspace_not_found', 'api_key_not_found'],
@@ -92,7 +92,7 @@ export const apiKeys = {
   rotate: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/api-keys/:keyId/rotate',
-    summary: 'Mint a successor with the same scopes; the old token works for a grace time',
+    summary: 'Rotate an API key',
     access: needs('manage:keys'),
     body: { kind: 'json', schema: ApiKeyRotate, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
     replies: { 201: z.object({ ...Minted, previous: ApiKey }) },
@@ -102,7 +102,7 @@ export const apiKeys = {
   revoke: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/api-keys/:keyId',
-    summary: 'Revoke a key; it stays in the list',
+    summary: 'Revoke an API key',
     access: needs('manage:keys'),
     replies: { 204: null },
     errors: ['workspace_not_found', 'api_key_not_found'],

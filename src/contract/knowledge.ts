@@ -174,7 +174,7 @@ const searchFaults = [
   'rerank_not_supported',
 ] as const
 const sharedScale =
-  'Text searches are hybrid where lexical search is on: vector and lexical scores are scaled to 0..1 and mixed by lexicalWeight (1 is lexical alone). Words that the built-in embedder does not know count only by their lexical score.'
+  'Returns passages, best first. If the knowledge base indexes words, text searches are hybrid: vector and lexical scores are scaled to 0..1 and mixed by `lexicalWeight` (1 is lexical only). Words that the built-in embedder does not know only count lexically.'
 
 /** Fields that decide which documents a principal sees. */
 const policyFields = ['policyDsl', 'policyEnabled']
@@ -192,8 +192,9 @@ export const kb = {
   create: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases',
-    summary: 'Create a knowledge base and the collection that holds its vectors',
-    description: 'Service ids that are left out bind the first service of each kind.',
+    summary: 'Create a knowledge base',
+    description:
+      'Creates a knowledge base and the collection that holds its vectors. If you leave out a service ID, the first service of that kind is used.',
     access: needs('write:kb'),
     body: { ...json, mode: 'lenient', schema: KnowledgeBaseCreate },
     replies: { 201: KnowledgeBase.extend(queries) },
@@ -218,7 +219,7 @@ export const kb = {
   show: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
-    summary: 'Show a knowledge base, with the state of its built-in embedder',
+    summary: 'Show a knowledge base',
     access: member('read:content'),
     replies: { 200: Shown },
     errors: [...found, ...storeFaults, 'collection_unavailable'],
@@ -226,7 +227,7 @@ export const kb = {
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
-    summary: 'Change a knowledge base; its name, services and collection are fixed',
+    summary: 'Change a knowledge base',
     access: needs('write:kb').and(changes(...policyFields), 'manage:access'),
     body: { ...json, mode: 'strict', schema: KnowledgeBasePatch },
     replies: { 200: KnowledgeBase },
@@ -236,7 +237,7 @@ export const kb = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId',
-    summary: 'Delete a knowledge base with its documents; an attached collection stays',
+    summary: 'Delete a knowledge base and its documents',
     access: needs('write:kb'),
     replies: { 204: null },
     errors: [...found, ...storeFaults],
@@ -245,7 +246,7 @@ export const kb = {
   search: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId/search',
-    summary: 'Find passages in a knowledge base, best first',
+    summary: 'Search a knowledge base',
     description: sharedScale,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: Search },
@@ -255,8 +256,8 @@ export const kb = {
   searchMany: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/search',
-    summary: 'Find passages in several knowledge bases, best first',
-    description: `${sharedScale} Each knowledge base ranks its own passages; how much of the question its best ones speak of decides where they stand among the others. A saved filter belongs to one knowledge base, so that one is named with it.`,
+    summary: 'Search several knowledge bases',
+    description: `${sharedScale} Each knowledge base ranks its own passages. The lists are merged by how much of the question their best passages cover. To use a saved filter, name its knowledge base alone.`,
     access: member('read:content'),
     body: { ...json, mode: 'lenient', schema: SearchMany },
     replies: { 200: z.array(HitOfBase) },
@@ -265,7 +266,7 @@ export const kb = {
   adoptable: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/adoptable-collections',
-    summary: 'List the collections that a knowledge base can be put on',
+    summary: 'List collections that can be attached',
     access: member('read:content'),
     replies: { 200: z.object({ items: z.array(Adoptable) }) },
     errors: ['workspace_not_found', ...storeFaults],

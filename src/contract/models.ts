@@ -25,7 +25,7 @@ export const llmModels = {
   list: route({
     method: 'GET',
     path: '/api/v1/llm-models',
-    summary: 'List the models that LLM services can name',
+    summary: 'List models of a provider',
     access: anyCaller,
     query: z.object({
       provider: z.enum(chatProviders).optional(),

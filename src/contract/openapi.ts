@@ -1,74 +1,13 @@
 import { z } from 'zod'
 import type { Access } from './access.ts'
-import { type ErrorCode, errorRegistry } from './errors.ts'
+import { errorRegistry } from './errors.ts'
 import { type ParamName, params } from './ids.ts'
+import type { OpenApi, Operation, Response, Schema } from './openapi-types.ts'
+import { annotate } from './reference/annotate.ts'
 import { type Body, canBeEmpty, type Replies, type Route, type Topic } from './route.ts'
 import type { Scope } from './scopes.ts'
 
-/** A JSON Schema as it stands in the document. */
-export interface Schema {
-  $ref?: string
-  type?: string | string[]
-  format?: string
-  description?: string
-  default?: unknown
-  enum?: unknown[]
-  const?: unknown
-  properties?: Record<string, Schema>
-  required?: string[]
-  items?: Schema
-  additionalProperties?: boolean | Schema
-  anyOf?: Schema[]
-  [keyword: string]: unknown
-}
-
-interface MediaTypes {
-  [mediaType: string]: { schema: Schema }
-}
-
-interface Response {
-  description: string
-  headers?: Record<string, { description: string; schema: Schema }>
-  content?: MediaTypes
-}
-
-export interface Operation {
-  operationId: string
-  summary: string
-  description?: string
-  tags: string[]
-  parameters: {
-    name: string
-    in: 'path' | 'query'
-    required: boolean
-    description?: string
-    schema: Schema
-  }[]
-  requestBody?: { required: boolean; content: MediaTypes }
-  responses: Record<string, Response | { $ref: string }>
-  security?: Record<string, string[]>[]
-  /** The access rule in words, and the scopes that it asks for. */
-  'x-access': { rule: string; scopes: Scope[] }
-  /** Codes beside the shared ones, in alphabetical order. */
-  'x-error-codes': ErrorCode[]
-}
-
-/** The part of OpenAPI 3.1 that the document uses. */
-export interface OpenApi {
-  openapi: '3.1.0'
-  info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
-  servers: { url: string }[]
-  tags: { name: string }[]
-  paths: Record<string, Record<string, Operation>>
-  components: {
-    schemas: Record<string, Schema>
-    responses: Record<string, Response>
-    securitySchemes: Record<
-      string,
-      { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description: string }
-    >
-  }
-}
+export type { OpenApi, Operation, Schema } from './openapi-types.ts'
 
 /** Statuses of failures that any operation may have. */
 const shared = {
@@ -96,7 +35,7 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
       paths[path] ??= {}
       paths[path][route.method.toLowerCase()] = operationOf(topic, name, route, schemas)
     }
-  return {
+  const document: OpenApi = {
     openapi: '3.1.0',
     info: {
       title: 'Workbase',
@@ -123,6 +62,8 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
       },
     },
   }
+  annotate(document)
+  return document
 }
 
 /** An access rule as a person would say it. */
@@ -220,8 +161,8 @@ function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>):
   )
   const { content } = responses[200] ?? {}
   if (events && content) {
-    const data = Object.values(events).map(event => schemaOf(event, 'output', schemas))
-    content['text/event-stream'] = { schema: data.length === 1 ? data[0]! : { oneOf: data } }
+    const data = [...new Set(Object.values(events))].map(event => schemaOf(event, 'output', schemas))
+    content['text/event-stream'] = { schema: data.length === 1 ? data[0]! : { anyOf: data } }
   }
   return responses
 }

@@ -10,7 +10,7 @@ export const operational = {
   root: route({
     method: 'GET',
     path: '/',
-    summary: 'What runs here',
+    summary: 'Show the name and version of the runtime',
     access: open,
     replies: {
       200: z.object({ name: z.string(), version: z.string(), commit: z.string(), docs: z.string() }),
@@ -20,7 +20,7 @@ export const operational = {
   health: route({
     method: 'GET',
     path: '/healthz',
-    summary: 'Whether the process lives',
+    summary: 'Check that the process runs',
     access: open,
     replies: { 200: z.object({ status: z.literal('ok') }) },
     errors: [],
@@ -28,7 +28,7 @@ export const operational = {
   ready: route({
     method: 'GET',
     path: '/readyz',
-    summary: 'Whether requests are served',
+    summary: 'Check that requests are served',
     access: open,
     replies: {
       200: z.object({
@@ -42,7 +42,7 @@ export const operational = {
   version: route({
     method: 'GET',
     path: '/version',
-    summary: 'Version and build of the runtime',
+    summary: 'Show the version and build of the runtime',
     access: open,
     replies: {
       200: z.object({ version: z.string(), commit: z.string(), buildTime: timestamp, node: z.string() }),
@@ -52,7 +52,7 @@ export const operational = {
   features: route({
     method: 'GET',
     path: '/features',
-    summary: 'What this runtime offers beyond the base contract',
+    summary: 'List optional features',
     access: open,
     replies: {
       200: z.object({
@@ -65,7 +65,7 @@ export const operational = {
   errorCodes: route({
     method: 'GET',
     path: '/error-codes',
-    summary: 'Every registered error code',
+    summary: 'List error codes',
     access: open,
     replies: {
       200: z.object({
@@ -79,7 +79,7 @@ export const operational = {
   docs: route({
     method: 'GET',
     path: '/docs',
-    summary: 'This reference, as a page',
+    summary: 'Read this reference as a page',
     access: open,
     replies: { 200: 'text/html' },
     errors: [],
@@ -87,7 +87,7 @@ export const operational = {
   openapi: route({
     method: 'GET',
     path: '/api/v1/openapi.json',
-    summary: 'This reference, as an OpenAPI 3.1 document',
+    summary: 'Read this reference as an OpenAPI 3.1 document',
     access: open,
     replies: { 200: 'application/json' },
     errors: [],
@@ -132,7 +132,7 @@ export const operation = {
   metrics: route({
     method: 'GET',
     path: '/metrics',
-    summary: 'Counts of this process, in the text format of Prometheus',
+    summary: 'Read metrics in the text format of Prometheus',
     access: operator,
     replies: { 200: 'text/plain' },
     errors: [],
@@ -140,8 +140,9 @@ export const operation = {
   healthDetails: route({
     method: 'GET',
     path: '/health/details',
-    summary: 'How the parts of the runtime are',
-    description: 'Answers 200 though a part is down.',
+    summary: 'Show the health of each part of the runtime',
+    description:
+      'Checks the store and the chat provider, for at most 3 seconds each. Answers 200 even if a part is down.',
     access: operator,
     replies: {
       200: z.object({
@@ -156,8 +157,8 @@ export const operation = {
   recentErrors: route({
     method: 'GET',
     path: '/health/recent-errors',
-    summary: 'The last errors of this process, newest first',
-    description: 'Requests that did not fit their schema, and those over the rate limit, are left out.',
+    summary: 'List recent errors of this process',
+    description: 'Returns the last 100 errors, newest first. Validation errors and rate limits are left out.',
     access: operator,
     replies: { 200: z.object({ capacity: z.int(), entries: z.array(RecentError) }) },
     errors: [],
@@ -165,7 +166,7 @@ export const operation = {
   vendorCli: route({
     method: 'GET',
     path: '/astra-cli',
-    summary: 'Whether the command line of a database vendor was found; it is not looked for',
+    summary: 'Show whether a vendor command line was found (never)',
     access: open,
     replies: { 200: z.object({ detected: z.literal(false), reason }) },
     errors: [],
@@ -173,7 +174,7 @@ export const operation = {
   vendorProfiles: route({
     method: 'GET',
     path: '/astra-cli/profiles',
-    summary: 'Profiles of that command line',
+    summary: 'List profiles of a vendor command line (none)',
     access: open,
     replies: { 200: z.object({ available: z.literal(false), reason }) },
     errors: [],

@@ -82,7 +82,7 @@ export const playground = {
     path: '/api/v1/workspaces/:workspaceId/playground/execute',
     summary: 'Run one command of the Data API on the database of a workspace',
     description:
-      'Commands know nothing of row-level access: where it is on, they need `manage:access` as well.',
+      'Runs a command of the Data API. If row-level access is on, this also needs `manage:access`, because commands bypass it.',
     access: needs('write'),
     body: { kind: 'json', schema: PlaygroundCommand, mode: 'lenient', limitBytes: limits.jsonBodyBytes },
     replies: { 200: PlaygroundResult },

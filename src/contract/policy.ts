@@ -70,7 +70,7 @@ export const policy = {
   preview: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/policy/compile-preview',
-    summary: 'Show what a policy makes of a search, or where it is wrong',
+    summary: 'Preview a policy',
     access: needs('manage:access'),
     body: { kind: 'json', schema: PreviewRequest, mode: 'strict', limitBytes: limits.jsonBodyBytes },
     replies: { 200: PolicyPreview },
@@ -79,7 +79,7 @@ export const policy = {
   audit: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/policy/audit',
-    summary: 'List what was decided about rows, the newest first',
+    summary: 'List policy decisions',
     access: needs('manage:access'),
     query: DecisionQuery,
     replies: { 200: z.object({ items: z.array(PolicyDecision), nextCursor: z.null() }) },

@@ -51,7 +51,7 @@ export const principals = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces/:workspaceId/principals',
-    summary: 'List the principals that a workspace knows, by id',
+    summary: 'List principals',
     access: needs('manage:access'),
     query: pageQuery,
     replies: { 200: page(Principal) },
@@ -60,8 +60,8 @@ export const principals = {
   create: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/principals',
-    summary: 'Make a principal known to a workspace',
-    description: 'Its role may not exceed what the caller holds.',
+    summary: 'Create a principal',
+    description: 'Adds a user or program to a workspace. Its role cannot exceed what the caller holds.',
     access: needs('manage:access'),
     body: { ...json, schema: PrincipalCreate },
     replies: { 201: Principal },
@@ -79,8 +79,8 @@ export const principals = {
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
-    summary: 'Change the label, the attributes or the role of a principal',
-    description: 'A new role may not exceed what the caller holds.',
+    summary: 'Change a principal',
+    description: 'Changes the fields that the body names. A new role cannot exceed what the caller holds.',
     access: needs('manage:access'),
     body: { ...json, schema: PrincipalPatch },
     replies: { 200: Principal },
@@ -90,9 +90,9 @@ export const principals = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/principals/:principalId',
-    summary: 'Forget a principal',
+    summary: 'Delete a principal',
     description:
-      'Where roles are mapped, the role of the token holds again: only who could grant any role may forget whoever is no admin.',
+      'Deletes a principal. If roles are mapped, the role in its token applies again, so only a caller who can grant any role can delete a principal that is not an admin.',
     access: needs('manage:access'),
     replies: { 204: null },
     errors: [...found, 'conflict'],

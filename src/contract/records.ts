@@ -24,7 +24,7 @@ export const records = {
   upsert: route({
     method: 'POST',
     path: `${base}/records`,
-    summary: 'Store records, each replacing the one with its id',
+    summary: 'Store records',
     access: needs('write:ingest'),
     body: { ...json, schema: Upsert },
     replies: { 200: z.object({ upserted: z.int() }) },

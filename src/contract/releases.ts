@@ -43,8 +43,9 @@ export const secretReleases = {
   list: route({
     method: 'GET',
     path: '/api/v1/secret-releases',
-    summary: 'List the secret references that were released for records',
-    description: 'What the configuration releases, and what is released by default, is not listed.',
+    summary: 'List secret releases',
+    description:
+      'Returns the releases that were created over the API. Those of the configuration and the default ones are not listed.',
     access: owner,
     query: pageQuery,
     replies: { 200: page(SecretRelease) },
@@ -53,7 +54,7 @@ export const secretReleases = {
   create: route({
     method: 'POST',
     path: '/api/v1/secret-releases',
-    summary: 'Let records use a secret reference for a host, from their next use on',
+    summary: 'Release a secret for a host',
     access: owner,
     body: { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes, schema: SecretReleaseCreate },
     replies: { 201: SecretRelease },
@@ -63,7 +64,7 @@ export const secretReleases = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/secret-releases/:releaseId',
-    summary: 'Withdraw a release, from the next use on',
+    summary: 'Withdraw a release',
     access: owner,
     replies: { 204: null },
     errors: ['secret_release_not_found'],

@@ -30,9 +30,9 @@ export const setup = {
   status: route({
     method: 'GET',
     path: '/setup-status',
-    summary: 'What is set up, and what is not yet',
+    summary: 'Show what is set up and what is missing',
     description:
-      'Never holds a value. `managedEnv.path` is null for who is asked for a credential and shows none of the whole runtime.',
+      'Returns which parts of the runtime are set up. It never returns a secret. `managedEnv.path` is null for callers who are not operators.',
     access: open,
     replies: {
       200: z.object({
@@ -50,9 +50,9 @@ export const setup = {
   writeEnv: route({
     method: 'POST',
     path: '/setup/env',
-    summary: 'Write variables into the managed file of the data directory',
+    summary: 'Set provider keys in the data directory',
     description:
-      'Variables that are not sent stay as they are; empty values are skipped. What is written holds from the next start on.',
+      'Writes variables into a file of the data directory. Variables that are not sent stay as they are, and empty values are skipped. They take effect after a restart.',
     access: settingUp,
     body: {
       kind: 'json',
@@ -76,7 +76,7 @@ export const setup = {
   restart: route({
     method: 'POST',
     path: '/setup/restart',
-    summary: 'Open the runtime anew, with the environment and configuration as they are now',
+    summary: 'Restart the runtime with its current configuration',
     access: settingUp,
     replies: { 202: z.object({ ok: z.literal(true), note: z.string() }) },
     errors: ['setup_restart_unavailable'],

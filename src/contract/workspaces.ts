@@ -58,7 +58,7 @@ export const workspaces = {
   list: route({
     method: 'GET',
     path: '/api/v1/workspaces',
-    summary: 'List the workspaces that the caller may see',
+    summary: 'List workspaces',
     access: anyCaller,
     query: pageQuery,
     replies: { 200: page(Workspace) },
@@ -95,7 +95,7 @@ export const workspaces = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId',
-    summary: 'Delete a workspace and all that is in it',
+    summary: 'Delete a workspace and everything in it',
     access: needs('manage:workspace'),
     replies: { 204: null },
     errors: ['workspace_not_found', 'driver_unavailable', 'workspace_misconfigured', 'cascade_incomplete'],
@@ -104,7 +104,7 @@ export const workspaces = {
   testConnection: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/test-connection',
-    summary: 'Try whether the store of a workspace answers; what is wrong stands in the answer',
+    summary: 'Test the store of a workspace',
     access: member(null),
     replies: { 200: ConnectionTest },
     errors: ['workspace_not_found'],

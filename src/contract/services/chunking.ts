@@ -70,7 +70,7 @@ export const chunkers = {
   list: route({
     method: 'GET',
     path: '/api/v1/chunkers',
-    summary: 'List the chunkers that chunking services can name',
+    summary: 'List chunkers',
     access: anyCaller,
     replies: { 200: z.object({ items: z.array(Chunker) }) },
     errors: [],
@@ -109,7 +109,7 @@ export const chunkingServices = {
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/chunking-services/:chunkingServiceId',
-    summary: 'Change a chunking service; what is stored stays as it was cut',
+    summary: 'Change a chunking service',
     access: needs('write:services'),
     body: { ...json, schema: ChunkingPatch },
     replies: { 200: ChunkingService },
@@ -118,7 +118,7 @@ export const chunkingServices = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/chunking-services/:chunkingServiceId',
-    summary: 'Delete a chunking service that no knowledge base binds',
+    summary: 'Delete a chunking service',
     access: needs('write:services'),
     replies: { 204: null },
     errors: [...errors, 'chunking_service_in_use'],

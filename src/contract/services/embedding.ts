@@ -79,8 +79,7 @@ export const embeddingServices = {
   update: route({
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/embedding-services/:embeddingServiceId',
-    summary:
-      'Change an embedding service; what stored vectors depend on is fixed while a knowledge base binds it',
+    summary: 'Change an embedding service',
     access: needs('write:services'),
     body: { ...json, schema: EmbeddingPatch },
     replies: { 200: EmbeddingService },
@@ -89,7 +88,7 @@ export const embeddingServices = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/embedding-services/:embeddingServiceId',
-    summary: 'Delete an embedding service that no knowledge base binds',
+    summary: 'Delete an embedding service',
     access: needs('write:services'),
     replies: { 204: null },
     errors: [...errors, 'embedding_service_in_use'],

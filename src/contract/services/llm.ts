@@ -60,7 +60,7 @@ export type LlmCreateInput = z.input<typeof LlmCreate>
 const LlmPatch = z.object({ ...fields, ...sharedPatch }).partial()
 
 const probed =
-  'Where provider, modelName, credentialRef or endpointBaseUrl are sent and a credential is at hand, the provider is asked for one token. A model that it says is unknown, or not for chat, is refused; whatever else comes of it, the service is written.'
+  'If the body sets the provider, model, credential or address, and the credential can be read, the runtime requests one token from the provider. A model that the provider does not know, or that cannot chat, is refused. Any other failure of the provider is ignored.'
 
 const errors = ['workspace_not_found', 'llm_service_not_found'] as const satisfies ErrorCode[]
 
@@ -106,7 +106,7 @@ export const llmServices = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/llm-services/:llmServiceId',
-    summary: 'Delete an LLM service that no agent binds',
+    summary: 'Delete an LLM service',
     access: needs('write:services'),
     replies: { 204: null },
     errors: [...errors, 'llm_service_in_use'],

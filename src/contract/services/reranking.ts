@@ -92,7 +92,7 @@ export const rerankingServices = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/reranking-services/:rerankingServiceId',
-    summary: 'Delete a reranking service that no knowledge base and no agent binds',
+    summary: 'Delete a reranking service',
     access: needs('write:services'),
     replies: { 204: null },
     errors: [...errors, 'reranking_service_in_use'],

@@ -1,0 +1,69 @@
+import type { ErrorCode } from './errors.ts'
+import type { Scope } from './scopes.ts'
+
+/** A JSON Schema as it stands in the document. */
+export interface Schema {
+  $ref?: string
+  type?: string | string[]
+  format?: string
+  description?: string
+  default?: unknown
+  enum?: unknown[]
+  const?: unknown
+  properties?: Record<string, Schema>
+  required?: string[]
+  items?: Schema
+  additionalProperties?: boolean | Schema
+  anyOf?: Schema[]
+  allOf?: Schema[]
+  [keyword: string]: unknown
+}
+
+export interface MediaTypes {
+  [mediaType: string]: { schema: Schema; example?: unknown }
+}
+
+export interface Response {
+  description: string
+  headers?: Record<string, { description: string; schema: Schema }>
+  content?: MediaTypes
+}
+
+export interface Operation {
+  operationId: string
+  summary: string
+  description?: string
+  tags: string[]
+  parameters: {
+    name: string
+    in: 'path' | 'query'
+    required: boolean
+    description?: string
+    schema: Schema
+  }[]
+  requestBody?: { required: boolean; content: MediaTypes }
+  responses: Record<string, Response | { $ref: string }>
+  security?: Record<string, string[]>[]
+  /** The access rule in words, and the scopes that it asks for. */
+  'x-access': { rule: string; scopes: Scope[] }
+  /** Codes beside the shared ones, in alphabetical order. */
+  'x-error-codes': ErrorCode[]
+}
+
+/** The part of OpenAPI 3.1 that the document uses. */
+export interface OpenApi {
+  openapi: '3.1.0'
+  info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
+  servers: { url: string }[]
+  /** Groups in the order of the reference; `x-displayName` is the title of the group. */
+  tags: { name: string; description?: string; 'x-displayName'?: string }[]
+  paths: Record<string, Record<string, Operation>>
+  components: {
+    schemas: Record<string, Schema>
+    responses: Record<string, Response>
+    securitySchemes: Record<
+      string,
+      { type: 'http'; scheme: 'bearer'; bearerFormat?: string; description: string }
+    >
+  }
+}

@@ -1,0 +1,87 @@
+import type { OpenApi, Operation, Schema } from '../openapi-types.ts'
+import { examples } from './examples.ts'
+import { fields, parameters } from './fields.ts'
+import { filterSchema } from './filter-schema.ts'
+import { operations } from './operations.ts'
+import { schemas } from './schemas.ts'
+import { topics } from './topics.ts'
+
+/** Schema that the bodies of a topic describe. */
+const resources: Readonly<Record<string, string>> = {
+  workspaces: 'Workspace',
+  kb: 'KnowledgeBase',
+  documents: 'Document',
+  filters: 'KnowledgeFilter',
+  agents: 'Agent',
+  conversations: 'Conversation',
+  chunkingServices: 'ChunkingService',
+  embeddingServices: 'EmbeddingService',
+  rerankingServices: 'RerankingService',
+  llmServices: 'LlmService',
+  mcpServers: 'McpServer',
+  principals: 'Principal',
+  apiKeys: 'ApiKey',
+  playground: 'PlaygroundResult',
+}
+
+/** Adds descriptions, examples and the order of the groups to a document. Descriptions of its own stay. */
+export function annotate(document: OpenApi): void {
+  document.components.schemas.Filter = { ...filterSchema }
+  for (const [name, schema] of Object.entries(document.components.schemas)) {
+    describe(schema, schemas[name])
+    describeFields(schema, [name])
+  }
+  for (const operation of Object.values(document.paths).flatMap(path => Object.values(path)))
+    annotateOperation(operation)
+  const rank = Object.keys(topics)
+  const rankOf = (name: string) => (rank.includes(name) ? rank.indexOf(name) : rank.length)
+  document.tags.sort((a, b) => rankOf(a.name) - rankOf(b.name))
+  for (const tag of document.tags) {
+    const { title, description } = topics[tag.name] ?? {}
+    Object.assign(tag, { ...(title && { 'x-displayName': title, description }) })
+  }
+}
+
+function annotateOperation(operation: Operation): void {
+  const { operationId, requestBody, responses } = operation
+  const topic = operation.tags[0]!
+  describe(operation, operations[operationId])
+  for (const parameter of operation.parameters)
+    describe(parameter, parameters[`${operationId}.${parameter.name}`] ?? parameters[parameter.name])
+  const owners = [operationId, ...(resources[topic] ? [resources[topic]] : []), topic]
+  for (const content of Object.values(requestBody?.content ?? {})) {
+    describeFields(content.schema, owners)
+    if (operationId in examples) content.example = examples[operationId]
+  }
+  for (const response of Object.values(responses))
+    if ('content' in response)
+      for (const { schema } of Object.values(response.content ?? {})) describeFields(schema, owners)
+}
+
+/** @param owners  what the schema belongs to, the most specific first */
+function describeFields(schema: Schema, owners: readonly string[], parent?: string): void {
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    const keys = [...(parent ? [`${parent}.${name}`] : []), ...owners.map(owner => `${owner}.${name}`), name]
+    describe(field, fields[keys.find(key => Object.hasOwn(fields, key)) ?? ''])
+    if (field.$ref) {
+      // A schema that refines a named one repeats its keywords.
+      delete field.type
+      delete field.additionalProperties
+    }
+    describeFields(field, owners, name)
+  }
+  for (const part of partsOf(schema)) describeFields(part, owners, parent)
+}
+
+/** Schemas of the elements and alternatives of a schema. */
+export function partsOf({ items, additionalProperties, anyOf = [], allOf = [] }: Schema): Schema[] {
+  return [items, additionalProperties].filter(part => typeof part === 'object').concat(anyOf, allOf)
+}
+
+/** Own descriptions are fragments or sentences; the document has sentences. */
+function describe(target: { description?: string }, text: string | undefined): void {
+  const own = target.description ?? text
+  if (own === undefined) return
+  const capitalized = own[0]!.toUpperCase() + own.slice(1)
+  target.description = /[.!?:]$/.test(capitalized) ? capitalized : `${capitalized}.`
+}

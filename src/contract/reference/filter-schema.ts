@@ -1,0 +1,49 @@
+import type { Schema } from '../openapi-types.ts'
+
+const scalar: Schema = { type: ['string', 'number', 'boolean', 'null'] }
+const scalars: Schema = { type: 'array', items: scalar }
+const bound: Schema = { type: ['string', 'number'] }
+const filter: Schema = { $ref: '#/components/schemas/Filter' }
+const filters: Schema = { type: 'array', items: filter }
+
+const comparisons: Schema = {
+  type: 'object',
+  description: 'Comparisons of one payload field. All of them must hold.',
+  properties: {
+    $eq: { ...scalar, description: 'Equal to this value.' },
+    $ne: { ...scalar, description: 'Not equal to this value, or missing.' },
+    $in: { ...scalars, description: 'Equal to one of these values.' },
+    $nin: { ...scalars, description: 'Equal to none of these values, or missing.' },
+    $all: { ...scalars, description: 'A list that holds all of these values.' },
+    $lt: { ...bound, description: 'Less than this value.' },
+    $lte: { ...bound, description: 'Less than or equal to this value.' },
+    $gt: { ...bound, description: 'Greater than this value.' },
+    $gte: { ...bound, description: 'Greater than or equal to this value.' },
+  },
+  minProperties: 1,
+  additionalProperties: false,
+}
+
+/**
+ * The grammar of filters, which may mix both forms in one object. The parser of the store checks it.
+ *
+ * @see docs/http.md#filters
+ */
+export const filterSchema: Schema = {
+  anyOf: [
+    {
+      type: 'object',
+      title: 'Combination',
+      properties: {
+        $and: { ...filters, description: 'All of these filters must match.' },
+        $or: { ...filters, description: 'One of these filters must match.' },
+        $not: { ...filter, description: 'This filter must not match.' },
+      },
+    },
+    {
+      type: 'object',
+      title: 'Conditions',
+      additionalProperties: { anyOf: [scalar, comparisons] },
+    },
+  ],
+}

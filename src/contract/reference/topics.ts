@@ -1,0 +1,63 @@
+/** A group of operations in the reference. */
+export interface TopicText {
+  readonly title: string
+  readonly description: string
+}
+
+/** Groups by topic, in the order of the reference: what people use first comes first. */
+export const topics: Readonly<Record<string, TopicText>> = {
+  workspaces: {
+    title: 'Workspaces',
+    description: 'Tenants. Everything else belongs to a workspace, and nothing crosses from one to another.',
+  },
+  kb: {
+    title: 'Knowledge bases',
+    description: 'Sets of documents that are searched together: create one, ingest documents, and search it.',
+  },
+  documents: {
+    title: 'Documents',
+    description: 'Texts and files of a knowledge base, which are split into chunks when they are ingested.',
+  },
+  jobs: { title: 'Jobs', description: 'Background work, such as an ingest with `?async=true`.' },
+  filters: {
+    title: 'Saved filters',
+    description: 'Named conditions that limit a search to a part of a knowledge base.',
+  },
+  records: { title: 'Records', description: 'Passages that you store directly, without a document.' },
+  agents: { title: 'Agents', description: 'Assistants that answer questions from knowledge bases.' },
+  agentTemplates: { title: 'Agent templates', description: 'Built-in templates to create agents from.' },
+  conversations: { title: 'Conversations', description: 'Conversations with agents.' },
+  messages: { title: 'Messages', description: 'Messages of a conversation.' },
+  chat: { title: 'Chat', description: 'Sending messages to agents, and approving their tool calls.' },
+  embeddingServices: { title: 'Embedding services', description: 'Models that turn text into vectors.' },
+  chunkingServices: { title: 'Chunking services', description: 'Settings for splitting text into chunks.' },
+  chunkers: { title: 'Chunkers', description: 'Built-in algorithms that split text.' },
+  llmServices: { title: 'LLM services', description: 'Language models that agents answer with.' },
+  llmModels: { title: 'Models', description: 'Models that a provider offers.' },
+  rerankingServices: { title: 'Reranking services', description: 'Models that reorder passages.' },
+  secretReleases: {
+    title: 'Secret releases',
+    description: 'Permissions for services to use a secret of the runtime with one host.',
+  },
+  auth: {
+    title: 'Authentication',
+    description: 'Who the caller is, and signing in for browsers and devices.',
+  },
+  apiKeys: { title: 'API keys', description: 'Keys that programs authenticate with.' },
+  principals: {
+    title: 'Principals',
+    description: 'Users and programs that a workspace knows, with roles and attributes.',
+  },
+  policy: { title: 'Policies', description: 'Rules that decide who can see which documents.' },
+  audit: { title: 'Audit', description: 'Who did what, and who was refused.' },
+  mcp: { title: 'MCP', description: 'The workspace as a server of the Model Context Protocol.' },
+  mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },
+  connect: { title: 'Connect', description: 'Code and checks for other programs that use a workspace.' },
+  operational: { title: 'Runtime', description: 'Health, version and documentation of the runtime.' },
+  operation: {
+    title: 'Monitoring',
+    description: 'Metrics and errors of the process that answers, for operators.',
+  },
+  setup: { title: 'Setup', description: 'Provider keys and restarts, for operators.' },
+  playground: { title: 'Data API playground', description: 'Commands for workspaces on a remote database.' },
+}

@@ -1,0 +1,129 @@
+import { BaseResolver, createConfig, lintDocument, makeDocumentFromString } from '@redocly/openapi-core'
+import { describe, expect, test } from 'vitest'
+import { api } from '../../src/contract/index.ts'
+import { type Operation, openApiDocument, type Schema } from '../../src/contract/openapi.ts'
+import { partsOf } from '../../src/contract/reference/annotate.ts'
+import { examples } from '../../src/contract/reference/examples.ts'
+import { fields, parameters } from '../../src/contract/reference/fields.ts'
+import { operations as operationTexts } from '../../src/contract/reference/operations.ts'
+import { schemas as schemaTexts } from '../../src/contract/reference/schemas.ts'
+import { topics } from '../../src/contract/reference/topics.ts'
+
+const document = openApiDocument(api, { version: '0.0.0' })
+const operations = Object.values(document.paths).flatMap(path => Object.values(path))
+const { schemas } = document.components
+
+/** Fields of a schema and of those inside it, by their path. */
+function* fieldsOf(schema: Schema, at: string): Generator<[path: string, field: Schema]> {
+  for (const [name, field] of Object.entries(schema.properties ?? {})) {
+    yield [`${at}.${name}`, field]
+    yield* fieldsOf(field, `${at}.${name}`)
+  }
+  for (const part of partsOf(schema)) yield* fieldsOf(part, at)
+}
+
+function* bodiesOf({
+  operationId,
+  requestBody,
+  responses,
+}: Operation): Generator<[path: string, body: Schema]> {
+  for (const { schema } of Object.values(requestBody?.content ?? {})) yield [`${operationId} request`, schema]
+  for (const [status, response] of Object.entries(responses))
+    if ('content' in response)
+      for (const { schema } of Object.values(response.content ?? {}))
+        yield [`${operationId} ${status}`, schema]
+}
+
+const allFields = [
+  ...Object.entries(schemas),
+  ...operations.flatMap(operation => [...bodiesOf(operation)]),
+].flatMap(([path, schema]) => [...fieldsOf(schema, path)])
+
+/** What a description may be, as a sentence. */
+const sentence = /^[^a-z].*[.!?:]$/s
+
+describe('a description in src/contract/reference, or in the declaration, exists for', () => {
+  test('every group, operation and named schema', () => {
+    const described = [
+      ...document.tags.map(tag => [tag.name, tag.description] as const),
+      ...operations.map(operation => [operation.operationId, operation.description] as const),
+      ...Object.entries(schemas).map(([name, schema]) => [name, schema.description] as const),
+    ]
+    expect(described.filter(([, text]) => !sentence.test(text ?? '')).map(([name]) => name)).toEqual([])
+  })
+
+  test('every parameter', () => {
+    const all = operations.flatMap(({ operationId, parameters }) =>
+      parameters.map(({ name, description = '' }) => ({ name: `${operationId} ${name}`, description })),
+    )
+    expect(all.filter(({ description }) => !sentence.test(description)).map(({ name }) => name)).toEqual([])
+  })
+
+  test('every field', () => {
+    const missing = allFields.filter(([, { description = '' }]) => !sentence.test(description))
+    expect(missing.map(([path]) => path)).toEqual([])
+  })
+})
+
+test('no description or example is of something that does not exist', () => {
+  const ids = new Set(operations.map(({ operationId }) => operationId))
+  const fieldNames = new Set(allFields.map(([path]) => path.split('.').at(-1)))
+  const parameterNames = new Set(
+    operations.flatMap(operation => operation.parameters.map(({ name }) => name)),
+  )
+  const last = (key: string) => key.split('.').at(-1)!
+  expect(Object.keys(operationTexts).filter(id => !ids.has(id))).toEqual([])
+  expect(Object.keys(schemaTexts).filter(name => !schemas[name])).toEqual([])
+  expect(Object.keys(topics).filter(name => !document.tags.some(tag => tag.name === name))).toEqual([])
+  expect(Object.keys(fields).filter(key => !fieldNames.has(last(key)))).toEqual([])
+  expect(Object.keys(parameters).filter(key => !parameterNames.has(last(key)))).toEqual([])
+  expect(Object.keys(examples).filter(id => !ids.has(id))).toEqual([])
+})
+
+test('every body has an example', () => {
+  const without = operations.filter(({ requestBody }) =>
+    Object.values(requestBody?.content ?? {}).some(({ example }) => example === undefined),
+  )
+  expect(without.map(({ operationId }) => operationId)).toEqual([])
+})
+
+test('the groups begin with those that people use first', () => {
+  const names = document.tags.map(({ name }) => name)
+  expect(names.slice(0, 3)).toEqual(['workspaces', 'kb', 'documents'])
+  expect(names.indexOf('kb')).toBeLessThan(names.indexOf('setup'))
+})
+
+test('the schema of filters covers the operators of the grammar', () => {
+  expect(schemas.KnowledgeFilter!.properties!.filter!.$ref).toBe('#/components/schemas/Filter')
+  const [combination, conditions] = schemas.Filter!.anyOf!
+  const comparisons = partsOf(partsOf(conditions!)[0]!)[1]!
+  const operators = [combination!, comparisons].flatMap(({ properties }) => Object.keys(properties!))
+  expect(operators.sort()).toEqual([
+    '$all',
+    '$and',
+    '$eq',
+    '$gt',
+    '$gte',
+    '$in',
+    '$lt',
+    '$lte',
+    '$ne',
+    '$nin',
+    '$not',
+    '$or',
+  ])
+})
+
+test('a linter has no warnings, except that two routes redirect and have no other success', async () => {
+  const config = await createConfig({ extends: ['recommended'] })
+  const problems = await lintDocument({
+    document: makeDocumentFromString(JSON.stringify(document), 'openapi.json'),
+    externalRefResolver: new BaseResolver(),
+    config,
+  })
+  const found = problems.map(({ ruleId, location }) => `${ruleId} ${location[0]!.pointer}`)
+  expect(found.sort()).toEqual([
+    'operation-2xx-response #/paths/~1auth~1callback/get/responses',
+    'operation-2xx-response #/paths/~1auth~1login/get/responses',
+  ])
+})
