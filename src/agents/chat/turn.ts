@@ -254,6 +254,7 @@ export class Turn {
       model: this.#parts.model.model,
       citations,
       citationsDropped,
+      toolsLeftOut: this.#parts.turnTools.leftOut,
     })
   }
 }

@@ -159,7 +159,7 @@ export class Turns {
     const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
     const setting = { ...stored, caller, citations: new Citations(history.citations), signal, marks, bases }
     const isGrounded = asked.isGrounded || model.supportsTools === false
-    const terms = { isAsked: body.approvals, hasRead: history.hasRead }
+    const terms = { isAsked: body.approvals, hasRead: history.hasRead, question: body.content }
     const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
     const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
     const turn = new Turn({
@@ -213,7 +213,7 @@ export class Turns {
   #turnTools(
     { agent, conversation, caller, citations }: Setting,
     tools: readonly Tool[],
-    terms: { isAsked: boolean; hasRead: boolean },
+    terms: { isAsked: boolean; hasRead: boolean; question: string },
   ): TurnTools {
     const { workspaceId } = agent
     return new TurnTools({
