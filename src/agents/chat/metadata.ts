@@ -51,6 +51,8 @@ export interface Ending {
   readonly isInterrupted?: boolean
   readonly citations: readonly Citation[]
   readonly citationsDropped: number
+  /** Tools of the agent that the model was not given. */
+  readonly toolsLeftOut: number
 }
 
 /**
@@ -79,6 +81,7 @@ export function answerMetadata(tally: Tally, ending: Ending): Record<string, str
     cost_usd: tally.costUsd,
     history_dropped: tally.historyDropped,
     tool_results_cut: tally.resultsCut,
+    tools_left_out: ending.toolsLeftOut,
     interrupted: ending.isInterrupted && 'true',
     error_message: ending.error,
   })

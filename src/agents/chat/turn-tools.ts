@@ -1,9 +1,12 @@
+import type { Log } from '../../base/log.ts'
 import type { Agent, ToolPermission } from '../../contract/agents.ts'
 import type { Approval, Citation, ToolCall } from '../../contract/chat.ts'
 import type { ToolSpec } from '../../models/chat/completion.ts'
 import type { ConversationRow } from '../../storage/tables.ts'
+import { narrowed } from '../tools/narrow.ts'
 import { permissionFor } from '../tools/permission.ts'
 import type { ToolGate } from '../tools/run.ts'
+import { specOf } from '../tools/spec.ts'
 import type { Passage, Tool, ToolContext, ToolResult } from '../tools/tool.ts'
 import { type Approvals, approvedBy, type Question } from './approvals.ts'
 import type { Citations } from './citations.ts'
@@ -20,6 +23,9 @@ export interface TurnToolsParts {
   readonly agent: Agent
   readonly conversation: ConversationRow
   readonly tools: readonly Tool[]
+  /** Decides which tools a model is given where an agent has too many. */
+  readonly question: string
+  readonly log: Log
   readonly context: Omit<ToolContext, 'signal' | 'cite'>
   readonly citations: Citations
   /** The sender answers questions. */
@@ -43,17 +49,32 @@ export class TurnTools {
   /** Hashes of the tools that are approved in the conversation, by id. */
   #approved: Readonly<Record<string, string>>
   readonly specs: readonly ToolSpec[]
+  /** Tools of the agent that the model is not given. */
+  readonly leftOut: number
 
   constructor(parts: TurnToolsParts) {
     this.#parts = parts
     this.#hasRead = parts.hasRead
     this.#approved = approvedBy(parts.conversation, parts.context.caller.auth)
     this.#tools = new Map(parts.tools.map(tool => [tool.id, tool]))
-    this.specs = parts.tools.map(({ id, description, inputSchema }) => ({
-      name: id,
-      description,
-      parameters: inputSchema,
-    }))
+    const kept = narrowed(parts.tools, parts.question)
+    this.specs = kept.map(specOf)
+    this.leftOut = parts.tools.length - kept.length
+    if (this.leftOut > 0) this.#reportLeftOut()
+  }
+
+  #reportLeftOut(): void {
+    const { log, agent, tools } = this.#parts
+    const facts = {
+      workspaceId: agent.workspaceId,
+      agentId: agent.agentId,
+      tools: tools.length,
+      leftOut: this.leftOut,
+    }
+    log.warn(
+      facts,
+      'the agent has more tools than a model takes: it was given those that fit the question best',
+    )
   }
 
   /** What the model is sent, results of this turn included, derives from text of documents or tools. */

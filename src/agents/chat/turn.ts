@@ -253,6 +253,7 @@ export class Turn {
       model: this.#parts.model.model,
       citations,
       citationsDropped,
+      toolsLeftOut: this.#parts.turnTools.leftOut,
     })
   }
 }

@@ -188,6 +188,7 @@ export class Turns {
     const terms = {
       isAsked: body.approvals,
       hasRead: hasReadBefore(stored.conversation, replaced) || this.#parts.carried?.hasRead === true,
+      question: body.content,
     }
     const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
     const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
@@ -247,7 +248,7 @@ export class Turns {
   #turnTools(
     { agent, conversation, caller, citations, passageTokens }: Setting,
     tools: readonly Tool[],
-    terms: { isAsked: boolean; hasRead: boolean },
+    terms: { isAsked: boolean; hasRead: boolean; question: string },
   ): TurnTools {
     const { workspaceId } = agent
     return new TurnTools({

@@ -10,6 +10,8 @@ export type ChatMessage =
 export interface ToolSpec {
   /** Any text: what a provider does not take in a name is spelled otherwise on the way, and back. */
   readonly name: string
+  /** Readable text that a name is spelled by which a provider does not take. */
+  readonly alias?: string
   readonly description: string
   /** JSON Schema of an object. */
   readonly parameters: Readonly<Record<string, unknown>>

@@ -8,18 +8,30 @@ const hashChars = 8
 /**
  * Names of tools as providers take them, and back.
  *
- * A name that no provider refuses stays as it is. Any other is spelled by what of it they take and a hash of all of it,
- * so that it is spelled the same in every request where no other name is in the way.
+ * A name that no provider refuses stays as it is. Any other is spelled as its alias, where no other name of the request is
+ * or wants to be spelled so. Otherwise it is spelled by what of the alias or name they take and a hash of the name, so that
+ * it is spelled the same in every request where no other name is in the way.
  */
 export class ToolNames {
   readonly #spellings = new Map<string, string>()
   readonly #names = new Map<string, string>()
 
-  /** @param names  all that a request speaks of; any text, also twice */
-  constructor(names: Iterable<string>) {
+  /**
+   * @param names    all that a request speaks of; any text, also twice
+   * @param aliases  readable texts by name, to spell the name by
+   */
+  constructor(names: Iterable<string>, aliases: ReadonlyMap<string, string> = new Map()) {
     const distinct = [...new Set(names)]
+    const others = distinct.filter(name => !plain.test(name))
     for (const name of distinct) if (plain.test(name)) this.#put(name, name)
-    for (const name of distinct) if (!plain.test(name)) this.#put(name, this.#free(name))
+    const wanted = others.map(name => readable(aliases.get(name) ?? ''))
+    for (const [at, name] of others.entries()) {
+      const alias = wanted[at]!
+      const isTaken = this.#names.has(alias) || wanted.filter(one => one === alias).length > 1
+      if (plain.test(alias) && !isTaken) this.#put(name, alias)
+    }
+    for (const [at, name] of others.entries())
+      if (!this.#spellings.has(name)) this.#put(name, this.#free(name, wanted[at] || readable(name)))
   }
 
   /** How a name of the request is spelled: 1 to 64 characters of `[a-zA-Z0-9_-]`, no two alike. */
@@ -44,11 +56,15 @@ export class ToolNames {
     this.#names.set(spelling, name)
   }
 
-  #free(name: string): string {
-    const beginning = name.replace(/[^a-zA-Z0-9_-]+/g, '_').slice(0, spellingCharsMax - hashChars - 1)
+  #free(name: string, text: string): string {
+    const beginning = text.slice(0, spellingCharsMax - hashChars - 1)
     for (let salt = ''; ; salt += ' ') {
       const spelling = `${beginning}_${sha256(name + salt).slice(0, hashChars)}`
       if (!this.#names.has(spelling)) return spelling
     }
   }
+}
+
+function readable(text: string): string {
+  return text.replace(/[^a-zA-Z0-9_-]+/g, '_')
 }

@@ -21,6 +21,7 @@ export function questionOf(
     [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(named =>
       named.map(({ name }) => name),
     ),
+    new Map(tools.flatMap(({ name, alias }) => (alias === undefined ? [] : [[name, alias]]))),
   )
   const functions = tools.map(({ name, description, parameters }) => ({
     type: 'function',

@@ -1,5 +1,6 @@
 import type { CallToolResult, Client } from '@modelcontextprotocol/client'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
+import { shownPart } from './parts.ts'
 
 export type McpSdk = typeof import('@modelcontextprotocol/client')
 
@@ -75,10 +76,10 @@ export async function answerTo(
     return { content: [{ type: 'text', text: error.message }], isError: true }
   })
   const { content, structuredContent, isError = false } = await asked
-  const parts = content.filter(part => part.type !== 'text' || part.text.trim() !== '')
-  const texts = parts.map(part => (part.type === 'text' ? part.text : `[${part.type} left out]`))
-  // Most servers tell the same as text, for clients that know no better.
-  const isUntold = structuredContent !== undefined && !parts.some(({ type }) => type === 'text')
+  const parts = content.map(shownPart).filter(part => part.text.trim() !== '')
+  const texts = parts.map(({ text }) => text)
+  // Most servers send the same as text, for clients that know no better.
+  const isUntold = structuredContent !== undefined && !parts.some(part => part.isText)
   if (isUntold) texts.unshift(JSON.stringify(structuredContent))
   return { text: texts.join('\n'), isError }
 }

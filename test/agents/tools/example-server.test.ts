@@ -49,14 +49,28 @@ test.each([
     ['failure', expect.stringMatching(/^Error: .*astray/)],
     [
       'success',
-      'Rain, by month:\n[image left out]\n[audio left out]\n[resource_link left out]\n[resource left out]\nIt rains in May.',
+      [
+        'Rain, by month:',
+        '[image left out]',
+        '[audio left out]',
+        '[link rain.csv file:///rain.csv]',
+        '[resource file:///rain.csv]',
+        'month,mm',
+        'It rains in May.',
+      ].join('\n'),
     ],
     ['failure', 'Error: nothing is divided by zero'],
     ['success', 'three'],
     ['failure', expect.stringMatching(/^Error: .*divide/)],
   ])
   expect(dataOf(events, 'done')).toHaveLength(1)
-  const told = model.received[0]!.body.tools as { function: { description: string; parameters: object } }[]
+  const told = model.received[0]!.body.tools as { function: { name: string; description: string } }[]
   expect(told.map(tool => tool.function.description)).toContain('The weather now.')
+  const spelled = told.map(tool => tool.function.name)
+  expect(spelled.sort()).toEqual(
+    Object.keys(calls)
+      .map(name => `example_${name}`)
+      .sort(),
+  )
   expect(JSON.stringify(told)).not.toMatch(/readme|greet/)
 })

@@ -80,6 +80,34 @@ test('parts that are no text are named; a tool that says that it failed, and one
   expect([absent.outcome, absent.reason]).toEqual(['denied', 'the agent may not use the tool'])
 })
 
+test('embedded texts and links reach the model in bounds, and an object where there is no text', async () => {
+  const link = {
+    type: 'resource_link' as const,
+    uri: 'https://wiki.example.com/1',
+    name: 'p1',
+    title: 'Page one',
+  }
+  const embedded = (
+    resource: { uri: string; mimeType?: string; text: string } | { uri: string; blob: string },
+  ) => ({
+    content: [{ type: 'resource' as const, resource }],
+  })
+  const structuredContent = { found: 1 }
+  const { run, id } = await registered([
+    { name: 'page', call: () => embedded({ uri: 'wiki:1', mimeType: 'text/html', text: '<p>One</p>' }) },
+    { name: 'file', call: () => embedded({ uri: 'wiki:2', blob: 'aGk=' }) },
+    { name: 'links', call: () => ({ content: [link, { ...link, description: 'd '.repeat(9_999) }] }) },
+    { name: 'both', call: () => ({ content: [link], structuredContent }) },
+  ])
+  expect((await run(id('page'))).content).toBe('[resource wiki:1]\n<p>One</p>')
+  expect((await run(id('file'))).content).toBe('[resource wiki:2 left out]')
+  const [first, second] = (await run(id('links'))).content.split('\n')
+  expect(first).toBe('[link Page one https://wiki.example.com/1]')
+  expect(second!.startsWith(`${first}: d d`)).toBe(true)
+  expect(second!.length).toBeLessThan(500)
+  expect((await run(id('both'))).content).toBe(`{"found":1}\n${first}`)
+})
+
 test('a result of ten megabytes is a failure, and so is one that is never given; a long one is cut', async () => {
   const clock = new TestClock()
   let isAsked = false

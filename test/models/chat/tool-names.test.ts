@@ -20,11 +20,25 @@ test('a name is spelled the same in every request, but where another has that na
   expect(crossed.named(crossed.spelled('a:b'))).toBe('a:b')
 })
 
+test('a name is spelled by its alias, unless another has it or wants it', () => {
+  const names = ['mcp:1:search', 'mcp:2:search', 'mcp:3:search', 'mcp:4:kb', 'mcp:5:long', 'search_kb']
+  const aliases = ['issues_search', 'wiki_find', 'wiki_find', 'search_kb', 'x'.repeat(65)]
+  const spelled = new ToolNames(names, new Map(aliases.map((alias, at) => [names[at]!, alias])))
+  expect(names.map(name => spelled.spelled(name))).toEqual([
+    'issues_search',
+    expect.stringMatching(/^wiki_find_[0-9a-f]{8}$/),
+    expect.stringMatching(/^wiki_find_[0-9a-f]{8}$/),
+    expect.stringMatching(/^search_kb_[0-9a-f]{8}$/),
+    expect.stringMatching(/^x{55}_[0-9a-f]{8}$/),
+    'search_kb',
+  ])
+})
+
 test('any names have spellings that providers take, each its own, and come back', () => {
   const name = fc.oneof(fc.string({ unit: 'binary' }), fc.constantFrom('a:b', 'a.b', 'a_b', 'A_b'))
   fc.assert(
-    fc.property(fc.array(name, { maxLength: 8 }), given => {
-      const names = new ToolNames(given)
+    fc.property(fc.array(name, { maxLength: 8 }), fc.array(name, { maxLength: 8 }), (given, aliases) => {
+      const names = new ToolNames(given, new Map(given.map((one, at) => [one, aliases[at] ?? ''])))
       const distinct = [...new Set(given)]
       const spellings = distinct.map(one => names.spelled(one))
       for (const spelling of spellings) expect(spelling).toMatch(/^[a-zA-Z0-9_-]{1,64}$/)
