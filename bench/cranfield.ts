@@ -4,11 +4,14 @@
  * npm run bench:cranfield -- [DATA_FOLDER] [--chunker whole]
  */
 import { parseArgs } from 'node:util'
+import { relevantHits } from '../src/agents/chat/relevance.ts'
 import { cranfield, entriesOf, gradesIn, qualityAt10 } from '../test/harness/judged.ts'
 import { call, remove, type Server, startServer } from './server.ts'
 import { mean, median, quantile, table } from './statistics.ts'
 
 interface Hit {
+  score: number
+  coverage?: number
   payload: { documentId: string }
 }
 interface Embedder {
@@ -66,7 +69,8 @@ async function score(server: Server, base: string, sourceIds: Map<string, string
     const started = performance.now()
     const hits = await call<Hit[]>(server, 'POST', `${base}/search`, { text: query.text, topK: 100, ...mode })
     const ms = performance.now() - started
-    const ranking = [...new Set(hits.map(hit => sourceIds.get(hit.payload.documentId)!))]
+    const kept = 'includeCoverage' in mode ? relevantHits(hits, query.text) : hits
+    const ranking = [...new Set(kept.map(hit => sourceIds.get(hit.payload.documentId)!))]
     measured.push({ ...qualityAt10(ranking, judged), ms })
   }
   const times = measured.map(one => one.ms)
@@ -82,6 +86,7 @@ const modes: Record<string, object> = {
   lexical: { hybrid: true, lexicalWeight: 1 },
   vector: { hybrid: false },
   hybrid: {},
+  'hybrid, relevance floor': { includeCoverage: true },
   'vector, rerank': { hybrid: false, rerank: true },
   'hybrid, rerank': { rerank: true },
 }

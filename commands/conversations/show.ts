@@ -50,7 +50,8 @@ export default class ConversationsShow extends WbCommand {
       })
       return
     }
-    output.result(`\n  ${output.style.strong(plain(message.role === 'agent' ? agent : message.role))}`)
+    const who = { agent: plain(agent), user: 'user', system: 'summary of earlier messages' }[message.role]
+    output.result(`\n  ${output.style.strong(who)}`)
     for (const line of plain(message.content ?? '').split('\n'))
       for (const part of wrapLine(indent + line, output.width, indent.length)) output.result(part.trimEnd())
   }

@@ -10,6 +10,7 @@ import { Agents } from './agents.ts'
 import { Compactions } from './chat/compaction.ts'
 import type { Retrieve } from './chat/grounding.ts'
 import type { ChatSource } from './chat/model.ts'
+import { relevantHits } from './chat/relevance.ts'
 import { Turns, type TurnsParts } from './chat/turns.ts'
 import { Conversations } from './conversations.ts'
 import { Messages } from './messages.ts'
@@ -97,7 +98,9 @@ export function openAgents(parts: AgentParts) {
 function retrieveFrom({ many, documents }: Reads): Retrieve {
   return async (workspaceId, body, caller) => {
     const { visibility, signal } = caller
-    const { hits } = await many.search(workspaceId, body, { visibility, signal, leavesOutDeleted: true })
+    const searching = { visibility, signal, leavesOutDeleted: true }
+    const found = await many.search(workspaceId, { ...body, includeCoverage: true }, searching)
+    const hits = relevantHits(found.hits, body.text ?? '')
     const passages = await passagesOf(documents, workspaceId, hits)
     return hits.map(({ payload }, at) => ({ passage: passages[at]!, text: textOf(payload?.chunkText) ?? '' }))
   }

@@ -82,3 +82,8 @@ gone
 [^2]: Refunds · refunds.md · chunk 3
 `)
 })
+
+test('a summary of earlier messages is exported under a heading of its own', () => {
+  const text = markdownOf(conversation, 'Maven', [said('system', 'They spoke of refunds.')])
+  expect(text).toContain('## Summary of earlier messages\n\nThey spoke of refunds.')
+})

@@ -42,14 +42,14 @@ test('S7.3-chat_not_found: chat tools answer in chats that the caller may see, a
   const { knowledgeBaseId } = wb.base.params
   const { document } = await wb.base.ingest('Hello says the ornithopter.')
   const { agentId } = await agentOf(wb, { knowledgeBaseIds: [knowledgeBaseId] })
-  const run = await call(client, 'run_agent', { agentId, content: 'hello', title: 'first' })
+  const run = await call(client, 'run_agent', { agentId, content: 'hello ornithopter', title: 'first' })
   const { conversationId } = run.value as { conversationId: string }
   expect(run).toMatchObject({
     isError: false,
     value: {
       outcome: 'completed',
       agentId,
-      content: 'you said hello',
+      content: 'you said hello ornithopter',
       finishReason: 'stop',
       tokenCount: expect.any(Number),
       contextChunkIds: [`${document.documentId}:0`],

@@ -21,17 +21,25 @@ export interface Grounding {
   /** For the system prompt. */
   readonly text: string
   readonly found: readonly Passage[]
+  /** The text that was searched for; undefined if there was no search. */
+  readonly query: string | undefined
 }
 
 /** Of a turn in which the model searches by itself. */
-export const notSearched: Grounding = { text: '', found: [] }
+export const notSearched: Grounding = { text: '', found: [], query: undefined }
 
-const nothingFound: Grounding = { text: 'Nothing was found for the question.', found: [] }
+const nothingFound = { text: 'Nothing was found for the question.', found: [] }
+const notNeeded: Grounding = {
+  text: 'No search was made: the message needs none.',
+  found: [],
+  query: undefined,
+}
 
 /** What is looked for, and where. */
 export interface Retrieval {
   readonly workspaceId: string
-  readonly question: string
+  /** Undefined if the message needs no search. */
+  readonly query: string | undefined
   readonly knowledgeBaseIds: readonly string[]
   /** Passages of one knowledge base; several give the square root of their number as much, together. */
   readonly passagesPerBase: number
@@ -45,25 +53,26 @@ export interface Retrieval {
  * @see docs/agents.md#what-the-model-is-told
  */
 export async function ground(
-  { workspaceId, question, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
+  { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
   parts: { retrieve: Retrieve; caller: Caller; citations: Citations; marks: Marks },
 ): Promise<Grounding> {
-  if (knowledgeBaseIds.length === 0) return nothingFound
+  if (query === undefined) return notNeeded
+  if (knowledgeBaseIds.length === 0) return { ...nothingFound, query: undefined }
   const searched = knowledgeBaseIds.slice(0, limits.knowledgeBasesPerSearch)
   const body: SearchMany = {
-    text: question.slice(0, limits.searchTextChars),
+    text: query.slice(0, limits.searchTextChars),
     topK: Math.ceil(passagesPerBase * Math.sqrt(searched.length)),
     knowledgeBaseIds: searched,
     includeEmbeddings: false,
   }
   const found = await parts.retrieve(workspaceId, body, parts.caller)
-  if (found.length === 0) return nothingFound
+  if (found.length === 0) return { ...nothingFound, query }
   const heads = found.map(({ passage }) =>
     [passage.title, passage.sourceFilename].filter(Boolean).join(' · '),
   )
   const excerpts = shareAmong(
     found.map(({ text }) => text),
-    question,
+    query,
     bytesFor(passageTokens),
     heads.map(head => Buffer.byteLength(entryOf(citationMax, head, { text: '', isCut: true }) + gap)),
   )
@@ -74,6 +83,7 @@ export async function ground(
   return {
     text: `Passages found for the question:\n${parts.marks.around('search', entries.join(gap))}`,
     found: kept,
+    query,
   }
 }
 

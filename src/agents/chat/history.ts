@@ -7,18 +7,12 @@ import { type PastTurn, pastTurns, responseIn } from './past-turns.ts'
 import type { Marks } from './prompt.ts'
 import { type Summary, summaryIn } from './summary.ts'
 
+export type { ToolResponse } from './past-turns.ts'
+
 /** Rows of one page, and their length as JSON. A long answer with its tool calls takes about ten rows. */
 const page = { rows: 100, chars: 1_000_000 }
 /** Maximum number of rows to read, for conversations of very short messages. */
 const rowsMax = 2_000
-
-/** Result of a tool call, as it is stored with the turn. */
-export interface ToolResponse {
-  readonly toolCallId: string
-  readonly content: string
-  /** Passages that it found. */
-  readonly passages?: readonly Citation[]
-}
 
 /** The part of a conversation that its next turn can use. */
 export interface History {

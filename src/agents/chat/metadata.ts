@@ -6,6 +6,8 @@ import type { Passage } from '../tools/tool.ts'
 export interface Tally {
   /** Passages that a search of the turn gave. */
   readonly found: readonly Passage[]
+  /** What passages were searched for before the model was asked. */
+  readonly searchQuery: string | undefined
   readonly promptTokens: number
   readonly completionTokens: number
   /** In US dollars; null while no provider told. */
@@ -18,6 +20,7 @@ export interface Tally {
 
 export const emptyTally: Tally = {
   found: [],
+  searchQuery: undefined,
   promptTokens: 0,
   completionTokens: 0,
   costUsd: null,
@@ -74,6 +77,7 @@ export function answerMetadata(tally: Tally, ending: Ending): Record<string, str
     finish_reason: ending.finishReason,
     context_document_ids: found.map(({ chunkId }) => chunkId).join(','),
     context_chunks: found.length > 0 && JSON.stringify(placed),
+    search_query: tally.searchQuery,
     citations: citations.length > 0 && JSON.stringify(citations),
     citations_dropped: ending.citationsDropped,
     prompt_tokens: tally.promptTokens,

@@ -1,8 +1,15 @@
-import type { ToolCall } from '../../contract/chat.ts'
+import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { MessageRow } from '../../storage/tables.ts'
-import type { ToolResponse } from './history.ts'
 import type { Marks } from './prompt.ts'
+
+/** Result of a tool call, as it is stored with the turn. */
+export interface ToolResponse {
+  readonly toolCallId: string
+  readonly content: string
+  /** Passages that it found. */
+  readonly passages?: readonly Citation[]
+}
 
 /** One earlier question with its tool calls, their results, and its answer. */
 export interface PastTurn {

@@ -10,7 +10,7 @@ export interface Summary {
   readonly covered: number
   /** True if it covers text of documents or tools, or answers that rest on it. */
   readonly hasRead: boolean
-  /** The passage with the highest number that it covers: numbers go on from there. */
+  /** The passage with the highest number when it was written: numbers go on from there. */
   readonly lastCitation: Citation | undefined
 }
 

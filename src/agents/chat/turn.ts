@@ -31,6 +31,8 @@ export interface TurnParts {
   readonly system: string
   /** Passages that the model is told before it is asked. */
   readonly found: readonly Passage[]
+  /** What they were searched for. */
+  readonly searchQuery: string | undefined
   readonly question: string
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
@@ -67,7 +69,7 @@ export class Turn {
 
   constructor(parts: TurnParts) {
     this.#parts = parts
-    this.#tally = { ...emptyTally, found: parts.found }
+    this.#tally = { ...emptyTally, found: parts.found, searchQuery: parts.searchQuery }
     this.#reader = new CitationReader(parts.citations)
   }
 

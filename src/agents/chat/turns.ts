@@ -29,6 +29,7 @@ import {
 } from './opened.ts'
 import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
 import { type CurrentVersion, readReplaced } from './replaced.ts'
+import { lastQuery, searchQuery } from './search-query.ts'
 import { Transcript } from './transcript.ts'
 import { Turn, type TurnOutcome } from './turn.ts'
 import { TurnStream } from './turn-stream.ts'
@@ -191,7 +192,7 @@ export class Turns {
       question: body.content,
     }
     const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
-    const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
+    const grounding = isGrounded ? await this.#ground(setting, body.content, history) : notSearched
     const turn = new Turn({
       ...this.#parts,
       ...setting,
@@ -204,6 +205,7 @@ export class Turns {
       history,
       system: this.#system(setting, turnTools, grounding, history.summary),
       found: grounding.found,
+      searchQuery: grounding.query,
       question: body.content,
       isWhole,
       count: outcome => {
@@ -263,13 +265,14 @@ export class Turns {
     })
   }
 
-  #ground({ agent, bases, ...setting }: Setting, question: string): Promise<Grounding> {
+  #ground({ agent, bases, ...setting }: Setting, question: string, past: History): Promise<Grounding> {
     const { retrieve, passagesPerBase } = this.#parts
     const { workspaceId } = agent
     const knowledgeBaseIds = bases.map(base => base.knowledgeBaseId)
     const { passageTokens } = setting
+    const query = searchQuery(question, lastQuery(past.turns))
     return ground(
-      { workspaceId, question, knowledgeBaseIds, passagesPerBase, passageTokens },
+      { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens },
       { ...setting, retrieve },
     )
   }

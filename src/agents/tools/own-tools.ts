@@ -49,7 +49,8 @@ export const builtin = {
   }),
   search: own({
     id: 'search_kb',
-    description: 'Find the passages that fit a question best, in one knowledge base or in all.',
+    description:
+      'Find the passages that fit a query best, in one knowledge base or in all. Write a query that can be understood without the conversation: name what "it" or "the second one" stands for.',
     input: z.strictObject({
       query,
       knowledgeBaseId: knowledgeBaseId.optional(),

@@ -16,7 +16,7 @@ export function markdownOf(
 }
 
 function spoken(message: Message, agent: string, footnotes: Footnotes): string {
-  const who = message.role === 'agent' ? agent : message.role === 'user' ? 'You' : 'System'
+  const who = { agent, user: 'You', system: 'Summary of earlier messages' }[message.role]
   const numbers = new Map(citationsOf(message).map(each => [each.number, footnotes.numberOf(each)]))
   const content = (message.content ?? '').replace(/\[(\d{1,4})\](?!\()/g, (whole, number: string) =>
     numbers.has(Number(number)) ? `[^${numbers.get(Number(number))}]` : whole,

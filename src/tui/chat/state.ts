@@ -156,6 +156,8 @@ function resumed(state: State, said: readonly Message[], title: string): Step {
 function shown(message: Message): Effect[] {
   const content = plain(message.content ?? '')
   if (message.role === 'user') return [print({ kind: 'you', text: content })]
+  if (message.role === 'system')
+    return ['Summary of earlier messages:', ...content.split('\n')].map(line => note(line))
   const citations = citationsOf(message)
   const { error_message: why, interrupted } = message.metadata
   const blocks = message.content === why ? [] : blocksOf(content)

@@ -38,7 +38,7 @@ export function heard<E extends TurnEvent['event']>(
 }
 
 export function message(
-  role: 'user' | 'agent',
+  role: 'user' | 'agent' | 'system',
   content: string,
   metadata: Record<string, string> = {},
 ): Message {

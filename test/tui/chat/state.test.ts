@@ -480,6 +480,14 @@ describe('typing', () => {
     expect(draft(play(state, { type: 'up' }).state)).toBe('m12')
   })
 
+  test('a summary of earlier messages is shown as a note, and is not the last answer', () => {
+    const said = [message('user', 'q'), message('agent', 'a'), message('system', 'They met.\nThey left.')]
+    const { state, effects } = play(fresh, { type: 'resumed', said, title: 'Laws' })
+    const notes = ['dim: Summary of earlier messages:', 'dim: They met.', 'dim: They left.']
+    expect(words(effects).slice(-3)).toEqual(notes)
+    expect(state.last).toMatchObject({ answer: 'a', question: { content: 'q' } })
+  })
+
   test('what failed or was stopped is no answer when it is shown again', () => {
     const failed = { finish_reason: 'error', error_message: 'Busy.' }
     const said = [

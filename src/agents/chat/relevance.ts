@@ -1,0 +1,59 @@
+import { queryWords, terms, words } from '../../base/words.ts'
+import type { HitOfBase } from '../../contract/knowledge.ts'
+import { textOf } from '../tools/passages.ts'
+
+/** Share of the best score that a hit needs. Measured on Cranfield. @see docs/benchmarks.md#finding */
+const scoreShareMin = 0.25
+/** Highest score of a passage that only has similar spelling, in the scale of hybrid search. */
+const spellingScoreMax = 0.2
+/** Letters that related words have in common. */
+const relatedLetters = 5
+
+/** Share of the words of a query with which a passage counts, whatever its score. */
+const wordShareMin = 0.5
+
+/**
+ * Leaves out hits that are far below the best and hold few words of the query, and hits without a word of the query whose
+ * only claim is a similar spelling. Compounds, inflected words, and scripts without spaces count as related if they share
+ * letters with the query.
+ *
+ * @param hits  with coverage where the store knows it
+ * @see docs/decisions/memory.md#relevance
+ */
+export function relevantHits<H extends Pick<HitOfBase, 'score' | 'coverage' | 'payload'>>(
+  hits: readonly H[],
+  query: string,
+): H[] {
+  const best = Math.max(0, ...hits.map(hit => hit.score))
+  return hits.filter(({ score, coverage, payload }) => {
+    const text = `${textOf(payload?.title) ?? ''} ${textOf(payload?.chunkText) ?? ''}`
+    if (best > 0 && score < scoreShareMin * best && wordShare(query, text) < wordShareMin) return false
+    return coverage !== 0 || score > spellingScoreMax || isRelated(query, text)
+  })
+}
+
+function wordShare(query: string, text: string): number {
+  const asked = new Set(terms(query))
+  const held = new Set(terms(text))
+  return asked.size === 0 ? 0 : [...asked].filter(term => held.has(term)).length / asked.size
+}
+
+/** Returns true if a word of one text begins with letters that are part of a word of the other. */
+function isRelated(query: string, text: string): boolean {
+  const [asked, held] = [queryWords(query).flatMap(words), words(text)]
+  return sharesBeginning(asked, held) || sharesBeginning(held, asked)
+}
+
+function sharesBeginning(some: readonly string[], others: readonly string[]): boolean {
+  const all = others.join(' ')
+  return some.some(word => beginningsOf(word).some(letters => all.includes(letters)))
+}
+
+/** In scripts without spaces, words begin anywhere. */
+function beginningsOf(word: string): string[] {
+  if (unspaced.test(word)) return Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))
+  return word.length < relatedLetters ? [] : [word.slice(0, relatedLetters)]
+}
+
+const unspaced =
+  /[\p{Script=Han}\p{Script=Hiragana}\p{Script=Katakana}\p{Script=Thai}\p{Script=Lao}\p{Script=Khmer}]/u

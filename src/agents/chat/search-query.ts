@@ -1,0 +1,67 @@
+import { queryWords, terms, words } from '../../base/words.ts'
+import { limits } from '../../contract/limits.ts'
+import type { PastTurn } from './past-turns.ts'
+import { isAffirmation, isSmallTalk } from './small-talk.ts'
+
+/** Words taken from an earlier query. */
+const wordsKept = 16
+
+/** English words that stand for something said before. `IT` in capitals is none of them. */
+const pronouns = new Set(
+  `it its itself they them their theirs themselves he him his she her hers this that these those`.split(
+    /\s+/,
+  ),
+)
+
+/** Beginnings of English questions that go on from the one before. */
+const beginning =
+  /^(?:and|or|but|also|plus|then|so|what about|how about|what if|what else|why|why not|how come|how so|since when|same for|only)\b/i
+
+/** English ways to name one of several things that were listed. */
+const ordinal =
+  /\b(?:(?:the )?(?:first|second|third|fourth|fifth|last|other|next|previous|same|that|this|which) ones?|the (?:former|latter|same)|the (?:first|second|third|fourth|fifth|last|other|others|rest|next|previous)(?=\s*[?.!]*$))\b/i
+
+/** Words of a question that begins with "and", "why" and so on, up to which it is not clear by itself. */
+const shortWords = 6
+
+/**
+ * Returns what to search for to answer a question, or undefined if it is small talk. A follow-up in English ("and abroad?",
+ * "what about the second one?") gets the words of the last query; a question in another language stays as it is.
+ *
+ * @param earlier  last query of the conversation
+ */
+export function searchQuery(question: string, earlier: string | undefined): string | undefined {
+  if (isAffirmation(question)) return earlier
+  if (isSmallTalk(question)) return undefined
+  const query = question.slice(0, limits.searchTextChars)
+  if (earlier === undefined || !isFollowUp(question)) return query
+  const known = new Set(terms(question))
+  const added = queryWords(earlier).filter(word => !terms(word).some(term => known.has(term)))
+  return [query, ...added.slice(0, wordsKept)].join(' ').slice(0, limits.searchTextChars)
+}
+
+/** Returns what the conversation searched for last; the last question if the model searched by itself. */
+export function lastQuery(turns: readonly PastTurn[]): string | undefined {
+  return turns
+    .map(
+      ({ rows }) =>
+        rows.findLast(row => row.metadata.search_query)?.metadata.search_query ?? questionIn(rows),
+    )
+    .findLast(query => query !== undefined)
+}
+
+function questionIn([question]: PastTurn['rows']): string | undefined {
+  const content = question?.content
+  return content && !isSmallTalk(content) ? content : undefined
+}
+
+function isFollowUp(question: string): boolean {
+  const all = words(question)
+  if (ordinal.test(question)) return true
+  if (beginning.test(question.trim()) && all.length <= shortWords) return true
+  const spoken = question.match(/[\p{L}\p{N}]+/gu) ?? []
+  const at = spoken.findIndex(word => word !== 'IT' && pronouns.has(word.toLowerCase()))
+  if (at === -1) return false
+  // A pronoun after several words of content mostly stands for one of those.
+  return terms(spoken.slice(0, at).join(' ')).length === 0 || terms(question).length <= 2
+}

@@ -1,0 +1,122 @@
+import fc from 'fast-check'
+import { describe, expect, test } from 'vitest'
+import { searchQuery } from '../../../src/agents/chat/search-query.ts'
+import { isAffirmation, isSmallTalk } from '../../../src/agents/chat/small-talk.ts'
+
+const earlier = 'How long is the refund window for customers in Germany?'
+const added = 'long refund window customers germany'
+
+describe('a follow-up gets the words of the last query', () => {
+  test.each([
+    ['and abroad?', `and abroad? ${added}`],
+    ['And for damaged goods?', `And for damaged goods? ${added}`],
+    ['what about the second one?', `what about the second one? ${added}`],
+    ['What about Austria?', `What about Austria? ${added}`],
+    ['how about customers in Austria', 'how about customers in Austria long refund window germany'],
+    ['How long is it valid?', 'How long is it valid? refund window customers germany'],
+    ['Who approves it?', `Who approves it? ${added}`],
+    ['Why?', `Why? ${added}`],
+    ['why is that?', `why is that? ${added}`],
+    ['Can they extend it?', `Can they extend it? ${added}`],
+    ['Does this apply to contractors who work part-time?', expect.stringContaining('refund window')],
+    ['Tell me more about the latter', `Tell me more about the latter ${added}`],
+    ['And the others?', `And the others? ${added}`],
+    ['same for Switzerland', `same for Switzerland ${added}`],
+    ['or by mail?', `or by mail? ${added}`],
+    ['What else?', `What else? ${added}`],
+  ])('%s', (question, query) => {
+    expect(searchQuery(question, earlier)).toEqual(query)
+  })
+})
+
+describe('a question that is clear by itself stays as it is', () => {
+  test.each([
+    'When does the desk open?',
+    'refund window',
+    'What is the refund window and how is it computed for customers?',
+    'What does IT do about lost passwords?',
+    'Show me the documents of the last quarter',
+    'Is there a limit on uploads?',
+    'And the second thing I would like to know is how invoices are sent to partners',
+    'und im Ausland?',
+    'et à l’étranger ?',
+    '¿y en el extranjero?',
+    '海外はどうですか',
+    'What is the first law of thermodynamics?',
+  ])('%s', question => {
+    expect(searchQuery(question, earlier)).toBe(question)
+  })
+})
+
+describe('small talk is not searched for', () => {
+  test.each([
+    'hi',
+    'Hello!',
+    'Hey there 👋',
+    'thanks',
+    'Thank you so much!!',
+    'ok great',
+    'OK, got it. Thanks again!',
+    'Great, that makes sense, thank you for your help.',
+    'good morning',
+    'bye',
+    'haha',
+    '👍',
+    '...',
+    'Danke schön!',
+    'Vielen Dank, alles klar',
+    'Merci beaucoup',
+    '¡Muchas gracias!',
+    'Obrigada',
+    'Grazie mille',
+    'Dank je wel',
+    'Tack så mycket',
+    'dziękuję',
+    'Teşekkür ederim',
+    'Спасибо',
+    'Добрый день',
+    'ευχαριστώ',
+    'תודה',
+    'شكرا',
+    '谢谢',
+    'ありがとうございます',
+    '감사합니다',
+  ])('%s', message => {
+    expect(searchQuery(message, earlier)).toBeUndefined()
+  })
+})
+
+test.each([
+  'hi, how long is the refund window?',
+  'ok and what about Austria?',
+  'thanks to whom was it built?',
+  'good refund',
+  'Test of the wing',
+  'hello world program',
+  'no refund',
+])('a message that also asks something is searched for: %s', message => {
+  expect(isSmallTalk(message)).toBe(false)
+  expect(searchQuery(message, undefined)).toBe(message)
+})
+
+test('agreement repeats the last search, if there was one', () => {
+  expect(searchQuery('yes please', earlier)).toBe(earlier)
+  expect(searchQuery('Go ahead', earlier)).toBe(earlier)
+  expect(searchQuery('yes', undefined)).toBeUndefined()
+})
+
+test('without an earlier query, a question stays as it is', () => {
+  expect(searchQuery('and abroad?', undefined)).toBe('and abroad?')
+})
+
+test('a query always begins with the question, and is not too long', () => {
+  const text = fc.oneof(fc.string({ unit: 'grapheme' }), fc.lorem())
+  fc.assert(
+    fc.property(text, text, (question, last) => {
+      const query = searchQuery(question, last)
+      if (query === undefined || isAffirmation(question)) return
+      expect(query.startsWith(question)).toBe(true)
+      expect(query.length).toBeLessThanOrEqual(8_192)
+    }),
+  )
+})
