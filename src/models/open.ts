@@ -6,6 +6,7 @@ import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
 import { Catalogue } from './catalogue.ts'
 import { type ChatModel, modelOfConfig, modelOfService } from './chat/model.ts'
+import { LearnedTraits } from './chat/traits.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
 import { openGuard, publicGuard } from './guard.ts'
@@ -81,7 +82,7 @@ export function openModels({
   const { fetch } = network
   const outside = openNetwork({ guard: publicGuard(config), resolve })
   const parts = { environment, isReleased, outbound: own.outbound ?? network.send }
-  const chatParts = { ...parts, clock, chat: config.chat }
+  const chatParts = { ...parts, clock, chat: config.chat, traits: new LearnedTraits() }
   const processes = new McpProcesses({ environment, clock, log, folder: own.dataDir })
   return {
     fetch,

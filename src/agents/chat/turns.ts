@@ -5,6 +5,7 @@ import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ServerEvent } from '../../contract/route.ts'
+import { ProviderFailure } from '../../models/provider/failure.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace, Conversations } from '../conversations.ts'
@@ -160,17 +161,20 @@ export class Turns {
     const setting = { ...stored, caller, citations: new Citations(history.citations), signal, marks, bases }
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const terms = { isAsked: body.approvals, hasRead: history.hasRead }
-    const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
-    const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
+    const prepared = async (isGrounded: boolean) => {
+      const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
+      const grounding = isGrounded ? await this.#ground(setting, body.content) : notSearched
+      return { turnTools, system: this.#system(setting, turnTools, grounding), found: grounding.found }
+    }
     const turn = new Turn({
       ...this.#parts,
       ...setting,
+      ...(await prepared(isGrounded)),
+      withoutTools: () => prepared(true),
       model,
-      turnTools,
+      sampling: {},
       transcript: new Transcript(this.#parts, place, history.lastAt),
       history,
-      system: this.#system(setting, turnTools, grounding),
-      found: grounding.found,
       question: body.content,
       replaced,
       isWhole,
@@ -249,7 +253,11 @@ export class Turns {
   }
 
   #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {
-    this.#parts.log.error({ requestId, workspaceId, agentId, error }, 'a turn broke')
+    const place = { requestId, workspaceId, agentId }
+    if (error instanceof ProviderFailure) {
+      const { kind, providerStatus } = error.facts
+      this.#parts.log.warn({ ...place, kind, providerStatus }, error.message)
+    } else this.#parts.log.error({ ...place, error }, 'a turn broke')
   }
 }
 

@@ -63,6 +63,8 @@ export function heard(state: State, { event, data }: TurnEvent): Step {
       const next = { ...turn, messageId: data.messageId }
       return [{ ...state, turn: next, last: { ...state.last, question } }, []]
     }
+    case 'reasoning':
+      return [state, []]
     case 'token':
       return token(state, turn, plain(data.delta))
     case 'token-reset':
