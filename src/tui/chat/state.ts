@@ -26,7 +26,7 @@ export function start(about: About, size: Size, nowMs: number): State {
     input: emptyInput,
     turn: undefined,
     away: undefined,
-    last: { question: undefined, answer: '', citations: [], texts: {} },
+    last: { question: undefined, answer: '', thoughts: '', citations: [], texts: {} },
     runs: [],
     llmServiceId: undefined,
     model: undefined,
@@ -145,6 +145,7 @@ function resumed(state: State, said: readonly Message[], title: string): Step {
   const last = {
     question: asked && { content: plain(asked.content ?? ''), messageId: asked.messageId },
     answer: plain(answered?.content ?? ''),
+    thoughts: plain(answered?.metadata.reasoning ?? ''),
     citations: said.map(citationsOf).reduce(citedBy, []),
     texts: {},
   }

@@ -36,6 +36,8 @@ export interface Turn {
   /** What is not on the screen for good. */
   readonly reader: Reader
   readonly text: string
+  /** Reasoning that goes on; undefined while the model does not reason. */
+  readonly thought: { readonly text: string; readonly sinceMs: number } | undefined
   /** The name of the agent stands above what it said. */
   readonly isHeaded: boolean
   /** A tool ran since the agent last said something. */
@@ -48,6 +50,8 @@ export interface Turn {
 export interface Last {
   readonly question: { readonly content: string; readonly messageId: string | undefined } | undefined
   readonly answer: string
+  /** Reasoning of the last turn; empty if there was none. */
+  readonly thoughts: string
   /** Of this and earlier answers, by number. */
   readonly citations: readonly Citation[]
   /** Of passages that were found, by id of the chunk. */
