@@ -5,6 +5,7 @@ import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ServerEvent } from '../../contract/route.ts'
+import { samplingOf } from '../../models/chat/sampling.ts'
 import { ProviderFailure } from '../../models/provider/failure.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
@@ -172,7 +173,7 @@ export class Turns {
       ...(await prepared(isGrounded)),
       withoutTools: () => prepared(true),
       model,
-      sampling: {},
+      sampling: { ...model.sampling, ...samplingOf(stored.agent) },
       transcript: new Transcript(this.#parts, place, history.lastAt),
       history,
       question: body.content,

@@ -3,6 +3,7 @@ import { member, needs } from '../access.ts'
 import type { ErrorCode } from '../errors.ts'
 import { page, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
+import { optionalSampling, sampling } from '../sampling.ts'
 import {
   anyNumber,
   atLeastOne,
@@ -50,14 +51,14 @@ const create = {
 }
 
 export const LlmService = z
-  .object({ llmServiceId: z.uuid(), ...stamps, ...fields })
+  .object({ llmServiceId: z.uuid(), ...stamps, ...fields, ...optionalSampling })
   .meta({ id: 'LlmService' })
 export type LlmService = z.output<typeof LlmService>
 
-export const LlmCreate = z.object({ ...create, llmServiceId: z.uuid().optional() })
+export const LlmCreate = z.object({ ...create, ...optionalSampling, llmServiceId: z.uuid().optional() })
 export type LlmCreate = z.output<typeof LlmCreate>
 export type LlmCreateInput = z.input<typeof LlmCreate>
-const LlmPatch = z.object({ ...fields, ...sharedPatch }).partial()
+const LlmPatch = z.object({ ...fields, ...sampling, ...sharedPatch }).partial()
 
 const probed =
   'Where provider, modelName, credentialRef or endpointBaseUrl are sent and a credential is at hand, the provider is asked for one token. A model that it says is unknown, or not for chat, is refused; whatever else comes of it, the service is written.'

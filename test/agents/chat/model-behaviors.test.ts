@@ -153,3 +153,30 @@ test('sends the signature of a call back with it', async () => {
   const sent = model.received[1]!.body.messages as SentMessage[]
   expect(sent.at(-2)!.tool_calls).toEqual([{ ...call, extra_content: signature }])
 })
+
+test('sends the settings of the service, and those of the agent before them', async () => {
+  const { model, stream, send, agent } = await chatting({
+    service: { temperature: 0.9, topP: 0.5, stop: ['END'] },
+    agent: { temperature: 0.1, reasoningEffort: 'low' },
+  })
+  await stream('hi')
+  const sent = { temperature: 0.1, top_p: 0.5, reasoning_effort: 'low', stop: ['END'] }
+  expect(model.received[0]!.body).toMatchObject(sent)
+  const path = `/api/v1/workspaces/${agent.workspaceId}/agents/${agent.agentId}`
+  const cleared = { temperature: null, reasoningEffort: null }
+  expect(await send(`PATCH ${path}`, cleared)).toMatchObject({ status: 200, body: cleared })
+  await stream('hi')
+  const { temperature, reasoning_effort: effort } = model.received[1]!.body
+  expect({ temperature, effort }).toEqual({ temperature: 0.9, effort: undefined })
+})
+
+test('names the setting that a provider refuses', async () => {
+  const { model, send, path } = await chatting({ agent: { temperature: 0.1 } })
+  const message = "Unsupported value: 'temperature' does not support 0.1 with this model."
+  model.script({ status: 400, body: { error: { message, param: 'temperature' } } })
+  const { body } = await send(`POST ${path}/messages`, { content: 'hi' })
+  const { metadata } = (body as { assistant: { metadata: Record<string, string> } }).assistant
+  expect(metadata.error_message).toContain('does not take the setting temperature')
+  expect(metadata.error_message).toContain('Change or clear temperature of the agent or the service.')
+  expect(model.received).toHaveLength(1)
+})
