@@ -4,6 +4,7 @@ import { environmentOf } from '../../src/config/environment.ts'
 import type { AnswerPart } from '../../src/models/chat/answer-text.ts'
 import { type ChatConfig, openChat } from '../../src/models/chat/chat.ts'
 import type { Chat, Completion } from '../../src/models/chat/completion.ts'
+import { LastFailures } from '../../src/models/chat/last-failures.ts'
 import { LearnedTraits } from '../../src/models/chat/traits.ts'
 import type { ModelService } from '../../src/models/endpoint.ts'
 import { EndpointGuard } from '../../src/models/guard.ts'
@@ -50,6 +51,7 @@ export async function chatPlace(): Promise<ChatPlace> {
         outbound: network.send,
         clock,
         traits,
+        failures: new LastFailures(clock),
         retriesMax,
         chat: {
           provider: 'openrouter',

@@ -16,8 +16,9 @@ import { isLocalEndpoint } from '../local-endpoint.ts'
 import { openClient, type ProviderCalls, type ProviderClient } from '../provider/client.ts'
 import { ProviderFailure, shownReason } from '../provider/failure.ts'
 import type { AnswerPart } from './answer-text.ts'
-import type { Chat, ChatMessage, CompletionSettings } from './completion.ts'
+import type { Chat, ChatMessage, Completion, CompletionSettings } from './completion.ts'
 import { begins, Draft } from './draft.ts'
+import type { LastFailures } from './last-failures.ts'
 import { isSecretAvailable } from './provider.ts'
 import { type LearnedTraits, learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
 import { questionOf } from './wire.ts'
@@ -35,6 +36,7 @@ export interface ChatParts extends ModelParts {
   readonly clock: Clock
   readonly chat: ChatConfig
   readonly traits: LearnedTraits
+  readonly failures: LastFailures
   /** How often a request that a provider could not answer is repeated. */
   readonly retriesMax: number
 }
@@ -79,7 +81,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
         try {
           draft.add(await client.post(path, body, settings.signal))
           draft.end()
-          return draft.completion()
+          return request.answered(draft.completion())
         } catch (error) {
           if (!request.learns(error)) throw request.verdictOn(error)
         }
@@ -94,7 +96,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
         try {
           yield* answerParts(client.stream(path, streamed, { clock: parts.clock, signal, begins }), draft)
           signal.throwIfAborted()
-          return draft.completion()
+          return request.answered(draft.completion())
         } catch (error) {
           if (draft.hasBegun || !request.learns(error)) throw request.verdictOn(error)
         }
@@ -176,12 +178,20 @@ class Request {
     const reason = setting ? `does not take the setting ${setting}` : error.reason
     const hint = setting ? `Change or clear ${setting} of the agent or the service.` : facts.hint
     const shown = shownReason(said, calls.credential)
-    return new ProviderFailure(
+    const failure = new ProviderFailure(
       `${spoken(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
       { ...facts, ...(hint === undefined ? {} : { hint }) },
       said,
       error.cause,
     )
+    this.#of.parts.failures.set(this.#key, failure)
+    return failure
+  }
+
+  /** Takes note that the model answers. */
+  answered(completion: Completion): Completion {
+    this.#of.parts.failures.delete(this.#key)
+    return completion
   }
 
   get #traits(): ModelTraits {
@@ -191,19 +201,28 @@ class Request {
 }
 
 /** Key of a model's traits: what one key may do at a provider says nothing about another. */
-function traitsKey({ workspaceId, modelName, credentialRef }: ModelService, endpoint: URL): string {
-  return JSON.stringify([workspaceId, endpoint.href, modelName, credentialRef])
+function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
+  return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
 }
 
-/** Returns true if the model of a service has refused tools. */
-export function lacksTools(service: ModelService, parts: ChatParts): boolean {
+/** Returns what earlier requests to the model of a service have shown. */
+export function seenOf(
+  service: ModelService,
+  parts: Pick<ChatParts, 'environment' | 'isReleased' | 'traits' | 'failures'>,
+): { readonly lacksTools: boolean; readonly failure: ProviderFailure | undefined } {
   const { provider } = service
-  if (!isChatProvider(provider)) return false
+  const unknown = { lacksTools: false, failure: undefined }
+  if (!isChatProvider(provider)) return unknown
   try {
     const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
-    return parts.traits.get(traitsKey(service, endpointOf(dialling)))?.lacksTools ?? false
+    const key = traitsKey(service, endpointOf(dialling))
+    return {
+      lacksTools: parts.traits.get(key)?.lacksTools ?? false,
+      failure: parts.failures.get(key),
+    }
   } catch {
-    return false
+    // An address that is not valid is reported by the next request.
+    return unknown
   }
 }
 

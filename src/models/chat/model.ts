@@ -1,7 +1,7 @@
 import type { Config } from '../../config/schema.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { LlmService } from '../../contract/services.ts'
-import { type ChatParts, lacksTools, openChat } from './chat.ts'
+import { type ChatParts, openChat, seenOf } from './chat.ts'
 import type { Chat, Sampling } from './completion.ts'
 import { chatProviderProblem } from './provider.ts'
 import { samplingOf } from './sampling.ts'
@@ -36,7 +36,7 @@ export function modelOfService(service: LlmService, parts: ModelParts): ChatMode
     provider,
     maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
     contextWindowTokens,
-    supportsTools: supportsTools ?? (lacksTools(service, { ...parts, retriesMax }) ? false : null),
+    supportsTools: supportsTools ?? (seenOf(service, parts).lacksTools ? false : null),
     supportsStreaming,
     sampling: samplingOf(service),
   }
@@ -72,7 +72,7 @@ export function modelOfConfig(parts: ModelParts): ChatModel {
     provider,
     maxTokens: maxOutputTokens,
     contextWindowTokens: null,
-    supportsTools: lacksTools(service, { ...parts, retriesMax }) ? false : null,
+    supportsTools: seenOf(service, parts).lacksTools ? false : null,
     supportsStreaming: null,
     sampling: {},
   }

@@ -5,11 +5,11 @@ export interface ConnectionProblem {
   readonly hint: string
 }
 
-const addressHint = 'Check endpointBaseUrl of the service.'
+const addressHint = 'Check the address (endpointBaseUrl of the service).'
 
 const tls: ConnectionProblem = {
   reason: 'could not be reached: its TLS certificate is not trusted',
-  hint: 'Check endpointBaseUrl. For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate.',
+  hint: 'Check the address (endpointBaseUrl). For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate.',
 }
 
 /** By error code of Node.js, undici or OpenSSL. */
@@ -24,7 +24,7 @@ const byCode: Readonly<Record<string, ConnectionProblem>> = {
   },
   ECONNREFUSED: {
     reason: 'could not be reached: the connection was refused',
-    hint: 'Start the model server, or check the port in endpointBaseUrl of the service.',
+    hint: 'Start the model server, or check the port of its address (endpointBaseUrl).',
   },
   ECONNRESET: {
     reason: 'could not be reached: the connection was closed',

@@ -136,6 +136,21 @@ test('says what the provider says, and what to do, to the user and in the log', 
   expect(complaints[0]!.message).not.toContain('planted')
 })
 
+test('shows why the last request failed as the problem of the service, until the model answers again', async () => {
+  const { model, stream, send, agent } = await chatting()
+  const path = `/api/v1/workspaces/${agent.workspaceId}/llm-services/${agent.llmServiceId}?includeProblem=true`
+  const problem = async () => (await send(`GET ${path}`)).body.problem
+  model.script({ status: 402, body: { error: { message: 'Insufficient credits.' } } })
+  await stream('hi')
+  expect(await problem()).toEqual({
+    message:
+      'the last request failed: LLM service "fake" (ollama) requires payment (status 402): "Insufficient credits."',
+    hint: expect.stringContaining('Add credits'),
+  })
+  await stream('hi')
+  expect(await problem()).toBeNull()
+})
+
 test('sends the signature of a call back with it', async () => {
   const { model, stream } = await chatting()
   const signature = { google: { thought_signature: 'AbCd' } }

@@ -3,6 +3,7 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
 import { openChat } from '../../../src/models/chat/chat.ts'
 import type { CompletionSettings, ToolSpec } from '../../../src/models/chat/completion.ts'
+import { LastFailures } from '../../../src/models/chat/last-failures.ts'
 import { toolArguments } from '../../../src/models/chat/tool-arguments.ts'
 import { LearnedTraits } from '../../../src/models/chat/traits.ts'
 import type { ModelParts, ModelService } from '../../../src/models/endpoint.ts'
@@ -387,6 +388,7 @@ test('however an answer is cut on the way, it is the same', async () => {
         clock: new TestClock(),
         retriesMax: 0,
         traits: new LearnedTraits(),
+        failures: new LastFailures(new TestClock()),
         chat: { provider: 'ollama', tokenRef: 'env:X', baseUrl: null, allowDataCollection: false },
       })
       const { pieces, completion } = await heard(chat.stream(messages, settings()))
