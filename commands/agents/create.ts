@@ -1,6 +1,7 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { agentFlags, knowledgeBaseIds, llmServiceId, toolRules } from '../../src/cli/agents/agent-flags.ts'
+import { samplingFields } from '../../src/cli/agents/sampling-flags.ts'
 import { anAgent } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
@@ -40,6 +41,7 @@ export default class AgentsCreate extends WbCommand {
       knowledgeBaseIds: await knowledgeBaseIds(this.resolving, workspaceId, flags.kb),
       toolIds: await this.waitFor('looking', toolIds(this.resolving, workspaceId, flags.tool)),
       toolRules: await toolRules(this.resolving, workspaceId, flags.rule),
+      ...samplingFields(flags),
     }
     const made = await this.client.call(agents.create, { params: { workspaceId }, body })
     this.output.made(made, made.agentId, `agent ${made.name}`)

@@ -5,6 +5,7 @@ import { boundedText, textUpTo, timestamp } from './fields.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
+import { optionalSampling, sampling } from './sampling.ts'
 
 export const toolPermissions = ['allow', 'ask', 'deny'] as const
 export type ToolPermission = (typeof toolPermissions)[number]
@@ -37,6 +38,7 @@ export const Agent = z
     rerankingServiceId: z.uuid().nullable(),
     rerankMaxResults: z.int().nullable(),
     toolRules: ToolRules.optional().meta({ description: 'left out, all tools of the agent are allowed' }),
+    ...optionalSampling,
     createdAt: timestamp,
     updatedAt: timestamp,
   })
@@ -62,6 +64,7 @@ const changeable = {
   rerankEnabled: z.boolean(),
   rerankingServiceId: z.uuid().nullable(),
   rerankMaxResults: z.int().positive().nullable(),
+  ...sampling,
   toolRules: ToolRules.refine(
     rules => Object.keys(rules).length <= limits.idsPerList,
     `must be at most ${limits.idsPerList} rules`,
@@ -88,6 +91,7 @@ const AgentCreate = z.object({
   rerankingServiceId: changeable.rerankingServiceId.default(null),
   rerankMaxResults: changeable.rerankMaxResults.default(null),
   toolRules: changeable.toolRules.optional(),
+  ...optionalSampling,
 })
 export type AgentCreate = z.output<typeof AgentCreate>
 

@@ -38,13 +38,14 @@ export const toolOutcomes = ['success', 'failure', 'denied'] as const
 export type ToolOutcome = (typeof toolOutcomes)[number]
 
 /**
- * What a turn tells while it goes on, in this order: `user-message (token* token-reset tool-call (tool-approval?
- * tool-result)+)* token* (done|error)`, or a single `stream-error`.
+ * Events of a turn, in this order: `user-message (said token-reset tool-call (tool-approval? tool-result)+)* said
+ * (done|error)`, where `said` is `(reasoning|token|token-reset)*`; or a single `stream-error`.
  *
  * @see docs/agents.md#over-http
  */
 export const turnEvents = {
   'user-message': Message,
+  reasoning: z.object({ delta: z.string() }),
   token: z.object({ delta: z.string() }),
   'token-reset': z.object({}),
   'tool-call': z.object({ toolCalls: z.array(ToolCall) }),

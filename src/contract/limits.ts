@@ -56,6 +56,8 @@ export const limits = {
   agentNameChars: 200,
   agentDescriptionChars: 2_000,
   agentPromptChars: 131_072,
+  stopChars: 100,
+  stopSequences: 4,
   conversationTitleChars: 2_000,
   completionBodyBytes: 4_000_000,
   completionMessages: 1_000,

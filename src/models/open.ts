@@ -5,7 +5,10 @@ import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
 import { Catalogue } from './catalogue.ts'
+import { seenOf } from './chat/chat.ts'
+import { LastFailures } from './chat/last-failures.ts'
 import { type ChatModel, modelOfConfig, modelOfService } from './chat/model.ts'
+import { LearnedTraits } from './chat/traits.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
 import { openGuard, publicGuard } from './guard.ts'
@@ -16,7 +19,7 @@ import { McpProcesses } from './mcp/processes.ts'
 import { mockEmbedder } from './mock.ts'
 import { type Outbound, openNetwork, type Resolve } from './outbound.ts'
 import { probeModel } from './probe.ts'
-import { problemIn } from './problem.ts'
+import { problemIn, problemOfLast } from './problem.ts'
 
 /** Everything that is dialled: models, tool servers, and the network that they are reached by. */
 export interface Models {
@@ -39,7 +42,7 @@ export interface Models {
    * @throws chat_disabled  chat is disabled, or its credential is missing
    */
   runtimeChat(): ChatModel
-  /** Returns why a service cannot be used; null if no problem is known. Sends no request. */
+  /** Returns why a service cannot be used, or why its last request failed; null if no problem is known. Sends no request. */
   chatProblem(service: LlmService): Promise<ServiceProblem | null>
   embeddingProblem(service: EmbeddingService): Promise<ServiceProblem | null>
   /** @throws llm_model_not_chat, llm_model_unavailable  see `probeModel` */
@@ -81,7 +84,8 @@ export function openModels({
   const { fetch } = network
   const outside = openNetwork({ guard: publicGuard(config), resolve })
   const parts = { environment, isReleased, outbound: own.outbound ?? network.send }
-  const chatParts = { ...parts, clock, chat: config.chat }
+  const learned = { traits: new LearnedTraits(), failures: new LastFailures(clock) }
+  const chatParts = { ...parts, ...learned, clock, chat: config.chat }
   const processes = new McpProcesses({ environment, clock, log, folder: own.dataDir })
   return {
     fetch,
@@ -92,7 +96,9 @@ export function openModels({
     openEmbedder: service => openEmbedder(service, parts),
     openChat: service => modelOfService(service, chatParts),
     runtimeChat: () => modelOfConfig(chatParts),
-    chatProblem: service => problemIn(async () => modelOfService(service, chatParts).chat.check()),
+    chatProblem: async service =>
+      (await problemIn(async () => modelOfService(service, chatParts).chat.check())) ??
+      problemOfLast(seenOf(service, chatParts).failure),
     embeddingProblem: service =>
       problemIn(async () => {
         if (service.provider !== 'mock') await callsTo(diallingOf(service, parts))

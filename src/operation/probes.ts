@@ -8,6 +8,7 @@ import type { Probe } from '../contract/operational.ts'
 import { askForModels } from '../models/catalogue.ts'
 import { endpointAt, usualBaseUrl } from '../models/endpoint.ts'
 import type { Outbound } from '../models/outbound.ts'
+import { connectionProblemIn } from '../models/provider/connection-problem.ts'
 
 /** A part that does not answer in this time is down. */
 const timeoutMs = 3_000
@@ -22,7 +23,9 @@ export async function probe(clock: Clock, look: (signal: AbortSignal) => Promise
 }
 
 function unreachable(error: unknown): Found {
-  return { status: 'down', detail: error instanceof TimedOut ? error.message : 'does not answer' }
+  if (error instanceof TimedOut) return { status: 'down', detail: error.message }
+  const problem = connectionProblemIn(error)
+  return { status: 'down', detail: problem ? `${problem.reason}. ${problem.hint}` : 'does not answer' }
 }
 
 export interface ControlPlane {

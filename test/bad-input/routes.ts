@@ -112,6 +112,15 @@ const rerankingFields = {
   supportedLanguages: listOfText,
   supportedContent: listOfText,
 }
+const samplingFields = {
+  temperature: { ...numberOrNull, wrong: [...numberOrNull.wrong, -1, 3] },
+  topP: { ...numberOrNull, wrong: [...numberOrNull.wrong, 0, 2] },
+  reasoningEffort: { ...textOrNull, wrong: [...textOrNull.wrong, '', 'HIGH', 'x'.repeat(21)] },
+  stop: {
+    ...listOfText,
+    wrong: [...listOfText.wrong.filter(value => value !== null), [], [''], ['a', 'b', 'c', 'd', 'e']],
+  },
+}
 const llmFields = {
   ...serviceFields,
   provider: text,
@@ -120,6 +129,7 @@ const llmFields = {
   modelVersion: textOrNull,
   contextWindowTokens: positiveOrNull,
   maxOutputTokens: positiveOrNull,
+  ...samplingFields,
   temperatureMin: numberOrNull,
   temperatureMax: numberOrNull,
   supportsStreaming: flagOrNull,
@@ -194,6 +204,7 @@ const agentFields = {
   rerankEnabled: flag,
   rerankingServiceId: idOrNull,
   rerankMaxResults: positiveOrNull,
+  ...samplingFields,
   toolRules,
 }
 const conversationFields = { title, knowledgeBaseIds: idSet }

@@ -75,6 +75,17 @@ describe('agents', () => {
     expect(await said(wb(['agents', 'update', 'scribe', '--no-rule']))).toBe(agentId)
     expect(await agentNamed(here, 'scribe')).toMatchObject({ toolRules: {} })
 
+    const settings = ['--temperature', '0.2', '--top-p', '0.9', '--reasoning-effort', 'low', '--stop', 'END']
+    await said(wb(['agents', 'update', 'scribe', ...settings]))
+    const set = { temperature: 0.2, topP: 0.9, reasoningEffort: 'low', stop: ['END'] }
+    expect(await agentNamed(here, 'scribe')).toMatchObject(set)
+    expect(await wb(['agents', 'update', 'scribe', '--temperature', 'hot'])).toMatchObject({
+      status: 2,
+      stderr: expect.stringContaining('--temperature hot is not a number from 0 to 2'),
+    })
+    await said(wb(['agents', 'update', 'scribe', '--no-sampling']))
+    expect(await agentNamed(here, 'scribe')).toMatchObject({ temperature: null, stop: null })
+
     expect(await wb(['agents', 'delete', 'scribe'])).toEqual({
       status: 2,
       stdout: '',

@@ -9,6 +9,8 @@ export interface FakeCall {
 /** What a model says, and how badly its provider puts it. Left out is as OpenAI does it. */
 export interface Said {
   readonly text?: string
+  /** Comes before the text, in the field of DeepSeek. */
+  readonly reasoning?: string
   /** Characters of text in one delta; a word when left out. */
   readonly chunksOf?: number
   readonly toolCalls?: readonly FakeCall[]
@@ -48,6 +50,7 @@ export function wholeAnswer(said: Said, model: unknown): object {
   const message = {
     role: 'assistant',
     content: said.text ?? null,
+    ...(said.reasoning === undefined ? {} : { reasoning_content: said.reasoning }),
     ...(calls.length > 0 ? { tool_calls: calls } : {}),
   }
   return {
@@ -73,6 +76,8 @@ export function streamedAnswer(said: Said, model: unknown): string[] {
   })
   const nothing = said.emptyDeltas ? [chunk({}), chunk({ content: '' }), { ...whole, choices: [] }] : []
   const events: object[] = [chunk({ role: 'assistant', content: '' }), ...nothing]
+  for (const reasoning_content of piecesOf({ ...said, text: said.reasoning ?? '' }))
+    events.push(chunk({ reasoning_content }), ...nothing)
   for (const content of piecesOf(said)) events.push(chunk({ content }), ...nothing)
   for (const call of callDeltas(said)) events.push(chunk({ tool_calls: [call] }), ...nothing)
   if (said.error) return [...events, { ...whole, error: said.error }].map(written)

@@ -19,8 +19,10 @@ export interface ChatStep extends Said {
   readonly body?: unknown
   /** Say nothing until the client goes away. */
   readonly hang?: true
-  /** Of a streamed answer: so many bytes in one write. */
+  /** So many bytes in one write. */
   readonly bytesPerWrite?: number
+  /** Break the connection after the body. */
+  readonly cut?: true
   /** Break the connection after so many events. */
   readonly cutAfter?: number
   /** Fall silent after so many events, until `release` or until the client goes away. */
@@ -138,7 +140,10 @@ async function answer(
   if (body === undefined && stream) return streamed(response, step, model, silences)
   response.writeHead(status, { 'content-type': 'application/json', ...headers })
   const said = body ?? wholeAnswer(step, model)
-  response.end(typeof said === 'string' ? said : JSON.stringify(said))
+  write(response, typeof said === 'string' ? said : JSON.stringify(said), step.bytesPerWrite)
+  if (!step.cut) return void response.end()
+  await wait(flushMs)
+  response.destroy()
 }
 
 async function streamed(

@@ -1,8 +1,11 @@
 import type { Clock } from '../../src/base/clock.ts'
 import { systemClock } from '../../src/base/clock.ts'
 import { environmentOf } from '../../src/config/environment.ts'
+import type { AnswerPart } from '../../src/models/chat/answer-text.ts'
 import { type ChatConfig, openChat } from '../../src/models/chat/chat.ts'
 import type { Chat, Completion } from '../../src/models/chat/completion.ts'
+import { LastFailures } from '../../src/models/chat/last-failures.ts'
+import { LearnedTraits } from '../../src/models/chat/traits.ts'
 import type { ModelService } from '../../src/models/endpoint.ts'
 import { EndpointGuard } from '../../src/models/guard.ts'
 import { openNetwork } from '../../src/models/outbound.ts'
@@ -27,6 +30,7 @@ export interface ChatPlace {
 export async function chatPlace(): Promise<ChatPlace> {
   const network = openNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
   const provider = await startChatServer()
+  const traits = new LearnedTraits()
   return {
     provider,
     open: ({ service, chat, released = true, variables, retriesMax = 0, clock = systemClock } = {}) => {
@@ -46,6 +50,8 @@ export async function chatPlace(): Promise<ChatPlace> {
         isReleased: async () => released,
         outbound: network.send,
         clock,
+        traits,
+        failures: new LastFailures(clock),
         retriesMax,
         chat: {
           provider: 'openrouter',
@@ -65,25 +71,30 @@ export async function chatPlace(): Promise<ChatPlace> {
 
 /** What a stream came to. */
 export interface Heard {
+  /** Of the text. */
   readonly pieces: string[]
+  /** Parts in order, those of the text among them. */
+  readonly parts: AnswerPart[]
   readonly completion?: Completion
   readonly failure?: Error
 }
 
-/** Listen to the end. @param onPiece  hears each piece before the next is asked for */
+/** Listen to the end. @param onPiece  hears each part before the next is asked for */
 export async function heard(
-  stream: AsyncGenerator<string, Completion, undefined>,
-  onPiece: (piece: string) => void = () => {},
+  stream: AsyncGenerator<AnswerPart, Completion, undefined>,
+  onPiece: (part: AnswerPart) => void = () => {},
 ): Promise<Heard> {
+  const parts: AnswerPart[] = []
   const pieces: string[] = []
   try {
     for (;;) {
       const { value, done } = await stream.next()
-      if (done) return { pieces, completion: value }
-      pieces.push(value)
+      if (done) return { pieces, parts, completion: value }
+      parts.push(value)
+      if (value.kind === 'text') pieces.push(value.delta)
       onPiece(value)
     }
   } catch (error) {
-    return { pieces, failure: error as Error }
+    return { pieces, parts, failure: error as Error }
   }
 }

@@ -288,7 +288,9 @@ describe('S7.3-embedding_unavailable: a provider that', () => {
     const gone = open()
     await provider.close()
     const failure = await failureOf(gone.embed(['a'], forever))
-    expect(failure.message).toBe('embedding service "hosted" (openai) could not be reached')
+    expect(failure.message).toBe(
+      'embedding service "hosted" (openai) could not be reached: the connection was refused',
+    )
     provider = await startEmbeddingServer(dimension)
   })
 

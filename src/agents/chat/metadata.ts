@@ -10,6 +10,8 @@ export interface Tally {
   readonly searchQuery: string | undefined
   readonly promptTokens: number
   readonly completionTokens: number
+  /** Those of the completion tokens that went into reasoning. */
+  readonly reasoningTokens: number
   /** In US dollars; null while no provider told. */
   readonly costUsd: number | null
   /** Messages of earlier turns that the model was not told. */
@@ -23,6 +25,7 @@ export const emptyTally: Tally = {
   searchQuery: undefined,
   promptTokens: 0,
   completionTokens: 0,
+  reasoningTokens: 0,
   costUsd: null,
   historyDropped: 0,
   resultsCut: 0,
@@ -31,13 +34,14 @@ export const emptyTally: Tally = {
 /** A tally after one more answer of the model. */
 export function withCompletion(
   tally: Tally,
-  { promptTokens, completionTokens, costUsd }: Completion,
+  { promptTokens, completionTokens, reasoningTokens, costUsd }: Completion,
   { dropped, cut }: { dropped: number; cut: number },
 ): Tally {
   return {
     ...tally,
     promptTokens: tally.promptTokens + (promptTokens ?? 0),
     completionTokens: tally.completionTokens + (completionTokens ?? 0),
+    reasoningTokens: tally.reasoningTokens + (reasoningTokens ?? 0),
     costUsd: costUsd === null ? tally.costUsd : (tally.costUsd ?? 0) + costUsd,
     historyDropped: dropped,
     resultsCut: tally.resultsCut + cut,
@@ -50,6 +54,9 @@ export interface Ending {
   readonly finishReason: Completion['finishReason'] | 'error'
   /** What went wrong, for people. */
   readonly error?: string
+  /** What the model reasoned, bounded; empty if it did not. */
+  readonly reasoning: string
+  readonly reasoningMs: number
   /** Its reader went away, or the runtime stopped. */
   readonly isInterrupted?: boolean
   readonly citations: readonly Citation[]
@@ -82,6 +89,9 @@ export function answerMetadata(tally: Tally, ending: Ending): Record<string, str
     citations_dropped: ending.citationsDropped,
     prompt_tokens: tally.promptTokens,
     completion_tokens: tally.completionTokens,
+    reasoning: ending.reasoning,
+    reasoning_ms: ending.reasoning !== '' && Math.round(ending.reasoningMs),
+    reasoning_tokens: tally.reasoningTokens,
     cost_usd: tally.costUsd,
     history_dropped: tally.historyDropped,
     tool_results_cut: tally.resultsCut,

@@ -79,6 +79,19 @@ export class Transcript {
     return row
   }
 
+  /** Records that text of documents is sent to the model, which was not known when the question was stored. */
+  async markUntrusted(): Promise<void> {
+    const { workspaceId, conversationId } = this.#place
+    const user = this.#user!
+    const isVersion = this.#questionId !== undefined
+    const untrusted = { untrustedSince: user.messageTs }
+    const row = { ...user, versionId: user.messageId, ...untrusted }
+    const writes: Write[] = isVersion ? [{ op: 'replace', table: this.#table, row }] : []
+    const change = (conversation: ConversationRow) =>
+      isVersion || conversation.untrustedSince ? conversation : { ...conversation, ...untrusted }
+    await changeRow(this.#rows, tables.conversations, [workspaceId, conversationId], change, () => writes)
+  }
+
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
   async withdraw(): Promise<void> {
     const { workspaceId, conversationId } = this.#place

@@ -2,7 +2,8 @@ import type { Clock } from '../../base/clock.ts'
 import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { ChatMessage, Completion } from '../../models/chat/completion.ts'
+import type { AnswerPart } from '../../models/chat/answer-text.ts'
+import type { ChatMessage, Completion, Sampling } from '../../models/chat/completion.ts'
 import { ProviderFailure } from '../../models/provider/failure.ts'
 import type { MessageRow } from '../../storage/tables.ts'
 import { messageOf } from '../messages.ts'
@@ -14,8 +15,10 @@ import type { History } from './history.ts'
 import { answerMetadata, type Ending, emptyTally, type Tally, withCompletion } from './metadata.ts'
 import type { AnsweringModel } from './model.ts'
 import type { Marks } from './prompt.ts'
+import { ReasoningRecord } from './reasoning-record.ts'
+import { RepeatedCalls } from './repeated-calls.ts'
 import type { Transcript } from './transcript.ts'
-import type { TurnTools } from './turn-tools.ts'
+import type { Served, TurnTools } from './turn-tools.ts'
 
 /** Calls of the model in one turn. @see docs/agents.md#which-tools-may-run */
 const roundsMax = 6
@@ -36,9 +39,12 @@ export interface TurnParts {
   readonly question: string
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
+  readonly sampling: Sampling
+  /** Prepares the turn again for a model that refused tools: passages are found first. */
+  readonly withoutTools: () => Promise<Pick<TurnParts, 'turnTools' | 'system' | 'found' | 'searchQuery'>>
   /** Fires when nobody waits for the answer any longer. */
   readonly signal: AbortSignal
-  /** Say a defect in the log. */
+  /** Logs a defect, or a failure of the provider. */
   readonly tell: (error: unknown) => void
   /** Count the turn, once it is over. */
   readonly count: (outcome: TurnOutcome) => void
@@ -49,21 +55,23 @@ export type TurnOutcome = 'ok' | 'error' | 'interrupted'
 
 /** What a model was asked, and what of it was left out. */
 interface Asked {
-  readonly pieces: AsyncGenerator<string, Completion, undefined>
-  readonly first: Promise<IteratorResult<string, Completion>>
+  readonly pieces: AsyncGenerator<AnswerPart, Completion, undefined>
+  readonly first: Promise<IteratorResult<AnswerPart, Completion>>
   readonly dropped: number
   readonly cut: number
 }
 
 /** One question to an agent and its answer, with the calls of tools between them. @see docs/decisions/agents.md */
 export class Turn {
-  readonly #parts: TurnParts
+  #parts: TurnParts
   readonly #exchanges: ChatMessage[] = []
   #tally: Tally
   #asked: Asked | undefined
   #reader: CitationReader
   /** What the model said since it last called tools. */
   #text = ''
+  readonly #reasoning: ReasoningRecord
+  readonly #repeated = new RepeatedCalls()
   #isOver = false
   #left: Message | undefined
 
@@ -71,6 +79,7 @@ export class Turn {
     this.#parts = parts
     this.#tally = { ...emptyTally, found: parts.found, searchQuery: parts.searchQuery }
     this.#reader = new CitationReader(parts.citations)
+    this.#reasoning = new ReasoningRecord(parts.clock)
   }
 
   /**
@@ -100,37 +109,83 @@ export class Turn {
   }
 
   async *#round(round: number): AsyncGenerator<TurnEvent, void, undefined> {
-    const completion = yield* this.#ask()
+    const isLast = round === roundsMax || this.#repeated.isLoop
+    const completion = yield* this.#ask(isLast)
     const { toolCalls, finishReason } = completion
     if (toolCalls.length === 0) yield* this.#end(this.#text, completion, { finishReason })
-    else if (round === roundsMax) throw new TurnLimit()
-    else yield* this.#callAll(toolCalls, completion)
+    else if (!isLast) yield* this.#callAll(toolCalls, completion)
+    else if (this.#text.trim() !== '') yield* this.#end(this.#text, completion, { finishReason: 'stop' })
+    else throw new TurnLimit(round)
   }
 
-  /** One answer of the model, whose text comes as tokens. */
-  async *#ask(): AsyncGenerator<TurnEvent, Completion, undefined> {
-    const { pieces, first, ...told } = this.#asked ?? this.#begin()
+  /** One answer of the model, whose text comes as tokens. @param isLast  no tool may be called any more */
+  async *#ask(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
+    const { pieces, first, ...told } = this.#asked ?? this.#begin(isLast)
     this.#asked = undefined
     this.#text = ''
     this.#reader = new CitationReader(this.#parts.citations)
     try {
       for (let step = await first; ; step = await pieces.next()) {
-        yield* this.#say(step.done ? this.#reader.end() : this.#reader.read(step.value))
-        if (!step.done) continue
+        if (!step.done) {
+          yield* this.#hear(step.value)
+          continue
+        }
+        this.#reasoning.pause()
+        yield* this.#say(this.#reader.end())
         this.#tally = withCompletion(this.#tally, step.value, told)
         return step.value
       }
+    } catch (error) {
+      if (!this.#isAboutTools(error)) throw error
+      this.#parts = { ...this.#parts, ...(await this.#parts.withoutTools()) }
+      const { found, searchQuery, transcript } = this.#parts
+      this.#tally = { ...this.#tally, found, searchQuery }
+      if (found.length > 0) await transcript.markUntrusted()
     } finally {
       await pieces.return(undefined as never).catch(() => {})
     }
+    return yield* this.#ask(isLast)
+  }
+
+  /** The provider refused tools before anything was said. */
+  #isAboutTools(error: unknown): boolean {
+    const { turnTools } = this.#parts
+    const isRefusal = error instanceof ProviderFailure && error.facts.kind === 'no_tools'
+    return isRefusal && turnTools.specs.length > 0 && this.#exchanges.length === 0
+  }
+
+  *#hear(part: AnswerPart): Generator<TurnEvent, void, undefined> {
+    if (part.kind === 'text') {
+      this.#reasoning.pause()
+      yield* this.#say(this.#reader.read(part.delta))
+    } else if (part.kind === 'reasoning') yield* this.#reason(part.delta)
+    else {
+      const text = this.#text + this.#reader.end()
+      this.#text = ''
+      this.#reader = new CitationReader(this.#parts.citations)
+      if (text === '') return
+      yield { event: 'token-reset', data: {} }
+      yield* this.#reason(text)
+    }
+  }
+
+  *#reason(delta: string): Generator<TurnEvent, void, undefined> {
+    this.#reasoning.add(delta)
+    yield { event: 'reasoning', data: { delta } }
   }
 
   /** Ask the model; the signal of the turn lets go of it. */
-  #begin(): Asked {
-    const { model, turnTools, isWhole, signal } = this.#parts
+  #begin(isLast = false): Asked {
+    const { model, turnTools, isWhole, sampling, signal } = this.#parts
     signal.throwIfAborted()
     const { messages, ...told } = this.#told()
-    const settings = { maxTokens: model.maxTokens, tools: turnTools.specs, signal }
+    const settings = {
+      maxTokens: model.maxTokens,
+      tools: turnTools.specs,
+      ...(isLast && { toolChoice: 'none' as const }),
+      sampling,
+      signal,
+    }
     const isInPieces = !isWhole && model.supportsStreaming !== false
     const pieces = isInPieces ? model.chat.stream(messages, settings) : wholly(model, messages, settings)
     const first = pieces.next()
@@ -157,19 +212,27 @@ export class Turn {
     if (delta !== '') yield { event: 'token', data: { delta } }
   }
 
-  async *#callAll(toolCalls: readonly ToolCall[], { tokenCount }: Completion) {
+  async *#callAll(toolCalls: readonly ToolCall[], { tokenCount, providerFields }: Completion) {
     const { transcript, model } = this.#parts
     const metadata = { model: model.model, finish_reason: 'tool_calls' }
     await transcript.calls(this.#text, toolCalls, { tokenCount, metadata })
-    this.#exchanges.push({ role: 'assistant', content: this.#text, toolCalls })
+    const spoken = { role: 'assistant' as const, content: this.#text, toolCalls }
+    this.#exchanges.push(providerFields ? { ...spoken, providerFields } : spoken)
     this.#text = ''
     yield { event: 'token-reset', data: {} } satisfies TurnEvent
     yield { event: 'tool-call', data: { toolCalls: [...toolCalls] } } satisfies TurnEvent
-    for (const call of toolCalls) yield* this.#call(call)
+    this.#repeated.begin(toolCalls)
+    for (const call of toolCalls) yield* this.#repeat(call) ?? this.#call(call)
+  }
+
+  /** The result of an equal call; undefined for a new one, which has to run. */
+  #repeat(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
+    const ran = this.#repeated.resultOf(call)
+    return ran && this.#give(call, { ...ran, passages: [] }, 0)
   }
 
   async *#call(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> {
-    const { clock, turnTools, transcript, marks, signal } = this.#parts
+    const { clock, turnTools, signal } = this.#parts
     signal.throwIfAborted()
     const question = turnTools.questionOn(call, signal)
     if (question) {
@@ -179,10 +242,20 @@ export class Turn {
     const decision = await question?.decision
     signal.throwIfAborted()
     const startedAt = clock.now()
-    const { content, outcome, passages, found } = await turnTools.run(call, decision, signal)
-    const durationMs = clock.now() - startedAt
+    const served = await turnTools.run(call, decision, signal)
+    this.#repeated.add(call, served)
+    this.#tally = { ...this.#tally, found: [...this.#tally.found, ...served.found] }
+    yield* this.#give(call, served, clock.now() - startedAt)
+  }
+
+  /** A result for the model and for the reader. */
+  async *#give(
+    call: ToolCall,
+    { content, outcome, passages }: Pick<Served, 'content' | 'outcome' | 'passages'>,
+    durationMs: number,
+  ): AsyncGenerator<TurnEvent, void, undefined> {
+    const { transcript, turnTools, marks } = this.#parts
     await transcript.result(call, content, passages, turnTools.hasRead)
-    this.#tally = { ...this.#tally, found: [...this.#tally.found, ...found] }
     this.#exchanges.push({ role: 'tool', toolCallId: call.id, content: marks.around(call.name, content) })
     yield {
       event: 'tool-result',
@@ -242,16 +315,20 @@ export class Turn {
   #reasonOf(error: unknown): string {
     if (error instanceof TurnLimit) return error.message
     if (error instanceof WbError) return [error.message, error.hint].filter(Boolean).join('. ')
+    this.#parts.tell(error)
     if (error instanceof ProviderFailure)
       return [`The model did not answer: ${error.message}.`, error.facts.hint].filter(Boolean).join(' ')
-    this.#parts.tell(error)
     return 'The runtime failed; its log says why.'
   }
 
   #metadata(ending: Pick<Ending, 'finishReason' | 'error' | 'isInterrupted'>): Record<string, string> {
     const { used: citations, dropped: citationsDropped } = this.#reader
+    this.#reasoning.pause()
+    const { text: reasoning, ms: reasoningMs } = this.#reasoning
     return answerMetadata(this.#tally, {
       ...ending,
+      reasoning,
+      reasoningMs,
       model: this.#parts.model.model,
       citations,
       citationsDropped,
@@ -263,8 +340,12 @@ export class Turn {
 class TurnLimit extends Error {
   override readonly name = 'TurnLimit'
 
-  constructor() {
-    super(`The turn limit of ${roundsMax} model calls was met before there was an answer.`)
+  constructor(rounds: number) {
+    super(
+      rounds === roundsMax
+        ? `The turn limit of ${roundsMax} model calls was met before there was an answer.`
+        : 'The model repeated the same tool call instead of answering. Ask again, or use another model.',
+    )
   }
 }
 
@@ -272,9 +353,10 @@ class TurnLimit extends Error {
 async function* wholly(
   { chat }: AnsweringModel,
   ...asked: Parameters<AnsweringModel['chat']['complete']>
-): AsyncGenerator<string, Completion, undefined> {
+): AsyncGenerator<AnswerPart, Completion, undefined> {
   const completion = await chat.complete(...asked)
-  yield completion.text
+  if (completion.reasoning !== '') yield { kind: 'reasoning', delta: completion.reasoning }
+  yield { kind: 'text', delta: completion.text }
   return completion
 }
 

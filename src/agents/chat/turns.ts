@@ -5,6 +5,8 @@ import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ServerEvent } from '../../contract/route.ts'
+import { samplingOf } from '../../models/chat/sampling.ts'
+import { ProviderFailure } from '../../models/provider/failure.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace, Conversations } from '../conversations.ts'
@@ -191,21 +193,28 @@ export class Turns {
       hasRead: hasReadBefore(stored.conversation, replaced) || this.#parts.carried?.hasRead === true,
       question: body.content,
     }
-    const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
-    const grounding = isGrounded ? await this.#ground(setting, body.content, history) : notSearched
+    const prepared = async (isGrounded: boolean) => {
+      const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
+      const grounding = isGrounded ? await this.#ground(setting, body.content, history) : notSearched
+      return {
+        turnTools,
+        system: this.#system(setting, turnTools, grounding, history.summary),
+        found: grounding.found,
+        searchQuery: grounding.query,
+      }
+    }
     const turn = new Turn({
       ...this.#parts,
       ...setting,
+      ...(await prepared(isGrounded)),
+      withoutTools: () => prepared(true),
       model,
-      turnTools,
+      sampling: { ...model.sampling, ...samplingOf(stored.agent) },
       transcript: new Transcript(this.#parts, place, {
         lastAt: history.lastAt,
         questionId: replaced?.questionId,
       }),
       history,
-      system: this.#system(setting, turnTools, grounding, history.summary),
-      found: grounding.found,
-      searchQuery: grounding.query,
       question: body.content,
       isWhole,
       count: outcome => {
@@ -298,7 +307,11 @@ export class Turns {
   }
 
   #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {
-    this.#parts.log.error({ requestId, workspaceId, agentId, error }, 'a turn broke')
+    const place = { requestId, workspaceId, agentId }
+    if (error instanceof ProviderFailure) {
+      const { kind, providerStatus } = error.facts
+      this.#parts.log.warn({ ...place, kind, providerStatus }, error.message)
+    } else this.#parts.log.error({ ...place, error }, 'a turn broke')
   }
 }
 

@@ -6,6 +6,7 @@ import { llmServices } from '../../contract/services.ts'
 import { UsageError } from '../faults.ts'
 import { everyBase, type Kind, knowledgeBaseKind, pick, type Resolving } from '../find/resolve.ts'
 import { toolPatterns } from '../find/tool.ts'
+import { samplingFlags } from './sampling-flags.ts'
 
 /** What `create` and `update` say of an agent. */
 export const agentFlags = {
@@ -29,6 +30,7 @@ export const agentFlags = {
     helpValue: 'NAME=WORD',
   }),
   llm: Flags.string({ summary: 'LLM service, by name or id', helpValue: 'NAME' }),
+  ...samplingFlags,
 }
 
 /**

@@ -1,4 +1,5 @@
 import * as Flags from '@oclif/core/flags'
+import { samplingFlags } from '../agents/sampling-flags.ts'
 import { UsageError } from '../faults.ts'
 import { type ServiceType, serviceTypes } from './kinds.ts'
 
@@ -26,6 +27,10 @@ const fields: Readonly<Record<string, readonly [field: string, types: readonly S
   metric: ['distanceMetric', ['embedding']],
   'batch-size': ['maxBatchSize', ['embedding', 'reranking', 'llm']],
   'max-tokens': ['maxOutputTokens', ['llm']],
+  temperature: ['temperature', ['llm']],
+  'top-p': ['topP', ['llm']],
+  'reasoning-effort': ['reasoningEffort', ['llm']],
+  stop: ['stop', ['llm']],
 }
 
 /** What services are made of. */
@@ -48,6 +53,7 @@ export const fieldFlags = {
   overlap: Flags.integer({ min: 0, summary: 'characters that chunks share' }),
   'batch-size': Flags.integer({ min: 1, summary: 'texts of a request, at most' }),
   'max-tokens': Flags.integer({ min: 1, summary: 'tokens of an answer, at most' }),
+  ...samplingFlags,
   'timeout-ms': Flags.integer({ min: 1, summary: 'milliseconds to wait for an answer' }),
   set: Flags.string({
     multiple: true,

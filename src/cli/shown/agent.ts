@@ -26,8 +26,19 @@ export function agentFields(agent: Agent, { llmService, knowledgeBases, servers 
     tools: toolNames.join(', ') || 'every built-in one',
     rules: rulesOf(agent, servers) || 'all of them may run',
     rerank: agent.rerankEnabled ? 'on' : 'off',
+    ...samplingShown(agent),
     created: { time: agent.createdAt },
     updated: { time: agent.updatedAt },
+  }
+}
+
+/** Settings that are set; none is shown for those that are up to the service. */
+function samplingShown({ temperature, topP, reasoningEffort, stop }: Agent): Fields {
+  return {
+    ...(temperature != null && { temperature }),
+    ...(topP != null && { 'top-p': topP }),
+    ...(reasoningEffort != null && { 'reasoning effort': reasoningEffort }),
+    ...(stop != null && { stop: stop.join(', ') }),
   }
 }
 

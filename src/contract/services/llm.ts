@@ -3,6 +3,7 @@ import { member, needs } from '../access.ts'
 import type { ErrorCode } from '../errors.ts'
 import { page, pageQuery } from '../page.ts'
 import { route } from '../route.ts'
+import { optionalSampling, sampling } from '../sampling.ts'
 import {
   anyNumber,
   atLeastOne,
@@ -50,14 +51,14 @@ const create = {
 }
 
 export const LlmService = z
-  .object({ llmServiceId: z.uuid(), ...stamps, ...fields })
+  .object({ llmServiceId: z.uuid(), ...stamps, ...fields, ...optionalSampling })
   .meta({ id: 'LlmService' })
 export type LlmService = z.output<typeof LlmService>
 
-export const LlmCreate = z.object({ ...create, llmServiceId: z.uuid().optional() })
+export const LlmCreate = z.object({ ...create, ...optionalSampling, llmServiceId: z.uuid().optional() })
 export type LlmCreate = z.output<typeof LlmCreate>
 export type LlmCreateInput = z.input<typeof LlmCreate>
-const LlmPatch = z.object({ ...fields, ...sharedPatch }).partial()
+const LlmPatch = z.object({ ...fields, ...sampling, ...sharedPatch }).partial()
 
 const probed =
   'If the body sets the provider, model, credential or address, and the credential can be read, the runtime requests one token from the provider. A model that the provider does not know, or that cannot chat, is refused. Any other failure of the provider is ignored.'

@@ -12,11 +12,15 @@ import {
   secretFor,
   usualBaseUrl,
 } from '../endpoint.ts'
-import { openClient, type ProviderCalls } from '../provider/client.ts'
-import { ProviderFailure } from '../provider/failure.ts'
-import type { Chat, ChatMessage, CompletionSettings } from './completion.ts'
+import { isLocalEndpoint } from '../local-endpoint.ts'
+import { openClient, type ProviderCalls, type ProviderClient } from '../provider/client.ts'
+import { ProviderFailure, shownReason } from '../provider/failure.ts'
+import type { AnswerPart } from './answer-text.ts'
+import type { Chat, ChatMessage, Completion, CompletionSettings } from './completion.ts'
 import { begins, Draft } from './draft.ts'
+import type { LastFailures } from './last-failures.ts'
 import { isSecretAvailable } from './provider.ts'
+import { type LearnedTraits, learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
 import { questionOf } from './wire.ts'
 
 /** What the configuration says of chats. */
@@ -31,6 +35,8 @@ export interface ChatConfig {
 export interface ChatParts extends ModelParts {
   readonly clock: Clock
   readonly chat: ChatConfig
+  readonly traits: LearnedTraits
+  readonly failures: LastFailures
   /** How often a request that a provider could not answer is repeated. */
   readonly retriesMax: number
 }
@@ -55,12 +61,12 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
   const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
   const resolve = () => callsTo(dialling, provider, parts)
   let checked: ReturnType<typeof resolve> | undefined
-  const asked = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
-    const { body, names } = questionOf(messages, settings)
+  const open = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
     const resolving = checked ?? resolve()
     checked = undefined
-    const client = await openClient(await resolving, parts.outbound)
-    return { client, body: { ...bodyFor(service, provider, parts.chat), ...body }, draft: new Draft(names) }
+    const calls = await resolving
+    const client = await openClient(calls, parts.outbound)
+    return new Request({ service, parts, client, calls, messages, settings })
   }
   return {
     async check() {
@@ -69,38 +75,154 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
       return { hasCredential: credential !== undefined }
     },
     async complete(messages, settings) {
-      const { client, body, draft } = await asked(messages, settings)
-      try {
-        draft.add(await client.post(path, body, settings.signal))
-        return draft.completion()
-      } catch (error) {
-        throw verdictOn(error, service, settings.signal)
+      const request = await open(messages, settings)
+      for (;;) {
+        const { client, body, draft } = request.next(bodyFor(service, provider, parts.chat))
+        try {
+          draft.add(await client.post(path, body, settings.signal))
+          draft.end()
+          return request.answered(draft.completion())
+        } catch (error) {
+          if (!request.learns(error)) throw request.verdictOn(error)
+        }
       }
     },
     async *stream(messages, settings) {
-      const { client, body, draft } = await asked(messages, settings)
+      const request = await open(messages, settings)
       const { signal } = settings
-      const streamed = { ...body, stream: true, stream_options: { include_usage: true } }
-      try {
-        yield* pieces(client.stream(path, streamed, { clock: parts.clock, signal, begins }), draft)
-        signal.throwIfAborted()
-        return draft.completion()
-      } catch (error) {
-        throw verdictOn(error, service, signal)
+      for (;;) {
+        const { client, body, draft } = request.next(bodyFor(service, provider, parts.chat))
+        const streamed = { ...body, stream: true, ...request.streamOptions }
+        try {
+          yield* answerParts(client.stream(path, streamed, { clock: parts.clock, signal, begins }), draft)
+          signal.throwIfAborted()
+          return request.answered(draft.completion())
+        } catch (error) {
+          if (draft.hasBegun || !request.learns(error)) throw request.verdictOn(error)
+        }
       }
     },
   }
 }
 
-/** The text of an answer as it comes. What breaks after the model is done costs no more than the count of its tokens. */
-async function* pieces(events: AsyncIterable<unknown>, draft: Draft): AsyncGenerator<string> {
+/** The parts of an answer as it comes. What breaks after the model is done costs no more than the count of its tokens. */
+async function* answerParts(events: AsyncIterable<unknown>, draft: Draft): AsyncGenerator<AnswerPart> {
   try {
-    for await (const event of events) {
-      const piece = draft.add(event)
-      if (piece !== '') yield piece
-    }
+    for await (const event of events) yield* draft.add(event)
   } catch (error) {
     if (!draft.isFinished) throw error
+  }
+  yield* draft.end()
+}
+
+interface RequestParts {
+  readonly service: ModelService
+  readonly parts: ChatParts
+  readonly client: ProviderClient
+  readonly calls: Pick<ProviderCalls, 'endpoint' | 'credential'>
+  readonly messages: readonly ChatMessage[]
+  readonly settings: CompletionSettings
+}
+
+/** A question to a model, which is asked again in another form if the refusal says how. */
+class Request {
+  readonly #of: RequestParts
+  readonly #key: string
+  #body: Readonly<Record<string, unknown>> = {}
+
+  constructor(of: RequestParts) {
+    this.#of = of
+    this.#key = traitsKey(of.service, of.calls.endpoint)
+  }
+
+  /** The next form of the request. @param usual  fields that every request to the model has */
+  next(usual: object) {
+    const { client, messages, settings } = this.#of
+    const { body, names, tools } = questionOf(messages, settings, this.#traits)
+    this.#body = { ...usual, ...body }
+    return { client, body: this.#body, draft: new Draft({ names, tools, maxTokens: settings.maxTokens }) }
+  }
+
+  get streamOptions(): object {
+    return this.#traits.omitsStreamOptions ? {} : { stream_options: { include_usage: true } }
+  }
+
+  /** Returns true if a failure says what form of the request the model takes. */
+  learns(error: unknown): boolean {
+    if (!(error instanceof ProviderFailure)) return false
+    const { parts } = this.#of
+    const { kind, providerStatus } = error.facts
+    const traits = this.#traits
+    if (kind === 'no_tools') parts.traits.set(this.#key, { ...traits, lacksTools: true })
+    if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
+    const learned = learnedFrom(error.said, { ...this.#body, ...this.streamOptions }, traits)
+    if (learned) parts.traits.set(this.#key, learned)
+    return learned !== undefined
+  }
+
+  /** Returns what a provider says definitively as a code of its own, and every other failure in a sentence. */
+  verdictOn(error: unknown): unknown {
+    const { service, settings, calls } = this.#of
+    if (settings.signal.aborted) return settings.signal.reason
+    if (!(error instanceof ProviderFailure)) return error
+    const { facts, said } = error
+    const isOfTheRequest =
+      facts.kind === undefined &&
+      (facts.providerStatus === undefined || [400, 404, 422].includes(facts.providerStatus))
+    const message = said.message ?? ''
+    if (isOfTheRequest && notChat.test(message))
+      return refused(service, 'llm_model_not_chat', 'is not for chat')
+    if (isOfTheRequest && (said.code === 'model_not_found' || unavailable.test(message)))
+      return refused(service, 'llm_model_unavailable', 'is not there')
+    const setting = isOfTheRequest ? refusedSetting(said, this.#body) : undefined
+    const reason = setting ? `does not take the setting ${setting}` : error.reason
+    const hint = setting ? `Change or clear ${setting} of the agent or the service.` : facts.hint
+    const shown = shownReason(said, calls.credential)
+    const failure = new ProviderFailure(
+      `${spoken(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
+      { ...facts, ...(hint === undefined ? {} : { hint }) },
+      said,
+      error.cause,
+    )
+    this.#of.parts.failures.set(this.#key, failure)
+    return failure
+  }
+
+  /** Takes note that the model answers. */
+  answered(completion: Completion): Completion {
+    this.#of.parts.failures.delete(this.#key)
+    return completion
+  }
+
+  get #traits(): ModelTraits {
+    const { parts, calls } = this.#of
+    return parts.traits.get(this.#key) ?? usualTraits(calls.endpoint.host)
+  }
+}
+
+/** Key of a model's traits: what one key may do at a provider says nothing about another. */
+function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
+  return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
+}
+
+/** Returns what earlier requests to the model of a service have shown. */
+export function seenOf(
+  service: ModelService,
+  parts: Pick<ChatParts, 'environment' | 'isReleased' | 'traits' | 'failures'>,
+): { readonly lacksTools: boolean; readonly failure: ProviderFailure | undefined } {
+  const { provider } = service
+  const unknown = { lacksTools: false, failure: undefined }
+  if (!isChatProvider(provider)) return unknown
+  try {
+    const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
+    const key = traitsKey(service, endpointOf(dialling))
+    return {
+      lacksTools: parts.traits.get(key)?.lacksTools ?? false,
+      failure: parts.failures.get(key),
+    }
+  } catch {
+    // An address that is not valid is reported by the next request.
+    return unknown
   }
 }
 
@@ -109,7 +231,8 @@ async function callsTo(dialling: Dialling, provider: ChatProvider, parts: ChatPa
   const credential = await credentialAt(dialling, endpoint, parts.chat)
   const headers = provider === 'openrouter' ? attribution : {}
   const timeoutMs = dialling.service.requestTimeoutMs ?? timeoutMsDefault
-  return { endpoint, credential, timeoutMs, retriesMax: parts.retriesMax, headers }
+  const isLocal = provider === 'ollama' || isLocalEndpoint(endpoint)
+  return { endpoint, credential, timeoutMs, retriesMax: parts.retriesMax, headers, isLocal }
 }
 
 /** @see https://openrouter.ai/docs/app-attribution */
@@ -146,20 +269,6 @@ function bodyFor({ modelName }: ModelService, provider: ChatProvider, { allowDat
 const notChat = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
 const unavailable =
   /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i
-
-/** What a provider says definitively, as our own code; every other failure of it in a sentence about the service. */
-function verdictOn(error: unknown, service: ModelService, signal: AbortSignal): unknown {
-  if (signal.aborted) return signal.reason
-  if (!(error instanceof ProviderFailure)) return error
-  const { facts, told } = error
-  const isOfTheRequest = facts.providerStatus === undefined || [400, 404, 422].includes(facts.providerStatus)
-  const message = told.message ?? ''
-  if (isOfTheRequest && notChat.test(message))
-    return refused(service, 'llm_model_not_chat', 'is not for chat')
-  if (isOfTheRequest && (told.code === 'model_not_found' || unavailable.test(message)))
-    return refused(service, 'llm_model_unavailable', 'is not there')
-  return new ProviderFailure(`${spoken(service)} ${error.reason}`, facts, told, error.cause)
-}
 
 function refused(service: ModelService, code: 'llm_model_not_chat' | 'llm_model_unavailable', what: string) {
   return new WbError(code, `${spoken(service)}: the provider says that model "${service.modelName}" ${what}`)

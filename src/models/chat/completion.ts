@@ -1,10 +1,33 @@
 import type { ToolCall } from '../../contract/chat.ts'
+import type { AnswerPart } from './answer-text.ts'
 
 /** What a model is told, in order. */
 export type ChatMessage =
   | { readonly role: 'system' | 'user'; readonly content: string }
-  | { readonly role: 'assistant'; readonly content: string | null; readonly toolCalls?: readonly ToolCall[] }
+  | {
+      readonly role: 'assistant'
+      readonly content: string | null
+      readonly toolCalls?: readonly ToolCall[]
+      readonly providerFields?: ProviderFields
+    }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
+
+/** Fields of an answer that its provider can want back while the turn goes on. */
+export interface ProviderFields {
+  readonly reasoning?: string
+  /** As OpenRouter sent them. */
+  readonly reasoningDetails?: readonly unknown[]
+  /** `extra_content` of calls of tools by id, as Gemini sent it. */
+  readonly callExtras?: Readonly<Record<string, unknown>>
+}
+
+/** How the model chooses its words. A field that is left out is up to the provider. */
+export interface Sampling {
+  readonly temperature?: number
+  readonly topP?: number
+  readonly reasoningEffort?: string
+  readonly stop?: readonly string[]
+}
 
 /** A tool as a model is told of it. */
 export interface ToolSpec {
@@ -23,6 +46,9 @@ export interface CompletionSettings {
   readonly maxTokens: number
   /** None when left out. */
   readonly tools?: readonly ToolSpec[]
+  /** `none` asks for an answer: the tools are there for the calls that were made before. */
+  readonly toolChoice?: 'auto' | 'none'
+  readonly sampling?: Sampling
   readonly signal: AbortSignal
 }
 
@@ -32,11 +58,16 @@ export interface Completion {
   readonly text: string
   /** In its order; a call without an id has got one. Arguments are as the model wrote them, and may be no JSON. */
   readonly toolCalls: readonly ToolCall[]
-  readonly finishReason: 'stop' | 'length' | 'tool_calls'
+  /** What the model reasoned before; empty if it did not, or if the provider keeps it. */
+  readonly reasoning: string
+  readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter'
+  readonly providerFields?: ProviderFields
   /** Tokens of question and answer together; null where the provider does not tell. */
   readonly tokenCount: number | null
   readonly promptTokens: number | null
   readonly completionTokens: number | null
+  /** Those of the completion tokens that went into reasoning. */
+  readonly reasoningTokens: number | null
   /** In US dollars; null where the provider does not tell. */
   readonly costUsd: number | null
 }
@@ -59,7 +90,7 @@ export interface Chat {
    */
   complete(messages: readonly ChatMessage[], settings: CompletionSettings): Promise<Completion>
   /**
-   * One answer as it is made: pieces of its text, and at the end all of it. A request is repeated only before the first
+   * One answer as it is made: parts of its text and reasoning, and at the end all of it. A request is repeated only before the first
    * piece. An answer that breaks off after it fails; the pieces that came stand.
    *
    * @throws what `complete` throws, at the first step or later
@@ -67,5 +98,5 @@ export interface Chat {
   stream(
     messages: readonly ChatMessage[],
     settings: CompletionSettings,
-  ): AsyncGenerator<string, Completion, undefined>
+  ): AsyncGenerator<AnswerPart, Completion, undefined>
 }

@@ -1,43 +1,79 @@
-import { field, ProviderFailure, toldIn } from '../provider/failure.ts'
-import type { Completion } from './completion.ts'
-import { ToolCallDrafts } from './tool-call-drafts.ts'
+import type { ToolCall } from '../../contract/chat.ts'
+import { field, ProviderFailure, reasonIn } from '../provider/failure.ts'
+import { errorIn, refusalOf } from '../provider/refusal.ts'
+import { type AnswerPart, AnswerText } from './answer-text.ts'
+import type { Completion, ProviderFields, ToolSpec } from './completion.ts'
+import { choiceIn, partsOf } from './message-parts.ts'
+import { addDetails } from './reasoning-details.ts'
+import { type TextToolCall, textToolCalls } from './text-tool-calls.ts'
+import { toolArguments } from './tool-arguments.ts'
+import { type DraftedCall, newCallId, ToolCallDrafts } from './tool-call-drafts.ts'
 import type { ToolNames } from './tool-names.ts'
 
-/** Of text and arguments together. A model writes some ten thousand. */
+/** Of text, reasoning and arguments together. A model writes some ten thousand. */
 const charsMax = 1_000_000
+
+/** The request that is answered. */
+export interface DraftOf {
+  readonly names: ToolNames
+  /** Those that the model may call now. */
+  readonly tools: readonly ToolSpec[]
+  readonly maxTokens: number
+}
 
 /** What a model says, put together from the events of a stream, or from a whole answer. */
 export class Draft {
   #text = ''
+  #reasoning = ''
   #chars = 0
   #reason: string | undefined
   #usage: unknown
+  #hasBegun = false
+  readonly #details: unknown[] = []
   readonly #calls: ToolCallDrafts
+  readonly #textCalls: TextToolCall[] = []
+  readonly #splitter: AnswerText
+  readonly #tools: ReadonlyMap<string, ToolSpec>
 
-  constructor(private readonly names: ToolNames) {
+  constructor(private readonly of: DraftOf) {
+    const { names, tools } = of
+    this.#tools = new Map(tools.map(tool => [tool.name, tool]))
     this.#calls = new ToolCallDrafts(name => names.knows(name))
+    this.#splitter = new AnswerText(tools.length > 0 ? call => this.#takeCall(call) : undefined)
   }
 
   /**
    * Take in an event, or a whole answer.
    *
-   * @returns the text that it adds
+   * @returns the text and the reasoning that it adds
    * @throws ProviderFailure  it tells of an error, or there is more than anyone reads
    */
-  add(event: unknown): string {
+  add(event: unknown): AnswerPart[] {
+    const error = errorIn(event)
+    if (error) throw failureOf(error)
     const choice = choiceIn(event)
-    const error = field(event, 'error')
-    const reason = field(choice, 'finish_reason')
-    if (error || reason === 'error')
-      throw new ProviderFailure('answered with an error', {}, toldIn(error ?? field(choice, 'error')))
-    const { text, calls } = saidIn(choice)
-    this.#text += text
-    this.#chars += text.length + this.#calls.add(calls)
+    const { text, reasoning, details, calls } = partsOf(choice)
+    addDetails(this.#details, details)
+    this.#chars += text.length + reasoning.length + this.#calls.add(calls)
+    if (details.length > 0) this.#chars += JSON.stringify(details).length
     if (this.#chars > charsMax)
       throw new ProviderFailure(`sent an answer of more than ${charsMax} characters`)
+    const reason = field(choice, 'finish_reason')
     if (typeof reason === 'string' && reason !== '') this.#reason = reason
-    this.#usage = field(event, 'usage') ?? this.#usage
-    return text
+    this.#usage = field(event, 'usage') ?? field(field(event, 'x_groq'), 'usage') ?? this.#usage
+    if (reasoning !== '') this.#splitter.settle()
+    const parts: AnswerPart[] = reasoning === '' ? [] : [{ kind: 'reasoning', delta: reasoning }]
+    return this.#taken(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
+  }
+
+  /** Returns what was held back, as nothing more comes. */
+  end(): AnswerPart[] {
+    return this.#taken(this.#splitter.end())
+  }
+
+  /** Something of the answer was given out, so that it cannot be asked for again. */
+  get hasBegun(): boolean {
+    return this.#hasBegun
   }
 
   /** The model has said that it is done; what may follow is the count of its tokens. */
@@ -45,50 +81,137 @@ export class Draft {
     return this.#reason !== undefined
   }
 
-  /** @throws ProviderFailure  nothing was said */
+  /**
+   * The whole answer, once it has ended.
+   *
+   * @throws ProviderFailure  nothing was said, or reasoning used up the tokens
+   */
   completion(): Completion {
-    const toolCalls = this.#calls.all().map(call => ({ ...call, name: this.names.named(call.name) }))
-    const wasCut = this.#reason === 'length'
-    if (this.#text === '' && toolCalls.length === 0 && !wasCut)
-      throw new ProviderFailure('sent an answer without text')
+    if (brokenReasons.has(this.#reason ?? ''))
+      throw new ProviderFailure('broke off in the middle of its answer')
+    const drafted = this.#called()
+    const toolCalls = drafted.map(({ extra: _, ...call }) => call)
+    const finishReason = this.#finishReason(toolCalls)
+    const reasoningTokens = counted(field(this.#usage, 'completion_tokens_details'), 'reasoning_tokens')
+    const hasReasoned = this.#reasoning.trim() !== '' || Boolean(reasoningTokens)
+    const isEmpty = (hasReasoned ? this.#text.trim() : this.#text) === '' && toolCalls.length === 0
+    if (isEmpty) this.#refuseEmpty(finishReason, hasReasoned)
+    const providerFields = this.#providerFields(drafted)
     return {
       text: this.#text,
+      reasoning: this.#reasoning.trim(),
       toolCalls,
-      finishReason: wasCut ? 'length' : toolCalls.length > 0 ? 'tool_calls' : 'stop',
-      tokenCount: this.#counted('total_tokens'),
-      promptTokens: this.#counted('prompt_tokens'),
-      completionTokens: this.#counted('completion_tokens'),
-      costUsd: this.#counted('cost'),
+      finishReason,
+      ...(providerFields && { providerFields }),
+      tokenCount: counted(this.#usage, 'total_tokens'),
+      promptTokens: counted(this.#usage, 'prompt_tokens'),
+      completionTokens: counted(this.#usage, 'completion_tokens'),
+      reasoningTokens,
+      costUsd: counted(this.#usage, 'cost'),
     }
   }
 
-  #counted(name: string): number | null {
-    const value = field(this.#usage, name)
-    return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null
+  #taken(parts: AnswerPart[]): AnswerPart[] {
+    for (const part of parts) {
+      this.#hasBegun = true
+      if (part.kind === 'text') this.#text += part.delta
+      else if (part.kind === 'reasoning') this.#reasoning += part.delta
+      else {
+        this.#reasoning += this.#text
+        this.#text = ''
+      }
+    }
+    return parts
   }
+
+  #takeCall(block: string): boolean {
+    const { names } = this.of
+    const calls = textToolCalls(block, name => this.#tools.get(names.named(name))?.parameters)
+    this.#textCalls.push(...(calls ?? []))
+    return calls !== undefined
+  }
+
+  /** Calls in text count only if there are no others: some servers send both. */
+  #called(): DraftedCall[] {
+    const drafted = this.#calls.all()
+    const written = this.#textCalls.map(call => ({ id: newCallId(), ...call }))
+    return (drafted.length > 0 ? drafted : written).map(call => {
+      const name = this.of.names.named(call.name)
+      return { ...call, name, arguments: toolArguments(call.arguments, this.#tools.get(name)?.parameters) }
+    })
+  }
+
+  #finishReason(toolCalls: readonly ToolCall[]): Completion['finishReason'] {
+    const reason = this.#reason?.toLowerCase() ?? ''
+    if (cutReasons.has(reason)) return 'length'
+    if (filterReasons.has(reason)) return 'content_filter'
+    return toolCalls.length > 0 ? 'tool_calls' : 'stop'
+  }
+
+  /** @throws ProviderFailure  unless the tokens ran out before the first word, which is an answer */
+  #refuseEmpty(finishReason: Completion['finishReason'], hasReasoned: boolean): void {
+    if (finishReason === 'content_filter') throw failureOf({ code: 'content_filter' })
+    if (hasReasoned && finishReason === 'length')
+      throw new ProviderFailure(
+        `used all of its ${this.of.maxTokens} output tokens for reasoning, and wrote no answer`,
+        {
+          kind: 'reasoning_budget',
+          hint: 'Raise maxOutputTokens of the service, or set its reasoningEffort lower.',
+        },
+      )
+    if (hasReasoned)
+      throw new ProviderFailure('sent reasoning without an answer', {
+        hint: 'Ask again, or use another model.',
+      })
+    if (finishReason !== 'length') throw new ProviderFailure('sent an answer without text')
+  }
+
+  #providerFields(calls: readonly DraftedCall[]): ProviderFields | undefined {
+    const extras = calls.filter(({ extra }) => extra !== undefined)
+    const fields = {
+      ...(this.#reasoning.trim() === '' ? {} : { reasoning: this.#reasoning }),
+      ...(this.#details.length > 0 ? { reasoningDetails: this.#details } : {}),
+      ...(extras.length > 0
+        ? { callExtras: Object.fromEntries(extras.map(({ id, extra }) => [id, extra])) }
+        : {}),
+    }
+    return Object.keys(fields).length > 0 ? fields : undefined
+  }
+}
+
+/** Reasons of providers for an answer that is cut, besides `length`. */
+const cutReasons: ReadonlySet<string> = new Set(['length', 'max_tokens', 'model_length'])
+/** Reasons for an answer that the server gave up, at DeepSeek and vLLM. */
+const brokenReasons: ReadonlySet<string> = new Set(['insufficient_system_resource', 'abort'])
+const filterReasons: ReadonlySet<string> = new Set([
+  'content_filter',
+  'safety',
+  'prohibited_content',
+  'recitation',
+  'blocklist',
+  'refusal',
+  'sensitive',
+])
+
+function counted(usage: unknown, name: string): number | null {
+  const value = field(usage, name)
+  return typeof value === 'number' && Number.isFinite(value) && value >= 0 ? value : null
+}
+
+function failureOf(error: unknown): ProviderFailure {
+  const said = reasonIn(error)
+  const { kind, reason, hint } = refusalOf(undefined, said) ?? {}
+  return new ProviderFailure(
+    reason ?? 'answered with an error',
+    { ...(kind && { kind }), ...(hint && { hint }) },
+    said,
+  )
 }
 
 /** Whether an event is the first that counts: it adds to the answer, ends it, or tells of an error. */
 export function begins(event: unknown): boolean {
   const choice = choiceIn(event)
-  const { text, calls } = saidIn(choice)
-  return text !== '' || calls.length > 0 || Boolean(field(choice, 'finish_reason') || field(event, 'error'))
-}
-
-function choiceIn(event: unknown): unknown {
-  const choices = field(event, 'choices')
-  return Array.isArray(choices) ? choices[0] : undefined
-}
-
-/** Calls of a whole answer are whole, and have no index. */
-function saidIn(choice: unknown): { text: string; calls: readonly unknown[] } {
-  const delta = field(choice, 'delta')
-  const said = delta ?? field(choice, 'message')
-  const text = field(said, 'content') ?? field(said, 'refusal')
-  const given = field(said, 'tool_calls')
-  const calls = Array.isArray(given) ? given : []
-  return {
-    text: typeof text === 'string' ? text : '',
-    calls: delta ? calls : calls.map((call: object, index) => ({ ...call, index })),
-  }
+  const { text, reasoning, calls } = partsOf(choice)
+  const isSaid = text !== '' || reasoning !== '' || calls.length > 0
+  return isSaid || Boolean(field(choice, 'finish_reason')) || errorIn(event) !== undefined
 }

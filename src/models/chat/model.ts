@@ -1,9 +1,10 @@
 import type { Config } from '../../config/schema.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { LlmService } from '../../contract/services.ts'
-import { type ChatParts, openChat } from './chat.ts'
-import type { Chat } from './completion.ts'
+import { type ChatParts, openChat, seenOf } from './chat.ts'
+import type { Chat, Sampling } from './completion.ts'
 import { chatProviderProblem } from './provider.ts'
+import { samplingOf } from './sampling.ts'
 
 const retriesMax = 2
 
@@ -19,6 +20,8 @@ export interface ChatModel {
   readonly contextWindowTokens: number | null
   readonly supportsTools: boolean | null
   readonly supportsStreaming: boolean | null
+  /** Settings of the service. */
+  readonly sampling: Sampling
 }
 
 type ModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Config['chat'] }
@@ -33,8 +36,9 @@ export function modelOfService(service: LlmService, parts: ModelParts): ChatMode
     provider,
     maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
     contextWindowTokens,
-    supportsTools,
+    supportsTools: supportsTools ?? (seenOf(service, parts).lacksTools ? false : null),
     supportsStreaming,
+    sampling: samplingOf(service),
   }
 }
 
@@ -68,7 +72,8 @@ export function modelOfConfig(parts: ModelParts): ChatModel {
     provider,
     maxTokens: maxOutputTokens,
     contextWindowTokens: null,
-    supportsTools: null,
+    supportsTools: seenOf(service, parts).lacksTools ? false : null,
     supportsStreaming: null,
+    sampling: {},
   }
 }

@@ -9,6 +9,13 @@ interface CallDraft {
   id: string
   name: string
   written: string
+  /** Fields of other providers that are sent back with the call. */
+  extra?: unknown
+}
+
+/** A call as it was put together. */
+export interface DraftedCall extends ToolCall {
+  readonly extra?: unknown
 }
 
 /**
@@ -16,7 +23,7 @@ interface CallDraft {
  *
  * By the protocol a piece names its call by `index`, and only the first piece has an id and a name. Providers leave the
  * index out (Gemini), give all calls the index 0 (Ollama), repeat id and name in every piece, cut the name in pieces,
- * or give no id.
+ * or give no id (Gemini, also with index 0 for all calls).
  *
  * @see https://platform.openai.com/docs/api-reference/chat-streaming/streaming
  */
@@ -46,18 +53,19 @@ export class ToolCallDrafts {
       }
       if (call.name !== name || !this.isWhole(name)) call.name += name
       call.written += written
+      call.extra ??= field(piece, 'extra_content')
       added += name.length + written.length
     }
     return added
   }
 
   /** In the order of their first pieces; each with an id that no other has. */
-  all(): ToolCall[] {
+  all(): DraftedCall[] {
     const used = new Set<string>()
-    return this.#calls.map(({ id: given, name, written }) => {
-      const id = given === '' || used.has(given) ? `call_${nameHex(idBytes)}` : given
+    return this.#calls.map(({ id: given, name, written, extra }) => {
+      const id = given === '' || used.has(given) ? newCallId() : given
       used.add(id)
-      return { id, name, arguments: written }
+      return { id, name, arguments: written, ...(extra === undefined ? {} : { extra }) }
     })
   }
 
@@ -65,7 +73,7 @@ export class ToolCallDrafts {
     const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#withoutIndex(id)
     const isAnother =
       typeof index === 'number'
-        ? id !== '' && name !== '' && known?.id !== '' && known?.id !== id
+        ? name !== '' && (id === '' ? isFinished(known) : known?.id !== '' && known?.id !== id)
         : name !== '' && id === '' && (isBesideAnother || Boolean(known?.written))
     if (known && !isAnother) return known
     if (this.#calls.length === callsMax)
@@ -78,6 +86,21 @@ export class ToolCallDrafts {
 
   #withoutIndex(id: string): CallDraft | undefined {
     return id === '' ? this.#calls.at(-1) : this.#calls.find(call => call.id === id)
+  }
+}
+
+/** Returns a new id for a call that came without one. */
+export function newCallId(): string {
+  return `call_${nameHex(idBytes)}`
+}
+
+/** The arguments are a whole object, so that the next name belongs to another call. */
+function isFinished(call: CallDraft | undefined): boolean {
+  if (!call?.written.trimEnd().endsWith('}')) return false
+  try {
+    return typeof JSON.parse(call.written) === 'object'
+  } catch {
+    return false
   }
 }
 

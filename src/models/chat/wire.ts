@@ -1,21 +1,25 @@
 import type { ToolCall } from '../../contract/chat.ts'
-import type { ChatMessage, CompletionSettings } from './completion.ts'
+import type { ChatMessage, CompletionSettings, Sampling, ToolSpec } from './completion.ts'
 import { ToolNames } from './tool-names.ts'
+import type { ModelTraits } from './traits.ts'
 
 /** What of a request the question decides. */
 export interface Question {
-  readonly body: object
+  readonly body: Readonly<Record<string, unknown>>
   readonly names: ToolNames
+  /** Those that the model may call. */
+  readonly tools: readonly ToolSpec[]
 }
 
 /**
- * A question in the form of the chat completions.
+ * A question in the form of the chat completions, as the model takes it.
  *
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
 export function questionOf(
   messages: readonly ChatMessage[],
-  { maxTokens, tools = [] }: CompletionSettings,
+  { maxTokens, tools = [], toolChoice = 'auto', sampling = {} }: CompletionSettings,
+  traits: ModelTraits,
 ): Question {
   const names = new ToolNames(
     [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(named =>
@@ -23,34 +27,53 @@ export function questionOf(
     ),
     new Map(tools.flatMap(({ name, alias }) => (alias === undefined ? [] : [[name, alias]]))),
   )
-  const functions = tools.map(({ name, description, parameters }) => ({
+  const sentTools = toolChoice === 'auto' || traits.definesTools ? tools : []
+  const functions = sentTools.map(({ name, description, parameters }) => ({
     type: 'function',
     function: { name: names.spelled(name), description, parameters },
   }))
   return {
     names,
+    tools: toolChoice === 'auto' ? tools : [],
     body: {
-      max_tokens: maxTokens,
-      messages: messages.map(message => sent(message, names)),
-      ...(functions.length > 0 ? { tools: functions, tool_choice: 'auto' } : {}),
+      [traits.tokenLimit]: maxTokens,
+      ...sentSampling(sampling),
+      messages: messages.map(message => sent(message, names, traits)),
+      ...(functions.length > 0 ? { tools: functions, tool_choice: toolChoice } : {}),
     },
   }
 }
 
-function sent(message: ChatMessage, names: ToolNames): object {
+function sentSampling({ temperature, topP, reasoningEffort, stop = [] }: Sampling): object {
+  return {
+    ...(temperature === undefined ? {} : { temperature }),
+    ...(topP === undefined ? {} : { top_p: topP }),
+    ...(reasoningEffort === undefined ? {} : { reasoning_effort: reasoningEffort }),
+    ...(stop.length > 0 ? { stop } : {}),
+  }
+}
+
+function sent(message: ChatMessage, names: ToolNames, traits: ModelTraits): object {
   if (message.role === 'tool')
     return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
   if (message.role !== 'assistant') return message
-  const { role, content, toolCalls = [] } = message
-  if (toolCalls.length === 0) return { role, content: content ?? '' }
-  return { role, content: content || null, tool_calls: toolCalls.map(call => sentCall(call, names)) }
+  const { role, content, toolCalls = [], providerFields = {} } = message
+  const { reasoning = '', reasoningDetails, callExtras } = providerFields
+  const fields = {
+    ...(traits.wantsReasoning ? { reasoning_content: reasoning } : {}),
+    ...(reasoningDetails ? { reasoning_details: reasoningDetails } : {}),
+  }
+  if (toolCalls.length === 0) return { role, content: content ?? '', ...fields }
+  const calls = toolCalls.map(call => sentCall(call, names, callExtras?.[call.id]))
+  return { role, content: content || null, ...fields, tool_calls: calls }
 }
 
-function sentCall({ id, name, arguments: written }: ToolCall, names: ToolNames): object {
+function sentCall({ id, name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
   return {
     id,
     type: 'function',
     function: { name: names.spelled(name), arguments: isObject(written) ? written : '{}' },
+    ...(extra === undefined ? {} : { extra_content: extra }),
   }
 }
 

@@ -1,7 +1,9 @@
 import { unlessAborted } from '../../base/deadline.ts'
 import type { Outbound } from '../outbound.ts'
+import { connectionProblemIn } from './connection-problem.ts'
 import { type Calls, sender, whole } from './exchange.ts'
-import { ProviderFailure, toldIn } from './failure.ts'
+import { ProviderFailure, type ProviderReason, reasonIn, timedOut } from './failure.ts'
+import { hintOn, refusalOf } from './refusal.ts'
 import { type Reading, streamed } from './stream.ts'
 
 const timeoutMsDefault = 30_000
@@ -15,6 +17,8 @@ export interface ProviderCalls extends Calls {
   readonly timeoutMs: number | null
   /** How often a request that timed out, could not connect, or was answered with 408, 409, 429 or 5xx is repeated. */
   readonly retriesMax: number
+  /** Requests that time out are not repeated: the model on this machine is still busy with the first one. */
+  readonly isLocal?: boolean
 }
 
 /** Requests to one provider. Paths are below the endpoint. */
@@ -62,7 +66,15 @@ export async function openClient(calls: ProviderCalls, outbound: Outbound): Prom
   let client: InstanceType<Sdk['OpenAI']> | undefined
   return {
     async post(path, body, signal) {
-      client ??= open(async (input, init) => whole(await send(input, init), credential), timeoutMs)
+      client ??= open(async (input, init) => {
+        try {
+          return await whole(await send(input, init), credential)
+        } catch (error) {
+          const hasTimedOut = init?.signal?.aborted && !signal.aborted
+          if (hasTimedOut && calls.isLocal) refused.abort(timedOut(error))
+          throw error
+        }
+      }, timeoutMs)
       const until = AbortSignal.any([signal, refused.signal])
       try {
         return await unlessAborted(client.post<unknown>(path, { body, signal: until }), until)
@@ -77,6 +89,7 @@ export async function openClient(calls: ProviderCalls, outbound: Outbound): Prom
         idleMs: timeoutMs,
         totalMs: timeoutMsMax,
         credential,
+        isLocal: calls.isLocal ?? false,
         sender: tell => sender(calls, outbound, tell),
         async post(fetch, signal) {
           try {
@@ -90,24 +103,27 @@ export async function openClient(calls: ProviderCalls, outbound: Outbound): Prom
 }
 
 function failureOf(sdk: Sdk, cause: unknown): ProviderFailure {
-  if (cause instanceof sdk.APIConnectionTimeoutError)
-    return new ProviderFailure('did not answer in time', {}, {}, cause)
-  if (cause instanceof sdk.APIConnectionError)
-    return new ProviderFailure('could not be reached', {}, {}, cause)
+  if (cause instanceof sdk.APIConnectionTimeoutError) return timedOut(cause)
+  if (cause instanceof sdk.APIConnectionError) {
+    const problem = connectionProblemIn(cause) ?? { reason: 'could not be reached' }
+    const { reason, ...facts } = problem
+    return new ProviderFailure(reason, facts, {}, cause)
+  }
   if (!(cause instanceof sdk.APIError) || cause.status === undefined)
     return new ProviderFailure('sent an answer that cannot be read', {}, {}, cause)
-  const providerStatus = Number(cause.status)
-  const isRedirect = providerStatus >= 300 && providerStatus < 400
-  const what = isRedirect ? 'with a redirect, which is not followed' : `with status ${providerStatus}`
-  const facts = { hint: hintOn(providerStatus), providerStatus }
-  return new ProviderFailure(`answered ${what}`, facts, toldIn(cause.error), cause)
+  return refusedWith(Number(cause.status), reasonIn(cause.error), cause)
 }
 
-function hintOn(status: number): string {
-  if (status === 401 || status === 403)
-    return 'The provider refuses the credential: check the key that credentialRef names.'
-  if (status === 404) return 'Check modelName, endpointBaseUrl and endpointPath of the service.'
-  if (status === 429) return 'The provider limits requests: wait, or ask it for a higher limit.'
-  if (status >= 500) return 'The provider has trouble of its own: retry in a moment.'
-  return 'Check modelName and endpointBaseUrl of the service, and the dimension of an embedding service.'
+function refusedWith(providerStatus: number, said: ProviderReason, cause: unknown): ProviderFailure {
+  const isRedirect = providerStatus >= 300 && providerStatus < 400
+  if (isRedirect)
+    return new ProviderFailure(
+      'answered with a redirect, which is not followed',
+      { hint: hintOn(providerStatus), providerStatus },
+      said,
+      cause,
+    )
+  const { kind, hint = hintOn(providerStatus), reason } = refusalOf(providerStatus, said) ?? {}
+  const what = reason ? `${reason} (status ${providerStatus})` : `answered with status ${providerStatus}`
+  return new ProviderFailure(what, { hint, providerStatus, ...(kind && { kind }) }, said, cause)
 }

@@ -1,7 +1,8 @@
 import { readWhole } from '../../base/read-whole.ts'
 import { refusalIn } from '../guard.ts'
 import { type Outbound, type OutboundAnswer, retryAfterMs } from '../outbound.ts'
-import { ProviderFailure } from './failure.ts'
+import { ProviderFailure, reasonIn } from './failure.ts'
+import { errorIn, isFinal, statusOf } from './refusal.ts'
 
 /** Of one answer, whole or in pieces. */
 export const answerBytesMax = 64_000_000
@@ -60,16 +61,57 @@ export function sender(
 /** A whole answer for the SDK, so that its time-out and its retries cover the body too. */
 export async function whole(answer: OutboundAnswer, credential: string | undefined): Promise<Response> {
   const body = await readWhole(answer.body, answerBytesMax)
-  const headers = { 'content-type': 'application/json', ...retryHeaders(answer.headers) }
-  const { status } = answer
-  if (body.length === 0) return new Response(null, { status, headers })
-  const text = status < 300 ? new Uint8Array(body) : withoutSecret(body.toString(), credential)
-  return new Response(text, { status, headers })
+  const { status, headers } = answer
+  if (body.length === 0) return new Response(null, { status, headers: { ...json, ...retryHeaders(headers) } })
+  if (status < 300)
+    return (
+      lateRefusal(body, answer, credential) ?? new Response(new Uint8Array(body), { status, headers: json })
+    )
+  return refusal(status, body.toString(), headers, credential)
 }
 
-/** A refusal goes to the log as it came, and some providers repeat the key that they refuse. */
-function withoutSecret(refusal: string, credential: string | undefined): string {
-  return credential === undefined ? refusal : refusal.replaceAll(credential, '[redacted]')
+const json = { 'content-type': 'application/json' }
+/** Longest answer that is searched for an error, in bytes: an answer of text or vectors is not parsed twice. */
+const errorBytesMax = 16_384
+
+/** Returns the refusal that a provider sent with a status of success; undefined if there is none. */
+function lateRefusal(
+  body: Buffer,
+  { headers }: OutboundAnswer,
+  credential: string | undefined,
+): Response | undefined {
+  if (body.length > errorBytesMax || !body.includes('"error"')) return undefined
+  const parsed = parsedJson(body.toString())
+  const status = statusOf(errorIn(parsed))
+  return status === undefined ? undefined : refusal(status, JSON.stringify(parsed), headers, credential)
+}
+
+/** Returns an error response in the format of OpenAI, which the SDK reads. */
+export function refusal(
+  status: number,
+  text: string,
+  headers: OutboundAnswer['headers'],
+  credential: string | undefined,
+): Response {
+  const shown = withoutSecret(text, credential)
+  const parsed = parsedJson(shown)
+  const said = reasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
+  const retry = isFinal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
+  const body = parsed === undefined ? shown : JSON.stringify({ error: said })
+  return new Response(body, { status, headers: { ...json, ...retry } })
+}
+
+function parsedJson(text: string): unknown {
+  try {
+    return JSON.parse(text)
+  } catch {
+    return undefined
+  }
+}
+
+/** Some providers repeat the key that they refuse, and the cause of a failure goes to the log. */
+function withoutSecret(text: string, credential: string | undefined): string {
+  return credential === undefined ? text : text.replaceAll(credential, '[redacted]')
 }
 
 /** The pause that a provider asks for, in the words that the SDK reads, within our bound. */

@@ -1,33 +1,129 @@
-/** Of what a provider gives as its reason, as much as a person reads: it is searched for words. */
-const toldCharsMax = 2_000
+import { redact } from '../../base/redact.ts'
 
-/** A request that came to nothing. Its message is ours; what the provider said is in `told` and in the cause. */
+/** Longest reason of a provider that is searched for patterns, in UTF-16 units. */
+const saidCharsMax = 2_000
+/** Longest reason of a provider that is shown, in UTF-16 units. */
+const shownCharsMax = 300
+
+/** Causes of a refusal that need different remedies. */
+export type FailureKind =
+  | 'context_overflow'
+  | 'content_policy'
+  | 'payment'
+  | 'too_large'
+  | 'no_tools'
+  | 'tool_call'
+  | 'routing'
+  | 'credential'
+  | 'rate_limit'
+  | 'overloaded'
+  | 'reasoning_budget'
+
+/** Reason that a provider gives for an error. */
+export interface ProviderReason {
+  readonly code?: string
+  readonly type?: string
+  /** Name of the parameter that is refused. */
+  readonly param?: string
+  /** Untrusted text; show {@link shownReason} of it. */
+  readonly message?: string
+}
+
+/** A request to a provider that failed. */
 export class ProviderFailure extends Error {
   override readonly name = 'ProviderFailure'
 
   constructor(
     /** Completes a sentence about the service: `could not be reached`. */
     readonly reason: string,
-    readonly facts: { readonly hint?: string; readonly providerStatus?: number } = {},
-    /** What the provider gives as its reason; for us to read, and not to repeat. */
-    readonly told: { readonly code?: string; readonly message?: string } = {},
+    readonly facts: {
+      readonly hint?: string
+      readonly providerStatus?: number
+      readonly kind?: FailureKind
+    } = {},
+    readonly said: ProviderReason = {},
     cause?: unknown,
   ) {
     super(reason, { cause })
   }
 }
 
-/** The reason of a refusal, in the form that OpenAI gave it and others took over. */
-export function toldIn(error: unknown): ProviderFailure['told'] {
-  if (typeof error !== 'object' || error === null) return {}
-  const { code, message } = error as Record<string, unknown>
+/** Returns the failure of a request that got no answer in time. */
+export function timedOut(cause: unknown): ProviderFailure {
+  const hint = 'Raise requestTimeoutMs of the service, or use a faster model.'
+  return new ProviderFailure('did not answer in time', { hint }, {}, cause)
+}
+
+/**
+ * Returns the reason of an error response. Reads the format of OpenAI and its variants: a list of one error (Gemini),
+ * an error that is a string (Ollama), no `error` field (vLLM, Mistral), and a reason inside the reason (OpenRouter).
+ *
+ * @param body  parsed JSON of the response, or one event of a stream
+ */
+export function reasonIn(body: unknown): ProviderReason {
+  const answer = Array.isArray(body) ? body[0] : body
+  const error = field(answer, 'error') ?? answer
+  if (typeof error === 'string') return { message: error.slice(0, saidCharsMax) }
+  const code = field(error, 'code')
+  const type = field(error, 'type')
+  const param = field(error, 'param')
+  const message = messageIn(error)
   return {
     ...(typeof code === 'string' ? { code } : {}),
-    ...(typeof message === 'string' ? { message: message.slice(0, toldCharsMax) } : {}),
+    ...(typeof type === 'string' ? { type } : {}),
+    ...(typeof param === 'string' ? { param } : {}),
+    ...(message === '' ? {} : { message: message.slice(0, saidCharsMax) }),
   }
 }
 
-/** A field of what a provider answered; undefined where that is no object. */
+function messageIn(error: unknown): string {
+  const texts = [
+    field(error, 'message'),
+    field(error, 'detail'),
+    field(field(error, 'metadata'), 'raw'),
+  ].flatMap(textsIn)
+  return [...new Set(texts)].join(': ')
+}
+
+/** Texts of a message, which can be a list of problems or JSON in a string. */
+function textsIn(value: unknown): string[] {
+  if (typeof value === 'string') return [innerMessage(value) ?? value].filter(text => text.trim() !== '')
+  const problems = Array.isArray(value) ? value : field(value, 'detail')
+  if (!Array.isArray(problems)) return []
+  return problems.slice(0, 3).map(problem => {
+    const place = field(problem, 'loc')
+    const text = field(problem, 'msg') ?? field(problem, 'message')
+    return `${Array.isArray(place) ? `${place.join('.')}: ` : ''}${typeof text === 'string' ? text : ''}`
+  })
+}
+
+/** Returns the message of an error response that was put into a string. */
+function innerMessage(text: string): string | undefined {
+  if (!/^\s*[[{]/.test(text) || text.length > saidCharsMax * 4) return undefined
+  try {
+    return reasonIn(JSON.parse(text)).message
+  } catch {
+    return undefined
+  }
+}
+
+/** Keys that providers repeat with stars, such as `sk-proj-****abcd`. */
+const maskedKey = /\b(?:sk|pk|rk|key|api)[-_][\w*.…-]{4,}/g
+
+/**
+ * Returns a provider's reason for people: one line, without control characters and secrets, at most 300 characters.
+ *
+ * @param credential  the one that the provider was called with
+ */
+export function shownReason({ message = '' }: ProviderReason, credential = ''): string {
+  const line = (credential === '' ? message : message.replaceAll(credential, '[redacted]'))
+    .replace(/[\p{Cc}\p{Cf}\p{Zl}\p{Zp}\s]+/gu, ' ')
+    .trim()
+  const clean = redact(line).replace(maskedKey, '[redacted]')
+  return clean.length <= shownCharsMax ? clean : `${clean.slice(0, shownCharsMax - 1)}…`
+}
+
+/** Returns a field of untrusted JSON; undefined if the value is not an object. */
 export function field(value: unknown, name: string): unknown {
   return typeof value === 'object' && value !== null ? (value as Record<string, unknown>)[name] : undefined
 }

@@ -3,8 +3,9 @@ import { abortWith, TimedOut, unlessAborted } from '../../base/deadline.ts'
 import { bounded, readWhole, TooLong } from '../../base/read-whole.ts'
 import type { OutboundAnswer } from '../outbound.ts'
 import { eventData } from './event-stream.ts'
-import { answerBytesMax, type Send, whole } from './exchange.ts'
-import { ProviderFailure } from './failure.ts'
+import { answerBytesMax, refusal, type Send, whole } from './exchange.ts'
+import { ProviderFailure, timedOut } from './failure.ts'
+import { errorIn, statusOf } from './refusal.ts'
 
 /** Of what may still come after the last event. A connection whose answer was read to its end serves the next request. */
 const lingerMs = 250
@@ -21,6 +22,8 @@ interface StreamParts extends Reading {
   readonly idleMs: number
   readonly totalMs: number
   readonly credential: string | undefined
+  /** Requests that time out are not repeated. */
+  readonly isLocal: boolean
   readonly sender: (tell: (refusal: ProviderFailure) => void) => Send
   /** Has the SDK make the request, and repeat it where `fetch` fails. @throws ProviderFailure */
   readonly post: (fetch: typeof globalThis.fetch, signal: AbortSignal) => Promise<void>
@@ -67,10 +70,15 @@ async function beginning(parts: StreamParts, ending: AbortController): Promise<B
       const rest = attempt.events(answer)
       let first = await rest.next()
       while (!first.done && !parts.begins(first.value)) first = await rest.next()
+      const error = first.done ? undefined : errorIn(first.value)
+      const status = statusOf(error)
+      if (status !== undefined)
+        return refusal(status, JSON.stringify({ error }), answer.headers, parts.credential)
       begun = { first, rest, attempt }
       return new Response(null)
     } catch (error) {
       if (error instanceof ProviderFailure) giveUp(error)
+      else if (error instanceof TimedOut && parts.isLocal) giveUp(timedOut(error))
       throw error
     } finally {
       if (!begun) attempt.end()

@@ -49,6 +49,7 @@ export const commands: readonly Command[] = [
     anytime: true,
     run: expand,
   },
+  { name: 'thoughts', does: 'show how the model reasoned', anytime: true, run: showThoughts },
   {
     name: 'export',
     takes: '[FILE]',
@@ -105,7 +106,7 @@ function told(state: State, notice: string): Step {
 
 /** Forget what was said, for another conversation. */
 export function begin(state: State): Step {
-  const last = { question: undefined, answer: '', isAnswered: false, citations: [], texts: {} }
+  const last = { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} }
   const input = { ...state.input, replaces: undefined }
   return [{ ...state, last, input, runs: [] }, [{ type: 'goOn', conversation: undefined }]]
 }
@@ -139,6 +140,14 @@ function expand(state: State, number: string): Step {
     },
     [],
   ]
+}
+
+/** Shows the reasoning of the last turn, or of the one that goes on. */
+function showThoughts(state: State): Step {
+  const text = [state.last.thoughts, state.turn?.thought?.text ?? ''].filter(Boolean).join('\n\n')
+  if (text === '') return told(state, 'the model showed no reasoning')
+  const page = { text, format: 'plain' } as const
+  return [{ ...state, panel: { kind: 'text', title: 'Reasoning', page, top: 0 } }, []]
 }
 
 function copy(state: State, number: string): Step {

@@ -9,7 +9,8 @@ import { cutLine, type Line, lineWidth, type Span, span, wrap, wrapExact } from 
 import { spinnerAt } from '../parts/spinner.ts'
 import { answers, wholeKey } from './approval.ts'
 import { offered } from './completion.ts'
-import { lasted, runningLine, saidLines } from './shown.ts'
+import { lasted } from './lasted.ts'
+import { runningLine, saidLines } from './shown.ts'
 import { placed } from './turn.ts'
 import type { Pending, State, Turn } from './types.ts'
 
@@ -60,10 +61,18 @@ function aboveField(state: State, highlight: Highlight | undefined): Line[] {
   return [...open, ...running, ...(isWaiting ? waitingLines(state, turn) : []), ...noticeLines(state)]
 }
 
-function waitingLines({ nowMs, about }: State, { sinceMs }: Turn): Line[] {
+function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line[] {
   const seconds = Math.floor((nowMs - sinceMs) / 1_000)
   const since = seconds > 0 ? `  ${seconds} s` : ''
-  return [[], [span(`  ${spinnerAt(nowMs)} ${plainLine(about.agent)} is at it${since}`, 'dim')]]
+  return [
+    [],
+    [
+      span(
+        `  ${spinnerAt(nowMs)} ${plainLine(about.agent)} is ${thought ? 'thinking' : 'at it'}${since}`,
+        'dim',
+      ),
+    ],
+  ]
 }
 
 function noticeLines({ notice, away, size, nowMs }: State): Line[] {

@@ -9,6 +9,7 @@ import { type Highlight, renderBlock } from '../markdown/render.ts'
 import { cells, cut, filled } from '../parts/cells.ts'
 import { cutLine, type Line, lineWidth, type Span, span, wrap } from '../parts/spans.ts'
 import { commands } from './commands.ts'
+import { lasted } from './lasted.ts'
 import type { Printed, ToolRun } from './types.ts'
 
 /** How wide the screen is, and who speaks on it. */
@@ -154,11 +155,6 @@ function outcomeOf({ content, outcome }: NonNullable<ToolRun['result']>): Span {
     // Tools may answer in words.
   }
   return span(counted(content.length, 'character'), 'dim')
-}
-
-/** A time that something took. */
-export function lasted(ms: number): string {
-  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
 }
 
 function foundLines(

@@ -6,7 +6,8 @@ import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import { renderBlock } from '../markdown/render.ts'
 import { paintFor } from '../parts/paint.ts'
 import { commands } from './commands.ts'
-import { gistOf, lasted } from './shown.ts'
+import { lasted } from './lasted.ts'
+import { gistOf } from './shown.ts'
 import type { Panel, Pending, Printed } from './types.ts'
 
 const paint = paintFor(false)

@@ -26,7 +26,7 @@ export function start(about: About, size: Size, nowMs: number): State {
     input: emptyInput,
     turn: undefined,
     away: undefined,
-    last: { question: undefined, answer: '', isAnswered: false, citations: [], texts: {} },
+    last: { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} },
     runs: [],
     llmServiceId: undefined,
     model: undefined,
@@ -146,6 +146,7 @@ function resumed(state: State, said: readonly Message[], title: string): Step {
     question: asked && { content: plain(asked.content ?? ''), messageId: asked.messageId },
     answer: plain(answered?.content ?? ''),
     isAnswered: said.at(-1)?.role === 'agent' && said.at(-1)?.metadata.finish_reason !== 'error',
+    thoughts: plain(answered?.metadata.reasoning ?? ''),
     citations: said.map(citationsOf).reduce(citedBy, []),
     texts: {},
   }

@@ -7,6 +7,7 @@ import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { type Block, blocksOf, emptyReader, read, unfinished } from '../markdown/blocks.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
+import { withoutThought, withThought } from './thought.ts'
 import type { Effect, Failure, Printed, State, Step, ToolRun, Turn } from './types.ts'
 
 /** Said of what an answer that comes is in the way of, while it comes. */
@@ -45,25 +46,34 @@ function withTurn(state: State, say: Say): State {
     sinceMs: state.nowMs,
     reader: emptyReader,
     text: '',
+    thought: undefined,
     isHeaded: false,
     isApart: false,
     running: [],
     pending: [],
   }
   const question = { content: say.content, messageId: undefined }
-  return { ...state, turn, notice: '', last: { ...state.last, question, isAnswered: false } }
+  return { ...state, turn, notice: '', last: { ...state.last, question, thoughts: '', isAnswered: false } }
 }
 
 /** What the runtime tells of the turn. What comes when none is waited for is of one that was stopped. */
-export function heard(state: State, { event, data }: TurnEvent): Step {
-  const { turn } = state
-  if (!turn) return [state, []]
+export function heard(state: State, event: TurnEvent): Step {
+  if (!state.turn) return [state, []]
+  if (event.event === 'reasoning') return [withThought(state, state.turn, plain(event.data.delta)), []]
+  if (event.event === 'user-message' || !state.turn.thought) return told(state, state.turn, event)
+  const [next, line] = withoutThought(state, state.turn, state.turn.thought)
+  return joined([next, [note(line)]], shown => told(shown, shown.turn!, event))
+}
+
+function told(state: State, turn: Turn, { event, data }: TurnEvent): Step {
   switch (event) {
     case 'user-message': {
       const question = { content: turn.say.content, messageId: data.messageId }
       const next = { ...turn, messageId: data.messageId }
       return [{ ...state, turn: next, last: { ...state.last, question } }, []]
     }
+    case 'reasoning':
+      return [state, []]
     case 'token':
       return token(state, turn, plain(data.delta))
     case 'token-reset':

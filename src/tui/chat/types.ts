@@ -38,6 +38,8 @@ export interface Turn {
   /** What is not on the screen for good. */
   readonly reader: Reader
   readonly text: string
+  /** Reasoning that goes on; undefined while the model does not reason. */
+  readonly thought: { readonly text: string; readonly sinceMs: number } | undefined
   /** The name of the agent stands above what it said. */
   readonly isHeaded: boolean
   /** A tool ran since the agent last said something. */
@@ -52,6 +54,8 @@ export interface Last {
   readonly answer: string
   /** The answer is that to the question, and not to an earlier one. */
   readonly isAnswered: boolean
+  /** Reasoning of the last turn; empty if there was none. */
+  readonly thoughts: string
   /** Of this and earlier answers, by number. */
   readonly citations: readonly Citation[]
   /** Of passages that were found, by id of the chunk. */

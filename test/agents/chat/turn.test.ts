@@ -97,7 +97,7 @@ test('the next turn is told what was said, with calls and their results, and cit
 
 test('after six calls of the model without an answer the turn ends as an error that says so', async () => {
   const { model, stream } = await chatting()
-  model.respond(() => ({ toolCalls: [{ name: 'list_kbs' }] }))
+  model.respond(() => ({ toolCalls: [{ name: 'list_kbs', arguments: { round: model.received.length } }] }))
   const events = await stream('go on')
   expect(model.received).toHaveLength(6)
   expect(shapeOf(events).slice(-1)).toEqual(['error'])

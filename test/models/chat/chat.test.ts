@@ -32,6 +32,8 @@ describe('the protocol', () => {
   test('messages go out with model, bound and key, and come back as text', async () => {
     expect(await open().complete(messages, settings())).toEqual({
       text: 'Hello there.',
+      reasoning: '',
+      reasoningTokens: null,
       toolCalls: [],
       finishReason: 'stop',
       tokenCount: 11,

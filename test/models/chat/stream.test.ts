@@ -3,6 +3,9 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
 import { openChat } from '../../../src/models/chat/chat.ts'
 import type { CompletionSettings, ToolSpec } from '../../../src/models/chat/completion.ts'
+import { LastFailures } from '../../../src/models/chat/last-failures.ts'
+import { toolArguments } from '../../../src/models/chat/tool-arguments.ts'
+import { LearnedTraits } from '../../../src/models/chat/traits.ts'
 import type { ModelParts, ModelService } from '../../../src/models/endpoint.ts'
 import { ProviderFailure } from '../../../src/models/provider/failure.ts'
 import { type Said, streamedAnswer } from '../../fakes/chat-answer.ts'
@@ -27,6 +30,7 @@ const settings = (more: Partial<CompletionSettings> = {}): CompletionSettings =>
   tools,
   ...more,
 })
+const text = (delta: string) => ({ kind: 'text', delta })
 const listen = (step: ChatStep, setting?: Setting) => {
   provider.script(step)
   return heard(place.open(setting).stream(messages, settings()))
@@ -38,6 +42,8 @@ describe('an answer as it is made', () => {
     expect(pieces).toEqual(['One', ' two', ' three.'])
     expect(completion).toEqual({
       text: 'One two three.',
+      reasoning: '',
+      reasoningTokens: null,
       toolCalls: [],
       finishReason: 'stop',
       tokenCount: 11,
@@ -52,9 +58,9 @@ describe('an answer as it is made', () => {
   test('pieces come as they are made, and the provider is read no faster than they are taken', async () => {
     provider.script({ text: 'One two', silentAfter: 2 })
     const stream = place.open().stream(messages, settings())
-    expect(await stream.next()).toEqual({ value: 'One', done: false })
+    expect(await stream.next()).toEqual({ value: text('One'), done: false })
     provider.release()
-    expect(await stream.next()).toEqual({ value: ' two', done: false })
+    expect(await stream.next()).toEqual({ value: text(' two'), done: false })
     expect((await stream.next()).done).toBe(true)
   })
 
@@ -216,7 +222,7 @@ describe('what goes wrong', () => {
     const step = { status: 401, body: { error: { message: 'sk-secret is no key' } } }
     const { failure } = await listen(step)
     expect(failure?.message).toMatch(/status 401/)
-    expect(JSON.stringify([failure, (failure as ProviderFailure).told])).not.toContain('sk-secret')
+    expect(JSON.stringify([failure, (failure as ProviderFailure).said])).not.toContain('sk-secret')
   })
 })
 
@@ -278,7 +284,7 @@ describe('silence', () => {
     await stream.next()
     clock.advance(300_000)
     provider.release()
-    expect((await stream.next()).value).toBe(' two')
+    expect((await stream.next()).value).toEqual(text(' two'))
     await stream.return(undefined as never)
   })
 
@@ -325,7 +331,7 @@ describe('who goes away', () => {
   test('by leaving the loop ends the request too', async () => {
     provider.script({ text: 'One two', silentAfter: 2 })
     for await (const piece of place.open().stream(messages, settings())) {
-      expect(piece).toBe('One')
+      expect(piece).toEqual(text('One'))
       break
     }
     await expect.poll(() => provider.abandoned).toBe(1)
@@ -381,12 +387,16 @@ test('however an answer is cut on the way, it is the same', async () => {
         outbound,
         clock: new TestClock(),
         retriesMax: 0,
+        traits: new LearnedTraits(),
+        failures: new LastFailures(new TestClock()),
         chat: { provider: 'ollama', tokenRef: 'env:X', baseUrl: null, allowDataCollection: false },
       })
       const { pieces, completion } = await heard(chat.stream(messages, settings()))
       expect(pieces.join('')).toBe(what.text)
       expect(completion?.text).toBe(what.text)
-      expect(completion?.toolCalls.map(({ id: _, ...call }) => call)).toEqual(what.toolCalls)
+      expect(completion?.toolCalls.map(({ id: _, ...call }) => call)).toEqual(
+        what.toolCalls.map(call => ({ ...call, arguments: toolArguments(call.arguments, undefined) })),
+      )
     }),
     { numRuns: 50 },
   )

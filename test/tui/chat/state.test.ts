@@ -85,6 +85,28 @@ describe('a turn', () => {
     ])
   })
 
+  test('reasoning is one line with its time, and /thoughts shows it', () => {
+    const tick = (ms: number) => ({ type: 'tick', nowMs: asked.nowMs + ms }) as const
+    const thinking = play(
+      asked,
+      tick(1_000),
+      heard('reasoning', { delta: 'Two and \u001b[31mtwo' }),
+      tick(5_000),
+      heard('reasoning', { delta: '.' }),
+    )
+    expect(thinking.effects).toEqual([])
+    const { state, effects } = play(
+      thinking.state,
+      heard('token', { delta: 'Four.' }),
+      heard('done', message('agent', 'Four.')),
+    )
+    expect(printed(effects)[0]).toMatchObject({ text: 'thought for 4.0 s · /thoughts shows it', tone: 'dim' })
+    expect(play(state, ...typed('/thoughts')).state.panel).toMatchObject({
+      kind: 'text',
+      page: { text: 'Two and two.' },
+    })
+  })
+
   test('what was said before a tool stays, and is no part of the answer', () => {
     const { state, effects } = play(
       asked,

@@ -1,0 +1,31 @@
+import { z } from 'zod'
+import { limits } from './limits.ts'
+
+/** Settings of an LLM service or an agent that a request to the model carries. Those of the agent win. */
+export const sampling = {
+  temperature: z.number().min(0).max(2).nullable().meta({
+    description: 'randomness of the answer, from 0 to 2; null is up to the provider',
+  }),
+  topP: z.number().positive().max(1).nullable().meta({
+    description: 'share of the likeliest tokens that are considered, up to 1; null is up to the provider',
+  }),
+  reasoningEffort: z
+    .string()
+    .regex(/^[a-z]{1,20}$/, 'must be a word of the provider, such as low, medium or high')
+    .nullable()
+    .meta({ description: 'how long a reasoning model may think; null is up to the provider' }),
+  stop: z
+    .array(z.string().min(1).max(limits.stopChars))
+    .min(1)
+    .max(limits.stopSequences)
+    .nullable()
+    .meta({ description: 'texts that end the answer; null is none' }),
+}
+
+/** The same fields of a record; a record of an earlier version has none. */
+export const optionalSampling = {
+  temperature: sampling.temperature.optional(),
+  topP: sampling.topP.optional(),
+  reasoningEffort: sampling.reasoningEffort.optional(),
+  stop: sampling.stop.optional(),
+}

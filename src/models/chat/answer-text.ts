@@ -1,0 +1,199 @@
+import { CodeScanner } from './code-scanner.ts'
+
+/** Part of an answer, in the order in which the model wrote it. */
+export type AnswerPart =
+  | { readonly kind: 'text' | 'reasoning'; readonly delta: string }
+  /** All text so far was reasoning. */
+  | { readonly kind: 'reclassified' }
+
+const opening = /^<(think|thinking|thought|reasoning)>/i
+const openingTags = ['<think>', '<thinking>', '<thought>', '<reasoning>']
+const startOfThought = '<think>'
+const endOfThought = '</think>'
+const tagCharsMax = 16
+/** More white space than this before an answer is part of it. */
+const leadingCharsMax = 1_000
+
+/** Marks that begin a call of a tool, and those that end it; null is the end of the answer. */
+const callMarks: Readonly<Record<string, string | null>> = {
+  '<tool_call>': '</tool_call>',
+  '[TOOL_CALLS]': null,
+}
+
+/**
+ * Splits the text of an answer, while it arrives, into the answer, reasoning in tags, and calls of tools in tags.
+ *
+ * Reasoning stands in `<think>…</think>` at the beginning, or before a `</think>` on a line of its own that nothing
+ * opened, as some chat templates write the opening tag themselves. Tags in code, and `<think>` after the answer began,
+ * are text.
+ */
+export class AnswerText {
+  #state: 'start' | 'reasoning' | 'answer' | 'call' = 'start'
+  /** Characters that are not decided yet; short, but for white space before the answer. */
+  #held = ''
+  #parts: AnswerPart[] = []
+  /** Closing tag of the reasoning, or of the call. */
+  #closing: string | null = null
+  #call: string[] = []
+  /** Nothing more can turn out to be reasoning. */
+  #isSettled = false
+  /** White space behind a call is not part of the answer. */
+  #isAfterCall = false
+  #endsLine = true
+  readonly #code = new CodeScanner()
+  readonly #marks: readonly string[]
+
+  /** @param takeCall  reads a call of a tool, with its marks; false if it is text. Left out if there are no tools. */
+  constructor(private readonly takeCall: ((call: string) => boolean) | undefined) {
+    this.#marks = takeCall ? Object.keys(callMarks) : []
+  }
+
+  /** Takes note of reasoning that came in a field of its own, so that the text holds none. */
+  settle(): void {
+    this.#isSettled = true
+  }
+
+  read(delta: string): AnswerPart[] {
+    this.#held += delta
+    return this.#drain(false)
+  }
+
+  /** Returns what was held back, as no more text follows. */
+  end(): AnswerPart[] {
+    return this.#drain(true)
+  }
+
+  #drain(isEnd: boolean): AnswerPart[] {
+    const steps = {
+      start: () => this.#start(isEnd),
+      reasoning: () => this.#reasoning(isEnd),
+      answer: () => this.#answer(isEnd),
+      call: () => this.#inCall(isEnd),
+    }
+    while (steps[this.#state]());
+    const parts = this.#parts
+    this.#parts = []
+    return parts
+  }
+
+  #start(isEnd: boolean): boolean {
+    const rest = this.#held.trimStart()
+    const [tag, name] = opening.exec(rest) ?? []
+    if (tag !== undefined) {
+      this.#held = rest.slice(tag.length)
+      this.#closing = `</${name}>`
+      this.#state = 'reasoning'
+      this.#isSettled = true
+      return true
+    }
+    const isOpen = openingTags.some(one => one.startsWith(rest.toLowerCase()))
+    if (isOpen && !isEnd && this.#held.length < leadingCharsMax) return false
+    if (this.#isSettled) this.#held = rest
+    this.#state = 'answer'
+    return true
+  }
+
+  #reasoning(isEnd: boolean): boolean {
+    const at = this.#held.indexOf(this.#closing!)
+    if (at !== -1) {
+      this.#add('reasoning', this.#held.slice(0, at))
+      this.#held = this.#held.slice(at + this.#closing!.length)
+      this.#state = 'start'
+      return true
+    }
+    this.#add('reasoning', this.#taken(isEnd ? [] : [this.#closing!]))
+    return false
+  }
+
+  #answer(isEnd: boolean): boolean {
+    if (this.#isAfterCall) this.#held = this.#held.trimStart()
+    if (this.#held === '') return false
+    this.#isAfterCall = false
+    const marks = this.#isSettled ? this.#marks : [startOfThought, endOfThought, ...this.#marks]
+    const found = earliest(this.#held, marks)
+    if (!found) {
+      this.#say(this.#taken(isEnd ? [] : marks))
+      return false
+    }
+    const { at, mark } = found
+    this.#say(this.#held.slice(0, at))
+    this.#held = this.#held.slice(at + mark.length)
+    if (this.#code.isInside) this.#say(mark)
+    else if (mark === startOfThought) {
+      this.#isSettled = true
+      this.#say(mark)
+    } else if (mark !== endOfThought) this.#beginCall(mark)
+    else if (this.#held === '' && !isEnd) {
+      // The next character says whether the line ends behind the mark.
+      this.#held = mark
+      return false
+    } else this.#endThought()
+    return true
+  }
+
+  #endThought(): void {
+    this.#isSettled = true
+    if (this.#endsLine || /^\r?\n/.test(this.#held)) {
+      this.#parts.push({ kind: 'reclassified' })
+      this.#state = 'start'
+    } else this.#say(endOfThought)
+  }
+
+  #beginCall(mark: string): void {
+    this.#state = 'call'
+    this.#call = [mark]
+    this.#closing = callMarks[mark]!
+  }
+
+  /** Moves what is decided out of the held text, so that a long call is not searched again and again. */
+  #inCall(isEnd: boolean): boolean {
+    const closing = this.#closing
+    const at = closing === null ? -1 : this.#held.indexOf(closing)
+    if (at === -1) {
+      this.#call.push(this.#taken(isEnd || closing === null ? [] : [closing]))
+      if (!isEnd) return false
+    } else {
+      this.#call.push(this.#held.slice(0, at + closing!.length))
+      this.#held = this.#held.slice(at + closing!.length)
+    }
+    const call = this.#call.join('')
+    this.#call = []
+    this.#state = 'answer'
+    if (!this.takeCall!(call)) this.#say(call)
+    else this.#isAfterCall = true
+    return true
+  }
+
+  /** Takes the held text, without an end that one of some marks can begin with. */
+  #taken(marks: readonly string[]): string {
+    const kept = tailOf(this.#held, marks)
+    const text = this.#held.slice(0, this.#held.length - kept)
+    this.#held = this.#held.slice(text.length)
+    return text
+  }
+
+  #say(delta: string): void {
+    if (delta === '') return
+    this.#code.read(delta)
+    this.#endsLine = delta.endsWith('\n')
+    this.#add('text', delta)
+  }
+
+  #add(kind: 'text' | 'reasoning', delta: string): void {
+    if (delta !== '') this.#parts.push({ kind, delta })
+  }
+}
+
+function earliest(text: string, marks: readonly string[]): { at: number; mark: string } | undefined {
+  const found = marks.map(mark => ({ at: text.indexOf(mark), mark })).filter(({ at }) => at !== -1)
+  return found.sort((one, other) => one.at - other.at)[0]
+}
+
+/** Returns the length of the longest end of a text that one of the marks can begin with. */
+function tailOf(text: string, marks: readonly string[]): number {
+  for (let length = Math.min(text.length, tagCharsMax); length > 0; length--) {
+    const tail = text.slice(text.length - length)
+    if (marks.some(mark => mark.length > length && mark.startsWith(tail))) return length
+  }
+  return 0
+}

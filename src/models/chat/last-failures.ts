@@ -1,0 +1,29 @@
+import type { Clock } from '../../base/clock.ts'
+import type { ProviderFailure } from '../provider/failure.ts'
+
+/** Models whose last failure is kept. */
+const modelsMax = 1_000
+/** An older failure says little about now. */
+const keptMs = 3_600_000
+
+/** The last failure of each model, until it answers again. A bounded number of them is kept for an hour. */
+export class LastFailures {
+  readonly #known = new Map<string, { readonly failure: ProviderFailure; readonly atMs: number }>()
+
+  constructor(private readonly clock: Clock) {}
+
+  get(key: string): ProviderFailure | undefined {
+    const known = this.#known.get(key)
+    return known && this.clock.now() - known.atMs < keptMs ? known.failure : undefined
+  }
+
+  set(key: string, failure: ProviderFailure): void {
+    this.#known.delete(key)
+    this.#known.set(key, { failure, atMs: this.clock.now() })
+    if (this.#known.size > modelsMax) this.#known.delete(this.#known.keys().next().value!)
+  }
+
+  delete(key: string): void {
+    this.#known.delete(key)
+  }
+}

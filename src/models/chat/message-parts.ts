@@ -1,0 +1,84 @@
+import { field } from '../provider/failure.ts'
+
+/** Text and reasoning that one event, or a whole answer, adds. */
+export interface MessageParts {
+  readonly text: string
+  readonly reasoning: string
+  /** Reasoning in the format of OpenRouter, which it wants back unchanged. */
+  readonly details: readonly unknown[]
+  /** Calls of tools. Calls of a whole answer get their position as index. */
+  readonly calls: readonly unknown[]
+}
+
+const nothing: MessageParts = { text: '', reasoning: '', details: [], calls: [] }
+
+/** Returns the first choice of an event or of a whole answer; undefined if there is none. */
+export function choiceIn(event: unknown): unknown {
+  const choices = field(event, 'choices')
+  return Array.isArray(choices) ? choices[0] : undefined
+}
+
+/** Reads a choice, in the formats of all known providers. */
+export function partsOf(choice: unknown): MessageParts {
+  const delta = field(choice, 'delta')
+  const message = delta ?? field(choice, 'message')
+  if (typeof message !== 'object' || message === null)
+    return { ...nothing, text: textOf(field(choice, 'text')) }
+  const content = contentOf(field(message, 'content'))
+  const details = field(message, 'reasoning_details')
+  return {
+    text: content.text || textOf(field(message, 'refusal')),
+    reasoning: reasoningOf(message) || content.reasoning,
+    details: Array.isArray(details) ? details : [],
+    calls: callsOf(message, delta !== undefined && delta !== null),
+  }
+}
+
+/** Names of the field that holds reasoning, at DeepSeek, OpenRouter, Ollama and others. */
+const reasoningFields = ['reasoning_content', 'reasoning', 'reasoning_text', 'thinking']
+
+function reasoningOf(message: object): string {
+  for (const name of reasoningFields) {
+    const text = textOf(field(message, name))
+    if (text !== '') return text
+  }
+  const details = field(message, 'reasoning_details')
+  return Array.isArray(details) ? details.map(detailText).join('') : ''
+}
+
+/** An encrypted detail has no text. */
+function detailText(detail: unknown): string {
+  return textOf(field(detail, 'text')) || textOf(field(detail, 'summary'))
+}
+
+/** Reads content that is text or an array of parts. */
+function contentOf(content: unknown): { text: string; reasoning: string } {
+  if (!Array.isArray(content)) return { text: textOf(content), reasoning: '' }
+  const isReasoning = (part: unknown) => /think|reason/.test(String(field(part, 'type') ?? ''))
+  const joined = (parts: unknown[]) => parts.map(textOf).join('')
+  return {
+    text: joined(content.filter(part => !isReasoning(part))),
+    reasoning: joined(content.filter(isReasoning)),
+  }
+}
+
+/** Fields of a part that hold its text. */
+const textFields = ['text', 'thinking', 'reasoning', 'refusal', 'content', 'summary']
+const depthMax = 4
+
+function textOf(value: unknown, depth = 0): string {
+  if (typeof value === 'string') return value
+  if (depth === depthMax) return ''
+  if (Array.isArray(value)) return value.map(part => textOf(part, depth + 1)).join('')
+  const name = textFields.find(name => field(value, name) !== undefined)
+  return name === undefined ? '' : textOf(field(value, name), depth + 1)
+}
+
+function callsOf(message: object, isDelta: boolean): unknown[] {
+  const given = field(message, 'tool_calls')
+  const calls = Array.isArray(given) ? given.filter(call => typeof call === 'object' && call !== null) : []
+  const legacy = field(message, 'function_call')
+  if (calls.length === 0 && typeof legacy === 'object' && legacy !== null)
+    return [{ index: 0, function: legacy }]
+  return isDelta ? calls : calls.map((call: object, index) => ({ ...call, index }))
+}

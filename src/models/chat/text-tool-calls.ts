@@ -1,0 +1,79 @@
+import { field } from '../provider/failure.ts'
+import type { ToolSchema } from './tool-arguments.ts'
+
+/** A call of a tool as a model wrote it into its text. */
+export interface TextToolCall {
+  readonly name: string
+  /** JSON. */
+  readonly arguments: string
+}
+
+/**
+ * Reads calls of tools from the text of a model: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in tags
+ * (Qwen3 Coder), and `[TOOL_CALLS]` (Mistral).
+ *
+ * @param block  from the opening mark to the closing one, or to the end of the answer
+ * @param schemaOf  returns the JSON Schema of a tool that the request offered; undefined for any other name
+ * @returns undefined if the block is anything but calls of these tools
+ */
+export function textToolCalls(
+  block: string,
+  schemaOf: (name: string) => ToolSchema | undefined,
+): TextToolCall[] | undefined {
+  const inner = block
+    .replace(/^(?:<tool_call>|\[TOOL_CALLS\])/, '')
+    .replace(/<\/tool_call>$/, '')
+    .trim()
+  const calls = jsonCalls(inner) ?? namedCall(inner) ?? taggedCall(inner, schemaOf)
+  return calls && calls.length > 0 && calls.every(({ name }) => schemaOf(name)) ? calls : undefined
+}
+
+/** `{"name": …, "arguments": …}`, or a list of such. */
+function jsonCalls(text: string): TextToolCall[] | undefined {
+  const value = parsed(text)
+  if (typeof value !== 'object' || value === null) return undefined
+  return [value].flat().map(call => {
+    const wrapped = field(call, 'function')
+    const written = typeof wrapped === 'object' ? wrapped : call
+    const name = field(written, 'name')
+    return {
+      name: typeof name === 'string' ? name : '',
+      arguments: textOf(field(written, 'arguments') ?? field(written, 'parameters') ?? {}),
+    }
+  })
+}
+
+function textOf(value: unknown): string {
+  return typeof value === 'string' ? value : JSON.stringify(value)
+}
+
+/** `name[ARGS]{…}` or `name{…}`, as newer models of Mistral write one call. */
+function namedCall(text: string): TextToolCall[] | undefined {
+  const [, name, written] = /^([\w.:-]{1,64})\s*(?:\[ARGS\])?\s*(\{[\s\S]*\})$/.exec(text) ?? []
+  if (name === undefined || written === undefined || parsed(written) === undefined) return undefined
+  return [{ name, arguments: written }]
+}
+
+/** `<function=name><parameter=key>value</parameter></function>` */
+function taggedCall(
+  text: string,
+  schemaOf: (name: string) => ToolSchema | undefined,
+): TextToolCall[] | undefined {
+  const [, name, inner] = /^<function=([^>\s]{1,64})>([\s\S]*?)(?:<\/function>)?$/.exec(text) ?? []
+  if (name === undefined) return undefined
+  const parameters = [...inner!.matchAll(/<parameter=([^>\s]{1,64})>\n?([\s\S]*?)\n?<\/parameter>/g)]
+  const types = schemaOf(name)?.properties
+  const isText = (key: string) => [field(field(types, key), 'type')].flat().includes('string')
+  const values = parameters.map(
+    ([, key, value]) => [key!, isText(key!) ? value! : (parsed(value!) ?? value!)] as const,
+  )
+  return [{ name, arguments: JSON.stringify(Object.fromEntries(values)) }]
+}
+
+function parsed(text: string): unknown {
+  try {
+    return JSON.parse(text) as unknown
+  } catch {
+    return undefined
+  }
+}

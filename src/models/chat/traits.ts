@@ -1,0 +1,95 @@
+import type { ProviderReason } from '../provider/failure.ts'
+
+/** How a model at an endpoint wants its requests, as far as its refusals have said. */
+export interface ModelTraits {
+  readonly tokenLimit: 'max_tokens' | 'max_completion_tokens'
+  /** The count of tokens is not requested with a stream. */
+  readonly omitsStreamOptions: boolean
+  /** Reasoning goes back with the answers of the turn. */
+  readonly wantsReasoning: boolean
+  /** Tools are defined also where they may not be called, as earlier messages call them. */
+  readonly definesTools: boolean
+  /** It refused tools. */
+  readonly lacksTools: boolean
+}
+
+/** Models whose traits are kept. */
+const modelsMax = 1_000
+
+/** What the runtime has learned from refusals, by model and endpoint, until it stops. */
+export class LearnedTraits {
+  readonly #known = new Map<string, ModelTraits>()
+
+  get(key: string): ModelTraits | undefined {
+    return this.#known.get(key)
+  }
+
+  set(key: string, traits: ModelTraits): void {
+    this.#known.delete(key)
+    this.#known.set(key, traits)
+    if (this.#known.size > modelsMax) this.#known.delete(this.#known.keys().next().value!)
+  }
+}
+
+/** Returns the traits of a model that has refused nothing yet. */
+export function usualTraits(host: string): ModelTraits {
+  return {
+    tokenLimit: host === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens',
+    omitsStreamOptions: false,
+    wantsReasoning: false,
+    definesTools: false,
+    lacksTools: false,
+  }
+}
+
+/**
+ * Returns the traits that a refusal tells, for a request that can be accepted; undefined if it tells nothing new.
+ *
+ * @param body  the request that was refused
+ */
+export function learnedFrom(
+  { message = '', param = '' }: ProviderReason,
+  body: Readonly<Record<string, unknown>>,
+  traits: ModelTraits,
+): ModelTraits | undefined {
+  const text = `${param} ${message}`
+  if (body.max_tokens !== undefined && /max_completion_tokens/.test(text))
+    return { ...traits, tokenLimit: 'max_completion_tokens' }
+  const isNamed = (name: string) => body[name] !== undefined && text.includes(name) && refuses.test(text)
+  if (isNamed('max_completion_tokens')) return { ...traits, tokenLimit: 'max_tokens' }
+  if (isNamed('stream_options')) return { ...traits, omitsStreamOptions: true }
+  if (!traits.wantsReasoning && /reasoning_content/.test(text) && /passed back|missing|required/.test(text))
+    return { ...traits, wantsReasoning: true }
+  if (!traits.definesTools && body.tools === undefined && toolsMissing.test(text))
+    return { ...traits, definesTools: true }
+  return undefined
+}
+
+/** Words of providers for a parameter that they do not take. */
+const refuses =
+  /unsupported|not supported|unrecognized|unknown|unexpected|not permitted|not allowed|not available|invalid|only (?:allowed|supported)/i
+
+/** As Anthropic and proxies to it say. */
+const toolsMissing =
+  /must define `?tools|`?tools=?`? (?:param|must be|is required)|without specifying `?tools/i
+
+/** Names of the settings behind the fields of a request. */
+const settingOf: Readonly<Record<string, string>> = {
+  temperature: 'temperature',
+  top_p: 'topP',
+  reasoning_effort: 'reasoningEffort',
+  stop: 'stop',
+}
+
+/** Returns the setting that a refusal names; undefined if it names none of the request's. */
+export function refusedSetting(
+  { message = '', param = '' }: ProviderReason,
+  body: Readonly<Record<string, unknown>>,
+): string | undefined {
+  const named = Object.keys(settingOf).find(
+    name =>
+      body[name] !== undefined &&
+      (param === name || (refuses.test(message) && new RegExp(`\\b${name}\\b`).test(message))),
+  )
+  return named && settingOf[named]
+}

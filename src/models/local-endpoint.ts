@@ -1,0 +1,11 @@
+import { isIP } from 'node:net'
+import { isLoopback } from '../base/loopback.ts'
+import { rangeOf } from './address-range.ts'
+import { plainHost } from './guard.ts'
+
+/** Returns true if an endpoint is on this machine or its network, by its name or address alone. */
+export function isLocalEndpoint({ hostname }: Pick<URL, 'hostname'>): boolean {
+  const host = plainHost(hostname)
+  if (isIP(host)) return rangeOf(host) === 'private'
+  return isLoopback(host) || !host.includes('.') || /\.(?:local|lan|internal|home\.arpa)$/.test(host)
+}

@@ -1,0 +1,4 @@
+/** A time that something took. */
+export function lasted(ms: number): string {
+  return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
+}

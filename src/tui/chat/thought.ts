@@ -1,0 +1,19 @@
+import { lasted } from './lasted.ts'
+import type { State, Turn } from './types.ts'
+
+/** Returns the state after more reasoning. */
+export function withThought(state: State, turn: Turn, delta: string): State {
+  const { text = '', sinceMs = state.nowMs } = turn.thought ?? {}
+  return { ...state, turn: { ...turn, thought: { text: text + delta, sinceMs } } }
+}
+
+/** Returns the state once the model goes on, and the line that stands for its reasoning. */
+export function withoutThought(
+  state: State,
+  turn: Turn,
+  { text, sinceMs }: NonNullable<Turn['thought']>,
+): [state: State, line: string] {
+  const thoughts = [state.last.thoughts, text.trim()].filter(Boolean).join('\n\n')
+  const line = `thought for ${lasted(state.nowMs - sinceMs)} · /thoughts shows it`
+  return [{ ...state, turn: { ...turn, thought: undefined }, last: { ...state.last, thoughts } }, line]
+}

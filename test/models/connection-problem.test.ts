@@ -1,0 +1,72 @@
+import { readFileSync } from 'node:fs'
+import { createServer } from 'node:http'
+import { createServer as createSecureServer } from 'node:https'
+import { expect, onTestFinished, test } from 'vitest'
+import { EndpointGuard } from '../../src/models/guard.ts'
+import { openNetwork } from '../../src/models/outbound.ts'
+import { connectionProblemIn } from '../../src/models/provider/connection-problem.ts'
+import { listening } from '../fakes/listening.ts'
+
+const tls = (name: string) => readFileSync(`${import.meta.dirname}/../fixtures/tls/${name}`)
+
+async function hostOf(server: Parameters<typeof listening>[0]): Promise<string> {
+  const { host, close } = await listening(server)
+  onTestFinished(close)
+  return host
+}
+
+/** The problem of a request to a URL; names resolve as given. */
+async function problemOf(url: string, code = 'ENOTFOUND') {
+  const network = openNetwork({
+    guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }),
+    resolve: async () => {
+      throw Object.assign(new Error('no address'), { code })
+    },
+  })
+  onTestFinished(() => network.close())
+  const request = { method: 'GET', headers: {}, body: null, signal: null } as const
+  return network.send(new URL(url), request).then(
+    () => undefined,
+    (error: unknown) => connectionProblemIn(error),
+  )
+}
+
+test('tells a refused connection', async () => {
+  const server = createServer()
+  const { host, close } = await listening(server)
+  await close()
+  expect(await problemOf(`http://${host}`)).toMatchObject({
+    reason: expect.stringContaining('refused'),
+    hint: expect.stringContaining('Start the model server'),
+  })
+})
+
+test('tells a connection that is closed', async () => {
+  const host = await hostOf(createServer(({ socket }) => socket.destroy()))
+  expect((await problemOf(`http://${host}`))?.reason).toContain('closed')
+})
+
+test('tells a certificate that is not trusted', async () => {
+  const secure = createSecureServer({ key: tls('server-key.pem'), cert: tls('server.pem') })
+  expect(await problemOf(`https://${await hostOf(secure as never)}`)).toMatchObject({
+    reason: expect.stringContaining('certificate is not trusted'),
+    hint: expect.stringContaining('NODE_EXTRA_CA_CERTS'),
+  })
+})
+
+test('tells a server without TLS', async () => {
+  expect((await problemOf(`https://${await hostOf(createServer())}`))?.reason).toContain('TLS')
+})
+
+test.each([
+  ['ENOTFOUND', 'has no address'],
+  ['EAI_AGAIN', 'could not be resolved'],
+])('tells a name that does not resolve: %s', async (code, words) => {
+  expect((await problemOf('http://models.example.test', code))?.reason).toContain(words)
+})
+
+test('says nothing about other errors, also in a circle of causes', () => {
+  const error = new Error('other')
+  error.cause = error
+  expect(connectionProblemIn(error)).toBeUndefined()
+})
