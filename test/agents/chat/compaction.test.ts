@@ -13,6 +13,8 @@ import { open } from '../../harness/runtime.ts'
 const log = { debug() {}, info() {}, warn() {}, error: (facts: object) => expect(facts).toBeUndefined() }
 const completion: Completion = {
   text: 'They spoke of harbors.',
+  reasoning: '',
+  reasoningTokens: null,
   toolCalls: [],
   finishReason: 'stop',
   tokenCount: null,
