@@ -29,12 +29,24 @@ export interface EventStream {
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function eventStream(shared: Shared, current: Exchange, stream: EventStream): Reply {
-  const { isFromOutside } = current.incoming
-  const countOff = isFromOutside ? shared.openStreams.open(callerOf(shared, current)) : () => {}
+  const countOff = countStream(shared, current, stream)
   const parts = { shared, current, stillAllowed: stream.stillAllowed, countOff, endsOnDrain: true }
   const body = new ReadableStream(new EventBody(shared.clock, stream, parts), { highWaterMark: 0 })
   const headers = withHeaders(headersOf(shared, current, 'text/event-stream'), streamHeaders)
   return new Reply(200, headers, body)
+}
+
+/** Counts a stream of a caller; returns what counts it off. Ends the stream that is one too many. @throws rate_limited */
+function countStream(shared: Shared, current: Exchange, { events }: EventStream): () => void {
+  if (!current.incoming.isFromOutside) return () => {}
+  try {
+    return shared.openStreams.open(callerOf(shared, current))
+  } catch (refused) {
+    const { requestId } = current.trace
+    const ended = events[Symbol.asyncIterator]().return?.()
+    ended?.catch(error => shared.log.error({ requestId, error }, 'a refused stream broke'))
+    throw refused
+  }
 }
 
 /** What is pulled out of a source of events. */

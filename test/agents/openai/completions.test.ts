@@ -17,10 +17,10 @@ import { open, until } from '../../harness/runtime.ts'
 import { wired } from '../../harness/wired.ts'
 
 /** A runtime on a port that requires keys, with the agent `maven` whose model is a fake. */
-async function stage({ anonymousPolicy = 'reject' } = {}) {
+async function stage({ anonymousPolicy = 'reject', streamsPerCaller = 10 } = {}) {
   const model = await startChatServer()
   onTestFinished(() => model.close())
-  const runtime = { allowedEndpoints: ['127.0.0.1'] }
+  const runtime = { allowedEndpoints: ['127.0.0.1'], streamsPerCaller }
   const wb = await wired(await open({ config: { auth: { mode: 'apiKey', anonymousPolicy }, runtime } }))
   const asOperator = { call: wb.callAsOperator }
   const { workspaceId } = await makeWorkspace(asOperator)
@@ -356,4 +356,30 @@ test('a client that disconnects ends the call of the model, before and during th
     await expect(asked).rejects.toThrow('aborted')
     await until(() => wb.model.abandoned === at + 2)
   }
+})
+
+test('a stream that is one too many ends its call of the model', async () => {
+  const wb = await stage({ streamsPerCaller: 1 })
+  const request = {
+    model: 'maven',
+    messages: [{ role: 'user' as const, content: 'hello' }],
+    stream: true as const,
+  }
+  wb.model.respond(() => ({ text: 'one two three four', silentAfter: 3 }))
+  const first = await wb.client.chat.completions.create(request)
+  const second = await refusalOf(wb.client.chat.completions.create(request))
+  expect(second).toMatchObject({ status: 429, code: 'rate_limited', type: 'rate_limit_error' })
+  await until(() => wb.model.abandoned === 1)
+  first.controller.abort()
+  await until(() => wb.model.abandoned === 2)
+})
+
+test('a runtime that stops refuses a stream whose model has not answered yet', async () => {
+  const wb = await stage()
+  wb.model.script({ hang: true })
+  const messages = [{ role: 'user' as const, content: 'hello' }]
+  const asked = refusalOf(wb.client.chat.completions.create({ model: 'maven', messages, stream: true }))
+  await until(() => wb.model.received.length === 1)
+  await wb.close()
+  expect(await asked).toMatchObject({ status: 503, code: 'draining', type: 'server_error' })
 })
