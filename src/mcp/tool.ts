@@ -36,6 +36,11 @@ export interface Operation<S extends z.ZodType = z.ZodType> {
   run(input: z.output<S>, call: FacadeCall): Promise<FacadeResult>
 }
 
+/** An operation whose input has the types of its schema. */
+export function operation<S extends z.ZodType>(declared: Operation<S>): Operation {
+  return declared as unknown as Operation
+}
+
 /** A tool of the runtime for agents of other programs. */
 export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends Operation<S> {
   readonly name: ToolName
