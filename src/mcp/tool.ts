@@ -26,7 +26,7 @@ export interface FacadeResult {
   readonly code?: ErrorCode | undefined
 }
 
-/** What other programs can call, with a rule of access and checked arguments. */
+/** An operation that other programs can call, with its access rule and the schema of its arguments. */
 export interface Operation<S extends z.ZodType = z.ZodType> {
   /** Name in the audit trail and in the list of the latest calls. */
   readonly name: string

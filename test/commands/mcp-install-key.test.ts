@@ -71,7 +71,7 @@ test('install writes the key itself only with --include-key', { timeout }, async
   expect(none).toMatchObject({ status: 2, stderr: expect.stringContaining('WB_API_KEY, which is not set') })
 })
 
-test('install says nothing of keys where the runtime asks nobody', { timeout }, async () => {
+test('install does not mention keys if the runtime requires none', { timeout }, async () => {
   const { wb } = place()
   await wb(['workspaces', 'create', 'demo'])
   expect((await wb(['mcp', 'install'])).stderr).toBe('')

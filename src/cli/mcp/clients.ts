@@ -26,7 +26,7 @@ interface PromptedInput {
   readonly password: true
 }
 
-/** What stands in the configuration of a client. */
+/** Configuration of a client, as far as it concerns servers. */
 export interface ClientConfiguration {
   readonly mcpServers?: Readonly<Record<string, Entry>>
   readonly servers?: Readonly<Record<string, Entry>>
@@ -49,7 +49,7 @@ const keyInput: PromptedInput = {
   password: true,
 }
 
-/** What Cursor and VS Code replace as they start a server. */
+/** Returns a placeholder that Cursor and VS Code replace when they start a server. */
 function placeholder(source: string): string {
   return `$\{${source}}`
 }
@@ -137,7 +137,7 @@ export function entryFor(
 export interface Change {
   readonly title: string
   readonly path: string
-  /** What writing does, with the servers that it replaces. */
+  /** Description of the change, with the names of the servers that it replaces. */
   readonly act: string
   /** Everything stands there already. */
   readonly isDone: boolean

@@ -8,8 +8,8 @@ import type { Profile } from '../settings/profile.ts'
 import { type ClientName, keyReferenceOf, titleOf } from './clients.ts'
 
 /**
- * What `wb mcp serve` needs to be let in when a client starts it: `none` where the runtime asks nobody, `login` where the
- * login of this machine is enough, else an API key, or a sign-in where the runtime takes no keys.
+ * Credential that `wb mcp serve` needs when a client starts it: `none` if the runtime requires none, `login` if the
+ * login of this machine is enough, else an API key, or a sign-in if the runtime takes no keys.
  */
 export type KeyNeed = 'none' | 'login' | 'key' | 'sign-in'
 
@@ -64,7 +64,7 @@ async function letsStrangersIn({ stranger }: Session, workspaceId: string): Prom
   }
 }
 
-/** How a client is given the key: lines to show beside its entry, the first of which says why. */
+/** Returns lines to show beside the entry of a client, which say how to give it the key. */
 export function keyLines(need: KeyNeed, client: ClientName | undefined, profile: Profile): string[] {
   if (need === 'none') return []
   if (need === 'login') return ['  the runtime requires a key; wb mcp serve uses your login on this machine']
