@@ -11,12 +11,14 @@ import {
   clientNames,
   configuration,
   entryFor,
+  printConfiguration,
 } from '../../src/cli/mcp/clients.ts'
+import { keyGiven, keyLines } from '../../src/cli/mcp/key.ts'
 
 export default class McpInstall extends WbCommand {
   static override summary = 'print what an MCP client needs to start wb mcp serve'
   static override description =
-    'With `--write` it is put into the configuration of the client, beside what stands there. No credential is written: the command uses your login, or the WB_API_KEY that the client passes on.'
+    'With `--write` it is put into the configuration of the client, beside what stands there. No key is written without `--include-key`: the command uses your login, or the WB_API_KEY that the client passes on. If the runtime requires a key, the output says how to give it.'
   static override examples = [
     'wb mcp install',
     'wb mcp install cursor --write --yes',
@@ -32,6 +34,7 @@ export default class McpInstall extends WbCommand {
       delimiter: ',',
       summary: 'have these tools offered too',
     })(),
+    'include-key': Flags.boolean({ summary: 'write the value of WB_API_KEY into the entry' }),
     write: Flags.boolean({ summary: 'change the configuration of the client' }),
     yes: yesFlag,
   }
@@ -41,25 +44,26 @@ export default class McpInstall extends WbCommand {
     const client = args.client as ClientName | undefined
     if (flags.write && !client)
       throw new UsageError('--write needs the name of a client', [`wb mcp install ${clientNames[0]} --write`])
-    const { name } = await this.workspace()
-    const entry = entryFor(this.profile, name, flags.allow ?? [])
+    const { name, workspaceId } = await this.workspace()
+    const wanted = { client, workspaceId, isWritten: flags['include-key'] }
+    const { need, env } = await keyGiven(this.session, wanted)
+    const entry = { ...entryFor(this.profile, name, flags.allow ?? []), ...(env && { env }) }
     const servers = { [`workbase-${name}`]: entry }
     const change = client && changeOf(client, servers)
-    if (change && flags.write) return this.write(change, flags.yes)
-    const printed = configuration(client, servers)
-    if (this.output.json) this.output.value(printed)
-    else this.output.result(JSON.stringify(printed, null, 2))
-    if (change) this.output.note(`  belongs into ${change.path}; --write puts it there`)
+    if (change && flags.write) await this.write(change, flags.yes)
+    else {
+      printConfiguration(this.output, configuration(client, servers))
+      if (change) this.output.note(`  belongs into ${change.path}; --write puts it there`)
+    }
+    for (const line of keyLines(need, client, this.profile)) this.output.note(line)
   }
 
   private async write(change: Change, yes: boolean) {
-    const { title, path, replaced, isDone } = change
+    const { title, path, act, isDone } = change
     if (isDone) return this.output.note(`  ✓ ${title} has it already, in ${path}`)
-    const fate = replaced.length > 0 ? `, in the place of another ${replaced.join(', ')}` : ''
     if (!yes && !this.canAsk)
-      throw new UsageError(`this changes ${path}${fate}`, ['add --yes to go on without being asked'])
-    if (!yes && !(await this.agree(`change ${path}${fate}?`)))
-      throw new UsageError('nothing was written', [this.spoken])
+      throw new UsageError(`this would ${act}`, ['add --yes to go on without being asked'])
+    if (!yes && !(await this.agree(`${act}?`))) throw new UsageError('nothing was written', [this.spoken])
     change.write()
     this.output.note(`  ✓ ${title} starts it from ${path}; restart ${title}`)
   }

@@ -1,4 +1,4 @@
-/** What is known of the source of a passage. */
+/** Known facts about the source of a passage. */
 interface Source {
   readonly documentId: string | null
   readonly sourceFilename: string | null

@@ -65,7 +65,7 @@ function joined(chunks: readonly Chunk[]): string {
     .join('')
 }
 
-/** How two chunks join: characters at the beginning of the second that the first ends with, and what goes between. */
+/** Returns the text between two chunks, and the length of the beginning of the second that the first ends with. */
 function seam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
   const isConsecutive = first.chunkIndex !== null && second.chunkIndex === first.chunkIndex + 1
   if (!isConsecutive) return { glue: '\n\n', overlap: 0 }

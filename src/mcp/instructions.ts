@@ -18,7 +18,7 @@ const usage = [
   'Lists come in pages: pass the cursor that a page ends with to get the next one.',
 ].join('\n')
 
-/** What a client is told when it connects: what the workspace has, which tool comes first, and how to cite. */
+/** Returns what a client needs to know first: the knowledge bases, the tool to begin with, and how to cite. */
 export async function instructionsFor(
   { routes }: InstructionParts,
   { workspaceId, caller }: Pick<FacadeCall, 'workspaceId' | 'caller'>,

@@ -7,6 +7,7 @@ import { argument, type FacadeResult } from './tool.ts'
 const limitDefault = 20
 /** Holds cursors of routes, whose own bound is smaller. */
 const cursorCharsMax = 2_000
+export const cursor = z.string().min(1).max(cursorCharsMax)
 /** Lists that are opened for one page, as each may be empty. */
 const listsPerPageMax = 100
 
@@ -18,7 +19,7 @@ export const paging = {
     50,
   ),
   cursor: argument(
-    z.string().min(1).max(cursorCharsMax).optional(),
+    cursor.optional(),
     'Where the next page begins: the cursor that the page before ended with. Omit it for the first page.',
     'eyJ2IjoxfQ',
   ),
@@ -72,9 +73,9 @@ export function sealed(parts: readonly unknown[]): string {
 }
 
 /** @throws invalid_cursor */
-export function unsealed<S extends z.ZodType>(schema: S, cursor: string): z.output<S> {
+export function unsealed<S extends z.ZodType>(schema: S, text: string): z.output<S> {
   try {
-    return schema.parse(JSON.parse(Buffer.from(cursor, 'base64url').toString('utf8')))
+    return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
   } catch {
     throw new WbError('invalid_cursor', 'the cursor is not one of this list; omit it to begin again')
   }

@@ -6,8 +6,8 @@ import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
 import { mcpResourceAccess } from '../contract/tool-access.ts'
 import { readText } from './document-text.ts'
-import { chainedPage, type OpenedList } from './pages.ts'
-import type { FacadeCall, Operation } from './tool.ts'
+import { chainedPage, cursor, type OpenedList } from './pages.ts'
+import { type FacadeCall, type Operation, operation } from './tool.ts'
 
 export interface ResourceParts {
   /** Handlers of the routes that resources are read through. */
@@ -28,37 +28,36 @@ const resourcesPerPage = 50
 const chunksPerPage = 100
 /** Of one read. @see docs/mcp.md#documents-as-resources */
 const textCharsMax = 100_000
+const uriCharsMax = 4_096
 const mimeType = 'text/plain'
 
 /** Documents as resources of the protocol. @see docs/mcp.md#documents-as-resources */
 export function resourceOperations({ routes }: ResourceParts): ResourceOperations {
   return {
-    list: {
+    list: operation({
       name: 'resources/list',
       access: mcpResourceAccess,
-      input: z.object({ cursor: z.string().optional() }),
-      async run(input, { rest, workspaceId }) {
-        const { cursor } = input as { cursor?: string }
+      input: z.object({ cursor: cursor.optional() }),
+      async run({ cursor: after }, { rest, workspaceId }) {
         const open = (position: string | null) => documentsOf(routes, position, { rest, workspaceId })
-        const page = await chainedPage({ open }, { limit: resourcesPerPage, cursor })
+        const page = await chainedPage({ open }, { limit: resourcesPerPage, cursor: after })
         const { items: resources, nextCursor } = page
         return { payload: { resources, ...(nextCursor !== null && { nextCursor }) } }
       },
-    },
-    templates: {
+    }),
+    templates: operation({
       name: 'resources/templates/list',
       access: mcpResourceAccess,
       input: z.object({}),
       run: async (_input, { workspaceId }) => ({ payload: { resourceTemplates: [templateOf(workspaceId)] } }),
-    },
-    read: {
+    }),
+    read: operation({
       name: 'resources/read',
       access: mcpResourceAccess,
-      input: z.object({ uri: z.string() }),
-      async run(input, { rest, workspaceId }) {
-        const { uri } = input as { uri: string }
-        const { cursor, ...place } = placeOf(uri, workspaceId)
-        const asked = { ...place, cursor, chunksMax: chunksPerPage, charsMax: textCharsMax }
+      input: z.object({ uri: z.string().max(uriCharsMax) }),
+      async run({ uri }, { rest, workspaceId }) {
+        const { cursor: after, ...place } = placeOf(uri, workspaceId)
+        const asked = { ...place, cursor: after, chunksMax: chunksPerPage, charsMax: textCharsMax }
         const { text, nextCursor } = await readText(rest, routes.documents.chunks, asked)
         if (nextCursor === null) return { payload: { contents: [{ uri, mimeType, text }] } }
         const next = `${uriOf({ ...place, workspaceId })}?cursor=${nextCursor}`
@@ -66,7 +65,7 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
         const contents = [{ uri, mimeType, text: text + note, _meta: { 'workbase/next': next } }]
         return { payload: { contents } }
       },
-    },
+    }),
   }
 }
 
@@ -126,12 +125,12 @@ const ids = z.object({ knowledgeBaseId: params.knowledgeBaseId, documentId: para
 
 /** @throws document_not_found  the URI names no document of this workspace */
 function placeOf(uri: string, workspaceId: string) {
-  const [, workspace, knowledgeBaseId, documentId, cursor] = uriShape.exec(uri) ?? []
+  const [, workspace, knowledgeBaseId, documentId, after] = uriShape.exec(uri) ?? []
   const place = ids.safeParse({ knowledgeBaseId, documentId })
   if (workspace !== workspaceId || !place.success)
     throw new WbError(
       'document_not_found',
       `no such resource; resources of this workspace have URIs of the form ${templateOf(workspaceId).uriTemplate}`,
     )
-  return { ...place.data, cursor }
+  return { ...place.data, cursor: after }
 }

@@ -24,7 +24,7 @@ export interface Page<T> {
   readonly nextCursor: string | null
 }
 
-/** Where a page begins and how many items it has at most. */
+/** Start and maximum size of a page. */
 export interface PageQuery {
   readonly limit: number
   readonly cursor?: string | undefined

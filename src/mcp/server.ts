@@ -11,7 +11,7 @@ export interface Offered {
   readonly version: string
   readonly tools: readonly FacadeTool[]
   readonly resources: ResourceOperations
-  /** What a client is told when it connects. */
+  /** Text that a client gets when it connects. */
   instructions(): Promise<string>
   /** @param sent  arguments, not validated yet */
   invoke(operation: Operation, sent: unknown): Promise<FacadeResult>

@@ -63,7 +63,7 @@ function listOf(
 
 type Read = OpenedList<ListedService>['read']
 
-/** How a page of each kind is read. */
+/** Readers of a page, by kind of service. */
 function reading(rest: Rest, routes: ServiceToolParts['routes']): Record<Kind, Read> {
   return {
     chunking: query =>

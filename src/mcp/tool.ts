@@ -26,7 +26,7 @@ export interface FacadeResult {
   readonly code?: ErrorCode | undefined
 }
 
-/** What other programs can call, with a rule of access and checked arguments. */
+/** An operation that other programs can call, with its access rule and the schema of its arguments. */
 export interface Operation<S extends z.ZodType = z.ZodType> {
   /** Name in the audit trail and in the list of the latest calls. */
   readonly name: string
@@ -34,6 +34,11 @@ export interface Operation<S extends z.ZodType = z.ZodType> {
   readonly input: S
   /** Reports a failure as a result, or throws a `WbError` whose message the caller may read. */
   run(input: z.output<S>, call: FacadeCall): Promise<FacadeResult>
+}
+
+/** An operation whose input has the types of its schema. */
+export function operation<S extends z.ZodType>(declared: Operation<S>): Operation {
+  return declared as unknown as Operation
 }
 
 /** A tool of the runtime for agents of other programs. */

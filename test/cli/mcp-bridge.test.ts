@@ -156,7 +156,8 @@ test('a tool that changes something is not repeated when its answer breaks off, 
   await bridge.settled()
   expect(calls).toHaveLength(1)
   const message = expect.stringContaining('during ingest_text; the call may have been carried out')
-  expect(written).toMatchObject([{ id: 1, error: { message } }])
+  const hint = 'Check what the call was to change before you repeat it.'
+  expect(written).toMatchObject([{ id: 1, error: { message, data: { hint } } }])
 })
 
 test('a request that the runtime refuses as it shuts down is repeated', async () => {

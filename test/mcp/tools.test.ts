@@ -164,7 +164,6 @@ test('every tool and argument is described for a model, with an example that is 
     expect(Object.keys(given)).toEqual(expect.arrayContaining(inputSchema.required ?? []))
     for (const [key, property] of properties)
       expect(exampleIn(property.description), `${name} ${key}`).not.toBeUndefined()
-    if (name === 'create_knowledge_base') continue
     const examples = properties.map(([key, property]) => [key, exampleIn(property.description)])
     const refused = await call(client, name, Object.fromEntries(examples))
     expect(refused.text, name).not.toContain('Invalid arguments')

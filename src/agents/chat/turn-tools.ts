@@ -23,7 +23,7 @@ export interface TurnToolsParts {
   readonly agent: Agent
   readonly conversation: ConversationRow
   readonly tools: readonly Tool[]
-  /** Decides which tools a model is given where an agent has too many. */
+  /** Selects the tools that a model gets if an agent has too many. */
   readonly question: string
   readonly log: Log
   readonly context: Omit<ToolContext, 'signal' | 'cite'>

@@ -21,7 +21,7 @@ import { type Overheard, overNetwork } from './over-network.ts'
 export interface ResolvedRuntime {
   readonly kind: 'named' | 'server' | 'process'
   readonly baseUrl: string
-  /** What a `server` said of itself. */
+  /** Announcement of a `server`. */
   readonly announcement?: Announcement
   readonly fetch: Fetch
   /** Finish work that the command made due. */

@@ -2,6 +2,7 @@ import type { RawCall } from '../../client/client.ts'
 import { eventsOf } from '../../client/events.ts'
 import { failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
+import { Unreachable } from '../../client/unreachable.ts'
 import { WbError } from '../../contract/errors.ts'
 import { jsonOf } from '../connection/raw-call.ts'
 import { type Allowance, allowanceFor } from './allowed.ts'
@@ -176,6 +177,7 @@ async function* messagesIn(answer: Incoming, signal: AbortSignal): AsyncGenerato
 }
 
 function failureTold(id: Id, error: unknown): object {
+  if (error instanceof Unreachable) return failed(id, codes.failed, error.message, { hint: error.hint })
   if (!(error instanceof WbError)) {
     const isKnown = error instanceof Error && 'hint' in error
     return failed(id, codes.failed, isKnown ? error.message : 'the request could not be carried out')

@@ -6,14 +6,31 @@ import { jsonOf } from '../connection/raw-call.ts'
 import { UsageError } from '../faults.ts'
 import type { Profile } from '../settings/profile.ts'
 import { startedAs } from '../started-as.ts'
+import type { Output } from '../terminal/output.ts'
 import type { Allowance } from './allowed.ts'
 import { fieldsOf } from './message.ts'
 
-/** What a client starts. It holds no credential: the command finds that as every other does. */
+/** What a client starts. It holds no credential unless the person asked for it. */
 export interface Entry {
   readonly type?: 'stdio'
   readonly command: string
   readonly args: readonly string[]
+  readonly env?: Readonly<Record<string, string>>
+}
+
+/** A value that VS Code asks for, once. */
+interface PromptedInput {
+  readonly type: 'promptString'
+  readonly id: string
+  readonly description: string
+  readonly password: true
+}
+
+/** Configuration of a client, as far as it concerns servers. */
+export interface ClientConfiguration {
+  readonly mcpServers?: Readonly<Record<string, Entry>>
+  readonly servers?: Readonly<Record<string, Entry>>
+  readonly inputs?: readonly PromptedInput[]
 }
 
 interface Client {
@@ -21,6 +38,20 @@ interface Client {
   /** Its servers stand there, by name. */
   readonly field: 'mcpServers' | 'servers'
   readonly path: () => string
+  /** Reference that the client replaces by the key; left out where it has none. */
+  readonly keyReference?: string
+}
+
+const keyInput: PromptedInput = {
+  type: 'promptString',
+  id: 'workbase-api-key',
+  description: 'API key of the Workbase runtime',
+  password: true,
+}
+
+/** Returns a placeholder that Cursor and VS Code replace when they start a server. */
+function placeholder(source: string): string {
+  return `$\{${source}}`
 }
 
 const clients = {
@@ -29,11 +60,17 @@ const clients = {
     field: 'mcpServers',
     path: () => join(applicationData(), 'Claude', 'claude_desktop_config.json'),
   },
-  cursor: { title: 'Cursor', field: 'mcpServers', path: () => join(homedir(), '.cursor', 'mcp.json') },
+  cursor: {
+    title: 'Cursor',
+    field: 'mcpServers',
+    path: () => join(homedir(), '.cursor', 'mcp.json'),
+    keyReference: placeholder('env:WB_API_KEY'),
+  },
   vscode: {
     title: 'VS Code',
     field: 'servers',
     path: () => join(applicationData(), 'Code', 'User', 'mcp.json'),
+    keyReference: placeholder(`input:${keyInput.id}`),
   },
 } as const satisfies Record<string, Client>
 
@@ -47,12 +84,35 @@ function applicationData(): string {
   return join(homedir(), '.config')
 }
 
+/** Name of a client, for people. */
+export function titleOf(client: ClientName | undefined): string {
+  return client ? clients[client].title : 'the client'
+}
+
+/** Text that a client replaces by the key; undefined where it replaces none. */
+export function keyReferenceOf(client: ClientName | undefined): string | undefined {
+  return client && (clients[client] as Client).keyReference
+}
+
 /** What stands in the configuration of a client; of one that is not known, in the form that most have. */
-export function configuration(client: ClientName | undefined, servers: Readonly<Record<string, Entry>>) {
+export function configuration(
+  client: ClientName | undefined,
+  servers: Readonly<Record<string, Entry>>,
+): ClientConfiguration {
   const field = client ? clients[client].field : 'mcpServers'
   if (field === 'mcpServers') return { [field]: servers }
   const typed = Object.entries(servers).map(([name, entry]) => [name, { type: 'stdio', ...entry }])
-  return { [field]: Object.fromEntries(typed) as Record<string, Entry> }
+  const asks = Object.values(servers).some(({ env }) => env?.WB_API_KEY === clients.vscode.keyReference)
+  return {
+    ...(asks && { inputs: [keyInput] }),
+    [field]: Object.fromEntries(typed) as Record<string, Entry>,
+  }
+}
+
+/** Print a configuration, ready to paste. */
+export function printConfiguration(output: Output, printed: ClientConfiguration): void {
+  if (output.json) output.value(printed)
+  else output.result(JSON.stringify(printed, null, 2))
 }
 
 /** The command that serves a workspace of a profile's runtime. */
@@ -77,8 +137,8 @@ export function entryFor(
 export interface Change {
   readonly title: string
   readonly path: string
-  /** Names of servers that stand there with other words. */
-  readonly replaced: readonly string[]
+  /** Description of the change, with the names of the servers that it replaces. */
+  readonly act: string
   /** Everything stands there already. */
   readonly isDone: boolean
   write(): void
@@ -89,16 +149,23 @@ export function changeOf(client: ClientName, servers: Readonly<Record<string, En
   const { title, field, path: place } = clients[client]
   const { path, content } = contentOf(place(), title)
   const before = fieldsOf(content[field])
-  const wanted = fieldsOf(configuration(client, servers)[field])
+  const { inputs = [], [field]: entries } = configuration(client, servers)
+  const wanted = fieldsOf(entries)
   const others = Object.keys(wanted).filter(
     name => name in before && JSON.stringify(before[name]) !== JSON.stringify(wanted[name]),
   )
-  const after = { ...content, [field]: { ...before, ...wanted } }
+  const known = Array.isArray(content.inputs) ? (content.inputs as unknown[]) : []
+  const missing = inputs.filter(({ id }) => !known.some(input => fieldsOf(input).id === id))
+  const after = {
+    ...content,
+    ...(missing.length > 0 && { inputs: [...known, ...missing] }),
+    [field]: { ...before, ...wanted },
+  }
   return {
     title,
     path,
-    replaced: others,
-    isDone: others.length === 0 && Object.keys(wanted).every(name => name in before),
+    act: `change ${path}${others.length > 0 ? `, in the place of another ${others.join(', ')}` : ''}`,
+    isDone: missing.length === 0 && others.length === 0 && Object.keys(wanted).every(name => name in before),
     write: () => writePrivately(path, `${JSON.stringify(after, null, 2)}\n`),
   }
 }

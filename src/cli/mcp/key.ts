@@ -1,0 +1,94 @@
+import { WbError } from '../../contract/errors.ts'
+import { workspaces } from '../../contract/workspaces.ts'
+import type { Session } from '../connection/session.ts'
+import { asksNobody, looksAtTokensOnly } from '../connection/ways-in.ts'
+import { UsageError } from '../faults.ts'
+import { loginLine } from '../settings/login-line.ts'
+import type { Profile } from '../settings/profile.ts'
+import { type ClientName, keyReferenceOf, titleOf } from './clients.ts'
+
+/**
+ * Credential that `wb mcp serve` needs when a client starts it: `none` if the runtime requires none, `login` if the
+ * login of this machine is enough, else an API key, or a sign-in if the runtime takes no keys.
+ */
+export type KeyNeed = 'none' | 'login' | 'key' | 'sign-in'
+
+interface KeyChoice {
+  readonly client: ClientName | undefined
+  readonly workspaceId: string
+  /** The key itself is to be written into the entry. */
+  readonly isWritten: boolean
+}
+
+/** The variables that give an entry its key, and what is needed beside them. */
+interface GivenKey {
+  readonly need: KeyNeed
+  readonly env: Readonly<Record<string, string>> | undefined
+}
+
+/**
+ * @throws UsageError   the key is to be written, and WB_API_KEY is not set
+ * @throws Unreachable  no runtime answers
+ */
+export async function keyGiven(
+  session: Session,
+  { client, workspaceId, isWritten }: KeyChoice,
+): Promise<GivenKey> {
+  const { apiKey } = session.profile
+  if (isWritten && apiKey !== undefined) return { need: 'none', env: { WB_API_KEY: apiKey } }
+  if (isWritten)
+    throw new UsageError('--include-key writes the value of WB_API_KEY, which is not set', [
+      'WB_API_KEY=KEY wb mcp install --include-key',
+    ])
+  const need = await keyNeed(session, workspaceId)
+  const reference = need === 'key' ? keyReferenceOf(client) : undefined
+  return { need, env: reference === undefined ? undefined : { WB_API_KEY: reference } }
+}
+
+async function keyNeed(session: Session, workspaceId: string): Promise<KeyNeed> {
+  const ways = await session.ways()
+  if (!ways || asksNobody(ways)) return 'none'
+  const { used, others } = session.credential
+  if ([used, ...others].some(candidate => candidate?.from === 'wb login')) return 'login'
+  if (!session.profile.asOperator && (await letsStrangersIn(session, workspaceId))) return 'none'
+  return looksAtTokensOnly(ways) ? 'sign-in' : 'key'
+}
+
+async function letsStrangersIn({ stranger }: Session, workspaceId: string): Promise<boolean> {
+  try {
+    await stranger.call(workspaces.show, { params: { workspaceId } })
+    return true
+  } catch (error) {
+    if (error instanceof WbError) return false
+    throw error
+  }
+}
+
+/** Returns lines to show beside the entry of a client, which say how to give it the key. */
+export function keyLines(need: KeyNeed, client: ClientName | undefined, profile: Profile): string[] {
+  if (need === 'none') return []
+  if (need === 'login') return ['  the runtime requires a key; wb mcp serve uses your login on this machine']
+  if (need === 'sign-in')
+    return ['  the runtime requires sign-in; sign in once on this machine:', `    ${loginLine(profile)}`]
+  return [...howPassed(client), ...alternatives(client, profile)]
+}
+
+function howPassed(client: ClientName | undefined): string[] {
+  if (client === 'vscode')
+    return ['  the runtime requires a key; VS Code asks for it once and stores it encrypted']
+  if (client === 'cursor')
+    return [
+      '  the runtime requires a key; Cursor passes on WB_API_KEY from the environment that it is started in:',
+      '    export WB_API_KEY=KEY',
+    ]
+  return [
+    `  the runtime requires a key, and the entry holds none; give it to ${titleOf(client)} in one of these ways:`,
+  ]
+}
+
+function alternatives(client: ClientName | undefined, profile: Profile): string[] {
+  const stored = `    ${loginLine(profile, ' --with-token < KEY_FILE')}    stores it in the keychain`
+  if (client === 'vscode' || client === 'cursor') return ['  or without that:', stored]
+  const written = `    wb mcp install ${client ?? ''}${client ? ' ' : ''}--include-key    writes WB_API_KEY into the entry`
+  return [stored, written]
+}
