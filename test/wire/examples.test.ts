@@ -56,7 +56,7 @@ function bodyOf({ requestBody }: Operation): { body: string | FormData; headers:
   const [mediaType, { example }] = Object.entries(requestBody!.content)[0]!
   if (mediaType !== 'multipart/form-data')
     return {
-      body: JSON.stringify(example),
+      body: typeof example === 'string' ? example : JSON.stringify(example),
       headers: { 'content-type': mediaType, accept: 'application/json, text/event-stream' },
     }
   const { file, ...texts } = example as { file: string }

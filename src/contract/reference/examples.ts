@@ -75,10 +75,8 @@ export const examples: Readonly<Record<string, unknown>> = {
     metadata: { lang: 'en', year: 2024 },
   },
   'documents.ingestFile': { file: 'Everyone has 28 days of vacation per year.', metadata: { lang: 'en' } },
-  'documents.ingestBatch': {
-    text: 'Everyone has 28 days of vacation per year.',
-    sourceFilename: 'vacation.md',
-  },
+  'documents.ingestBatch':
+    '{"text": "Everyone has 28 days of vacation per year."}\n{"text": "Vacation requests go to your manager."}\n',
   'records.upsert': {
     records: [{ id: 'faq-7', text: 'Vacation requests go to your manager.', payload: { lang: 'en' } }],
   },

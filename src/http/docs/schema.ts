@@ -13,6 +13,7 @@ export function schemaTable(schema: Schema): Html {
 
 function rowsOf(schema: Schema, prefix: string): Html[] {
   if (schema.type === 'array' && schema.items) return rowsOf(schema.items, prefix)
+  if (schema.contentSchema) return rowsOf(schema.contentSchema, prefix)
   return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const inner = field.type === 'array' ? `${name}[]` : name
     const required = schema.required?.includes(name)
