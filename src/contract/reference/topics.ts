@@ -18,7 +18,7 @@ export const topics: Readonly<Record<string, TopicText>> = {
     title: 'Documents',
     description: 'Texts and files of a knowledge base, which are split into chunks when they are ingested.',
   },
-  jobs: { title: 'Jobs', description: 'Background work, such as an ingest with `?async=true`.' },
+  jobs: { title: 'Jobs', description: 'Background work, such as an ingest that you do not wait for.' },
   filters: {
     title: 'Saved filters',
     description: 'Named conditions that limit a search to a part of a knowledge base.',
@@ -40,7 +40,7 @@ export const topics: Readonly<Record<string, TopicText>> = {
     description: 'Permissions for services to use a secret of the runtime with one host.',
   },
   auth: {
-    title: 'Authentication',
+    title: 'Sign-in',
     description: 'Who the caller is, and signing in for browsers and devices.',
   },
   apiKeys: { title: 'API keys', description: 'Keys that programs authenticate with.' },
