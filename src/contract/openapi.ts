@@ -165,7 +165,9 @@ function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>):
   )
   const { content } = responses[200] ?? {}
   if (events && content) {
-    const data = [...new Set(Object.values(events))].map(event => schemaOf(event, 'output', schemas))
+    const made = Object.values(events).map(event => schemaOf(event, 'output', schemas))
+    // Events of different names may have data of one form.
+    const data = [...new Map(made.map(schema => [JSON.stringify(schema), schema])).values()]
     content['text/event-stream'] = { schema: data.length === 1 ? data[0]! : { anyOf: data } }
   }
   return responses

@@ -29,7 +29,12 @@ const withBody = Object.entries(document.paths).flatMap(([path, operations]) =>
 test('every example of the reference is accepted, with the status that it documents', {
   timeout: 60_000,
 }, async () => {
-  const wb = await chatting({ server: true, config: { mcp: { enabled: true } }, listTools: async () => [] })
+  const wb = await chatting({
+    agent: { name: 'Handbook' },
+    server: true,
+    config: { mcp: { enabled: true } },
+    listTools: async () => [],
+  })
   const ids = await idsIn(wb)
   const answers: Record<string, unknown> = {}
   for (const { path, method, operation } of withBody) {

@@ -85,6 +85,10 @@ export const examples: Readonly<Record<string, unknown>> = {
   'agents.update': { toolRules: { 'mcp:*': { permission: 'ask' } } },
   'conversations.create': { title: 'Vacation' },
   'conversations.update': { title: 'Vacation and sick leave' },
+  'openai.complete': {
+    model: 'Handbook',
+    messages: [{ role: 'user', content: 'How many days of vacation do I have?' }],
+  },
   'chat.send': { content: 'How many days of vacation do I have?' },
   'chat.stream': { content: 'How many days of vacation do I have?' },
   'chat.decide': { decision: 'once' },
