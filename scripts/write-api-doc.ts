@@ -74,7 +74,7 @@ function bodyOf({ requestBody }: Operation): string {
   const [[mediaType, { schema }] = ['', { schema: {} as Schema }]] = Object.entries(
     requestBody?.content ?? {},
   )
-  const { properties = {}, required = [] } = schema
+  const { properties = {}, required = [] } = schema.contentSchema ?? schema
   const names = Object.keys(properties).map(name =>
     required.includes(name) ? `**\`${name}\`**` : `\`${name}\``,
   )

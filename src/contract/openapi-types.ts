@@ -16,6 +16,8 @@ export interface Schema {
   additionalProperties?: boolean | Schema
   anyOf?: Schema[]
   allOf?: Schema[]
+  /** Schema of each line of a text in NDJSON. */
+  contentSchema?: Schema
   [keyword: string]: unknown
 }
 

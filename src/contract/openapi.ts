@@ -138,10 +138,14 @@ function queryParameters({ query }: Route, schemas: Record<string, Schema>): Ope
 function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['requestBody'] {
   const required = !canBeEmpty(body)
   const schema = schemaOf(body.schema, 'input', schemas)
-  const content = {
-    [mediaTypes[body.kind]]: { schema: body.kind === 'multipart' ? withFile(schema) : schema },
-  }
-  return { required, content }
+  return { required, content: { [mediaTypes[body.kind]]: { schema: wholeBody(body, schema) } } }
+}
+
+/** @param schema  of the JSON, of one line, or of the texts of a form */
+function wholeBody({ kind }: Body, schema: Schema): Schema {
+  if (kind === 'multipart') return withFile(schema)
+  if (kind === 'ndjson') return { type: 'string', contentMediaType: mediaTypes.ndjson, contentSchema: schema }
+  return schema
 }
 
 const mediaTypes = {
@@ -151,7 +155,7 @@ const mediaTypes = {
 } as const
 
 function withFile({ properties, required = [], ...schema }: Schema): Schema {
-  const file: Schema = { type: 'string', contentMediaType: 'application/octet-stream' }
+  const file: Schema = { type: 'string', format: 'binary', contentMediaType: 'application/octet-stream' }
   return { ...schema, properties: { file, ...properties }, required: ['file', ...required] }
 }
 
@@ -161,7 +165,9 @@ function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>):
   )
   const { content } = responses[200] ?? {}
   if (events && content) {
-    const data = [...new Set(Object.values(events))].map(event => schemaOf(event, 'output', schemas))
+    const made = Object.values(events).map(event => schemaOf(event, 'output', schemas))
+    // Events of different names may have data of one form.
+    const data = [...new Map(made.map(schema => [JSON.stringify(schema), schema])).values()]
     content['text/event-stream'] = { schema: data.length === 1 ? data[0]! : { anyOf: data } }
   }
   return responses

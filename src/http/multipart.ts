@@ -42,7 +42,7 @@ export function formReader(
       const parser = parserOf(incoming)
       const scratch = madeIn(folder)
       try {
-        const parts = await readParts(parser, incoming, body.limitBytes, scratch, hold)
+        const parts = await readParts(parser, incoming, body, scratch, hold)
         return await use(uploadOf(parts, body))
       } finally {
         await scratch.remove()
@@ -104,7 +104,7 @@ function noBoundary(cause?: unknown): WbError {
 async function readParts(
   parser: BusboyInstance,
   incoming: Incoming,
-  limitBytes: number,
+  { limitBytes, json }: MultipartBody,
   scratch: ScratchFile,
   hold: BodyHold,
 ): Promise<Parts> {
@@ -115,15 +115,23 @@ async function readParts(
   parser.on('partsLimit', () => {
     refused ??= new WbError('invalid_multipart', `the form has more than ${limits.formParts} parts`)
   })
-  parser.on('field', (name: string | undefined, text, _nameCut, isCut) => {
+  const takeText = (name: string | undefined, text: string, isCut: boolean) => {
     if (name === undefined) return
     refused ??= refusalOf(name, text, isCut, texts.has(name))
     if (refused) return
     textBytes += text.length
     refused = holdBytes(hold, textBytes)
     texts.set(name, text)
-  })
+  }
+  parser.on('field', (name, text, _nameCut, isCut) => takeText(name, text, isCut))
+  const reading: Promise<void>[] = []
   parser.on('file', (name, stream, fileName: string | undefined, _encoding, type) => {
+    if (json.includes(name)) {
+      const read = textOf(stream).then(({ text, isCut }) => takeText(name, text, isCut))
+      read.catch(() => {})
+      reading.push(read)
+      return
+    }
     if (name !== filePart || !fileName || kept) return drop(stream)
     const { path } = scratch
     const writing = keep(stream, path).then(sizeBytes => ({ name: fileName, type, sizeBytes, path }))
@@ -139,6 +147,7 @@ async function readParts(
     await kept?.writing.catch(() => {})
     throw failureOf(error)
   })
+  await Promise.all(reading)
   if (refused) throw refused
   // The rest of a small file is written after all of the body has come.
   const file = await kept?.writing.catch(error => Promise.reject(failureOf(error)))
@@ -155,6 +164,17 @@ function holdBytes(hold: BodyHold, bytes: number): WbError | undefined {
   } catch (error) {
     return failureOf(error)
   }
+}
+
+/** Reads a JSON part with a file name, as clients send it that make an object of a form a Blob. */
+async function textOf(stream: BusboyFileStream): Promise<{ text: string; isCut: boolean }> {
+  const chunks: Buffer[] = []
+  let sizeBytes = 0
+  for await (const chunk of stream) {
+    sizeBytes += chunk.length
+    if (sizeBytes <= limits.formTextBytes) chunks.push(chunk)
+  }
+  return { text: Buffer.concat(chunks).toString(), isCut: sizeBytes > limits.formTextBytes }
 }
 
 /** What is not read flows on, and ends silently when the body does. */

@@ -1,6 +1,9 @@
 import { describe, expect, test } from 'vitest'
 import type { Clock } from '../../src/base/clock.ts'
 import { errorCodes } from '../../src/contract/errors.ts'
+import { api } from '../../src/contract/index.ts'
+import { openApiDocument } from '../../src/contract/openapi.ts'
+import { renderDocs } from '../../src/http/docs/page.ts'
 import { errorOf, stage } from './stage.ts'
 
 const json = async (line: string) => (await stage().send(line)).json()
@@ -80,19 +83,36 @@ describe('S4.1-05: the reference page', () => {
       expect(page).toContain(text)
     const targets = [...page.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id)
     expect(targets.length).toBeGreaterThan(5)
-    for (const id of new Set(targets)) expect(page, id).toContain(`id="${id}"`)
+    expect(targets.filter(id => !page.includes(`id="${id}"`))).toEqual([])
   })
 
-  test('runs and fetches nothing: no script, no address elsewhere, and a policy that allows its own style only', async () => {
+  test('fetches nothing, and its policy allows its own style and script by their hashes alone', async () => {
     const response = await stage().send('GET /docs')
     const page = await response.text()
-    expect(page).not.toMatch(/<script|<img|<link|<iframe|\son[a-z]+=|javascript:|style=|url\(|@import/i)
+    expect(page).not.toMatch(/<img|<link|<iframe|\son[a-z]+=|javascript:|style=|url\(|@import/i)
     expect(page).not.toMatch(/(?:href|src)="(?!#|\/api\/v1\/openapi\.json")/)
-    const style = /<style>([\s\S]*?)<\/style>/.exec(page)![1]!
-    const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(style))
     const policy = response.headers.get('content-security-policy')!
-    expect(policy).toContain(`style-src 'sha256-${Buffer.from(digest).toString('base64')}'`)
+    for (const name of ['style', 'script']) {
+      const elements = [...page.matchAll(new RegExp(`<${name}>([\\s\\S]*?)</${name}>`, 'g'))]
+      expect(elements, name).toHaveLength(1)
+      expect(page.split(`<${name}`), name).toHaveLength(2)
+      const digest = await crypto.subtle.digest('SHA-256', new TextEncoder().encode(elements[0]![1]))
+      expect(policy).toContain(`${name}-src 'sha256-${Buffer.from(digest).toString('base64')}'`)
+    }
     expect(policy).toContain("default-src 'none'")
     expect(policy).not.toContain('unsafe')
+  })
+
+  test('begins with how to authenticate, has knowledge bases before setup, and hides the filter box until its script runs', async () => {
+    const { html } = renderDocs(openApiDocument(api, { version: '1.2.3' }))
+    const at = (text: string) => html.indexOf(text)
+    expect(at('Authorization: Bearer')).toBeGreaterThan(0)
+    expect(at('Authorization: Bearer')).toBeLessThan(at('id="topic-workspaces"'))
+    expect(at('id="topic-kb"')).toBeLessThan(at('id="topic-setup"'))
+    expect(html).toContain('<div class="filter" hidden><input id="filter"')
+    const linked = [...html.matchAll(/href="#([^"]+)"/g)].map(([, id]) => id!)
+    expect(linked.filter(id => !html.includes(`id="${id}"`))).toEqual([])
+    const entries = html.match(/ data-entry="/g)!
+    expect(entries.length).toBeGreaterThan(Object.keys(api).length)
   })
 })

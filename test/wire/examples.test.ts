@@ -29,7 +29,12 @@ const withBody = Object.entries(document.paths).flatMap(([path, operations]) =>
 test('every example of the reference is accepted, with the status that it documents', {
   timeout: 60_000,
 }, async () => {
-  const wb = await chatting({ server: true, config: { mcp: { enabled: true } }, listTools: async () => [] })
+  const wb = await chatting({
+    agent: { name: 'Handbook' },
+    server: true,
+    config: { mcp: { enabled: true } },
+    listTools: async () => [],
+  })
   const ids = await idsIn(wb)
   const answers: Record<string, unknown> = {}
   for (const { path, method, operation } of withBody) {
@@ -56,7 +61,7 @@ function bodyOf({ requestBody }: Operation): { body: string | FormData; headers:
   const [mediaType, { example }] = Object.entries(requestBody!.content)[0]!
   if (mediaType !== 'multipart/form-data')
     return {
-      body: JSON.stringify(example),
+      body: typeof example === 'string' ? example : JSON.stringify(example),
       headers: { 'content-type': mediaType, accept: 'application/json, text/event-stream' },
     }
   const { file, ...texts } = example as { file: string }

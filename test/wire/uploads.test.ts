@@ -126,6 +126,21 @@ describe('a file', () => {
     expect({}).not.toHaveProperty('polluted')
   })
 
+  test('a JSON part with a file name is read like one without, as generated clients send it', async () => {
+    const { kb } = await makePlace(wire)
+    const json = (name: string, body: string): Part => ({
+      ...{ name, fileName: 'blob', type: 'application/json', body },
+    })
+    const metadata = json('metadata', '{"lang":"en"}')
+    const sent = await wire.send(`POST ${kb}/ingest/file`, form(metadata, file('In English.')))
+    expect((sent.body as { document: Row }).document).toMatchObject({ metadata: { lang: 'en' } })
+    const twice = await wire.send(`POST ${kb}/ingest/file`, form(file('Twice.'), metadata, metadata))
+    expect([twice.status, twice.text]).toEqual([400, expect.stringContaining('metadata: was sent more than')])
+    const large = json('metadata', `{"x":"${'x'.repeat(1_000_000)}"}`)
+    expect((await wire.send(`POST ${kb}/ingest/file`, form(file('Large.'), large))).status).toBe(413)
+    expect(waiting()).toEqual([])
+  })
+
   test('a name that another text has is a conflict, and only the text true overwrites', async () => {
     const { kb } = await makePlace(wire)
     const first = await upload(kb, file('One.'))

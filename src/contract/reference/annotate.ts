@@ -74,8 +74,16 @@ function describeFields(schema: Schema, owners: readonly string[], parent?: stri
 }
 
 /** Schemas of the elements and alternatives of a schema. */
-export function partsOf({ items, additionalProperties, anyOf = [], allOf = [] }: Schema): Schema[] {
-  return [items, additionalProperties].filter(part => typeof part === 'object').concat(anyOf, allOf)
+export function partsOf({
+  items,
+  additionalProperties,
+  contentSchema,
+  anyOf = [],
+  allOf = [],
+}: Schema): Schema[] {
+  return [items, additionalProperties, contentSchema]
+    .filter(part => typeof part === 'object')
+    .concat(anyOf, allOf)
 }
 
 /** Own descriptions are fragments or sentences; the document has sentences. */

@@ -75,10 +75,8 @@ export const examples: Readonly<Record<string, unknown>> = {
     metadata: { lang: 'en', year: 2024 },
   },
   'documents.ingestFile': { file: 'Everyone has 28 days of vacation per year.', metadata: { lang: 'en' } },
-  'documents.ingestBatch': {
-    text: 'Everyone has 28 days of vacation per year.',
-    sourceFilename: 'vacation.md',
-  },
+  'documents.ingestBatch':
+    '{"text": "Everyone has 28 days of vacation per year."}\n{"text": "Vacation requests go to your manager."}\n',
   'records.upsert': {
     records: [{ id: 'faq-7', text: 'Vacation requests go to your manager.', payload: { lang: 'en' } }],
   },
@@ -87,6 +85,10 @@ export const examples: Readonly<Record<string, unknown>> = {
   'agents.update': { toolRules: { 'mcp:*': { permission: 'ask' } } },
   'conversations.create': { title: 'Vacation' },
   'conversations.update': { title: 'Vacation and sick leave' },
+  'openai.complete': {
+    model: 'Handbook',
+    messages: [{ role: 'user', content: 'How many days of vacation do I have?' }],
+  },
   'chat.send': { content: 'How many days of vacation do I have?' },
   'chat.stream': { content: 'How many days of vacation do I have?' },
   'chat.decide': { decision: 'once' },

@@ -21,6 +21,7 @@ export const operations: Readonly<Record<string, string>> = {
   'auth.login':
     'Redirects a browser to the identity provider. Open it in a browser, not with an HTTP client.',
   'auth.callback': 'Receives the redirect of the identity provider, and sets the session cookie.',
+  'protectedResources.runtime': 'Returns where OAuth clients get access tokens for the API (RFC 9728).',
   'auth.me': 'Returns the authenticated caller with its scopes and workspaces. Use it to check a credential.',
   'auth.refresh': 'Renews the session cookie before it expires.',
   'auth.logout': 'Deletes the session cookie. You stay signed in at the identity provider.',

@@ -6,6 +6,7 @@ export const schemas: Readonly<Record<string, string>> = {
   ApiKey: 'An API key of a workspace, without its token.',
   AuditRecord: 'One record of the audit trail.',
   AvailableTool: 'A tool that can be given to agents of the workspace.',
+  ChatCompletion: 'An answer in the format of the OpenAI API.',
   Chunk: 'A passage of a document, as it is indexed.',
   Chunker: 'A built-in algorithm that splits text into chunks.',
   ChunkingService: 'Settings for splitting text into chunks.',

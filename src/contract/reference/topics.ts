@@ -18,7 +18,7 @@ export const topics: Readonly<Record<string, TopicText>> = {
     title: 'Documents',
     description: 'Texts and files of a knowledge base, which are split into chunks when they are ingested.',
   },
-  jobs: { title: 'Jobs', description: 'Background work, such as an ingest with `?async=true`.' },
+  jobs: { title: 'Jobs', description: 'Background work, such as an ingest that you do not wait for.' },
   filters: {
     title: 'Saved filters',
     description: 'Named conditions that limit a search to a part of a knowledge base.',
@@ -40,8 +40,12 @@ export const topics: Readonly<Record<string, TopicText>> = {
     description: 'Permissions for services to use a secret of the runtime with one host.',
   },
   auth: {
-    title: 'Authentication',
+    title: 'Sign-in',
     description: 'Who the caller is, and signing in for browsers and devices.',
+  },
+  protectedResources: {
+    title: 'OAuth metadata',
+    description: 'Where OAuth clients of the API and of MCP endpoints get access tokens.',
   },
   apiKeys: { title: 'API keys', description: 'Keys that programs authenticate with.' },
   principals: {
@@ -52,6 +56,10 @@ export const topics: Readonly<Record<string, TopicText>> = {
   audit: { title: 'Audit', description: 'Who did what, and who was refused.' },
   mcp: { title: 'MCP', description: 'The workspace as a server of the Model Context Protocol.' },
   mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },
+  openai: {
+    title: 'OpenAI API',
+    description: 'Agents in the format of the OpenAI API, for any client that speaks it.',
+  },
   connect: { title: 'Connect', description: 'Code and checks for other programs that use a workspace.' },
   operational: { title: 'Runtime', description: 'Health, version and documentation of the runtime.' },
   operation: {

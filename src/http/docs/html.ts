@@ -22,3 +22,9 @@ export function prose(text: string): Html {
   const parts = text.split('`')
   return html`${parts.map((part, at) => (at % 2 === 1 ? html`<code>${part}</code>` : html`${part}`))}`
 }
+
+/** A path, name or code that may wrap after its separators, and nowhere else. */
+export function breakable(text: string): Html {
+  const parts = text.split(/(?<=[/._])(?=.)/)
+  return html`${parts.map((part, at) => (at === 0 ? html`${part}` : html`<wbr>${part}`))}`
+}

@@ -1,5 +1,5 @@
 import type { Schema } from '../../contract/openapi.ts'
-import { type Html, html, prose } from './html.ts'
+import { breakable, type Html, html, prose } from './html.ts'
 
 /** A schema as a table of its fields, or as one line when it has none. */
 export function schemaTable(schema: Schema): Html {
@@ -13,15 +13,19 @@ export function schemaTable(schema: Schema): Html {
 
 function rowsOf(schema: Schema, prefix: string): Html[] {
   if (schema.type === 'array' && schema.items) return rowsOf(schema.items, prefix)
-  return Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
+  if (schema.contentSchema) return rowsOf(schema.contentSchema, prefix)
+  const own = Object.entries(schema.properties ?? {}).flatMap(([name, field]) => {
     const inner = field.type === 'array' ? `${name}[]` : name
     const required = schema.required?.includes(name)
     return [
-      html`<tr><td><code>${prefix}${name}</code>${required ? html`` : html` <span class="dim">optional</span>`}</td>
+      html`<tr><td><code>${breakable(`${prefix}${name}`)}</code>${required ? html`` : html` <span class="dim">optional</span>`}</td>
 <td>${typeOf(field)}</td><td>${aboutOf(field)}</td></tr>`,
       ...rowsOf(field, `${prefix}${inner}.`),
     ]
   })
+  const { anyOf = [], additionalProperties: entries } = schema
+  const inEach = typeof entries === 'object' ? rowsOf(entries, `${prefix}{name}.`) : []
+  return [...own, ...anyOf.flatMap(part => rowsOf(part, prefix)), ...inEach]
 }
 
 /** The type of a value in words; a named schema is a link to its table. */
@@ -59,5 +63,5 @@ export function aboutOf(schema: Schema): Html {
   })
   const fallback = schema.default === undefined ? [] : [`default ${JSON.stringify(schema.default)}`]
   const facts = [...limits, ...fallback].join(', ')
-  return html`${prose(schema.description ?? '')}${schema.description && facts ? '; ' : ''}<span class="dim">${facts}</span>`
+  return html`${prose(schema.description ?? '')}${facts ? html` <span class="dim">${facts}</span>` : html``}`
 }

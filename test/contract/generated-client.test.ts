@@ -1,0 +1,62 @@
+import { execFile } from 'node:child_process'
+import { mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { fileURLToPath } from 'node:url'
+import { promisify } from 'node:util'
+import { generateSource } from 'oazapfts'
+import { expect, onTestFinished, test } from 'vitest'
+import { place } from '../commands/wb.ts'
+
+const root = fileURLToPath(new URL('../..', import.meta.url))
+const story = fileURLToPath(new URL('generated-client/story.ts.txt', import.meta.url))
+const run = promisify(execFile)
+
+/** Stricter than most programs are compiled. */
+const compilerOptions = {
+  target: 'es2023',
+  lib: ['es2023', 'dom', 'dom.iterable'],
+  module: 'nodenext',
+  types: ['node'],
+  strict: true,
+  noUncheckedIndexedAccess: true,
+  noPropertyAccessFromIndexSignature: true,
+  noImplicitOverride: true,
+  allowImportingTsExtensions: true,
+  skipLibCheck: true,
+  noEmit: true,
+}
+
+test('a client generated from the served document compiles in strict mode, and runs the story of the README', {
+  timeout: 60_000,
+}, async () => {
+  const { url } = await place().serve()
+  const folder = await clientOf(`${url}/api/v1/openapi.json`)
+  const tools = join(root, 'node_modules')
+  const compiled = run(process.execPath, [
+    join(tools, 'typescript/bin/tsc'),
+    '-p',
+    folder,
+    '--pretty',
+    'false',
+  ])
+  expect(await compiled.catch((failed: { stdout: string }) => failed)).toMatchObject({ stdout: '' })
+  const told = await run(process.execPath, ['--import', 'tsx', join(folder, 'story.ts'), url], { cwd: root })
+  expect(told).toEqual({ stdout: 'told\n', stderr: '' })
+})
+
+/** Generates a client beside the story, in a folder below the root so that packages are found. */
+async function clientOf(documentUrl: string): Promise<string> {
+  mkdirSync(join(root, 'coverage'), { recursive: true })
+  const folder = mkdtempSync(join(root, 'coverage', 'client-'))
+  onTestFinished(() => rmSync(folder, { recursive: true }))
+  const file = (name: string, text: string) => writeFileSync(join(folder, name), text)
+  file('openapi.json', await (await fetch(documentUrl)).text())
+  const options = { optimistic: true, useUnknown: true, argumentStyle: 'object' } as const
+  file(
+    'client.ts',
+    await generateSource(join(folder, 'openapi.json'), { ...options, futureStripLegacyMethods: true }),
+  )
+  file('story.ts', readFileSync(story, 'utf8'))
+  file('tsconfig.json', JSON.stringify({ compilerOptions, files: ['story.ts'] }))
+  return folder
+}
