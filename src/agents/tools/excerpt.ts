@@ -1,5 +1,6 @@
 import { stem, terms, wordSpans } from '../../base/words.ts'
 import { findBreaks } from '../../knowledge/chunk/breaks.ts'
+import { cut } from './result.ts'
 
 /** A text, or the part of it that fits. */
 export interface Excerpt {
@@ -28,7 +29,7 @@ export function excerptOf(text: string, query: string, charsMax: number): Excerp
   if (text.length <= charsMax) return { text, isCut: false }
   const room = charsMax - 2 * ellipsis.length
   if (room <= 0) return { text: '', isCut: true }
-  const scanned = text.slice(0, scannedMax)
+  const scanned = cut(text, scannedMax)
   const { start, end } = windowAround(scanned, bestMatch(scanned, query, room), room)
   const before = start > 0 ? ellipsis : ''
   const after = end < text.length ? ellipsis : ''
