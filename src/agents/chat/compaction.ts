@@ -28,6 +28,11 @@ export interface Compacted {
   readonly hasTools: boolean
 }
 
+interface Running {
+  readonly stop: AbortController
+  readonly work: Promise<void>
+}
+
 /**
  * Summarizes the oldest turns of long conversations in the background, one call of a model at a time for each
  * conversation. A summary is stored as a message of the role `system`.
@@ -36,8 +41,8 @@ export interface Compacted {
  */
 export class Compactions {
   readonly #parts: CompactionParts
-  readonly #running = new Map<string, Promise<void>>()
-  readonly #closing = new AbortController()
+  readonly #running = new Map<string, Running>()
+  #isClosed = false
 
   constructor(parts: CompactionParts) {
     this.#parts = parts
@@ -46,25 +51,35 @@ export class Compactions {
   /** Begins a summary if the conversation needs one and none is being written. Never fails. */
   begin(compacted: Compacted): void {
     const { conversationId, workspaceId } = compacted
-    if (this.#running.has(conversationId) || this.#closing.signal.aborted) return
-    const work = this.#compact(compacted)
+    if (this.#running.has(conversationId) || this.#isClosed) return
+    const stop = new AbortController()
+    const work = this.#compact(compacted, stop.signal)
       .catch(error => this.#parts.log.error({ workspaceId, conversationId, error }, 'a summary failed'))
       .finally(() => this.#running.delete(conversationId))
-    this.#running.set(conversationId, work)
+    this.#running.set(conversationId, { stop, work })
+  }
+
+  /** Stops the summary of a conversation whose next question waits for the model. It is begun anew after the answer. */
+  giveWay(conversationId: string): void {
+    this.#running.get(conversationId)?.stop.abort()
   }
 
   /** Resolves once no summary is being written. */
   async settled(): Promise<void> {
-    await Promise.all(this.#running.values())
+    await Promise.all(Array.from(this.#running.values(), ({ work }) => work))
   }
 
   /** Stops the calls of models. A conversation that cannot wait gets a summary without a model. */
   async close(): Promise<void> {
-    this.#closing.abort()
+    this.#isClosed = true
+    for (const conversationId of this.#running.keys()) this.giveWay(conversationId)
     await this.settled()
   }
 
-  async #compact({ model, hasTools, workspaceId, conversationId }: Compacted): Promise<void> {
+  async #compact(
+    { model, hasTools, workspaceId, conversationId }: Compacted,
+    signal: AbortSignal,
+  ): Promise<void> {
     const { rows, clock } = this.#parts
     const place = { workspaceId, conversationId }
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
@@ -72,7 +87,7 @@ export class Compactions {
     const history = await (await openHistory(rows, place)).read({ tokens: 2 * tokens, marks, replaced: [] })
     const oldest = oldestTurns(history.turns, tokens)
     if (oldest.length === 0) return
-    const written = await this.#written(history, oldest, model, tokens)
+    const written = await this.#written(history, oldest, { model, tokens, signal })
     if (!written) return
     const covered = oldest.at(-1)!.rows.at(-1)!
     const metadata = { ...summaryMetadata(coverOf(history, oldest)), ...written.metadata }
@@ -105,13 +120,12 @@ export class Compactions {
   async #written(
     history: History,
     oldest: readonly PastTurn[],
-    model: AnsweringModel,
-    tokens: number,
+    { model, tokens, signal }: { model: AnsweringModel; tokens: number; signal: AbortSignal },
   ): Promise<Written | undefined> {
     const { clock, log } = this.#parts
     const earlier = history.summary?.text
     try {
-      return await summarize(earlier, oldest, { model, clock, signal: this.#closing.signal })
+      return await summarize(earlier, oldest, { model, clock, signal })
     } catch (error) {
       log.info({ model: model.model, error }, 'the model wrote no summary of a conversation')
     }

@@ -1,4 +1,4 @@
-import { queryWords, terms, words } from '../../base/words.ts'
+import { queryWords, stopwords, terms, words } from '../../base/words.ts'
 import { limits } from '../../contract/limits.ts'
 import type { PastTurn } from './past-turns.ts'
 import { isAffirmation, isSmallTalk } from './small-talk.ts'
@@ -15,7 +15,10 @@ const pronouns = new Set(
 
 /** Beginnings of English questions that go on from the one before. */
 const beginning =
-  /^(?:and|or|but|also|plus|then|so|what about|how about|what if|what else|why|why not|how come|how so|since when|same for|only)\b/i
+  /^(?:and|or|but|then|what about|how about|what if|what else|why|why not|how come|how so|since when|same for|only)\b/i
+
+/** Beginnings that are words of other languages, too: another English word has to follow. */
+const sharedBeginning = /^(?:so|also|plus)\b/i
 
 /** English ways to name one of several things that were listed. */
 const ordinal =
@@ -55,10 +58,15 @@ function questionIn([question]: PastTurn['rows']): string | undefined {
   return content && !isSmallTalk(content) ? content : undefined
 }
 
+function goesOn(question: string, [, ...rest]: readonly string[]): boolean {
+  if (beginning.test(question)) return true
+  return sharedBeginning.test(question) && rest.some(word => stopwords.has(word))
+}
+
 function isFollowUp(question: string): boolean {
   const all = words(question)
   if (ordinal.test(question)) return true
-  if (beginning.test(question.trim()) && all.length <= shortWords) return true
+  if (all.length <= shortWords && goesOn(question.trim(), all)) return true
   const spoken = question.match(/[\p{L}\p{N}]+/gu) ?? []
   const at = spoken.findIndex(word => word !== 'IT' && pronouns.has(word.toLowerCase()))
   if (at === -1) return false

@@ -52,7 +52,7 @@ export interface TurnsParts {
   readonly retrieve: Retrieve
   /** Of one knowledge base, where they are found before the model is asked. */
   readonly passagesPerBase: number
-  readonly compactions: Pick<Compactions, 'begin'>
+  readonly compactions: Pick<Compactions, 'begin' | 'giveWay'>
   /** Is told of each turn that is over. */
   readonly answered: (provider: string, outcome: TurnOutcome) => void
   /** Set for a conversation that its sender keeps. */
@@ -175,6 +175,8 @@ export class Turns {
     const marks = new Marks()
     const { past, replaced, ...stored } = await this.#stored(asked)
     const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
+    // A model on this machine mostly answers one request at a time.
+    if (model.provider === 'ollama') this.#parts.compactions.giveWay(place.conversationId)
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)

@@ -1,5 +1,6 @@
 import { stem, terms, wordSpans } from '../../base/words.ts'
 import { findBreaks } from '../../knowledge/chunk/breaks.ts'
+import { cut } from './result.ts'
 
 /** A text, or the part of it that fits. */
 export interface Excerpt {
@@ -14,11 +15,13 @@ interface Span {
 }
 
 const ellipsis = '…'
+/** Characters of a text that are looked at, so that a huge one does not block the process. */
+const scannedMax = 200_000
 
 /**
  * Returns a text, or the window of it around its best match with a query: the shortest span with the most distinct words
  * of the query, and what surrounds it. A window is cut between sentences, else between words, and has an ellipsis at a
- * cut. Without a match it is the beginning of the text.
+ * cut. Without a match in its first 200,000 characters it is the beginning of the text.
  *
  * @param charsMax  of the result, in UTF-16 units
  */
@@ -26,7 +29,8 @@ export function excerptOf(text: string, query: string, charsMax: number): Excerp
   if (text.length <= charsMax) return { text, isCut: false }
   const room = charsMax - 2 * ellipsis.length
   if (room <= 0) return { text: '', isCut: true }
-  const { start, end } = windowAround(text, bestMatch(text, query, room), room)
+  const scanned = cut(text, scannedMax)
+  const { start, end } = windowAround(scanned, bestMatch(scanned, query, room), room)
   const before = start > 0 ? ellipsis : ''
   const after = end < text.length ? ellipsis : ''
   return { text: before + text.slice(start, end).trim() + after, isCut: true }

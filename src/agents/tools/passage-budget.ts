@@ -31,7 +31,7 @@ export function shareAmong(
   bytesMax: number,
   headBytes: readonly number[] = [],
 ): Excerpt[] {
-  const needs = texts.map((text, at) => (headBytes[at] ?? 0) + Math.min(jsonBytes(text), windowBytesMin))
+  const needs = texts.map((text, at) => (headBytes[at] ?? 0) + needOf(text))
   const kept = texts.slice(0, Math.max(1, countWithin(needs, bytesMax)))
   let left = bytesMax - sum(needs.slice(0, kept.length))
   return kept.map((text, at) => {
@@ -40,6 +40,10 @@ export function shareAmong(
     left += reserved - jsonBytes(excerpt.text)
     return excerpt
   })
+}
+
+function needOf(text: string): number {
+  return text.length > windowBytesMin ? windowBytesMin : Math.min(jsonBytes(text), windowBytesMin)
 }
 
 function countWithin(needs: readonly number[], bytesMax: number): number {

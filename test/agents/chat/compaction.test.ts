@@ -23,6 +23,10 @@ const completion: Completion = {
   costUsd: 0.01,
 }
 
+/** A model that answers nothing. */
+const hangs: Chat['complete'] = (_, { signal }) =>
+  new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
+
 /** A conversation of some turns, each of about 400 tokens, and a model whose window has room for few of them. */
 async function conversationOf(turns: number) {
   let store!: RowStore
@@ -109,8 +113,6 @@ test('if a covered message is deleted while the model writes, the summary is dro
 })
 
 test('a runtime that closes stops the model, and lists the questions of turns that no longer fit', async () => {
-  const hangs: Chat['complete'] = (_, { signal }) =>
-    new Promise((_, reject) => signal.addEventListener('abort', () => reject(signal.reason)))
   const long = await conversationOf(8)
   const compactions = await long.compact(hangs)
   await compactions.close()
@@ -119,6 +121,13 @@ test('a runtime that closes stops the model, and lists the questions of turns th
   const short = await conversationOf(4)
   await (await short.compact(hangs, 7_600)).close()
   expect((await short.read()).summary).toBeUndefined()
+})
+
+test('a summary gives way to the next question', async () => {
+  const { compact, done, conversation } = await conversationOf(4)
+  const compactions = await compact(hangs, 7_600)
+  compactions.giveWay(conversation.conversationId)
+  expect(await done(compactions)).toBeUndefined()
 })
 
 test('a summary is bounded, and so is what the model is sent for it', async () => {

@@ -23,6 +23,8 @@ describe('a follow-up gets the words of the last query', () => {
     ['And the others?', `And the others? ${added}`],
     ['same for Switzerland', `same for Switzerland ${added}`],
     ['or by mail?', `or by mail? ${added}`],
+    ['So how long?', 'So how long? refund window customers germany'],
+    ['also for contractors?', `also for contractors? ${added}`],
     ['What else?', `What else? ${added}`],
   ])('%s', (question, query) => {
     expect(searchQuery(question, earlier)).toEqual(query)
@@ -39,6 +41,10 @@ describe('a question that is clear by itself stays as it is', () => {
     'Is there a limit on uploads?',
     'And the second thing I would like to know is how invoices are sent to partners',
     'und im Ausland?',
+    'So lange dauert es?',
+    'Also wie lange?',
+    'plus de détails ?',
+    'Hvad koster det her i butikken?',
     'et à l’étranger ?',
     '¿y en el extranjero?',
     '海外はどうですか',

@@ -60,3 +60,10 @@ test('without a match, the window is the beginning', () => {
   const text = 'One sentence of many. '.repeat(50)
   expect(excerptOf(text, 'zinc', 100).text).toMatch(/^One sentence of many\. One .*\.…$/)
 })
+
+test('a text of many megabytes is cut without being read whole', () => {
+  const text = 'A word or two. '.repeat(1_000_000)
+  const startedAt = performance.now()
+  expect(excerptOf(text, 'tungsten', 1_000).text.length).toBeGreaterThan(900)
+  expect(performance.now() - startedAt).toBeLessThan(1_000)
+})

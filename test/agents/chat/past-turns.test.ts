@@ -1,0 +1,70 @@
+import fc from 'fast-check'
+import { expect, test } from 'vitest'
+import { pastTurns } from '../../../src/agents/chat/past-turns.ts'
+import { Marks } from '../../../src/agents/chat/prompt.ts'
+import { questionOf } from '../../../src/models/chat/wire.ts'
+import type { MessageRow } from '../../../src/storage/tables.ts'
+import { type SentMessage, templateProblem } from '../../fakes/chat-template.ts'
+import { messageRow } from '../../harness/agents.ts'
+
+const place = { workspaceId: 'w', conversationId: 'c' }
+const id = fc.constantFrom('call_0', 'call_1', 'call_2')
+const fields: fc.Arbitrary<Partial<MessageRow>> = fc.oneof(
+  fc.record({ role: fc.constant('user' as const), content: fc.string({ minLength: 1, maxLength: 20 }) }),
+  fc.record({ role: fc.constant('agent' as const), content: fc.constantFrom('', 'An answer.', null) }),
+  fc.constant({ role: 'agent' as const, content: 'Busy.', metadata: { finish_reason: 'error' } }),
+  fc.uniqueArray(id, { minLength: 1 }).map(ids => ({
+    role: 'agent' as const,
+    content: '',
+    toolCallPayload: { toolCalls: ids.map(called => ({ id: called, name: 'search_kb', arguments: '{}' })) },
+  })),
+  id.map(toolCallId => ({
+    role: 'tool' as const,
+    content: null,
+    toolId: 'search_kb',
+    toolResponse: { toolCallId, content: 'A result.' },
+  })),
+)
+
+function sentFor(rows: readonly MessageRow[]): SentMessage[] {
+  const messages = pastTurns(rows, new Marks()).flatMap(turn => turn.messages)
+  const asked = [...messages, { role: 'user' as const, content: 'And now?' }]
+  const { body } = questionOf(asked, { maxTokens: 10, signal: new AbortController().signal })
+  return (body as { messages: SentMessage[] }).messages
+}
+
+test('whatever is stored, a strict chat template takes it, and no question is lost', () => {
+  fc.assert(
+    fc.property(fc.array(fields, { maxLength: 30 }), all => {
+      const rows = all.map((row, at) => messageRow(place, at, row))
+      const sent = sentFor(rows)
+      expect(templateProblem(sent)).toBeUndefined()
+      const asked = (role: string, some: readonly { role: string }[]) =>
+        some.filter(message => message.role === role).length
+      expect(asked('user', sent)).toBe(asked('user', rows) + 1)
+    }),
+  )
+})
+
+test('calls are followed by their results in the order of the calls, and several answers are one', () => {
+  const toolCalls = ['a', 'b'].map(called => ({ id: called, name: 'search_kb', arguments: '{}' }))
+  const response = (toolCallId: string) => ({ toolResponse: { toolCallId, content: toolCallId } })
+  const rows = [
+    messageRow(place, 0),
+    messageRow(place, 1, { role: 'agent', content: '', toolCallPayload: { toolCalls } }),
+    messageRow(place, 2, { role: 'tool', content: null, ...response('b') }),
+    messageRow(place, 3, { role: 'tool', content: null, ...response('a') }),
+    messageRow(place, 4, { role: 'agent', content: 'One.' }),
+    messageRow(place, 5, { role: 'agent', content: 'Two.' }),
+  ]
+  const sent = sentFor(rows)
+  expect(sent.map(({ role, tool_call_id: called }) => called ?? role)).toEqual([
+    'user',
+    'assistant',
+    'a',
+    'b',
+    'assistant',
+    'user',
+  ])
+  expect(sent[4]!.content).toBe('One.\n\nTwo.')
+})
