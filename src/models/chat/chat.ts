@@ -18,9 +18,9 @@ import { ProviderFailure, shownReason } from '../provider/failure.ts'
 import type { AnswerPart } from './answer-text.ts'
 import type { Chat, ChatMessage, Completion, CompletionSettings } from './completion.ts'
 import { begins, Draft } from './draft.ts'
-import type { LastFailures } from './last-failures.ts'
+import type { Learned } from './learned.ts'
 import { isSecretAvailable } from './provider.ts'
-import { type LearnedTraits, learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
+import { learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
 import { questionOf } from './wire.ts'
 
 /** What the configuration says of chats. */
@@ -35,8 +35,7 @@ export interface ChatConfig {
 export interface ChatParts extends ModelParts {
   readonly clock: Clock
   readonly chat: ChatConfig
-  readonly traits: LearnedTraits
-  readonly failures: LastFailures
+  readonly learned: Learned
   /** How often a request that a provider could not answer is repeated. */
   readonly retriesMax: number
 }
@@ -153,10 +152,10 @@ class Request {
     const { parts } = this.#of
     const { kind, providerStatus } = error.facts
     const traits = this.#traits
-    if (kind === 'no_tools') parts.traits.set(this.#key, { ...traits, lacksTools: true })
+    if (kind === 'no_tools') parts.learned.traits.set(this.#key, { ...traits, lacksTools: true })
     if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
     const learned = learnedFrom(error.said, { ...this.#body, ...this.streamOptions }, traits)
-    if (learned) parts.traits.set(this.#key, learned)
+    if (learned) parts.learned.traits.set(this.#key, learned)
     return learned !== undefined
   }
 
@@ -184,19 +183,21 @@ class Request {
       said,
       error.cause,
     )
-    this.#of.parts.failures.set(this.#key, failure)
+    this.#of.parts.learned.failures.set(this.#key, failure)
     return failure
   }
 
   /** Takes note that the model answers. */
   answered(completion: Completion): Completion {
-    this.#of.parts.failures.delete(this.#key)
+    const { parts, service, calls } = this.#of
+    parts.learned.failures.delete(this.#key)
+    parts.learned.details.request({ ...service, endpoint: calls.endpoint })
     return completion
   }
 
   get #traits(): ModelTraits {
     const { parts, calls } = this.#of
-    return parts.traits.get(this.#key) ?? usualTraits(calls.endpoint.host)
+    return parts.learned.traits.get(this.#key) ?? usualTraits(calls.endpoint.host)
   }
 }
 
@@ -205,21 +206,30 @@ function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService
   return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
 }
 
+/** What earlier requests to a model have shown; null where that is unknown. */
+interface SeenModel {
+  readonly supportsTools: boolean | null
+  readonly contextTokens: number | null
+  /** Of the last request. */
+  readonly failure: ProviderFailure | undefined
+}
+
 /** Returns what earlier requests to the model of a service have shown. */
 export function seenOf(
   service: ModelService,
-  parts: Pick<ChatParts, 'environment' | 'isReleased' | 'traits' | 'failures'>,
-): { readonly lacksTools: boolean; readonly failure: ProviderFailure | undefined } {
+  parts: Pick<ChatParts, 'environment' | 'isReleased' | 'learned'>,
+): SeenModel {
   const { provider } = service
-  const unknown = { lacksTools: false, failure: undefined }
+  const unknown = { supportsTools: null, contextTokens: null, failure: undefined }
   if (!isChatProvider(provider)) return unknown
   try {
     const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
-    const key = traitsKey(service, endpointOf(dialling))
-    return {
-      lacksTools: parts.traits.get(key)?.lacksTools ?? false,
-      failure: parts.failures.get(key),
-    }
+    const endpoint = endpointOf(dialling)
+    const key = traitsKey(service, endpoint)
+    const { traits, failures, details } = parts.learned
+    const { supportsTools = null, contextTokens = null } = details.get({ ...service, endpoint }) ?? {}
+    const lacksTools = traits.get(key)?.lacksTools ?? false
+    return { supportsTools: lacksTools ? false : supportsTools, contextTokens, failure: failures.get(key) }
   } catch {
     // An address that is not valid is reported by the next request.
     return unknown

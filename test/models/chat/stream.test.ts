@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
 import { openChat } from '../../../src/models/chat/chat.ts'
 import type { CompletionSettings, ToolSpec } from '../../../src/models/chat/completion.ts'
-import { LastFailures } from '../../../src/models/chat/last-failures.ts'
+import { openLearned } from '../../../src/models/chat/learned.ts'
 import { toolArguments } from '../../../src/models/chat/tool-arguments.ts'
-import { LearnedTraits } from '../../../src/models/chat/traits.ts'
 import type { ModelParts, ModelService } from '../../../src/models/endpoint.ts'
 import { ProviderFailure } from '../../../src/models/provider/failure.ts'
 import { type Said, streamedAnswer } from '../../fakes/chat-answer.ts'
@@ -387,8 +386,7 @@ test('however an answer is cut on the way, it is the same', async () => {
         outbound,
         clock: new TestClock(),
         retriesMax: 0,
-        traits: new LearnedTraits(),
-        failures: new LastFailures(new TestClock()),
+        learned: openLearned({ clock: new TestClock(), outbound }),
         chat: { provider: 'ollama', tokenRef: 'env:X', baseUrl: null, allowDataCollection: false },
       })
       const { pieces, completion } = await heard(chat.stream(messages, settings()))
