@@ -246,6 +246,20 @@ describe('asked again', () => {
   })
 })
 
+test.each(['stream', 'complete'] as const)('%s: a time-out of a local model is not repeated', async how => {
+  provider.script({ hang: true }, { text: 'Too late.' })
+  const chat = place.open({ service: { requestTimeoutMs: 100 }, retriesMax: 2 })
+  const answer =
+    how === 'complete'
+      ? chat.complete(messages, settings()).catch((error: unknown) => error)
+      : heard(chat.stream(messages, settings())).then(({ failure }) => failure)
+  expect(await answer).toMatchObject({
+    message: expect.stringContaining('did not answer in time'),
+    facts: { hint: expect.stringContaining('requestTimeoutMs') },
+  })
+  expect(provider.received).toHaveLength(1)
+})
+
 describe('silence', () => {
   test('of half a minute before the first word is thinking', async () => {
     const clock = new TestClock()
