@@ -1,8 +1,9 @@
 import type { Config } from '../../config/schema.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { LlmService } from '../../contract/services.ts'
-import { type ChatParts, openChat, seenOf } from './chat.ts'
+import { type ChatParts, openChat } from './chat.ts'
 import type { Chat, Sampling } from './completion.ts'
+import { seenOf } from './model-request.ts'
 import { chatProviderProblem } from './provider.ts'
 import { samplingOf } from './sampling.ts'
 
