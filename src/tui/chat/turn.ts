@@ -170,12 +170,14 @@ function done(state: State, turn: Turn, message: Message): Step {
   const known = citedBy(shown.last.citations, citations)
   const last = { ...shown.last, answer: turn.text || content, citations: known }
   const isCut = message.metadata.finish_reason === 'length'
+  const isFiltered = message.metadata.finish_reason === 'content_filter'
   return [
     { ...over(shown), last, ...counted(state, message) },
     [
       ...effects,
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
       ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
+      ...(isFiltered ? [note('a content filter of the provider stopped the answer')] : []),
     ],
   ]
 }
