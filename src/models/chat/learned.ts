@@ -4,7 +4,7 @@ import { LastFailures } from './last-failures.ts'
 import { ModelDetails } from './model-details.ts'
 import { LearnedTraits } from './traits.ts'
 
-/** What the runtime has learned about models since it started. */
+/** Everything that the runtime has learned about models since it started. */
 export interface Learned {
   readonly traits: LearnedTraits
   readonly failures: LastFailures

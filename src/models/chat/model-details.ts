@@ -6,7 +6,7 @@ import { askForModels } from '../catalogue.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
 import { field } from '../provider/failure.ts'
 
-/** What a provider says about a model; null where it says nothing. */
+/** Properties of a model, as its provider lists them; null where it lists none. */
 export interface ModelDetail {
   /** Tokens of question and answer together. */
   readonly contextTokens: number | null
@@ -28,7 +28,7 @@ const keptMs = 3_600_000
 const ollamaWindowTokens = 8_192
 
 /**
- * Details of models as their providers tell them: Ollama for each model, OpenRouter in its list. They are requested in
+ * Details of models, from their providers: Ollama for each model, OpenRouter in its list. They are requested in
  * the background, without a credential, kept for an hour, and missing if the provider does not answer.
  */
 export class ModelDetails {

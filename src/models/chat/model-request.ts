@@ -14,7 +14,7 @@ export const chatPath = '/chat/completions'
 /** Most often that one question is sent in another form; a provider that always asks for another one is given up. */
 const lessonsMax = 4
 
-/** What a request to a model is made from. */
+/** Parts that a request to a model is built from. */
 interface RequestParts {
   readonly service: ModelService
   readonly parts: { readonly learned: Learned }
@@ -110,7 +110,7 @@ function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService
   return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
 }
 
-/** What earlier requests to a model have shown; null where that is unknown. */
+/** Properties of a model that earlier requests have shown; null where unknown. */
 interface SeenModel {
   readonly supportsTools: boolean | null
   readonly contextTokens: number | null

@@ -20,7 +20,7 @@ export interface ModelTraits {
 /** Models whose traits are kept. */
 const modelsMax = 1_000
 
-/** What the runtime has learned from refusals, by model and endpoint, until it stops. */
+/** Traits that the runtime has learned from refusals, by model and endpoint, until it stops. */
 export class LearnedTraits {
   readonly #known = new Map<string, ModelTraits>()
 
@@ -49,7 +49,7 @@ export function usualTraits(host: string): ModelTraits {
 }
 
 /**
- * Returns the traits that a refusal tells, for a request that can be accepted; undefined if it tells nothing new.
+ * Returns the traits after a refusal that says how to change the request; undefined if it says nothing new.
  *
  * @param body  the request that was refused
  */

@@ -59,12 +59,12 @@ function withTurn(state: State, say: Say): State {
 export function heard(state: State, event: TurnEvent): Step {
   if (!state.turn) return [state, []]
   if (event.event === 'reasoning') return [withThought(state, state.turn, plain(event.data.delta)), []]
-  if (event.event === 'user-message' || !state.turn.thought) return told(state, state.turn, event)
+  if (event.event === 'user-message' || !state.turn.thought) return afterThought(state, state.turn, event)
   const [next, line] = withoutThought(state, state.turn, state.turn.thought)
-  return joined([next, [note(line)]], shown => told(shown, shown.turn!, event))
+  return joined([next, [note(line)]], shown => afterThought(shown, shown.turn!, event))
 }
 
-function told(state: State, turn: Turn, { event, data }: TurnEvent): Step {
+function afterThought(state: State, turn: Turn, { event, data }: TurnEvent): Step {
   switch (event) {
     case 'user-message': {
       const question = { content: turn.say.content, messageId: data.messageId }
