@@ -76,8 +76,8 @@ function sent(message: ChatMessage, names: ToolNames, traits: ModelTraits): obje
   }
   if (toolCalls.length === 0) return { role, content: content ?? '', ...fields }
   const calls = toolCalls.map(call => ({
-    ...sentCall(call, names, callExtras?.[call.id]),
     id: sentId(call.id, traits),
+    ...sentCall(call, names, callExtras?.[call.id]),
   }))
   return { role, content: content || null, ...fields, tool_calls: calls }
 }
