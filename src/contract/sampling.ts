@@ -22,7 +22,7 @@ export const sampling = {
     .meta({ description: 'texts that end the answer; null is none' }),
 }
 
-/** The same fields of a record; a record of an earlier version has none. */
+/** Like {@link sampling}, for records, of which those of earlier versions lack the fields. */
 export const optionalSampling = {
   temperature: sampling.temperature.optional(),
   topP: sampling.topP.optional(),

@@ -5,10 +5,9 @@ import type { Config } from '../config/schema.ts'
 import { isProviderName } from '../contract/providers.ts'
 import type { EmbeddingService, LlmService, ServiceProblem } from '../contract/services.ts'
 import { Catalogue } from './catalogue.ts'
-import { seenOf } from './chat/chat.ts'
-import { LastFailures } from './chat/last-failures.ts'
+import { openLearned } from './chat/learned.ts'
 import { type ChatModel, modelOfConfig, modelOfService } from './chat/model.ts'
-import { LearnedTraits } from './chat/traits.ts'
+import { seenOf } from './chat/model-request.ts'
 import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
 import { openGuard, publicGuard } from './guard.ts'
@@ -84,8 +83,8 @@ export function openModels({
   const { fetch } = network
   const outside = openNetwork({ guard: publicGuard(config), resolve })
   const parts = { environment, isReleased, outbound: own.outbound ?? network.send }
-  const learned = { traits: new LearnedTraits(), failures: new LastFailures(clock) }
-  const chatParts = { ...parts, ...learned, clock, chat: config.chat }
+  const learned = openLearned({ clock, outbound: parts.outbound })
+  const chatParts = { ...parts, learned, clock, chat: config.chat }
   const processes = new McpProcesses({ environment, clock, log, folder: own.dataDir })
   return {
     fetch,

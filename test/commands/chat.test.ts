@@ -58,6 +58,16 @@ describe('where there is no terminal', () => {
     expect(runtime.asked).toEqual([{ content: 'which laws?' }])
   })
 
+  test('reasoning is not printed', async () => {
+    const { here } = await stageFor(async stage => {
+      await stage.say('reasoning', { delta: 'Two and two.' })
+      await spoken(stage)
+    })
+    const { status, stdout, stderr } = await here.wb(['ask', 'what is 2 + 2?'])
+    expect({ status, stdout: stdout.slice(0, answer.length) }).toEqual({ status: 0, stdout: answer })
+    expect(stdout + stderr).not.toContain('Two and two')
+  })
+
   test('--json prints the events, --no-stream one object', async () => {
     const { here } = await stageFor(spoken)
     const lines = (await here.wb(['chat', 'maven', 'why?', '--json'])).stdout.trim().split('\n')

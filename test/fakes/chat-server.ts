@@ -46,6 +46,8 @@ export interface ChatServer {
   script(...steps: ChatStep[]): void
   /** Answers what the script has no step for, by what the model is told; undefined is a sound answer. */
   respond(responder: (request: ChatRequest) => ChatStep | undefined): void
+  /** What Ollama's `/api/show` answers from now on; 404 before. These requests are not among the received ones. */
+  describe(details: object): void
   /** Ends the silences that go on. */
   release(): void
   close(): Promise<void>
@@ -96,6 +98,7 @@ export async function startChatServer(): Promise<ChatServer> {
   const received: ChatRequest[] = []
   const steps: ChatStep[] = []
   const counts = { connections: 0, abandoned: 0 }
+  let shown: object | undefined
   let responder: (request: ChatRequest) => ChatStep | undefined = () => undefined
   const silences = new EventEmitter().setMaxListeners(0)
   const server = createServer(async (request, response) => {
@@ -103,6 +106,7 @@ export async function startChatServer(): Promise<ChatServer> {
       if (!response.writableFinished) counts.abandoned++
     })
     const body = await jsonIn<ChatRequest['body']>(request)
+    if (request.url?.endsWith('/api/show')) return showModel(response, shown)
     const asked = { line: `${request.method} ${request.url}`, headers: request.headers, body }
     received.push(asked)
     const step = steps.shift() ?? responder(asked) ?? soundAnswer(request.url ?? '', body)
@@ -125,8 +129,16 @@ export async function startChatServer(): Promise<ChatServer> {
       responder = by
     },
     release: () => void silences.emit('end'),
+    describe(details) {
+      shown = details
+    },
     close,
   }
+}
+
+function showModel(response: ServerResponse, details: object | undefined): void {
+  response.writeHead(details ? 200 : 404, { 'content-type': 'application/json' })
+  response.end(JSON.stringify(details ?? { error: 'model not found' }))
 }
 
 async function answer(

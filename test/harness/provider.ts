@@ -4,8 +4,7 @@ import { environmentOf } from '../../src/config/environment.ts'
 import type { AnswerPart } from '../../src/models/chat/answer-text.ts'
 import { type ChatConfig, openChat } from '../../src/models/chat/chat.ts'
 import type { Chat, Completion } from '../../src/models/chat/completion.ts'
-import { LastFailures } from '../../src/models/chat/last-failures.ts'
-import { LearnedTraits } from '../../src/models/chat/traits.ts'
+import { openLearned } from '../../src/models/chat/learned.ts'
 import type { ModelService } from '../../src/models/endpoint.ts'
 import { EndpointGuard } from '../../src/models/guard.ts'
 import { openNetwork } from '../../src/models/outbound.ts'
@@ -30,7 +29,7 @@ export interface ChatPlace {
 export async function chatPlace(): Promise<ChatPlace> {
   const network = openNetwork({ guard: new EndpointGuard({ blocksPrivate: false, exceptions: [] }) })
   const provider = await startChatServer()
-  const traits = new LearnedTraits()
+  const learned = openLearned({ clock: systemClock, outbound: network.send })
   return {
     provider,
     open: ({ service, chat, released = true, variables, retriesMax = 0, clock = systemClock } = {}) => {
@@ -50,8 +49,7 @@ export async function chatPlace(): Promise<ChatPlace> {
         isReleased: async () => released,
         outbound: network.send,
         clock,
-        traits,
-        failures: new LastFailures(clock),
+        learned,
         retriesMax,
         chat: {
           provider: 'openrouter',

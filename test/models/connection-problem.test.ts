@@ -31,7 +31,7 @@ async function problemOf(url: string, code = 'ENOTFOUND') {
   )
 }
 
-test('tells a refused connection', async () => {
+test('recognizes a refused connection', async () => {
   const server = createServer()
   const { host, close } = await listening(server)
   await close()
@@ -41,12 +41,12 @@ test('tells a refused connection', async () => {
   })
 })
 
-test('tells a connection that is closed', async () => {
+test('recognizes a connection that is closed', async () => {
   const host = await hostOf(createServer(({ socket }) => socket.destroy()))
   expect((await problemOf(`http://${host}`))?.reason).toContain('closed')
 })
 
-test('tells a certificate that is not trusted', async () => {
+test('recognizes a certificate that is not trusted', async () => {
   const secure = createSecureServer({ key: tls('server-key.pem'), cert: tls('server.pem') })
   expect(await problemOf(`https://${await hostOf(secure as never)}`)).toMatchObject({
     reason: expect.stringContaining('certificate is not trusted'),
@@ -54,14 +54,14 @@ test('tells a certificate that is not trusted', async () => {
   })
 })
 
-test('tells a server without TLS', async () => {
+test('recognizes a server without TLS', async () => {
   expect((await problemOf(`https://${await hostOf(createServer())}`))?.reason).toContain('TLS')
 })
 
 test.each([
   ['ENOTFOUND', 'has no address'],
   ['EAI_AGAIN', 'could not be resolved'],
-])('tells a name that does not resolve: %s', async (code, words) => {
+])('recognizes a name that does not resolve: %s', async (code, words) => {
   expect((await problemOf('http://models.example.test', code))?.reason).toContain(words)
 })
 

@@ -54,7 +54,7 @@ export interface Ending {
   readonly finishReason: Completion['finishReason'] | 'error'
   /** What went wrong, for people. */
   readonly error?: string
-  /** What the model reasoned, bounded; empty if it did not. */
+  /** Beginning of the model's reasoning; empty if there was none. */
   readonly reasoning: string
   readonly reasoningMs: number
   /** Its reader went away, or the runtime stopped. */

@@ -48,7 +48,7 @@ export class AnswerText {
     this.#marks = takeCall ? Object.keys(callMarks) : []
   }
 
-  /** Takes note of reasoning that came in a field of its own, so that the text holds none. */
+  /** Takes note of reasoning that came in a field of its own: the text holds none. */
   settle(): void {
     this.#isSettled = true
   }

@@ -6,22 +6,19 @@ import {
   type Dialling,
   endpointAt,
   endpointOf,
-  type FailureFacts,
   type ModelParts,
   type ModelService,
   secretFor,
   usualBaseUrl,
 } from '../endpoint.ts'
 import { isLocalEndpoint } from '../local-endpoint.ts'
-import { openClient, type ProviderCalls, type ProviderClient } from '../provider/client.ts'
-import { ProviderFailure, shownReason } from '../provider/failure.ts'
+import { openClient, type ProviderCalls } from '../provider/client.ts'
 import type { AnswerPart } from './answer-text.ts'
-import type { Chat, ChatMessage, Completion, CompletionSettings } from './completion.ts'
-import { begins, Draft } from './draft.ts'
-import type { LastFailures } from './last-failures.ts'
+import type { Chat, ChatMessage, CompletionSettings } from './completion.ts'
+import { begins, type Draft } from './draft.ts'
+import type { Learned } from './learned.ts'
+import { chatPath, failureOf, ModelRequest, spoken } from './model-request.ts'
 import { isSecretAvailable } from './provider.ts'
-import { type LearnedTraits, learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
-import { questionOf } from './wire.ts'
 
 /** What the configuration says of chats. */
 export interface ChatConfig {
@@ -35,13 +32,11 @@ export interface ChatConfig {
 export interface ChatParts extends ModelParts {
   readonly clock: Clock
   readonly chat: ChatConfig
-  readonly traits: LearnedTraits
-  readonly failures: LastFailures
+  readonly learned: Learned
   /** How often a request that a provider could not answer is repeated. */
   readonly retriesMax: number
 }
 
-const path = '/chat/completions'
 /** A model may think for long before it says anything. */
 const timeoutMsDefault = 120_000
 
@@ -58,7 +53,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
       'llm_provider_unsupported',
       `${spoken(service)} has a provider that this runtime cannot call`,
     )
-  const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
+  const dialling: Dialling = { ...parts, service, provider, path: chatPath, failed: failureOf(service) }
   const resolve = () => callsTo(dialling, provider, parts)
   let checked: ReturnType<typeof resolve> | undefined
   const open = async (messages: readonly ChatMessage[], settings: CompletionSettings) => {
@@ -66,7 +61,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
     checked = undefined
     const calls = await resolving
     const client = await openClient(calls, parts.outbound)
-    return new Request({ service, parts, client, calls, messages, settings })
+    return new ModelRequest({ service, parts, client, calls, messages, settings })
   }
   return {
     async check() {
@@ -79,7 +74,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
       for (;;) {
         const { client, body, draft } = request.next(bodyFor(service, provider, parts.chat))
         try {
-          draft.add(await client.post(path, body, settings.signal))
+          draft.add(await client.post(chatPath, body, settings.signal))
           draft.end()
           return request.answered(draft.completion())
         } catch (error) {
@@ -94,7 +89,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
         const { client, body, draft } = request.next(bodyFor(service, provider, parts.chat))
         const streamed = { ...body, stream: true, ...request.streamOptions }
         try {
-          yield* answerParts(client.stream(path, streamed, { clock: parts.clock, signal, begins }), draft)
+          yield* answerParts(client.stream(chatPath, streamed, { clock: parts.clock, signal, begins }), draft)
           signal.throwIfAborted()
           return request.answered(draft.completion())
         } catch (error) {
@@ -113,117 +108,6 @@ async function* answerParts(events: AsyncIterable<unknown>, draft: Draft): Async
     if (!draft.isFinished) throw error
   }
   yield* draft.end()
-}
-
-interface RequestParts {
-  readonly service: ModelService
-  readonly parts: ChatParts
-  readonly client: ProviderClient
-  readonly calls: Pick<ProviderCalls, 'endpoint' | 'credential'>
-  readonly messages: readonly ChatMessage[]
-  readonly settings: CompletionSettings
-}
-
-/** A question to a model, which is asked again in another form if the refusal says how. */
-class Request {
-  readonly #of: RequestParts
-  readonly #key: string
-  #body: Readonly<Record<string, unknown>> = {}
-
-  constructor(of: RequestParts) {
-    this.#of = of
-    this.#key = traitsKey(of.service, of.calls.endpoint)
-  }
-
-  /** The next form of the request. @param usual  fields that every request to the model has */
-  next(usual: object) {
-    const { client, messages, settings } = this.#of
-    const { body, names, tools } = questionOf(messages, settings, this.#traits)
-    this.#body = { ...usual, ...body }
-    return { client, body: this.#body, draft: new Draft({ names, tools, maxTokens: settings.maxTokens }) }
-  }
-
-  get streamOptions(): object {
-    return this.#traits.omitsStreamOptions ? {} : { stream_options: { include_usage: true } }
-  }
-
-  /** Returns true if a failure says what form of the request the model takes. */
-  learns(error: unknown): boolean {
-    if (!(error instanceof ProviderFailure)) return false
-    const { parts } = this.#of
-    const { kind, providerStatus } = error.facts
-    const traits = this.#traits
-    if (kind === 'no_tools') parts.traits.set(this.#key, { ...traits, lacksTools: true })
-    if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
-    const learned = learnedFrom(error.said, { ...this.#body, ...this.streamOptions }, traits)
-    if (learned) parts.traits.set(this.#key, learned)
-    return learned !== undefined
-  }
-
-  /** Returns what a provider says definitively as a code of its own, and every other failure in a sentence. */
-  verdictOn(error: unknown): unknown {
-    const { service, settings, calls } = this.#of
-    if (settings.signal.aborted) return settings.signal.reason
-    if (!(error instanceof ProviderFailure)) return error
-    const { facts, said } = error
-    const isOfTheRequest =
-      facts.kind === undefined &&
-      (facts.providerStatus === undefined || [400, 404, 422].includes(facts.providerStatus))
-    const message = said.message ?? ''
-    if (isOfTheRequest && notChat.test(message))
-      return refused(service, 'llm_model_not_chat', 'is not for chat')
-    if (isOfTheRequest && (said.code === 'model_not_found' || unavailable.test(message)))
-      return refused(service, 'llm_model_unavailable', 'is not there')
-    const setting = isOfTheRequest ? refusedSetting(said, this.#body) : undefined
-    const reason = setting ? `does not take the setting ${setting}` : error.reason
-    const hint = setting ? `Change or clear ${setting} of the agent or the service.` : facts.hint
-    const shown = shownReason(said, calls.credential)
-    const failure = new ProviderFailure(
-      `${spoken(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
-      { ...facts, ...(hint === undefined ? {} : { hint }) },
-      said,
-      error.cause,
-    )
-    this.#of.parts.failures.set(this.#key, failure)
-    return failure
-  }
-
-  /** Takes note that the model answers. */
-  answered(completion: Completion): Completion {
-    this.#of.parts.failures.delete(this.#key)
-    return completion
-  }
-
-  get #traits(): ModelTraits {
-    const { parts, calls } = this.#of
-    return parts.traits.get(this.#key) ?? usualTraits(calls.endpoint.host)
-  }
-}
-
-/** Key of a model's traits: what one key may do at a provider says nothing about another. */
-function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
-  return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
-}
-
-/** Returns what earlier requests to the model of a service have shown. */
-export function seenOf(
-  service: ModelService,
-  parts: Pick<ChatParts, 'environment' | 'isReleased' | 'traits' | 'failures'>,
-): { readonly lacksTools: boolean; readonly failure: ProviderFailure | undefined } {
-  const { provider } = service
-  const unknown = { lacksTools: false, failure: undefined }
-  if (!isChatProvider(provider)) return unknown
-  try {
-    const dialling: Dialling = { ...parts, service, provider, path, failed: failureOf(service) }
-    const key = traitsKey(service, endpointOf(dialling))
-    return {
-      lacksTools: parts.traits.get(key)?.lacksTools ?? false,
-      failure: parts.failures.get(key),
-    }
-  } catch {
-    // An address that is not valid is reported by the next request.
-    return unknown
-  }
 }
 
 async function callsTo(dialling: Dialling, provider: ChatProvider, parts: ChatParts): Promise<ProviderCalls> {
@@ -255,7 +139,8 @@ async function credentialAt(
     service.credentialRef === null &&
     provider === chat.provider &&
     provider !== 'ollama' &&
-    endpoint.origin === endpointAt(chat.baseUrl ?? usualBaseUrl(provider, environment), provider, path).origin
+    endpoint.origin ===
+      endpointAt(chat.baseUrl ?? usualBaseUrl(provider, environment), provider, chatPath).origin
   const isUsed = isOwn && (needsKey(provider, endpoint) || isSecretAvailable(tokenRef, environment))
   return isUsed ? secretFor(dialling, tokenRef, endpoint) : credentialFor(dialling, endpoint)
 }
@@ -263,24 +148,4 @@ async function credentialAt(
 function bodyFor({ modelName }: ModelService, provider: ChatProvider, { allowDataCollection }: ChatConfig) {
   const isPrivate = provider === 'openrouter' && !allowDataCollection
   return { model: modelName, ...(isPrivate ? { provider: { data_collection: 'deny' } } : {}) }
-}
-
-/** Words by which providers say that a model is of another kind, or that they have no such model. */
-const notChat = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
-const unavailable =
-  /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i
-
-function refused(service: ModelService, code: 'llm_model_not_chat' | 'llm_model_unavailable', what: string) {
-  return new WbError(code, `${spoken(service)}: the provider says that model "${service.modelName}" ${what}`)
-}
-
-function failureOf(service: ModelService): Dialling['failed'] {
-  return (trouble, reason, facts: FailureFacts = {}, cause) =>
-    trouble === 'credential'
-      ? new WbError('llm_credential_missing', `${spoken(service)} ${reason}`, facts, { cause })
-      : new ProviderFailure(`${spoken(service)} ${reason}`, facts, {}, cause)
-}
-
-function spoken({ name, provider }: ModelService): string {
-  return `LLM service "${name}" (${provider})`
 }

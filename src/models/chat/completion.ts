@@ -58,7 +58,7 @@ export interface Completion {
   readonly text: string
   /** In its order; a call without an id has got one. Arguments are as the model wrote them, and may be no JSON. */
   readonly toolCalls: readonly ToolCall[]
-  /** What the model reasoned before; empty if it did not, or if the provider keeps it. */
+  /** Reasoning before the answer; empty if there was none, or if the provider keeps it. */
   readonly reasoning: string
   readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter'
   readonly providerFields?: ProviderFields

@@ -71,7 +71,7 @@ export class Draft {
     return this.#taken(this.#splitter.end())
   }
 
-  /** Something of the answer was given out, so that it cannot be asked for again. */
+  /** Part of the answer was given out, so the request cannot be repeated. */
   get hasBegun(): boolean {
     return this.#hasBegun
   }
@@ -208,7 +208,7 @@ function failureOf(error: unknown): ProviderFailure {
   )
 }
 
-/** Whether an event is the first that counts: it adds to the answer, ends it, or tells of an error. */
+/** Returns true for an event that counts: it adds to the answer, ends it, or holds an error. */
 export function begins(event: unknown): boolean {
   const choice = choiceIn(event)
   const { text, reasoning, calls } = partsOf(choice)

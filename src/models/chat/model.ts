@@ -1,8 +1,9 @@
 import type { Config } from '../../config/schema.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { LlmService } from '../../contract/services.ts'
-import { type ChatParts, openChat, seenOf } from './chat.ts'
+import { type ChatParts, openChat } from './chat.ts'
 import type { Chat, Sampling } from './completion.ts'
+import { seenOf } from './model-request.ts'
 import { chatProviderProblem } from './provider.ts'
 import { samplingOf } from './sampling.ts'
 
@@ -30,13 +31,14 @@ type ModelParts = Omit<ChatParts, 'retriesMax' | 'chat'> & { readonly chat: Conf
 export function modelOfService(service: LlmService, parts: ModelParts): ChatModel {
   const { provider, modelName, maxOutputTokens, contextWindowTokens, supportsTools, supportsStreaming } =
     service
+  const seen = seenOf(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model: modelName,
     provider,
     maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
-    contextWindowTokens,
-    supportsTools: supportsTools ?? (seenOf(service, parts).lacksTools ? false : null),
+    contextWindowTokens: contextWindowTokens ?? seen.contextTokens,
+    supportsTools: supportsTools ?? seen.supportsTools,
     supportsStreaming,
     sampling: samplingOf(service),
   }
@@ -66,13 +68,14 @@ export function modelOfConfig(parts: ModelParts): ChatModel {
     credentialRef: null,
     requestTimeoutMs,
   }
+  const { contextTokens, supportsTools } = seenOf(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model,
     provider,
     maxTokens: maxOutputTokens,
-    contextWindowTokens: null,
-    supportsTools: seenOf(service, parts).lacksTools ? false : null,
+    contextWindowTokens: contextTokens,
+    supportsTools,
     supportsStreaming: null,
     sampling: {},
   }

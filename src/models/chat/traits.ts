@@ -9,6 +9,10 @@ export interface ModelTraits {
   readonly wantsReasoning: boolean
   /** Tools are defined also where they may not be called, as earlier messages call them. */
   readonly definesTools: boolean
+  /** Ids of calls have nine letters or digits. */
+  readonly wantsShortIds: boolean
+  /** The system prompt goes in front of the first question. */
+  readonly lacksSystemRole: boolean
   /** It refused tools. */
   readonly lacksTools: boolean
 }
@@ -16,7 +20,7 @@ export interface ModelTraits {
 /** Models whose traits are kept. */
 const modelsMax = 1_000
 
-/** What the runtime has learned from refusals, by model and endpoint, until it stops. */
+/** Traits that the runtime has learned from refusals, by model and endpoint, until it stops. */
 export class LearnedTraits {
   readonly #known = new Map<string, ModelTraits>()
 
@@ -38,12 +42,14 @@ export function usualTraits(host: string): ModelTraits {
     omitsStreamOptions: false,
     wantsReasoning: false,
     definesTools: false,
+    wantsShortIds: false,
+    lacksSystemRole: false,
     lacksTools: false,
   }
 }
 
 /**
- * Returns the traits that a refusal tells, for a request that can be accepted; undefined if it tells nothing new.
+ * Returns the traits after a refusal that says how to change the request; undefined if it says nothing new.
  *
  * @param body  the request that was refused
  */
@@ -62,12 +68,18 @@ export function learnedFrom(
     return { ...traits, wantsReasoning: true }
   if (!traits.definesTools && body.tools === undefined && toolsMissing.test(text))
     return { ...traits, definesTools: true }
+  if (!traits.wantsShortIds && /tool call id\b.*\blength of 9\b/i.test(text))
+    return { ...traits, wantsShortIds: true }
+  if (!traits.lacksSystemRole && systemRefused.test(text)) return { ...traits, lacksSystemRole: true }
   return undefined
 }
 
 /** Words of providers for a parameter that they do not take. */
 const refuses =
   /unsupported|not supported|unrecognized|unknown|unexpected|not permitted|not allowed|not available|invalid|only (?:allowed|supported)/i
+
+/** As chat templates without a system role say, and Gemini of such models. */
+const systemRefused = /system role (?:is )?not supported|developer instruction is not enabled/i
 
 /** As Anthropic and proxies to it say. */
 const toolsMissing =

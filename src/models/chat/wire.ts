@@ -1,7 +1,11 @@
+import { sha256 } from '../../base/id.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage, CompletionSettings, Sampling, ToolSpec } from './completion.ts'
 import { ToolNames } from './tool-names.ts'
 import type { ModelTraits } from './traits.ts'
+
+/** Length of an id of a call for Mistral. */
+const shortIdChars = 9
 
 /** What of a request the question decides. */
 export interface Question {
@@ -38,10 +42,18 @@ export function questionOf(
     body: {
       [traits.tokenLimit]: maxTokens,
       ...sentSampling(sampling),
-      messages: messages.map(message => sent(message, names, traits)),
+      messages: placed(messages, traits).map(message => sent(message, names, traits)),
       ...(functions.length > 0 ? { tools: functions, tool_choice: toolChoice } : {}),
     },
   }
+}
+
+/** The messages, without a system prompt of their own for a model that takes none. */
+function placed(messages: readonly ChatMessage[], { lacksSystemRole }: ModelTraits): readonly ChatMessage[] {
+  const [system, ...rest] = messages
+  const at = rest.findIndex(({ role }) => role === 'user')
+  if (!lacksSystemRole || system?.role !== 'system' || at === -1) return messages
+  return rest.with(at, { role: 'user', content: `${system.content}\n\n${rest[at]!.content}` })
 }
 
 function sentSampling({ temperature, topP, reasoningEffort, stop = [] }: Sampling): object {
@@ -55,7 +67,7 @@ function sentSampling({ temperature, topP, reasoningEffort, stop = [] }: Samplin
 
 function sent(message: ChatMessage, names: ToolNames, traits: ModelTraits): object {
   if (message.role === 'tool')
-    return { role: 'tool', tool_call_id: message.toolCallId, content: message.content }
+    return { role: 'tool', tool_call_id: sentId(message.toolCallId, traits), content: message.content }
   if (message.role !== 'assistant') return message
   const { role, content, toolCalls = [], providerFields = {} } = message
   const { reasoning = '', reasoningDetails, callExtras } = providerFields
@@ -64,13 +76,19 @@ function sent(message: ChatMessage, names: ToolNames, traits: ModelTraits): obje
     ...(reasoningDetails ? { reasoning_details: reasoningDetails } : {}),
   }
   if (toolCalls.length === 0) return { role, content: content ?? '', ...fields }
-  const calls = toolCalls.map(call => sentCall(call, names, callExtras?.[call.id]))
+  const calls = toolCalls.map(call => ({
+    id: sentId(call.id, traits),
+    ...sentCall(call, names, callExtras?.[call.id]),
+  }))
   return { role, content: content || null, ...fields, tool_calls: calls }
 }
 
-function sentCall({ id, name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
+function sentId(id: string, { wantsShortIds }: ModelTraits): string {
+  return wantsShortIds ? sha256(id).slice(0, shortIdChars) : id
+}
+
+function sentCall({ name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
   return {
-    id,
     type: 'function',
     function: { name: names.spelled(name), arguments: isObject(written) ? written : '{}' },
     ...(extra === undefined ? {} : { extra_content: extra }),

@@ -33,6 +33,12 @@ const known: readonly KnownRefusal[] = [
       /no (?:endpoints?|allowed providers?)\b.{0,80}\b(?:data policy|guardrail|privacy|available for the selected|matching your|requested parameters)/i,
   },
   {
+    kind: 'reasoning_budget',
+    reason: 'used all of its output tokens before it wrote an answer',
+    hint: 'Raise maxOutputTokens of the service, or set its reasoningEffort lower.',
+    words: /could not finish the message because max_tokens/i,
+  },
+  {
     kind: 'context_overflow',
     reason: 'refused the request, because it is longer than the context window of the model',
     hint: 'Set contextWindowTokens of the service to the window of the model, or start a new conversation.',
@@ -89,6 +95,7 @@ const final: ReadonlySet<FailureKind> = new Set([
   'too_large',
   'no_tools',
   'routing',
+  'reasoning_budget',
 ])
 
 /** Returns the known refusal of a response; undefined if it is another one. */

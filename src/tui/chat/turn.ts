@@ -60,12 +60,12 @@ function withTurn(state: State, say: Say): State {
 export function heard(state: State, event: TurnEvent): Step {
   if (!state.turn) return [state, []]
   if (event.event === 'reasoning') return [withThought(state, state.turn, plain(event.data.delta)), []]
-  if (event.event === 'user-message' || !state.turn.thought) return told(state, state.turn, event)
+  if (event.event === 'user-message' || !state.turn.thought) return afterThought(state, state.turn, event)
   const [next, line] = withoutThought(state, state.turn, state.turn.thought)
-  return joined([next, [note(line)]], shown => told(shown, shown.turn!, event))
+  return joined([next, [note(line)]], shown => afterThought(shown, shown.turn!, event))
 }
 
-function told(state: State, turn: Turn, { event, data }: TurnEvent): Step {
+function afterThought(state: State, turn: Turn, { event, data }: TurnEvent): Step {
   switch (event) {
     case 'user-message': {
       const question = { content: turn.say.content, messageId: data.messageId }
@@ -171,6 +171,7 @@ function done(state: State, turn: Turn, message: Message): Step {
   const known = citedBy(shown.last.citations, citations)
   const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
   const isCut = message.metadata.finish_reason === 'length'
+  const isFiltered = message.metadata.finish_reason === 'content_filter'
   return [
     { ...over(shown), last, ...counted(state, message) },
     [
@@ -178,6 +179,7 @@ function done(state: State, turn: Turn, message: Message): Step {
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
       ...(turn.say.replaces === undefined ? [] : [note('/versions goes back to the earlier version')]),
       ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
+      ...(isFiltered ? [note('a content filter of the provider stopped the answer')] : []),
     ],
   ]
 }

@@ -195,3 +195,23 @@ test('names the setting that a provider refuses', async () => {
   expect(metadata.error_message).toContain('Change or clear temperature of the agent or the service.')
   expect(model.received).toHaveLength(1)
 })
+
+test('uses what Ollama says about its model from the second turn on', async () => {
+  const { model, stream } = await chatting({ prepare: handbook })
+  model.describe({ capabilities: ['completion'] })
+  await stream('when are refunds paid?')
+  expect(model.received[0]!.body.tools).toBeDefined()
+  await expect
+    .poll(async () => {
+      await stream('sure?')
+      return model.received.at(-1)!.body.tools
+    })
+    .toBeUndefined()
+})
+
+test('a setting of the service counts more than what Ollama says', async () => {
+  const { model, stream } = await chatting({ service: { supportsTools: true } })
+  model.describe({ capabilities: ['completion'] })
+  for (const question of ['one', 'two', 'three']) await stream(question)
+  expect(model.received.map(({ body }) => body.tools !== undefined)).toEqual([true, true, true])
+})

@@ -16,7 +16,7 @@ interface RecordedResponse {
   readonly cut?: true
 }
 
-/** What a provider sends in both forms, and what must come of it. Fields of the outcome that are left out are empty. */
+/** A provider's responses in both forms, and their outcome. Fields of the outcome that are left out are empty. */
 interface RecordedBehavior {
   readonly about: string
   readonly source?: string

@@ -3,9 +3,8 @@ import { afterEach, beforeEach, describe, expect, test } from 'vitest'
 import { WbError } from '../../../src/contract/errors.ts'
 import { openChat } from '../../../src/models/chat/chat.ts'
 import type { CompletionSettings, ToolSpec } from '../../../src/models/chat/completion.ts'
-import { LastFailures } from '../../../src/models/chat/last-failures.ts'
+import { openLearned } from '../../../src/models/chat/learned.ts'
 import { toolArguments } from '../../../src/models/chat/tool-arguments.ts'
-import { LearnedTraits } from '../../../src/models/chat/traits.ts'
 import type { ModelParts, ModelService } from '../../../src/models/endpoint.ts'
 import { ProviderFailure } from '../../../src/models/provider/failure.ts'
 import { type Said, streamedAnswer } from '../../fakes/chat-answer.ts'
@@ -247,6 +246,20 @@ describe('asked again', () => {
   })
 })
 
+test.each(['stream', 'complete'] as const)('%s: a time-out of a local model is not repeated', async how => {
+  provider.script({ hang: true }, { text: 'Too late.' })
+  const chat = place.open({ service: { requestTimeoutMs: 100 }, retriesMax: 2 })
+  const answer =
+    how === 'complete'
+      ? chat.complete(messages, settings()).catch((error: unknown) => error)
+      : heard(chat.stream(messages, settings())).then(({ failure }) => failure)
+  expect(await answer).toMatchObject({
+    message: expect.stringContaining('did not answer in time'),
+    facts: { hint: expect.stringContaining('requestTimeoutMs') },
+  })
+  expect(provider.received).toHaveLength(1)
+})
+
 describe('silence', () => {
   test('of half a minute before the first word is thinking', async () => {
     const clock = new TestClock()
@@ -387,8 +400,7 @@ test('however an answer is cut on the way, it is the same', async () => {
         outbound,
         clock: new TestClock(),
         retriesMax: 0,
-        traits: new LearnedTraits(),
-        failures: new LastFailures(new TestClock()),
+        learned: openLearned({ clock: new TestClock(), outbound }),
         chat: { provider: 'ollama', tokenRef: 'env:X', baseUrl: null, allowDataCollection: false },
       })
       const { pieces, completion } = await heard(chat.stream(messages, settings()))

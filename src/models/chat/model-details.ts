@@ -1,0 +1,128 @@
+import type { Clock } from '../../base/clock.ts'
+import { within } from '../../base/deadline.ts'
+import { readWhole } from '../../base/read-whole.ts'
+import { providers } from '../../contract/providers.ts'
+import { askForModels } from '../catalogue.ts'
+import type { Outbound, OutboundAnswer } from '../outbound.ts'
+import { field } from '../provider/failure.ts'
+
+/** Properties of a model, as its provider lists them; null where it lists none. */
+export interface ModelDetail {
+  /** Tokens of question and answer together. */
+  readonly contextTokens: number | null
+  readonly supportsTools: boolean | null
+}
+
+/** A model and where it is. */
+export interface ModelPlace {
+  readonly provider: string
+  readonly modelName: string
+  readonly endpoint: URL
+}
+
+const modelsMax = 500
+const waitMs = 5_000
+const answerBytesMax = 4_000_000
+const keptMs = 3_600_000
+/** Ollama loads a model with a window of this size or less, unless it is configured. */
+const ollamaWindowTokens = 8_192
+
+/**
+ * Details of models, from their providers: Ollama for each model, OpenRouter in its list. They are requested in
+ * the background, without a credential, kept for an hour, and missing if the provider does not answer.
+ */
+export class ModelDetails {
+  readonly #known = new Map<string, { readonly detail: ModelDetail | undefined; readonly untilMs: number }>()
+
+  constructor(private readonly parts: { readonly clock: Clock; readonly outbound: Outbound }) {}
+
+  /** Returns what is known now. */
+  get(place: ModelPlace): ModelDetail | undefined {
+    return this.#known.get(keyOf(place))?.detail
+  }
+
+  /** Requests the details unless they are known; the caller does not wait. */
+  request(place: ModelPlace): void {
+    const { clock, outbound } = this.parts
+    const read = readerOf(place, outbound)
+    const key = keyOf(place)
+    if (!read || (this.#known.get(key)?.untilMs ?? 0) > clock.now()) return
+    // Until the answer is there, what was known before counts, and nothing is requested again.
+    this.#set(key, this.get(place))
+    within(clock, waitMs, read).then(
+      detail => this.#set(key, detail),
+      () => {},
+    )
+  }
+
+  #set(key: string, detail: ModelDetail | undefined): void {
+    this.#known.delete(key)
+    this.#known.set(key, { detail, untilMs: this.parts.clock.now() + keptMs })
+    if (this.#known.size > modelsMax) this.#known.delete(this.#known.keys().next().value!)
+  }
+}
+
+function keyOf({ endpoint, modelName }: ModelPlace): string {
+  return JSON.stringify([endpoint.href, modelName])
+}
+
+/** Returns what reads the details of a model; undefined for a provider that has none. */
+function readerOf(
+  { provider, endpoint, modelName }: ModelPlace,
+  outbound: Outbound,
+): ((signal: AbortSignal) => Promise<ModelDetail | undefined>) | undefined {
+  if (provider === 'ollama')
+    return async signal => ollamaDetail(await jsonIn(await askOllama(endpoint, modelName, outbound, signal)))
+  if (provider !== 'openrouter' || endpoint.host !== new URL(providers.openrouter.baseUrl).host)
+    return undefined
+  return async signal =>
+    openrouterDetail(await jsonIn(await askForModels(outbound, endpoint, signal)), modelName)
+}
+
+/** @see https://docs.ollama.com/api-reference/show-model-details */
+function askOllama(
+  endpoint: URL,
+  model: string,
+  outbound: Outbound,
+  signal: AbortSignal,
+): Promise<OutboundAnswer> {
+  const url = new URL(endpoint)
+  url.pathname = `${url.pathname.replace(/\/(?:v1\/?)?$/, '')}/api/show`
+  const headers = { accept: 'application/json', 'content-type': 'application/json', 'user-agent': 'workbase' }
+  return outbound(url, { method: 'POST', headers, body: JSON.stringify({ model }), signal })
+}
+
+async function jsonIn({ status, body }: OutboundAnswer): Promise<unknown> {
+  const text = (await readWhole(body, answerBytesMax)).toString()
+  if (status !== 200) throw new Error(`status ${status}`)
+  return JSON.parse(text) as unknown
+}
+
+function ollamaDetail(answer: unknown): ModelDetail {
+  const capabilities = field(answer, 'capabilities')
+  const info = field(answer, 'model_info')
+  const architecture = String(field(info, 'general.architecture') ?? '')
+  const [, set] = /^num_ctx\s+(\d+)\s*$/m.exec(String(field(answer, 'parameters') ?? '')) ?? []
+  const trained = tokensIn(field(info, `${architecture}.context_length`))
+  const isSmall = trained !== null && trained < ollamaWindowTokens
+  return {
+    contextTokens: tokensIn(Number(set)) ?? (isSmall ? trained : null),
+    supportsTools: Array.isArray(capabilities) ? capabilities.includes('tools') : null,
+  }
+}
+
+/** @see https://openrouter.ai/docs/api-reference/list-available-models */
+function openrouterDetail(answer: unknown, modelName: string): ModelDetail | undefined {
+  const models = field(answer, 'data')
+  const model = Array.isArray(models) ? models.find(one => field(one, 'id') === modelName) : undefined
+  if (model === undefined) return undefined
+  const parameters = field(model, 'supported_parameters')
+  return {
+    contextTokens: tokensIn(field(model, 'context_length')),
+    supportsTools: Array.isArray(parameters) ? parameters.includes('tools') : null,
+  }
+}
+
+function tokensIn(value: unknown): number | null {
+  return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : null
+}

@@ -1,0 +1,163 @@
+import { WbError } from '../../contract/errors.ts'
+import { isChatProvider } from '../../contract/providers.ts'
+import { type Dialling, endpointOf, type FailureFacts, type ModelService } from '../endpoint.ts'
+import type { ProviderCalls, ProviderClient } from '../provider/client.ts'
+import { ProviderFailure, shownReason } from '../provider/failure.ts'
+import type { ChatMessage, Completion, CompletionSettings } from './completion.ts'
+import { Draft } from './draft.ts'
+import type { Learned } from './learned.ts'
+import { learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
+import { questionOf } from './wire.ts'
+
+/** Path of chat completions below the endpoint. */
+export const chatPath = '/chat/completions'
+/** Most often that one question is sent in another form; a provider that always asks for another one is given up. */
+const lessonsMax = 4
+
+/** Parts that a request to a model is built from. */
+interface RequestParts {
+  readonly service: ModelService
+  readonly parts: { readonly learned: Learned }
+  readonly client: ProviderClient
+  readonly calls: Pick<ProviderCalls, 'endpoint' | 'credential'>
+  readonly messages: readonly ChatMessage[]
+  readonly settings: CompletionSettings
+}
+
+/** A question to a model, which is asked again in another form if the refusal says how. */
+export class ModelRequest {
+  readonly #of: RequestParts
+  readonly #key: string
+  #body: Readonly<Record<string, unknown>> = {}
+  #lessons = 0
+
+  constructor(of: RequestParts) {
+    this.#of = of
+    this.#key = traitsKey(of.service, of.calls.endpoint)
+  }
+
+  /** The next form of the request. @param usual  fields that every request to the model has */
+  next(usual: object) {
+    const { client, messages, settings } = this.#of
+    const { body, names, tools } = questionOf(messages, settings, this.#traits)
+    this.#body = { ...usual, ...body }
+    return { client, body: this.#body, draft: new Draft({ names, tools, maxTokens: settings.maxTokens }) }
+  }
+
+  get streamOptions(): object {
+    return this.#traits.omitsStreamOptions ? {} : { stream_options: { include_usage: true } }
+  }
+
+  /** Returns true if a failure says what form of the request the model takes. */
+  learns(error: unknown): boolean {
+    if (!(error instanceof ProviderFailure)) return false
+    const { parts } = this.#of
+    const { kind, providerStatus } = error.facts
+    const traits = this.#traits
+    if (kind === 'no_tools') parts.learned.traits.set(this.#key, { ...traits, lacksTools: true })
+    if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
+    if (this.#lessons++ === lessonsMax) return false
+    const learned = learnedFrom(error.said, { ...this.#body, ...this.streamOptions }, traits)
+    if (learned) parts.learned.traits.set(this.#key, learned)
+    return learned !== undefined
+  }
+
+  /** Returns what a provider says definitively as a code of its own, and every other failure in a sentence. */
+  verdictOn(error: unknown): unknown {
+    const { service, settings, calls } = this.#of
+    if (settings.signal.aborted) return settings.signal.reason
+    if (!(error instanceof ProviderFailure)) return error
+    const { facts, said } = error
+    const isOfTheRequest =
+      facts.kind === undefined &&
+      (facts.providerStatus === undefined || [400, 404, 422].includes(facts.providerStatus))
+    const message = said.message ?? ''
+    if (isOfTheRequest && notChat.test(message))
+      return refused(service, 'llm_model_not_chat', 'is not for chat')
+    if (isOfTheRequest && (said.code === 'model_not_found' || unavailable.test(message)))
+      return refused(service, 'llm_model_unavailable', 'is not there')
+    const setting = isOfTheRequest ? refusedSetting(said, this.#body) : undefined
+    const reason = setting ? `does not take the setting ${setting}` : error.reason
+    const hint = setting ? `Change or clear ${setting} of the agent or the service.` : facts.hint
+    const shown = shownReason(said, calls.credential)
+    const failure = new ProviderFailure(
+      `${spoken(service)} ${reason}${shown === '' ? '' : `: "${shown}"`}`,
+      { ...facts, ...(hint === undefined ? {} : { hint }) },
+      said,
+      error.cause,
+    )
+    // A probe allows one token, which reasoning uses up.
+    if (facts.kind !== 'reasoning_budget') this.#of.parts.learned.failures.set(this.#key, failure)
+    return failure
+  }
+
+  /** Takes note that the model answers. */
+  answered(completion: Completion): Completion {
+    const { parts, service, calls } = this.#of
+    parts.learned.failures.delete(this.#key)
+    parts.learned.details.request({ ...service, endpoint: calls.endpoint })
+    return completion
+  }
+
+  get #traits(): ModelTraits {
+    const { parts, calls } = this.#of
+    return parts.learned.traits.get(this.#key) ?? usualTraits(calls.endpoint.host)
+  }
+}
+
+/** Key of a model's traits: what one key may do at a provider says nothing about another. */
+function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
+  return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
+}
+
+/** Properties of a model that earlier requests have shown; null where unknown. */
+interface SeenModel {
+  readonly supportsTools: boolean | null
+  readonly contextTokens: number | null
+  /** Of the last request. */
+  readonly failure: ProviderFailure | undefined
+}
+
+/** Returns what earlier requests to the model of a service have shown. */
+export function seenOf(
+  service: ModelService,
+  parts: Pick<Dialling, 'environment' | 'isReleased'> & { readonly learned: Learned },
+): SeenModel {
+  const { provider } = service
+  const unknown = { supportsTools: null, contextTokens: null, failure: undefined }
+  if (!isChatProvider(provider)) return unknown
+  try {
+    const dialling: Dialling = { ...parts, service, provider, path: chatPath, failed: failureOf(service) }
+    const endpoint = endpointOf(dialling)
+    const key = traitsKey(service, endpoint)
+    const { traits, failures, details } = parts.learned
+    const { supportsTools = null, contextTokens = null } = details.get({ ...service, endpoint }) ?? {}
+    const lacksTools = traits.get(key)?.lacksTools ?? false
+    return { supportsTools: lacksTools ? false : supportsTools, contextTokens, failure: failures.get(key) }
+  } catch {
+    // An address that is not valid is reported by the next request.
+    return unknown
+  }
+}
+
+/** Words by which providers say that a model is of another kind, or that they have no such model. */
+const notChat = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
+const unavailable =
+  /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i
+
+function refused(service: ModelService, code: 'llm_model_not_chat' | 'llm_model_unavailable', what: string) {
+  return new WbError(code, `${spoken(service)}: the provider says that model "${service.modelName}" ${what}`)
+}
+
+/** Returns what creates the failures of a service. */
+export function failureOf(service: ModelService): Dialling['failed'] {
+  return (trouble, reason, facts: FailureFacts = {}, cause) =>
+    trouble === 'credential'
+      ? new WbError('llm_credential_missing', `${spoken(service)} ${reason}`, facts, { cause })
+      : new ProviderFailure(`${spoken(service)} ${reason}`, facts, {}, cause)
+}
+
+/** A service as messages name it. */
+export function spoken({ name, provider }: ModelService): string {
+  return `LLM service "${name}" (${provider})`
+}
