@@ -296,6 +296,7 @@ async function build(
     async close() {
       app.drain()
       await app.idle()
+      await agents.turns.close()
       await jobs.close()
       await knowledge.close()
       await auth.close()

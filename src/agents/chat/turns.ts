@@ -1,4 +1,5 @@
 import type { Caller } from '../../access/caller.ts'
+import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
 import type { Log } from '../../base/log.ts'
 import type { Agent } from '../../contract/agents.ts'
@@ -13,6 +14,7 @@ import type { ToolGate } from '../tools/run.ts'
 import type { Tool } from '../tools/tool.ts'
 import { Approvals } from './approvals.ts'
 import { Citations } from './citations.ts'
+import { DetachedTurns } from './detached.ts'
 import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
 import { readHistory } from './history.ts'
 import { type ChatSource, modelFor } from './model.ts'
@@ -51,11 +53,14 @@ export interface TurnsParts {
   readonly answered: (provider: string, outcome: TurnOutcome) => void
 }
 
+/** On whose behalf a turn runs. */
+type TurnCaller = Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
+
 /** What a turn takes place in. */
 interface Setting {
   readonly agent: Agent
   readonly conversation: ConversationRow
-  readonly caller: Caller
+  readonly caller: TurnCaller
   readonly citations: Citations
   readonly marks: Marks
   readonly bases: readonly NamedBase[]
@@ -65,7 +70,7 @@ interface Setting {
 interface Asked {
   readonly place: ConversationPlace
   readonly body: MessageSend
-  readonly caller: Caller
+  readonly caller: TurnCaller
   readonly isWhole: boolean
   /** Passages are found before the model is asked, which is given no tools. */
   readonly isGrounded?: boolean
@@ -81,10 +86,12 @@ export interface Reply {
 export class Turns {
   readonly #parts: TurnsParts
   readonly #approvals: Approvals
+  readonly #detached: DetachedTurns
 
   constructor(parts: TurnsParts) {
     this.#parts = parts
     this.#approvals = new Approvals(parts)
+    this.#detached = new DetachedTurns(parts)
   }
 
   /**
@@ -109,7 +116,7 @@ export class Turns {
   async reply(place: ConversationPlace, content: string, caller: Caller): Promise<Reply> {
     const { assistant } = await this.#whole({
       place,
-      body: { content, approvals: false },
+      body: { content, approvals: false, detached: false },
       caller,
       isGrounded: true,
     })
@@ -119,9 +126,10 @@ export class Turns {
   }
 
   /**
-   * Ask, and read the answer as it is made. Nothing goes on once nobody reads.
+   * Ask, and read the answer as it is made. Unless it is detached, the turn ends when its reader leaves.
    *
    * @throws what `send` throws, but for what stands in the way of the model, which is a `stream-error`
+   * @throws rate_limited  too many detached turns are running
    */
   async stream(
     place: ConversationPlace,
@@ -129,10 +137,41 @@ export class Turns {
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
     const leave = new AbortController()
-    const opened = await this.#open({ place, body, caller, isWhole: false }, leave.signal).catch(
-      unlessOfModel,
-    )
-    return new TurnStream(toldFrom(opened), caller.signal, leave)
+    const { signal } = leave
+    if (!body.detached) {
+      const opened = await this.#open({ place, body, caller, isWhole: false }, signal).catch(unlessOfModel)
+      return new TurnStream(toldFrom(opened), caller.signal, leave)
+    }
+    const { auth, visibility, requestId } = caller
+    this.#detached.requireRoom(auth)
+    const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
+    const opened = await this.#open(asked, signal).catch(unlessOfModel)
+    return this.#detached.start({ place, sender: caller, events: toldFrom(opened), leave })
+  }
+
+  /**
+   * Reads the last turn that the caller detached in a conversation, from its first event on.
+   *
+   * @throws workspace_not_found, conversation_not_found, not_found
+   */
+  async attach(place: ConversationPlace, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
+    await this.#parts.conversations.get(place, auth)
+    return this.#detached.read(place, auth)
+  }
+
+  /**
+   * Calls off the last turn that the caller detached in a conversation.
+   *
+   * @throws workspace_not_found, conversation_not_found, not_found
+   */
+  async stop(place: ConversationPlace, auth: AuthContext): Promise<void> {
+    await this.#parts.conversations.get(place, auth)
+    await this.#detached.stop(place, auth)
+  }
+
+  /** Calls off the turns that nobody waits for, and waits until what was said is kept. */
+  close(): Promise<void> {
+    return this.#detached.close()
   }
 
   /** @throws workspace_not_found, conversation_not_found, not_found */
@@ -146,7 +185,7 @@ export class Turns {
     return { approvalId: place.approvalId, decision }
   }
 
-  #whole(asked: Omit<Asked, 'isWhole'>): Promise<MessagePair> {
+  #whole(asked: Omit<Asked, 'isWhole'> & { readonly caller: Caller }): Promise<MessagePair> {
     return calledOff(asked.caller, async signal =>
       pairOf(await this.#open({ ...asked, isWhole: true }, signal), signal),
     )
@@ -251,7 +290,7 @@ export class Turns {
     return [prompt, grounding.text].filter(Boolean).join('\n\n')
   }
 
-  #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {
+  #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: TurnCaller, error: unknown): void {
     this.#parts.log.error({ requestId, workspaceId, agentId, error }, 'a turn broke')
   }
 }
