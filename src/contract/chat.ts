@@ -20,6 +20,12 @@ const MessageSend = z.object({
     .uuid()
     .optional()
     .meta({ description: 'answers this message instead of the service of the agent' }),
+  temperature: z
+    .number()
+    .min(0)
+    .max(limits.temperatureMax)
+    .optional()
+    .meta({ description: 'how freely the model chooses its words in this answer' }),
   replaces: z.uuid().optional().meta({
     description:
       'a message of the user: once the answer is complete, this message replaces it and all that follows it, which are kept as a version',

@@ -57,6 +57,7 @@ export const limits = {
   agentDescriptionChars: 2_000,
   agentPromptChars: 131_072,
   conversationTitleChars: 2_000,
+  temperatureMax: 2,
   /** Of a search for conversations. */
   conversationSearchChars: 200,
   toolIdChars: 512,

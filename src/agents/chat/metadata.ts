@@ -8,6 +8,8 @@ export interface Tally {
   readonly found: readonly Passage[]
   readonly promptTokens: number
   readonly completionTokens: number
+  /** Tokens of the last call of the model, its answer included; 0 while no provider told. */
+  readonly contextTokens: number
   /** In US dollars; null while no provider told. */
   readonly costUsd: number | null
   /** Messages of earlier turns that the model was not told. */
@@ -20,6 +22,7 @@ export const emptyTally: Tally = {
   found: [],
   promptTokens: 0,
   completionTokens: 0,
+  contextTokens: 0,
   costUsd: null,
   historyDropped: 0,
   resultsCut: 0,
@@ -28,13 +31,14 @@ export const emptyTally: Tally = {
 /** A tally after one more answer of the model. */
 export function withCompletion(
   tally: Tally,
-  { promptTokens, completionTokens, costUsd }: Completion,
+  { tokenCount, promptTokens, completionTokens, costUsd }: Completion,
   { dropped, cut }: { dropped: number; cut: number },
 ): Tally {
   return {
     ...tally,
     promptTokens: tally.promptTokens + (promptTokens ?? 0),
     completionTokens: tally.completionTokens + (completionTokens ?? 0),
+    contextTokens: tokenCount ?? tally.contextTokens,
     costUsd: costUsd === null ? tally.costUsd : (tally.costUsd ?? 0) + costUsd,
     historyDropped: dropped,
     resultsCut: tally.resultsCut + cut,
@@ -44,6 +48,8 @@ export function withCompletion(
 /** How a turn ended, and what its answer cites. */
 export interface Ending {
   readonly model: string
+  /** Tokens of question and answer that the model has room for. */
+  readonly contextWindow: number
   readonly finishReason: Completion['finishReason'] | 'error'
   /** What went wrong, for people. */
   readonly error?: string
@@ -76,6 +82,8 @@ export function answerMetadata(tally: Tally, ending: Ending): Record<string, str
     citations_dropped: ending.citationsDropped,
     prompt_tokens: tally.promptTokens,
     completion_tokens: tally.completionTokens,
+    context_tokens: tally.contextTokens,
+    context_window: tally.contextTokens > 0 && ending.contextWindow,
     cost_usd: tally.costUsd,
     history_dropped: tally.historyDropped,
     tool_results_cut: tally.resultsCut,

@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
-import type { ChatMessage, Completion } from '../../models/chat/completion.ts'
+import type { ChatMessage, Completion, Sampling } from '../../models/chat/completion.ts'
 import { ProviderFailure } from '../../models/provider/failure.ts'
 import type { MessageRow } from '../../storage/tables.ts'
 import { messageOf } from '../messages.ts'
@@ -34,6 +34,7 @@ export interface TurnParts {
   readonly question: string
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
+  readonly sampling: Sampling
   /** Fires when nobody waits for the answer any longer. */
   readonly signal: AbortSignal
   /** Say a defect in the log. */
@@ -125,10 +126,10 @@ export class Turn {
 
   /** Ask the model; the signal of the turn lets go of it. */
   #begin(): Asked {
-    const { model, turnTools, isWhole, signal } = this.#parts
+    const { model, turnTools, isWhole, sampling, signal } = this.#parts
     signal.throwIfAborted()
     const { messages, ...told } = this.#told()
-    const settings = { maxTokens: model.maxTokens, tools: turnTools.specs, signal }
+    const settings = { maxTokens: model.maxTokens, tools: turnTools.specs, sampling, signal }
     const isInPieces = !isWhole && model.supportsStreaming !== false
     const pieces = isInPieces ? model.chat.stream(messages, settings) : wholly(model, messages, settings)
     const first = pieces.next()
@@ -251,6 +252,7 @@ export class Turn {
     return answerMetadata(this.#tally, {
       ...ending,
       model: this.#parts.model.model,
+      contextWindow: this.#parts.model.contextTokens,
       citations,
       citationsDropped,
     })

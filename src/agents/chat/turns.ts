@@ -215,6 +215,7 @@ export class Turns {
       system: this.#system(setting, turnTools, grounding),
       found: grounding.found,
       question: body.content,
+      sampling: body.temperature === undefined ? {} : { temperature: body.temperature },
       isWhole,
       count: outcome => this.#parts.answered(model.provider, outcome),
       tell: error => this.#tell(place, caller, error),

@@ -6,6 +6,11 @@ export type ChatMessage =
   | { readonly role: 'assistant'; readonly content: string | null; readonly toolCalls?: readonly ToolCall[] }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
 
+/** How the model chooses its words. A field that is left out is up to the provider. */
+export interface Sampling {
+  readonly temperature?: number
+}
+
 /** A tool as a model is told of it. */
 export interface ToolSpec {
   /** Any text: what a provider does not take in a name is spelled otherwise on the way, and back. */
@@ -21,6 +26,7 @@ export interface CompletionSettings {
   readonly maxTokens: number
   /** None when left out. */
   readonly tools?: readonly ToolSpec[]
+  readonly sampling?: Sampling
   readonly signal: AbortSignal
 }
 

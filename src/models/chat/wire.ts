@@ -15,7 +15,7 @@ export interface Question {
  */
 export function questionOf(
   messages: readonly ChatMessage[],
-  { maxTokens, tools = [] }: CompletionSettings,
+  { maxTokens, tools = [], sampling = {} }: CompletionSettings,
 ): Question {
   const names = new ToolNames(
     [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(named =>
@@ -30,6 +30,7 @@ export function questionOf(
     names,
     body: {
       max_tokens: maxTokens,
+      temperature: sampling.temperature,
       messages: messages.map(message => sent(message, names)),
       ...(functions.length > 0 ? { tools: functions, tool_choice: 'auto' } : {}),
     },
