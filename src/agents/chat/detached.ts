@@ -121,6 +121,7 @@ class DetachedTurn {
     this.sender = subjectName(sender.auth)
     this.#parts = parts
     this.#leave = leave
+    this.#awaitReader()
     this.#ended = this.#run(events, sender).finally(() => {
       this.#isOver = true
       this.#keepOn()
@@ -134,12 +135,11 @@ class DetachedTurn {
   }
 
   read(): AsyncIterable<ServerEvent> {
-    this.#keepOn()
     const reader = new EventReader(this.#events, {
       isOver: () => this.#isOver,
+      onRead: () => this.#came(reader),
       onLeave: () => this.#left(reader),
     })
-    this.#readers.add(reader)
     return reader
   }
 
@@ -178,22 +178,38 @@ class DetachedTurn {
     for (const reader of this.#readers) reader.wake()
   }
 
+  #came(reader: EventReader): void {
+    this.#readers.add(reader)
+    this.#keepOn()
+  }
+
   #left(reader: EventReader): void {
     this.#readers.delete(reader)
-    if (this.#readers.size > 0 || this.#isOver) return
+    if (this.#readers.size === 0 && !this.#isOver) this.#awaitReader()
+  }
+
+  #awaitReader(): void {
+    this.#keepOn()
     this.#keepOn = this.#parts.clock.after(unreadMs, () => this.#leave.abort())
   }
+}
+
+interface EventSource {
+  isOver(): boolean
+  /** Called with the first read, and when the reader leaves. */
+  onRead(): void
+  onLeave(): void
 }
 
 /** Reads events from the first one on, and waits for further ones until they are over. */
 class EventReader implements AsyncIterableIterator<ServerEvent> {
   readonly #events: readonly TurnEvent[]
-  readonly #source: { isOver(): boolean; onLeave(): void }
+  readonly #source: EventSource
   #at = 0
   #hasLeft = false
   #wake = () => {}
 
-  constructor(events: readonly TurnEvent[], source: { isOver(): boolean; onLeave(): void }) {
+  constructor(events: readonly TurnEvent[], source: EventSource) {
     this.#events = events
     this.#source = source
   }
@@ -207,6 +223,7 @@ class EventReader implements AsyncIterableIterator<ServerEvent> {
   }
 
   async next(): Promise<IteratorResult<ServerEvent>> {
+    if (this.#at === 0 && !this.#hasLeft) this.#source.onRead()
     while (!this.#hasLeft && this.#at === this.#events.length && !this.#source.isOver())
       await new Promise<void>(resolve => {
         this.#wake = resolve
