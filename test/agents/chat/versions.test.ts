@@ -134,6 +134,24 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
+  test('take along a later question whose answer is still on its way; that answer is not kept', async () => {
+    const { chat, one } = await answered({ text: 'late answer here', silentAfter: 2 }, { text: 'better' })
+    const events = []
+    for await (const event of chat.streaming('three')) {
+      events.push(event)
+      if (event.event !== 'token' || events.length > 2) continue
+      await chat.send(`POST ${chat.path}/messages`, { content: 'one, better', replaces: one })
+      chat.model.release()
+    }
+    expect(events.at(-1)).toMatchObject({
+      event: 'error',
+      data: { metadata: { error_message: expect.stringMatching(/^not kept: /) } },
+    })
+    expect(await contentsOf(chat)).toEqual(['one, better', 'better'])
+    await chat.send(`POST ${chat.path}/messages/${one}/select`)
+    expect(await contentsOf(chat)).toEqual([...before, 'three'])
+  })
+
   test('go with their conversation', async () => {
     const { chat, two } = await answered({ text: 'again' })
     await chat.stream('two', { replaces: two })
