@@ -1,6 +1,7 @@
 import type { Caller } from '../../access/caller.ts'
 import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
+import { InTurn } from '../../base/in-turn.ts'
 import type { Log } from '../../base/log.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
@@ -87,6 +88,7 @@ export class Turns {
   readonly #parts: TurnsParts
   readonly #approvals: Approvals
   readonly #detached: DetachedTurns
+  readonly #writes = new InTurn()
 
   constructor(parts: TurnsParts) {
     this.#parts = parts
@@ -207,7 +209,7 @@ export class Turns {
       ...setting,
       model,
       turnTools,
-      transcript: new Transcript(this.#parts, place, {
+      transcript: new Transcript({ ...this.#parts, writes: this.#writes }, place, {
         lastAt: history.lastAt,
         questionId: replaced?.questionId,
       }),

@@ -314,3 +314,12 @@ test('questions without an answer are told as such, as providers take questions 
     'user: four',
   ])
 })
+
+test('many turns of a conversation at once are all kept', async () => {
+  const { send, path } = await chatting()
+  const questions = Array.from({ length: 30 }, (_, at) => `question ${at}`)
+  const sent = await Promise.all(questions.map(content => send(`POST ${path}/messages`, { content })))
+  expect(sent.map(({ status }) => status)).toEqual(questions.map(() => 201))
+  const { body } = await send(`GET ${path}/messages?limit=200`)
+  expect(body.items).toHaveLength(60)
+})

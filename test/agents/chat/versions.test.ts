@@ -4,6 +4,7 @@ import { readCurrent, readReplaced } from '../../../src/agents/chat/replaced.ts'
 import { Transcript } from '../../../src/agents/chat/transcript.ts'
 import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
+import { InTurn } from '../../../src/base/in-turn.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
 import { openEmbedded } from '../../../src/storage/open.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
@@ -202,7 +203,7 @@ test('whatever is asked, asked again and selected, the conversation is that of t
           descending: true,
         })
         const start = { lastAt: stored[0]?.row.messageTs, questionId }
-        const transcript = new Transcript({ rows, clock: systemClock }, place, start)
+        const transcript = new Transcript({ rows, clock: systemClock, writes: new InTurn() }, place, start)
         const { messageId } = await transcript.user('question', false)
         await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
         return messageId
