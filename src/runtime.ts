@@ -301,6 +301,7 @@ async function build(
     async close() {
       app.drain()
       await app.idle()
+      await agents.turns.close()
       await agents.close()
       await jobs.close()
       await knowledge.close()

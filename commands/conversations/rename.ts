@@ -7,8 +7,8 @@ import { conversations } from '../../src/contract/conversations.ts'
 export default class ConversationsRename extends WbCommand {
   static override summary = 'change the title of a conversation'
   static override examples = [
-    'wb conversations rename "how do refunds work" --title "Refund window"',
-    'wb conversations rename 6f1c2d3e-0000-4000-8000-000000000001 --title "Refund window"',
+    'wb conversations rename "Refund window" --title Refunds',
+    'wb conversations rename Refunds --title "Refund window"',
   ]
   static override args = {
     conversation: Args.string({ description: 'title or id; the only one when left out' }),

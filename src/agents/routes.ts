@@ -98,6 +98,11 @@ export function chatHandlers(room: Turns): Handlers<typeof chat> {
       status: 200,
       events: await room.stream(params, body, caller),
     }),
+    attach: async ({ params }, { auth }) => ({ status: 200, events: await room.attach(params, auth) }),
+    stop: async ({ params }, { auth }) => {
+      await room.stop(params, auth)
+      return { status: 204, body: undefined }
+    },
     decide: async ({ params, body }, caller) => ({
       status: 200,
       body: await room.decide(params, body, caller),

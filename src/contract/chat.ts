@@ -12,10 +12,20 @@ const MessageSend = z.object({
     .boolean()
     .default(false)
     .meta({ description: 'the sender answers `tool-approval`; else tools that must ask are denied' }),
+  detached: z
+    .boolean()
+    .default(false)
+    .meta({ description: 'of a stream: the turn goes on when its reader leaves, and can be read again' }),
   llmServiceId: z
     .uuid()
     .optional()
     .meta({ description: 'answers this message instead of the service of the agent' }),
+  temperature: z
+    .number()
+    .min(0)
+    .max(limits.temperatureMax)
+    .optional()
+    .meta({ description: 'how freely the model chooses its words in this answer' }),
   replaces: z.uuid().optional().meta({
     description:
       'a message of the user: once the answer is complete, this message replaces it and all that follows it, which are kept as a version',
@@ -132,6 +142,26 @@ export const chat = {
     replies: { 200: 'text/event-stream' },
     errors: ofTurn,
     events: turnEvents,
+  }),
+  attach: route({
+    method: 'GET',
+    path: `${ofConversation}/messages/stream`,
+    summary: 'Read a turn that the caller sent with `detached`, from its first event on',
+    description:
+      'For the last detached turn of the caller in the conversation, until a minute after its end, from the process that runs it.',
+    access: member('read:chat'),
+    replies: { 200: 'text/event-stream' },
+    errors: ['workspace_not_found', 'conversation_not_found'],
+    events: turnEvents,
+  }),
+  stop: route({
+    method: 'DELETE',
+    path: `${ofConversation}/messages/stream`,
+    summary: 'Stop a turn that the caller sent with `detached`',
+    description: 'What was said is kept and marked, as when the reader of another turn leaves.',
+    access: member('read:chat'),
+    replies: { 204: null },
+    errors: ['workspace_not_found', 'conversation_not_found'],
   }),
   decide: route({
     method: 'POST',

@@ -63,6 +63,7 @@ export const limits = {
   completionMessages: 1_000,
   completionMessageChars: 131_072,
   completionMessageParts: 1_000,
+  temperatureMax: 2,
   /** Of a search for conversations. */
   conversationSearchChars: 200,
   toolIdChars: 512,

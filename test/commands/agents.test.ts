@@ -68,6 +68,11 @@ describe('agents', () => {
     expect(await agentNamed(here, 'scribe')).toMatchObject({
       toolRules: { 'mcp:*': { permission: 'ask' }, 'native:fetch': { permission: 'deny' } },
     })
+    await said(wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=always']))
+    expect(await said(wb(['agents', 'show', 'scribe']))).toContain('rules\tmcp:*=always\n')
+    expect(JSON.parse(await said(wb(['agents', 'show', 'scribe', '--json'])))).toMatchObject({
+      toolRules: { 'mcp:*': { permission: 'allow', afterReading: 'allow' } },
+    })
     expect(await wb(['agents', 'update', 'scribe', '--rule', 'mcp:*=maybe'])).toMatchObject({
       status: 2,
       stderr: expect.stringContaining('--rule mcp:*=maybe is not NAME=WORD'),

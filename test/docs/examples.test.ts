@@ -22,6 +22,7 @@ const release = 'wb services allow env:VLLM_KEY --host models.example.com:8443 -
 const before: Record<string, string> = {
   'conversations show': conversation,
   'conversations delete': conversation,
+  'conversations rename': conversation,
   'conversations export': conversation,
   'documents show': 'wb kb search papers flow',
   'documents chunks': 'wb kb search papers flow',

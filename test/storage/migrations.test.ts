@@ -317,3 +317,45 @@ describe('a store in which workspaces share a database', () => {
     await expect(room.update('second-1', { keyspace: 'ks' }, caller)).rejects.toMatchObject(taken)
   })
 })
+
+test('conversations of schema 3 get their last activity, and since when text of documents was read', async () => {
+  const path = earlier(3)
+  const before = new Database(path)
+  const put = (table: string, row: object) =>
+    before.prepare(`INSERT INTO ${table} (version, body) VALUES (1, ?)`).run(JSON.stringify(row))
+  const at = (second: number) => `2026-01-01T00:00:0${second}.000Z`
+  const message = (conversationId: string, second: number, fields: object) =>
+    put('messages', {
+      ...{
+        workspaceId: 'w',
+        conversationId,
+        messageId: `${conversationId}-${second}`,
+        messageTs: at(second),
+      },
+      ...{ role: 'user', content: '', tokenCount: null, metadata: {}, ...fields },
+    })
+  for (const conversationId of ['empty', 'plain', 'tool', 'grounded'])
+    put('conversations', {
+      ...{ workspaceId: 'w', agentId: 'a', conversationId, title: null, knowledgeBaseIds: [] },
+      ...{ createdAt: at(0), ownerPrincipalId: null },
+    })
+  message('plain', 1, {})
+  message('plain', 2, { role: 'agent' })
+  message('tool', 1, {})
+  message('tool', 2, { role: 'tool' })
+  message('tool', 3, { role: 'tool' })
+  message('grounded', 4, { role: 'agent', metadata: { context_chunks: '[]' } })
+  before.close()
+
+  const { rows, close } = await openEmbedded({ path })
+  onTestFinished(close)
+  const found = await rows.list(tables.conversations, { index: 'byActivity', prefix: ['w'], limit: 9 })
+  expect(
+    found.map(({ row }) => [row.conversationId, row.lastActivityAt, row.untrustedSince ?? null]),
+  ).toEqual([
+    ['empty', at(0), null],
+    ['plain', at(2), null],
+    ['tool', at(3), at(2)],
+    ['grounded', at(4), at(4)],
+  ])
+})

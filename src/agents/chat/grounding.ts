@@ -14,7 +14,11 @@ export interface Found {
 }
 
 /** Finds passages in some knowledge bases of a workspace, best first. */
-export type Retrieve = (workspaceId: string, body: SearchMany, caller: Caller) => Promise<readonly Found[]>
+export type Retrieve = (
+  workspaceId: string,
+  body: SearchMany,
+  caller: Pick<Caller, 'visibility' | 'signal'>,
+) => Promise<readonly Found[]>
 
 /** What was found before a model is asked. */
 export interface Grounding {
@@ -54,7 +58,7 @@ export interface Retrieval {
  */
 export async function ground(
   { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
-  parts: { retrieve: Retrieve; caller: Caller; citations: Citations; marks: Marks },
+  parts: { retrieve: Retrieve; caller: Parameters<Retrieve>[2]; citations: Citations; marks: Marks },
 ): Promise<Grounding> {
   if (query === undefined) return notNeeded
   if (knowledgeBaseIds.length === 0) return { ...nothingFound, query: undefined }

@@ -12,6 +12,8 @@ export interface Tally {
   readonly completionTokens: number
   /** Those of the completion tokens that went into reasoning. */
   readonly reasoningTokens: number
+  /** Tokens of the last call of the model, its answer included; 0 while no provider told. */
+  readonly contextTokens: number
   /** In US dollars; null while no provider told. */
   readonly costUsd: number | null
   /** Messages of earlier turns that the model was not told. */
@@ -26,6 +28,7 @@ export const emptyTally: Tally = {
   promptTokens: 0,
   completionTokens: 0,
   reasoningTokens: 0,
+  contextTokens: 0,
   costUsd: null,
   historyDropped: 0,
   resultsCut: 0,
@@ -34,7 +37,7 @@ export const emptyTally: Tally = {
 /** A tally after one more answer of the model. */
 export function withCompletion(
   tally: Tally,
-  { promptTokens, completionTokens, reasoningTokens, costUsd }: Completion,
+  { tokenCount, promptTokens, completionTokens, reasoningTokens, costUsd }: Completion,
   { dropped, cut }: { dropped: number; cut: number },
 ): Tally {
   return {
@@ -42,6 +45,7 @@ export function withCompletion(
     promptTokens: tally.promptTokens + (promptTokens ?? 0),
     completionTokens: tally.completionTokens + (completionTokens ?? 0),
     reasoningTokens: tally.reasoningTokens + (reasoningTokens ?? 0),
+    contextTokens: tokenCount ?? tally.contextTokens,
     costUsd: costUsd === null ? tally.costUsd : (tally.costUsd ?? 0) + costUsd,
     historyDropped: dropped,
     resultsCut: tally.resultsCut + cut,
@@ -51,6 +55,8 @@ export function withCompletion(
 /** How a turn ended, and what its answer cites. */
 export interface Ending {
   readonly model: string
+  /** Tokens of question and answer that the model has room for. */
+  readonly contextWindow: number
   readonly finishReason: Completion['finishReason'] | 'error'
   /** What went wrong, for people. */
   readonly error?: string
@@ -92,6 +98,8 @@ export function answerMetadata(tally: Tally, ending: Ending): Record<string, str
     reasoning: ending.reasoning,
     reasoning_ms: ending.reasoning !== '' && Math.round(ending.reasoningMs),
     reasoning_tokens: tally.reasoningTokens,
+    context_tokens: tally.contextTokens,
+    context_window: tally.contextTokens > 0 && ending.contextWindow,
     cost_usd: tally.costUsd,
     history_dropped: tally.historyDropped,
     tool_results_cut: tally.resultsCut,

@@ -1,5 +1,6 @@
 import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
+import type { InTurn } from '../../base/in-turn.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
 import { changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
@@ -14,6 +15,14 @@ export interface TranscriptPlace {
   readonly workspaceId: string
   readonly agentId: string
   readonly conversationId: string
+}
+
+/** What turns have in common. */
+export interface TranscriptParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  /** Writes to a conversation wait for each other here, so that they do not invalidate each other. */
+  readonly writes: InTurn
 }
 
 /** What the turn begins with. */
@@ -47,6 +56,7 @@ const silent = {
 export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
+  readonly #writes: InTurn
   readonly #place: TranscriptPlace
   readonly #questionId: string | undefined
   #lastMs: number
@@ -55,9 +65,10 @@ export class Transcript {
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(parts: { rows: RowStore; clock: Clock }, place: TranscriptPlace, start: TranscriptStart) {
+  constructor(parts: TranscriptParts, place: TranscriptPlace, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
+    this.#writes = parts.writes
     this.#place = place
     this.#questionId = start.questionId
     this.#isFirst = start.lastAt === undefined
@@ -99,7 +110,9 @@ export class Transcript {
     const untitle = (row: ConversationRow) =>
       this.#title !== null && row.title === this.#title ? { ...row, title: null } : row
     const key = [workspaceId, conversationId]
-    await changeRow(this.#rows, tables.conversations, key, untitle, () => writes)
+    await this.#writes.run(conversationId, () =>
+      changeRow(this.#rows, tables.conversations, key, untitle, () => writes),
+    )
   }
 
   /** Calls of tools, and what the model said before them. */
@@ -137,7 +150,10 @@ export class Transcript {
     if (questionId === undefined) return this.failure(content, spoken)
     const answer = this.answerRow(content, spoken)
     const { messageId: versionId } = this.#user!
-    await makeCurrent(this.#rows, this.#place, { questionId, versionId, answer })
+    const { conversationId } = this.#place
+    await this.#writes.run(conversationId, () =>
+      makeCurrent(this.#rows, this.#place, { questionId, versionId, answer }),
+    )
     return answer
   }
 
@@ -198,7 +214,9 @@ export class Transcript {
             lastActivityAt: row.messageTs,
             ...(!conversation.untrustedSince && untrusted),
           }
-    const changed = await changeRow(this.#rows, tables.conversations, key, change, () => writes)
+    const changed = await this.#writes.run(conversationId, () =>
+      changeRow(this.#rows, tables.conversations, key, change, () => writes),
+    )
     if ('row' in changed) return
     if ('absent' in changed) throw conversationNotFound(conversationId)
     throw messageNotFound(versionId)

@@ -330,6 +330,7 @@ export class Turn {
       reasoning,
       reasoningMs,
       model: this.#parts.model.model,
+      contextWindow: this.#parts.model.contextTokens,
       citations,
       citationsDropped,
       toolsLeftOut: this.#parts.turnTools.leftOut,

@@ -1,5 +1,7 @@
 import type { Caller } from '../../access/caller.ts'
+import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
+import { InTurn } from '../../base/in-turn.ts'
 import type { Log } from '../../base/log.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { Approval, MessagePair, MessageSend } from '../../contract/chat.ts'
@@ -17,6 +19,7 @@ import { Approvals } from './approvals.ts'
 import { historyTokensFor, passageTokensFor } from './budget.ts'
 import { Citations } from './citations.ts'
 import type { Compactions } from './compaction.ts'
+import { DetachedTurns } from './detached.ts'
 import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
 import { type History, openHistory } from './history.ts'
 import { type ChatSource, modelFor } from './model.ts'
@@ -67,11 +70,14 @@ export interface CarriedContext {
   readonly hasRead: boolean
 }
 
+/** On whose behalf a turn runs. */
+type TurnCaller = Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
+
 /** What a turn takes place in. */
 interface Setting {
   readonly agent: Agent
   readonly conversation: ConversationRow
-  readonly caller: Caller
+  readonly caller: TurnCaller
   readonly citations: Citations
   readonly marks: Marks
   readonly bases: readonly NamedBase[]
@@ -83,7 +89,7 @@ interface Setting {
 interface Asked {
   readonly place: ConversationPlace
   readonly body: MessageSend
-  readonly caller: Caller
+  readonly caller: TurnCaller
   readonly isWhole: boolean
   /** Passages are found before the model is asked, which is given no tools. */
   readonly isGrounded?: boolean
@@ -99,10 +105,13 @@ export interface Reply {
 export class Turns {
   readonly #parts: TurnsParts
   readonly #approvals: Approvals
+  readonly #detached: DetachedTurns
+  readonly #writes = new InTurn()
 
   constructor(parts: TurnsParts) {
     this.#parts = parts
     this.#approvals = new Approvals(parts)
+    this.#detached = new DetachedTurns(parts)
   }
 
   /**
@@ -127,7 +136,7 @@ export class Turns {
   async reply(place: ConversationPlace, content: string, caller: Caller): Promise<Reply> {
     const { assistant } = await this.#whole({
       place,
-      body: { content, approvals: false },
+      body: { content, approvals: false, detached: false },
       caller,
       isGrounded: true,
     })
@@ -137,9 +146,10 @@ export class Turns {
   }
 
   /**
-   * Ask, and read the answer as it is made. Nothing goes on once nobody reads.
+   * Ask, and read the answer as it is made. Unless it is detached, the turn ends when its reader leaves.
    *
    * @throws what `send` throws, but for what stands in the way of the model, which is a `stream-error`
+   * @throws rate_limited  too many detached turns are running
    */
   async stream(
     place: ConversationPlace,
@@ -147,10 +157,41 @@ export class Turns {
     caller: Caller,
   ): Promise<AsyncIterable<ServerEvent>> {
     const leave = new AbortController()
-    const opened = await this.#open({ place, body, caller, isWhole: false }, leave.signal).catch(
-      unlessOfModel,
-    )
-    return new TurnStream(toldFrom(opened), caller.signal, leave)
+    const { signal } = leave
+    if (!body.detached) {
+      const opened = await this.#open({ place, body, caller, isWhole: false }, signal).catch(unlessOfModel)
+      return new TurnStream(toldFrom(opened), caller.signal, leave)
+    }
+    const { auth, visibility, requestId } = caller
+    this.#detached.requireRoom(auth)
+    const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
+    const opened = await this.#open(asked, signal).catch(unlessOfModel)
+    return this.#detached.start({ place, sender: caller, events: toldFrom(opened), leave })
+  }
+
+  /**
+   * Reads the last turn that the caller detached in a conversation, from its first event on.
+   *
+   * @throws workspace_not_found, conversation_not_found, not_found
+   */
+  async attach(place: ConversationPlace, auth: AuthContext): Promise<AsyncIterable<ServerEvent>> {
+    await this.#parts.conversations.get(place, auth)
+    return this.#detached.read(place, auth)
+  }
+
+  /**
+   * Calls off the last turn that the caller detached in a conversation.
+   *
+   * @throws workspace_not_found, conversation_not_found, not_found
+   */
+  async stop(place: ConversationPlace, auth: AuthContext): Promise<void> {
+    await this.#parts.conversations.get(place, auth)
+    await this.#detached.stop(place, auth)
+  }
+
+  /** Calls off the turns that nobody waits for, and waits until what was said is kept. */
+  close(): Promise<void> {
+    return this.#detached.close()
   }
 
   /** @throws workspace_not_found, conversation_not_found, not_found */
@@ -164,7 +205,7 @@ export class Turns {
     return { approvalId: place.approvalId, decision }
   }
 
-  #whole(asked: Omit<Asked, 'isWhole'>): Promise<MessagePair> {
+  #whole(asked: Omit<Asked, 'isWhole'> & { readonly caller: Caller }): Promise<MessagePair> {
     return calledOff(asked.caller, async signal =>
       pairOf(await this.#open({ ...asked, isWhole: true }, signal), signal),
     )
@@ -192,7 +233,10 @@ export class Turns {
     }
     const terms = {
       isAsked: body.approvals,
-      hasRead: hasReadBefore(stored.conversation, replaced) || this.#parts.carried?.hasRead === true,
+      hasRead:
+        hasReadBefore(stored.conversation, replaced) ||
+        history.hasRead ||
+        this.#parts.carried?.hasRead === true,
       question: body.content,
     }
     const prepared = async (isGrounded: boolean) => {
@@ -211,8 +255,12 @@ export class Turns {
       ...(await prepared(isGrounded)),
       withoutTools: () => prepared(true),
       model,
-      sampling: { ...model.sampling, ...samplingOf(stored.agent) },
-      transcript: new Transcript(this.#parts, place, {
+      sampling: {
+        ...model.sampling,
+        ...samplingOf(stored.agent),
+        ...(body.temperature !== undefined && { temperature: body.temperature }),
+      },
+      transcript: new Transcript({ ...this.#parts, writes: this.#writes }, place, {
         lastAt: history.lastAt,
         questionId: replaced?.questionId,
       }),
@@ -308,7 +356,7 @@ export class Turns {
     return [prompt, earlier, grounding.text].filter(Boolean).join('\n\n')
   }
 
-  #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: Caller, error: unknown): void {
+  #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: TurnCaller, error: unknown): void {
     const place = { requestId, workspaceId, agentId }
     if (error instanceof ProviderFailure) {
       const { kind, providerStatus } = error.facts

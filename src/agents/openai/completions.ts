@@ -2,6 +2,7 @@ import type { Caller, Handlers } from '../../access/caller.ts'
 import { requireWorkspace } from '../../access/workspace.ts'
 import { newId } from '../../base/id.ts'
 import type { Agent } from '../../contract/agents.ts'
+import type { MessageSend } from '../../contract/chat.ts'
 import { WbError } from '../../contract/errors.ts'
 import type { ChatCompletion, CompletionCreate, openai } from '../../contract/openai.ts'
 import type { ServerEvent } from '../../contract/route.ts'
@@ -22,7 +23,7 @@ import { RequestConversation } from './request-conversation.ts'
 interface OpenedConversation {
   readonly turns: Turns
   readonly place: ConversationPlace
-  readonly send: { readonly content: string; readonly approvals: false }
+  readonly send: MessageSend
   readonly identity: CompletionIdentity
 }
 
@@ -74,7 +75,7 @@ export class Completions {
       rows: new RequestConversation(rows, conversation, messagesOf(request, conversation)),
       conversations: { get: async () => conversation },
       // The client decides which messages it sends again.
-      compactions: { begin: () => {} },
+      compactions: { begin: () => {}, giveWay: () => {} },
       models: request.maxTokens === undefined ? models : limited(models, request.maxTokens),
       carried: {
         instructions: request.instructions,
@@ -84,7 +85,7 @@ export class Completions {
     return {
       turns,
       place: conversation,
-      send: { content: request.question, approvals: false },
+      send: { content: request.question, approvals: false, detached: false },
       identity: {
         id: `chatcmpl-${conversation.conversationId}`,
         created: Math.floor(created / 1_000),

@@ -1,11 +1,12 @@
 import * as Flags from '@oclif/core/flags'
 import { everything } from '../../client/client.ts'
-import { type ToolPermission, type ToolRules, toolPermissions } from '../../contract/agents.ts'
+import type { ToolRules } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { llmServices } from '../../contract/services.ts'
 import { UsageError } from '../faults.ts'
 import { everyBase, type Kind, knowledgeBaseKind, pick, type Resolving } from '../find/resolve.ts'
 import { toolPatterns } from '../find/tool.ts'
+import { ruleFrom, ruleWords } from '../shown/rule-word.ts'
 import { samplingFlags } from './sampling-flags.ts'
 
 /** What `create` and `update` say of an agent. */
@@ -26,7 +27,7 @@ export const agentFlags = {
   rule: Flags.string({
     multiple: true,
     summary:
-      'whether a tool, or all of a server, may run: allow, ask or deny; an id may end in *; may be given again',
+      'whether a tool, or all of a server, may run: allow, ask, deny or always; an id may end in *; may be given again',
     helpValue: 'NAME=WORD',
   }),
   llm: Flags.string({ summary: 'LLM service, by name or id', helpValue: 'NAME' }),
@@ -51,14 +52,14 @@ export async function toolRules(
     workspaceId,
     rules.map(({ tool }) => tool),
   )
-  return Object.fromEntries(rules.map(({ permission }, at) => [patterns[at]!, { permission }]))
+  return Object.fromEntries(rules.map(({ rule }, at) => [patterns[at]!, rule]))
 }
 
-function ruleOf(rule: string): { tool: string; permission: ToolPermission } {
-  const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(rule) ?? []
-  const permission = toolPermissions.find(one => one === word)
-  if (permission !== undefined) return { tool, permission }
-  throw new UsageError(`--rule ${rule} is not NAME=WORD, where WORD is ${toolPermissions.join(', ')}`, [
+function ruleOf(given: string): { tool: string; rule: ToolRules[string] } {
+  const [, tool = '', word] = /^(.+)=([a-z]+)$/.exec(given) ?? []
+  const rule = ruleFrom(word)
+  if (rule) return { tool, rule }
+  throw new UsageError(`--rule ${given} is not NAME=WORD, where WORD is ${ruleWords.join(', ')}`, [
     "--rule 'mcp:*=ask'",
   ])
 }

@@ -7,6 +7,8 @@ export interface Say {
   readonly content: string
   /** Answers this message instead of the agent's own model. */
   readonly llmServiceId?: string
+  /** How freely the model chooses its words; left out, as its service says. */
+  readonly temperature?: number
   /** A message of the person that this one stands for, from now on. */
   readonly replaces?: string
 }

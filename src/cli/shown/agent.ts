@@ -1,6 +1,7 @@
 import type { Agent } from '../../contract/agents.ts'
 import type { Conversation } from '../../contract/conversations.ts'
 import type { Fields } from './resources.ts'
+import { wordOf } from './rule-word.ts'
 import { type Names, nameIn, toolWord } from './tool.ts'
 
 /** What an agent is bound to, as people call it. */
@@ -44,7 +45,7 @@ function samplingShown({ temperature, topP, reasoningEffort, stop }: Agent): Fie
 
 function rulesOf({ toolRules = {} }: Agent, servers: Names): string {
   return Object.entries(toolRules)
-    .map(([id, { permission }]) => `${toolWord(id, servers)}=${permission}`)
+    .map(([id, rule]) => `${toolWord(id, servers)}=${wordOf(rule)}`)
     .join(', ')
 }
 

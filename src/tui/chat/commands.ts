@@ -1,5 +1,6 @@
 import { pretty } from '../../cli/chat/approve.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
+import { limits } from '../../contract/limits.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
 import { note, print, send, stop, waitNotice } from './turn.ts'
 import type { Effect, Named, State, Step } from './types.ts'
@@ -34,6 +35,12 @@ export const commands: readonly Command[] = [
     takes: '[NAME, …]',
     does: 'choose the knowledge bases to answer from; all is all of them',
     run: (state, rest) => chooseFrom(state, 'kb', rest),
+  },
+  {
+    name: 'temperature',
+    takes: '[0-2]',
+    does: 'set how freely the model picks words; without a number, as its service says',
+    run: chooseTemperature,
   },
   {
     name: 'tools',
@@ -100,6 +107,15 @@ function chooseFrom(state: State, of: Named, typed: string): Step {
   return [state, [typed === '' ? { type: 'openChoices', purpose: of } : { type: 'choose', of, typed }]]
 }
 
+function chooseTemperature(state: State, typed: string): Step {
+  if (typed === '')
+    return told({ ...state, temperature: undefined }, 'the temperature is that of the service')
+  const temperature = Number(typed.replace(',', '.'))
+  if (!(temperature >= 0 && temperature <= limits.temperatureMax))
+    return told(state, `/temperature takes a number from 0 to ${limits.temperatureMax}`)
+  return told({ ...state, temperature }, `answers come with temperature ${temperature} from now on`)
+}
+
 function told(state: State, notice: string): Step {
   return [{ ...state, notice }, []]
 }
@@ -108,7 +124,10 @@ function told(state: State, notice: string): Step {
 export function begin(state: State): Step {
   const last = { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} }
   const input = { ...state.input, replaces: undefined }
-  return [{ ...state, last, input, runs: [] }, [{ type: 'goOn', conversation: undefined }]]
+  return [
+    { ...state, last, input, runs: [], context: undefined },
+    [{ type: 'goOn', conversation: undefined }],
+  ]
 }
 
 /** Show the source of a number. */
@@ -169,8 +188,13 @@ function copy(state: State, number: string): Step {
 function retry(state: State): Step {
   const { question } = state.last
   if (!question) return told(state, 'nothing was asked yet')
-  const { llmServiceId } = state
-  return send(state, { content: question.content, replaces: question.messageId, llmServiceId })
+  const { llmServiceId, temperature } = state
+  return send(state, {
+    content: question.content,
+    replaces: question.messageId,
+    llmServiceId,
+    temperature,
+  })
 }
 
 function edit(state: State): Step {

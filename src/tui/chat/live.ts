@@ -155,7 +155,7 @@ function wordsLine(words: readonly string[], chosen: number | undefined, columns
   return from(first)
 }
 
-function footer({ about, spent, size, last, turn, model: known }: State): Line {
+function footer({ about, spent, context, size, last, turn, model: known }: State): Line {
   const model = known === null ? 'no model' : (known ?? '')
   const bases = about.knowledgeBases
   const from =
@@ -165,15 +165,17 @@ function footer({ about, spent, size, last, turn, model: known }: State): Line {
         ? `${bases.length} knowledge bases`
         : plainLine(bases.join(', '))
   const tokens = spent.tokens > 0 ? `${count(spent.tokens)} tokens` : ''
+  const share = context ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%` : ''
   const cost = spent.costUsd === undefined ? '' : `$${spent.costUsd.toFixed(spent.costUsd < 0.1 ? 4 : 2)}`
   const keys = turn ? 'ctrl+c stops' : last.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
   // What a person knows anyhow gives way first.
   const ways = [
-    [[about.agent, from, model, tokens, cost], keys],
-    [[about.agent, from, model, tokens, cost], turn ? keys : '/help'],
-    [[from, model, tokens, cost], ''],
-    [[model, tokens, cost], ''],
-    [[tokens, cost], ''],
+    [[about.agent, from, model, tokens, share, cost], keys],
+    [[about.agent, from, model, tokens, share, cost], turn ? keys : '/help'],
+    [[from, model, tokens, share, cost], ''],
+    [[model, tokens, share, cost], ''],
+    [[tokens, share, cost], ''],
+    [[share, cost], ''],
   ] as const
   for (const [told, help] of ways) {
     const left = `  ${told.filter(text => text !== '').join(' · ')}`

@@ -11,7 +11,7 @@ import { answer, answerWith } from './approval.ts'
 import { cancel, open } from './commands.ts'
 import { withNames } from './completion.ts'
 import { choose, chosen, read } from './panel.ts'
-import { failed, heard, joined, note, print, reconnected } from './turn.ts'
+import { contextOf, failed, heard, joined, note, print, reconnected } from './turn.ts'
 import type { Effect, Event, State, Step } from './types.ts'
 import { emptyInput, submit, type } from './typing.ts'
 
@@ -29,6 +29,8 @@ export function start(about: About, size: Size, nowMs: number): State {
     last: { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} },
     runs: [],
     llmServiceId: undefined,
+    temperature: undefined,
+    context: undefined,
     model: undefined,
     panel: undefined,
     names: {},
@@ -151,7 +153,8 @@ function resumed(state: State, said: readonly Message[], title: string): Step {
     texts: {},
   }
   const model = plain(answered?.metadata.model ?? '') || state.model
-  return [{ ...state, last, model, input: { ...state.input, past } }, effects]
+  const context = answered && contextOf(answered)
+  return [{ ...state, last, model, context, input: { ...state.input, past } }, effects]
 }
 
 function shown(message: Message): Effect[] {

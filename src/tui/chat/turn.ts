@@ -216,7 +216,17 @@ function over(state: State): State {
   return { ...state, turn: undefined, notice: state.notice === waitNotice ? '' : state.notice }
 }
 
-function counted({ spent, model }: State, { tokenCount, metadata }: Message): Pick<State, 'spent' | 'model'> {
+/** Returns how much of the window of its model an answer took; undefined if the provider did not tell. */
+export function contextOf({ metadata }: Pick<Message, 'metadata'>): State['context'] {
+  const [tokens, window] = [Number(metadata.context_tokens), Number(metadata.context_window)]
+  return tokens > 0 && window > 0 ? { tokens, window } : undefined
+}
+
+function counted(
+  { spent, model, context }: State,
+  message: Message,
+): Pick<State, 'spent' | 'model' | 'context'> {
+  const { tokenCount, metadata } = message
   const cost = Number(metadata.cost_usd ?? Number.NaN)
   return {
     spent: {
@@ -224,6 +234,7 @@ function counted({ spent, model }: State, { tokenCount, metadata }: Message): Pi
       costUsd: cost >= 0 ? (spent.costUsd ?? 0) + cost : spent.costUsd,
     },
     model: plain(metadata.model ?? '') || model,
+    context: contextOf(message) ?? context,
   }
 }
 

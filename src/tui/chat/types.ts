@@ -125,6 +125,9 @@ export interface State {
   readonly last: Last
   readonly runs: readonly ToolRun[]
   readonly llmServiceId: string | undefined
+  readonly temperature: number | undefined
+  /** Tokens that the last answer took of the window of its model, with the question and what was sent with it. */
+  readonly context: { readonly tokens: number; readonly window: number } | undefined
   /** The one that answered last, or was chosen since; undefined until that is known, null where none answers. */
   readonly model: string | null | undefined
   readonly panel: Panel | undefined

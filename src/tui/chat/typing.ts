@@ -73,7 +73,7 @@ function entered(state: State): Step {
 /** Send what stands there, or do what it says. */
 export function submit(state: State, content: string): Step {
   if (content.trim() === '') return [state, []]
-  const { input, llmServiceId } = state
+  const { input, llmServiceId, temperature } = state
   const isOrder = isCommand(content)
   if (!isOrder && state.turn) return [{ ...state, notice: waitNotice }, []]
   if (!isOrder && state.away) return [{ ...state, notice: awayNotice }, []]
@@ -88,6 +88,7 @@ export function submit(state: State, content: string): Step {
     content: content.replace(/^\/\//, '/').trim(),
     replaces: input.replaces,
     llmServiceId,
+    temperature,
   })
 }
 

@@ -2,6 +2,7 @@ import fc from 'fast-check'
 import { expect, test } from 'vitest'
 import { pastTurns } from '../../../src/agents/chat/past-turns.ts'
 import { Marks } from '../../../src/agents/chat/prompt.ts'
+import { usualTraits } from '../../../src/models/chat/traits.ts'
 import { questionOf } from '../../../src/models/chat/wire.ts'
 import type { MessageRow } from '../../../src/storage/tables.ts'
 import { type SentMessage, templateProblem } from '../../fakes/chat-template.ts'
@@ -29,7 +30,8 @@ const fields: fc.Arbitrary<Partial<MessageRow>> = fc.oneof(
 function sentFor(rows: readonly MessageRow[]): SentMessage[] {
   const messages = pastTurns(rows, new Marks()).flatMap(turn => turn.messages)
   const asked = [...messages, { role: 'user' as const, content: 'And now?' }]
-  const { body } = questionOf(asked, { maxTokens: 10, signal: new AbortController().signal })
+  const settings = { maxTokens: 10, signal: new AbortController().signal }
+  const { body } = questionOf(asked, settings, usualTraits('localhost'))
   return (body as { messages: SentMessage[] }).messages
 }
 

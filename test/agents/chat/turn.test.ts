@@ -40,6 +40,8 @@ test('an answer comes as tokens, and is stored as it was told', async () => {
     finish_reason: 'stop',
     prompt_tokens: '8',
     completion_tokens: '3',
+    context_tokens: '11',
+    context_window: '8192',
   })
   const { body } = await send(`GET ${path}/messages`)
   expect(body.items).toEqual([user, done])
@@ -158,6 +160,16 @@ test('a plain send waits for the answer, and asks the provider for it as a whole
     assistant: { role: 'agent', content: 'Within 14 days [1].', metadata: { finish_reason: 'stop' } },
   })
   expect(model.received.map(({ body: asked }) => asked.stream)).toEqual([undefined, undefined])
+})
+
+test('a temperature of a message reaches the provider, and holds for this message only', async () => {
+  const { model, stream, send, path } = await chatting()
+  await stream('hi', { temperature: 0.2 })
+  await send(`POST ${path}/messages`, { content: 'hi', temperature: 0 })
+  await stream('hi')
+  expect(model.received.map(({ body }) => body.temperature)).toEqual([0.2, 0, undefined])
+  const { status, body } = await send(`POST ${path}/messages`, { content: 'hi', temperature: 2.1 })
+  expect({ status, body }).toMatchObject({ status: 400, body: { error: { code: 'validation_error' } } })
 })
 
 test('a message of the user can be replaced, with all that followed it', async () => {
@@ -301,4 +313,13 @@ test('questions without an answer are told as such, as providers take questions 
     'assistant: third',
     'user: four',
   ])
+})
+
+test('many turns of a conversation at once are all kept', async () => {
+  const { send, path } = await chatting()
+  const questions = Array.from({ length: 30 }, (_, at) => `question ${at}`)
+  const sent = await Promise.all(questions.map(content => send(`POST ${path}/messages`, { content })))
+  expect(sent.map(({ status }) => status)).toEqual(questions.map(() => 201))
+  const { body } = await send(`GET ${path}/messages?limit=200`)
+  expect(body.items).toHaveLength(60)
 })

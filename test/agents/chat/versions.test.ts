@@ -4,6 +4,7 @@ import { readCurrent, readReplaced } from '../../../src/agents/chat/replaced.ts'
 import { Transcript } from '../../../src/agents/chat/transcript.ts'
 import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
+import { InTurn } from '../../../src/base/in-turn.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
 import { openEmbedded } from '../../../src/storage/open.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
@@ -134,6 +135,24 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
+  test('take along a later question whose answer is still on its way; that answer is not kept', async () => {
+    const { chat, one } = await answered({ text: 'late answer here', silentAfter: 2 }, { text: 'better' })
+    const events = []
+    for await (const event of chat.streaming('three')) {
+      events.push(event)
+      if (event.event !== 'token' || events.length > 2) continue
+      await chat.send(`POST ${chat.path}/messages`, { content: 'one, better', replaces: one })
+      chat.model.release()
+    }
+    expect(events.at(-1)).toMatchObject({
+      event: 'error',
+      data: { metadata: { error_message: expect.stringMatching(/^not kept: /) } },
+    })
+    expect(await contentsOf(chat)).toEqual(['one, better', 'better'])
+    await chat.send(`POST ${chat.path}/messages/${one}/select`)
+    expect(await contentsOf(chat)).toEqual([...before, 'three'])
+  })
+
   test('go with their conversation', async () => {
     const { chat, two } = await answered({ text: 'again' })
     await chat.stream('two', { replaces: two })
@@ -184,7 +203,7 @@ test('whatever is asked, asked again and selected, the conversation is that of t
           descending: true,
         })
         const start = { lastAt: stored[0]?.row.messageTs, questionId }
-        const transcript = new Transcript({ rows, clock: systemClock }, place, start)
+        const transcript = new Transcript({ rows, clock: systemClock, writes: new InTurn() }, place, start)
         const { messageId } = await transcript.user('question', false)
         await (isComplete ? transcript.answer('answer', {}) : transcript.failure('failed', {}))
         return messageId

@@ -126,6 +126,14 @@ describe('the part of the screen that changes', () => {
     expect(live({ ...fresh, model }).at(-1)).toContain(words)
   })
 
+  test('the share of the window that the last answer took stands below the field', () => {
+    const metadata = { context_tokens: '2700', context_window: '8192' }
+    const answered = play(fresh, ...typed('why?'), heard('done', message('agent', 'So.', metadata))).state
+    expect(live(answered).at(-1)).toContain(' · ctx 33%')
+    const other = play(answered, ...typed('/new')).state
+    expect(live(other).at(-1)).not.toContain('ctx')
+  })
+
   test('the word that is chosen is among those that there is room for', () => {
     const typing = sized(play(fresh, { type: 'typed', text: '/' }).state, 40, 20)
     expect(live(typing).at(-1)).toBe('  /help  /new  /history  /model  /kb  /…')

@@ -390,6 +390,20 @@ describe('commands', () => {
     expect(play(answered, ...typed(line)).effects.at(-1)).toMatchObject(effect)
   })
 
+  test('/temperature holds for what is sent from now on, until it is taken back', () => {
+    const set = play(answered, ...typed('/temperature 0.2'), ...typed('and so?'))
+    expect(set.effects.at(-1)).toMatchObject({ type: 'send', say: { temperature: 0.2 } })
+    const back = play(answered, ...typed('/temperature 1'), ...typed('/temperature'), ...typed('/retry'))
+    expect(back.effects.at(-1)).toMatchObject({ say: { temperature: undefined } })
+    for (const wrong of ['3', '-1', 'hot']) {
+      const { state } = play(answered, ...typed(`/temperature ${wrong}`))
+      expect([state.temperature, state.notice]).toEqual([
+        undefined,
+        '/temperature takes a number from 0 to 2',
+      ])
+    }
+  })
+
   test('/edit brings the question back, and what is sent stands for it', () => {
     const edited = play(answered, ...typed('/edit'))
     expect(draft(edited.state)).toBe('why?')

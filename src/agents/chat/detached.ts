@@ -1,0 +1,244 @@
+import type { Caller } from '../../access/caller.ts'
+import { type AuthContext, subjectName } from '../../access/subject.ts'
+import type { Clock } from '../../base/clock.ts'
+import type { Log } from '../../base/log.ts'
+import type { TurnEvent } from '../../contract/chat.ts'
+import { WbError } from '../../contract/errors.ts'
+import type { ServerEvent } from '../../contract/route.ts'
+import type { MessagePlace } from './replaced.ts'
+
+/** Maximum number of detached turns in a process, and of one sender. */
+const turnsMax = 32
+const turnsOfSenderMax = 8
+/** Maximum length of the events of one turn as JSON; a turn with more is called off. */
+const eventCharsMax = 2_000_000
+/** Time that a turn goes on without a reader. */
+const unreadMs = 10 * 60_000
+/** Time that the events of a turn can be read after its end. */
+const endedMs = 60_000
+const retryAfterSeconds = 15
+/** Time for which the right of the sender is taken as given. */
+const confirmedMs = 1_000
+
+interface DetachedParts {
+  readonly clock: Clock
+  readonly log: Log
+}
+
+/** What a detached turn is made from. */
+interface Detachable {
+  readonly place: MessagePlace
+  readonly sender: Pick<Caller, 'auth' | 'confirm' | 'requestId'>
+  readonly events: AsyncIterable<TurnEvent>
+  /** Calls the turn off. */
+  readonly leave: AbortController
+}
+
+/**
+ * Turns of this process that go on when their reader leaves. Their events are held until a minute after the end, and
+ * readers begin with the first one.
+ *
+ * @see docs/agents.md#reading-on-after-a-broken-connection
+ */
+export class DetachedTurns {
+  readonly #parts: DetachedParts
+  readonly #turns = new Set<DetachedTurn>()
+
+  constructor(parts: DetachedParts) {
+    this.#parts = parts
+  }
+
+  /** @throws rate_limited  too many turns of the sender, or of all senders, are held */
+  requireRoom(auth: AuthContext): void {
+    const name = subjectName(auth)
+    for (const turn of this.#turns) if (turn.isOver && this.#turns.size >= turnsMax) this.#turns.delete(turn)
+    const own = [...this.#turns].filter(turn => turn.sender === name && !turn.isOver)
+    if (this.#turns.size >= turnsMax || own.length >= turnsOfSenderMax)
+      throw new WbError('rate_limited', 'too many detached turns are running', {
+        hint: 'Wait until one has ended, or send without `detached`.',
+        headers: { 'retry-after': String(retryAfterSeconds) },
+      })
+  }
+
+  /** Lets a turn go on by itself, and returns its first reader. */
+  start(detachable: Detachable): AsyncIterable<ServerEvent> {
+    const turn = new DetachedTurn(this.#parts, detachable, () => this.#turns.delete(turn))
+    this.#turns.add(turn)
+    return turn.read()
+  }
+
+  /**
+   * Returns a reader of the last turn that a sender detached in a conversation.
+   *
+   * @throws not_found
+   */
+  read(place: MessagePlace, auth: AuthContext): AsyncIterable<ServerEvent> {
+    return this.#find(place, auth).read()
+  }
+
+  /**
+   * Calls the last turn off that a sender detached in a conversation. What was said is kept.
+   *
+   * @throws not_found
+   */
+  async stop(place: MessagePlace, auth: AuthContext): Promise<void> {
+    await this.#find(place, auth).stop()
+  }
+
+  /** Calls off all turns, and waits until what was said is kept. */
+  async close(): Promise<void> {
+    await Promise.all([...this.#turns].map(turn => turn.stop()))
+  }
+
+  #find({ workspaceId, conversationId }: MessagePlace, auth: AuthContext): DetachedTurn {
+    const name = subjectName(auth)
+    const found = [...this.#turns].findLast(
+      ({ place, sender }) =>
+        sender === name && place.workspaceId === workspaceId && place.conversationId === conversationId,
+    )
+    if (found) return found
+    throw new WbError('not_found', 'no detached turn of this sender is running in the conversation', {
+      hint: 'Read the messages: the turn may have ended, or another process runs it.',
+    })
+  }
+}
+
+class DetachedTurn {
+  readonly place: MessagePlace
+  readonly sender: string | null
+  readonly #parts: DetachedParts
+  readonly #leave: AbortController
+  readonly #events: TurnEvent[] = []
+  readonly #readers = new Set<EventReader>()
+  readonly #ended: Promise<void>
+  #chars = 0
+  #isOver = false
+  #keepOn = () => {}
+
+  /** @param forget  called when the events are not held any longer */
+  constructor(parts: DetachedParts, { place, sender, events, leave }: Detachable, forget: () => void) {
+    this.place = place
+    this.sender = subjectName(sender.auth)
+    this.#parts = parts
+    this.#leave = leave
+    this.#awaitReader()
+    this.#ended = this.#run(events, sender).finally(() => {
+      this.#isOver = true
+      this.#keepOn()
+      parts.clock.after(endedMs, forget)
+      this.#wake()
+    })
+  }
+
+  get isOver(): boolean {
+    return this.#isOver
+  }
+
+  read(): AsyncIterable<ServerEvent> {
+    const reader = new EventReader(this.#events, {
+      isOver: () => this.#isOver,
+      onRead: () => this.#came(reader),
+      onLeave: () => this.#left(reader),
+    })
+    return reader
+  }
+
+  async stop(): Promise<void> {
+    this.#leave.abort()
+    await this.#ended
+  }
+
+  async #run(events: AsyncIterable<TurnEvent>, sender: Detachable['sender']): Promise<void> {
+    const { clock, log } = this.#parts
+    let confirmedAt = clock.now()
+    try {
+      for await (const event of events) {
+        this.#add(event)
+        if (clock.now() - confirmedAt < confirmedMs) continue
+        await sender.confirm()
+        confirmedAt = clock.now()
+      }
+    } catch (error) {
+      this.#leave.abort()
+      const { requestId } = sender
+      if (error instanceof WbError && error.status < 500)
+        log.info({ requestId, reason: error.code }, 'a detached turn was called off')
+      else log.error({ requestId, error }, 'a detached turn broke')
+    }
+  }
+
+  #add(event: TurnEvent): void {
+    this.#events.push(event)
+    this.#chars += JSON.stringify(event).length
+    if (this.#chars > eventCharsMax) this.#leave.abort()
+    this.#wake()
+  }
+
+  #wake(): void {
+    for (const reader of this.#readers) reader.wake()
+  }
+
+  #came(reader: EventReader): void {
+    this.#readers.add(reader)
+    this.#keepOn()
+  }
+
+  #left(reader: EventReader): void {
+    this.#readers.delete(reader)
+    if (this.#readers.size === 0 && !this.#isOver) this.#awaitReader()
+  }
+
+  #awaitReader(): void {
+    this.#keepOn()
+    this.#keepOn = this.#parts.clock.after(unreadMs, () => this.#leave.abort())
+  }
+}
+
+interface EventSource {
+  isOver(): boolean
+  /** Called with the first read, and when the reader leaves. */
+  onRead(): void
+  onLeave(): void
+}
+
+/** Reads events from the first one on, and waits for further ones until they are over. */
+class EventReader implements AsyncIterableIterator<ServerEvent> {
+  readonly #events: readonly TurnEvent[]
+  readonly #source: EventSource
+  #at = 0
+  #hasLeft = false
+  #wake = () => {}
+
+  constructor(events: readonly TurnEvent[], source: EventSource) {
+    this.#events = events
+    this.#source = source
+  }
+
+  [Symbol.asyncIterator](): this {
+    return this
+  }
+
+  wake(): void {
+    this.#wake()
+  }
+
+  async next(): Promise<IteratorResult<ServerEvent>> {
+    if (this.#at === 0 && !this.#hasLeft) this.#source.onRead()
+    while (!this.#hasLeft && this.#at === this.#events.length && !this.#source.isOver())
+      await new Promise<void>(resolve => {
+        this.#wake = resolve
+      })
+    const event = this.#hasLeft ? undefined : this.#events[this.#at++]
+    if (event) return { done: false, value: { id: '', ...event } }
+    return this.return()
+  }
+
+  async return(): Promise<IteratorResult<ServerEvent>> {
+    if (!this.#hasLeft) {
+      this.#hasLeft = true
+      this.#wake()
+      this.#source.onLeave()
+    }
+    return { done: true, value: undefined }
+  }
+}

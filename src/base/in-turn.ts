@@ -1,0 +1,15 @@
+/** Runs work of the same key one after the other, in the order in which it was given. */
+export class InTurn {
+  readonly #last = new Map<string, Promise<unknown>>()
+
+  async run<T>(key: string, work: () => Promise<T>): Promise<T> {
+    const before = this.#last.get(key)
+    const own = before ? before.then(work, work) : work()
+    this.#last.set(key, own)
+    try {
+      return await own
+    } finally {
+      if (this.#last.get(key) === own) this.#last.delete(key)
+    }
+  }
+}

@@ -1,0 +1,170 @@
+import { expect, onTestFinished, test, vi } from 'vitest'
+import { eventsOf } from '../../../src/client/events.ts'
+import { agents } from '../../../src/contract/agents.ts'
+import type { TurnEvent } from '../../../src/contract/chat.ts'
+import type { Message } from '../../../src/contract/conversations.ts'
+import { llmServices } from '../../../src/contract/services.ts'
+import { startChatServer } from '../../fakes/chat-server.ts'
+import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
+import { makeWorkspace } from '../../harness/place.ts'
+import { type Opened, open, TestClock } from '../../harness/runtime.ts'
+
+const detached = { detached: true }
+const words = { text: 'one two three four', silentAfter: 3 }
+
+/** The events of the turn that goes on in a conversation, until the reader leaves. */
+async function* attached(
+  { runtime }: Pick<Opened, 'runtime'>,
+  path: string,
+  headers: Record<string, string> = {},
+): AsyncGenerator<TurnEvent> {
+  const leave = new AbortController()
+  const { signal } = leave
+  const answer = await runtime.fetch(
+    new Request(`http://localhost${path}/messages/stream`, { headers, signal }),
+  )
+  expect(answer.status).toBe(200)
+  try {
+    for await (const { event, data } of eventsOf(answer.body!, signal)) yield { event, data } as TurnEvent
+  } finally {
+    leave.abort()
+  }
+}
+
+/** Sends a question, and leaves when the answer has begun. */
+async function leftBehind(chat: Chatting): Promise<void> {
+  for await (const { event } of chat.streaming('count', detached)) if (event === 'token') break
+}
+
+async function answerOf({ send, path }: Chatting): Promise<Message | undefined> {
+  return ((await send(`GET ${path}/messages`)).body.items as Message[])[1]
+}
+
+test('a detached turn goes on when its reader leaves, and its answer is whole', async () => {
+  const chat = await chatting()
+  chat.model.script(words)
+  await leftBehind(chat)
+  chat.model.release()
+  await vi.waitFor(async () => {
+    const answer = await answerOf(chat)
+    expect(answer).toMatchObject({ content: words.text, metadata: { finish_reason: 'stop' } })
+    expect(answer!.metadata).not.toHaveProperty('interrupted')
+  }, 10_000)
+})
+
+test('it is read again from its first event on, while it goes on and after its end', async () => {
+  const chat = await chatting()
+  chat.model.script(words)
+  await leftBehind(chat)
+  const events: TurnEvent[] = []
+  for await (const event of attached(chat, chat.path)) {
+    if (event.event === 'token' && events.length === 1) chat.model.release()
+    events.push(event)
+  }
+  expect(shapeOf(events)).toEqual(['user-message', 'token', 'done'])
+  expect(dataOf(events, 'token').map(({ delta }) => delta)).toHaveLength(4)
+  const again: TurnEvent[] = []
+  for await (const event of attached(chat, chat.path)) again.push(event)
+  expect(again).toEqual(events)
+})
+
+test('it is stopped by its sender; what was said is kept and marked', async () => {
+  const chat = await chatting()
+  chat.model.script(words)
+  await leftBehind(chat)
+  expect((await chat.send(`DELETE ${chat.path}/messages/stream`)).status).toBe(204)
+  expect(await answerOf(chat)).toMatchObject({ metadata: { interrupted: 'true' } })
+})
+
+test('it is called off after ten minutes without a reader', async () => {
+  const clock = new TestClock()
+  const chat = await chatting({ clock })
+  chat.model.script(words)
+  await leftBehind(chat)
+  await vi.waitFor(async () => {
+    clock.advance(600_000)
+    expect(await answerOf(chat)).toMatchObject({ metadata: { interrupted: 'true' } })
+  }, 10_000)
+})
+
+test('a runtime that stops keeps what was said in it', async () => {
+  const chat = await chatting()
+  chat.model.script(words)
+  await leftBehind(chat)
+  await chat.close()
+  const again = await chatting({ dataDir: chat.dataDir })
+  const { body } = await again.send(`GET ${chat.path}/messages`)
+  expect((body.items as Message[])[1]).toMatchObject({ metadata: { interrupted: 'true' } })
+})
+
+test('a turn that was not detached ends with its reader, and cannot be read again', async () => {
+  const chat = await chatting()
+  chat.model.script(words)
+  for await (const { event } of chat.streaming('count')) if (event === 'token') break
+  for (const method of ['GET', 'DELETE'])
+    expect(await chat.send(`${method} ${chat.path}/messages/stream`)).toMatchObject({
+      status: 404,
+      body: { error: { code: 'not_found' } },
+    })
+  await vi.waitFor(async () => {
+    expect(await answerOf(chat)).toMatchObject({ metadata: { interrupted: 'true' } })
+  }, 10_000)
+})
+
+test('one sender has at most eight of them', async () => {
+  const chat = await chatting()
+  chat.model.respond(() => words)
+  for (let n = 0; n < 8; n++) await leftBehind(chat)
+  const { status, body } = await chat.send(`POST ${chat.path}/messages/stream`, { content: 'x', ...detached })
+  expect({ status, body }).toMatchObject({ status: 429, body: { error: { code: 'rate_limited' } } })
+})
+
+test('only its sender reads and stops it, and it ends when the key of the sender is revoked', async () => {
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  const clock = new TestClock()
+  const runtime = { allowedEndpoints: ['127.0.0.1'] }
+  const auth = { mode: 'apiKey', anonymousPolicy: 'reject' }
+  const wb = await open({ clock, config: { auth, runtime } })
+  const { workspaceId } = await makeWorkspace({ call: wb.callAsOperator })
+  const params = { workspaceId }
+  const service = { name: 'fake', provider: 'ollama', modelName: 'a', endpointBaseUrl: model.url }
+  const { llmServiceId } = await wb.callAsOperator(llmServices.create, { params, body: service })
+  const { agentId } = await wb.callAsOperator(agents.create, {
+    params,
+    body: { name: 'maven', llmServiceId },
+  })
+  const place = `/api/v1/workspaces/${workspaceId}`
+  const keyOf = async (label: string) => {
+    const { body } = await wb.sendAsOperator(`POST ${place}/api-keys`, { label, role: 'editor' })
+    const { keyId } = body.key as { keyId: string }
+    return { keyId, headers: { authorization: `Bearer ${body.plaintext}` } }
+  }
+  const [ada, bob] = [await keyOf('ada'), await keyOf('bob')]
+  const list = `${place}/agents/${agentId}/conversations`
+  const { conversationId } = (await wb.send(`POST ${list}`, {}, ada.headers)).body
+  const path = `${list}/${conversationId}`
+  model.script({ text: 'one two three four five', silentAfter: 3 })
+  const leave = new AbortController()
+  const sent = await wb.runtime.fetch(
+    new Request(`http://localhost${path}/messages/stream`, {
+      method: 'POST',
+      headers: { 'content-type': 'application/json', ...ada.headers },
+      body: JSON.stringify({ content: 'count', ...detached }),
+      signal: leave.signal,
+    }),
+  )
+  for await (const { event } of eventsOf(sent.body!, leave.signal)) if (event === 'token') break
+  leave.abort()
+
+  for (const method of ['GET', 'DELETE'])
+    expect((await wb.send(`${method} ${path}/messages/stream`, undefined, bob.headers)).status).toBe(404)
+  for await (const { event } of attached(wb, path, ada.headers)) if (event === 'token') break
+  await wb.sendAsOperator(`DELETE ${place}/api-keys/${ada.keyId}`)
+  clock.advance(2_000)
+  model.release()
+  await vi.waitFor(async () => {
+    const { body } = await wb.sendAsOperator(`GET ${path}/messages`)
+    expect((body.items as Message[])[1]).toMatchObject({ metadata: { interrupted: 'true' } })
+  }, 10_000)
+})
