@@ -18,7 +18,8 @@ const metricName = '[a-zA-Z_:][a-zA-Z0-9_:]*'
 const commentLine = new RegExp(`^# (HELP|TYPE) (${metricName}) (.+)$`)
 const sampleLine = new RegExp(`^(${metricName})(?:\\{(.*)\\})? (\\S+)$`)
 const label = /([a-zA-Z_][a-zA-Z0-9_]*)="((?:[^"\\\n]|\\["\\n])*)"(?:,|$)/y
-const numeral = /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]Inf|NaN)$/
+/** In any case, as Prometheus reads it: the event loop lag is `Nan` if there was no sample since the last scrape. */
+const numeral = /^(?:[+-]?(?:\d+\.?\d*|\.\d+)(?:e[+-]?\d+)?|[+-]inf|nan)$/i
 
 /**
  * Reads the text format of Prometheus, version 0.0.4, and refuses what a scraper would.
@@ -69,7 +70,7 @@ function labelsOf(text: string, line: string): Record<string, string> {
 }
 
 function numberOf(text: string): number {
-  return Number(text.replace('Inf', 'Infinity'))
+  return Number(text.replace(/inf/i, 'Infinity'))
 }
 
 function belongs({ name, labels }: Sample, family: Family): boolean {

@@ -77,6 +77,10 @@ describe('GET /metrics', () => {
       expect(values(name)?.[0], name).toBeGreaterThan(0)
     for (const name of ['nodejs_eventloop_lag_p99_seconds', 'nodejs_heap_size_used_bytes'])
       expect(values(name), name).toHaveLength(1)
+    const named = [...families.values()].filter(
+      ({ name, type }) => name.endsWith('_total') !== (type === 'counter'),
+    )
+    expect(named.map(({ name }) => name)).toEqual([])
     const [version] = families.get('nodejs_version_info')!.samples
     expect(families.get('workbase_build_info')).toMatchObject({
       type: 'gauge',
