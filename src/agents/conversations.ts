@@ -147,16 +147,13 @@ export class Conversations {
     return stored.row
   }
 
-  /**
-   * @throws workspace_not_found, conversation_not_found
-   * @throws forbidden  another caller began it
-   */
+  /** @throws workspace_not_found, conversation_not_found */
   async update(
     place: ConversationPlace,
     patch: ConversationPatch,
-    caller: Pick<Caller, 'auth' | 'checkCreator'>,
+    auth: AuthContext,
   ): Promise<ConversationRow> {
-    const { workspaceId, conversationId } = await this.#getOwn(place, caller)
+    const { workspaceId, conversationId } = await this.get(place, auth)
     const key = [workspaceId, conversationId]
     const changed = await changeRow(this.parts.rows, tables.conversations, key, row => ({ ...row, ...patch }))
     if (!('row' in changed)) throw conversationNotFound(conversationId)
@@ -168,16 +165,9 @@ export class Conversations {
    * @throws forbidden  another caller began it
    */
   async delete(place: ConversationPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
-    await this.parts.rows.atomic(deletionOf(await this.#getOwn(place, caller)))
-  }
-
-  async #getOwn(
-    place: ConversationPlace,
-    caller: Pick<Caller, 'auth' | 'checkCreator'>,
-  ): Promise<ConversationRow> {
     const conversation = await this.get(place, caller.auth)
     caller.checkCreator(conversation)
-    return conversation
+    await this.parts.rows.atomic(deletionOf(conversation))
   }
 
   private async requireAgent({ workspaceId, agentId }: AgentPlace): Promise<void> {

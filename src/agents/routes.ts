@@ -65,9 +65,9 @@ export function conversationHandlers(room: Conversations): Handlers<typeof conve
       body: await room.create(params, body, auth),
     }),
     show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
-    update: async ({ params, body }, caller) => ({
+    update: async ({ params, body }, { auth }) => ({
       status: 200,
-      body: await room.update(params, body, caller),
+      body: await room.update(params, body, auth),
     }),
     delete: async ({ params }, caller) => {
       await room.delete(params, caller)

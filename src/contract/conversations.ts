@@ -111,7 +111,7 @@ export const conversations = {
     method: 'PATCH',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
     summary: 'Change the title or the knowledge bases of a conversation',
-    access: own('read:chat', 'write', 'manage'),
+    access: member('read:chat'),
     body: { ...json, mode: 'strict', schema: ConversationPatch },
     replies: { 200: Conversation },
     errors,

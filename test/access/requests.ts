@@ -69,7 +69,6 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH W/agents/{agentId}': {},
   'POST W/agents/{agentId}/conversations': {},
   'PATCH W/agents/{agentId}/conversations/{conversationId}': {},
-  'PATCH W/agents/{agentId}/conversations/{conversationId} that the caller began': {},
   'POST W/agents/{agentId}/conversations/{conversationId}/messages': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/messages/stream': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/approvals/{approvalId}': { decision: 'once' },

@@ -95,8 +95,7 @@ describe('with row-level access on', () => {
       for (const line of lists) expect(idsOf(await person.send(`GET ${line}`))).toEqual([conversationId])
       expect((await person.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
       expect((await person.send(`GET ${path}/messages`)).status).toBe(200)
-      const { status } = await person.send(`PATCH ${path}`, { title: 'ours' })
-      expect(status).toBe(person === manager ? 403 : 200)
+      expect((await person.send(`PATCH ${path}`, { title: 'ours' })).status).toBe(200)
     }
     for (const person of [other, unnamed]) {
       for (const line of lists)
@@ -113,7 +112,6 @@ describe('with row-level access on', () => {
           body: { error: { code: 'conversation_not_found' } },
         })
     }
-    expect((await owner.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
     expect((await owner.send(`DELETE ${path}`)).status).toBe(204)
   })
 
@@ -172,7 +170,7 @@ describe('with row-level access on', () => {
 })
 
 describe('with row-level access off', () => {
-  test('S4.2-30: any key reads every conversation and sends to it, and changes those that it began', async () => {
+  test('S4.2-30: any key reads and renames every conversation, and deletes those that it began', async () => {
     const { workspace, list, keyOf } = await stage(false)
     const owner = await keyOf({ role: 'editor' })
     const { body } = await owner.send(`POST ${list}`, { title: 'ours' })
@@ -185,22 +183,19 @@ describe('with row-level access off', () => {
         [`GET ${workspace}/conversations`, undefined, 200],
         [`GET ${path}`, undefined, 200],
         [`GET ${path}/messages`, undefined, 200],
-        [`PATCH ${path}`, { title: scope }, 403],
+        [`PATCH ${path}`, { title: scope }, 200],
         [`DELETE ${path}`, undefined, 403],
-        [`PATCH ${own}`, { title: scope }, 200],
         [`DELETE ${own}`, undefined, 204],
       ] as const)
         expect((await person.send(line, json)).status, `${scope}: ${line}`).toBe(status)
     }
-    expect((await owner.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
   })
 
-  test.each(['write', 'manage'])('a key with %s changes and deletes what others began', async scope => {
+  test.each(['write', 'manage'])('a key with %s deletes what others began', async scope => {
     const { list, keyOf } = await stage(false)
     const { body } = await (await keyOf({ scopes: ['read'] })).send(`POST ${list}`, {})
     const path = `${list}/${body.conversationId}`
     const other = await keyOf({ scopes: [scope] })
-    expect((await other.send(`PATCH ${path}`, { title: 'theirs' })).status).toBe(200)
     expect((await other.send(`DELETE ${path}`)).status).toBe(204)
   })
 

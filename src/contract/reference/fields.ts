@@ -1,8 +1,26 @@
+/** Fields of the events of a turn, which two operations stream. */
+const turnFields: Readonly<Record<string, string>> = {
+  name: 'Name of the tool.',
+  id: 'Identifier of the tool call.',
+  expiresAt: 'Time at which an undecided tool call counts as refused.',
+  message: 'What happened, for people. The text can change.',
+  content: 'Your message, or the result of a tool call.',
+  delta: 'Next piece of the answer.',
+}
+
+function fieldsOfTurn(operationId: string): Record<string, string> {
+  return Object.fromEntries(
+    Object.entries(turnFields).map(([name, text]) => [`${operationId}.${name}`, text]),
+  )
+}
+
 /**
  * Descriptions of fields that their schema does not describe, by name. `Schema.field`, `topic.operation.field` and
  * `field.field` (a field of the object in a field) take precedence.
  */
 export const fields: Readonly<Record<string, string>> = {
+  ...fieldsOfTurn('chat.stream'),
+  ...fieldsOfTurn('chat.attach'),
   // Names, identity and time
   name: 'Name that people see.',
   'Adoptable.name': 'Name of the collection.',
@@ -11,7 +29,6 @@ export const fields: Readonly<Record<string, string>> = {
   'LlmModel.name': 'Name that people see.',
   'McpServerTool.name': 'Name of the tool at its server.',
   'Workspace.name': 'Name, unique in the runtime.',
-  'chat.stream.name': 'Name of the tool.',
   'toolCalls.name': 'Name of the tool.',
   'toolCall.name': 'Name of the tool.',
   'accept.name': 'Name of the tool at its server.',
@@ -36,7 +53,6 @@ export const fields: Readonly<Record<string, string>> = {
   'LlmModel.id': 'Identifier to use in `modelName` of an LLM service.',
   'Snippet.id': 'Identifier of the framework or program.',
   'auth.me.id': 'Identifier of the key, or the subject of the access token.',
-  'chat.stream.id': 'Identifier of the tool call.',
   'chunker.id': 'Identifier of a chunker, see `GET /api/v1/chunkers`.',
   'records.id': 'Identifier that you choose. A record with the same identifier is replaced.',
   'subject.id': 'Identifier of the caller. Null for anonymous callers.',
@@ -99,7 +115,6 @@ export const fields: Readonly<Record<string, string>> = {
   revokedAt: 'Time of revocation. Null while the key is valid.',
   expiresAt: 'Time from which the key is refused. Null if it does not expire.',
   'auth.refresh.expiresAt': 'Expiry of the session in seconds since 1970. Null if it is not known.',
-  'chat.stream.expiresAt': 'Time at which an undecided tool call counts as refused.',
   ingestedAt: 'Time of the last completed ingest. Null before the first one.',
   messageTs: 'Time of the message. It strictly increases within a conversation.',
   at: 'Time of the action.',
@@ -138,7 +153,6 @@ export const fields: Readonly<Record<string, string>> = {
   'failed.code': 'Error code, see `GET /error-codes`.',
   'error.message': 'What happened, for people. The text can change.',
   'bootError.message': 'What happened, for people. The text can change.',
-  'chat.stream.message': 'What happened, for people. The text can change.',
   'failed.message': 'What happened, for people. The text can change.',
   'problem.message': 'What happened, for people. The text can change.',
   'PolicyIssue.message': 'What happened, for people. The text can change.',
@@ -384,11 +398,9 @@ export const fields: Readonly<Record<string, string>> = {
   permission: 'Whether the tool runs, asks first, or never runs.',
   'Message.content': 'Text of the message. Null if there is none.',
   'chat.send.content': 'Your message.',
-  'chat.stream.content': 'Your message, or the result of a tool call.',
   tokenCount: 'Number of tokens in the message. Null if the provider does not report it.',
   user: 'Your message, as it was stored.',
   assistant: 'The answer.',
-  'chat.stream.delta': 'Next piece of the answer.',
   toolCalls: 'Tools that the model calls.',
   toolCall: 'Tool call that waits for approval.',
   toolCallId: 'Tool call that this is the result of.',
