@@ -1,3 +1,4 @@
+import pMap from 'p-map'
 import type { AuthContext } from '../access/subject.ts'
 import type { Message, MessageVersion } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
@@ -10,7 +11,9 @@ import { isVisible, messageOf } from './messages.ts'
 import { messageNotFound } from './missing.ts'
 
 /** Rows that are read at once in search of an answer. */
-const answerBatch = 50
+const answerBatch = { limit: 50, charsMax: 200_000 }
+/** Versions whose answers are searched for at once. */
+const searchedAtOnce = 4
 
 /** Messages of one version, behind its question. */
 type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
@@ -40,12 +43,13 @@ export class Versions {
     ])
     const inPlace = current[0]?.row ?? only?.row
     const questions = [...kept.map(({ row }) => row), ...(inPlace ? [inPlace] : [])]
-    const versions = questions.map(async question => ({
+    const versionOf = async (question: MessageRow) => ({
       message: shown(question),
       answer: await this.#answerTo(place, question),
       isCurrent: question === inPlace,
-    }))
-    return (await Promise.all(versions)).sort((a, b) => (a.message.messageTs < b.message.messageTs ? -1 : 1))
+    })
+    const versions = await pMap(questions, versionOf, { concurrency: searchedAtOnce })
+    return versions.sort((a, b) => (a.message.messageTs < b.message.messageTs ? -1 : 1))
   }
 
   /**
@@ -76,7 +80,7 @@ export class Versions {
       const batch: MessageRow[] = await this.#behind(place, last)
       const next = batch.find(row => row.role === 'user' || isVisible(row))
       if (next) return next.role === 'agent' ? shown(next) : null
-      if (batch.length < answerBatch) return null
+      if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
     }
   }
@@ -86,7 +90,7 @@ export class Versions {
     { versionId, messageTs, messageId }: Followers,
   ): Promise<MessageRow[]> {
     const prefix = [workspaceId, conversationId]
-    const query = { after: [messageTs, messageId], limit: answerBatch }
+    const query = { after: [messageTs, messageId], ...answerBatch }
     const found =
       versionId === undefined
         ? await this.parts.rows.list(tables.messages, { ...query, index: 'byConversation', prefix })

@@ -25,5 +25,6 @@ export function headingOf(payload: Readonly<Record<string, unknown>>, text: stri
   const { heading } = payload
   if (typeof heading === 'string' && heading !== '') return heading.slice(0, headingCharsMax)
   const [, written] = /^\s{0,3}#{1,6}[ \t]+([^\n]+)/.exec(text ?? '') ?? []
-  return written?.replace(/[ \t]+#*\s*$/, '').slice(0, headingCharsMax) ?? null
+  // Cut first: the search for a closing sequence goes back over white space again and again.
+  return written?.slice(0, headingCharsMax).replace(/[ \t]+#*\s*$/, '') ?? null
 }

@@ -20,9 +20,11 @@ const begunRun = new RegExp(
 const marker = String.raw`(?:[ \t>]|[-*+](?=[ \t])|\d{1,9}[.)](?=[ \t]))`
 /** Indentation, quotes and list items before the text of a line. */
 const lineHead = new RegExp(`${marker}{0,60}`, 'y')
-const begunLineHead = new RegExp(`${marker}{0,60}(?:[-*+]|\\d{1,9}[.)]?|\`+|~+)?$`, 'y')
+const begunLineHead = new RegExp(`${marker}{0,60}(?:[-*+]|\\d{1,9}[.)]?|\`{1,200}|~{1,200})?$`, 'y')
 /** The first line of a code block. Its info string contains no backtick. @see CommonMark 4.5 */
 const fenceLine = /(?:(`{3,})[^`\n]*|(~{3,})[^\n]*)(?=\n|$)/y
+/** First line of a code block that is waited for; of a longer one, what has arrived decides. */
+const fenceCharsMax = 1_000
 const indentation = /^ {0,60}(?: {4}|\t)/
 /** Characters that follow a citation at the end of a phrase. */
 const closers = '\n.,;:!?)。，、；：！？）'
@@ -141,7 +143,7 @@ export class CitationReader {
     const from = at + head.length
     if (text.startsWith('```', from) || text.startsWith('~~~', from)) {
       const end = text.indexOf('\n', from)
-      if (end < 0 && !isEnd) return undefined
+      if (end < 0 && !isEnd && text.length - from < fenceCharsMax) return undefined
       this.#readFence(text, from)
     }
     this.#line.isStart = false

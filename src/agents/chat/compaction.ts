@@ -1,6 +1,7 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { Log } from '../../base/log.ts'
+import { changeRow } from '../../storage/change.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
 import { historyTokensFor, shortestTokensOf } from './budget.ts'
@@ -8,11 +9,15 @@ import { type History, hasRead, openHistory } from './history.ts'
 import type { AnsweringModel } from './model.ts'
 import type { PastTurn } from './past-turns.ts'
 import { Marks } from './prompt.ts'
+import type { MessagePlace } from './replaced.ts'
 import { listQuestions, summarize, type Written } from './summarize.ts'
 import { summaryMetadata } from './summary.ts'
 
 /** Shares of the tokens of earlier turns: above the first they are summarized, until at most the second remains. */
 const share = { begin: 0.8, remain: 0.5 }
+
+/** Maximum number of summaries that are written at once: of all conversations, and of those of one workspace. */
+const runningMax = { all: 16, ofWorkspace: 4 }
 
 export interface CompactionParts {
   readonly rows: RowStore
@@ -29,6 +34,7 @@ export interface Compacted {
 }
 
 interface Running {
+  readonly workspaceId: string
   readonly stop: AbortController
   readonly work: Promise<void>
 }
@@ -48,20 +54,29 @@ export class Compactions {
     this.#parts = parts
   }
 
-  /** Begins a summary if the conversation needs one and none is being written. Never fails. */
+  /**
+   * Begins a summary if the conversation needs one, none is being written, and not too many others are. It is tried again
+   * after the next answer. Never fails.
+   */
   begin(compacted: Compacted): void {
     const { conversationId, workspaceId } = compacted
-    if (this.#running.has(conversationId) || this.#isClosed) return
+    const key = keyOf(compacted)
+    if (this.#running.has(key) || this.#isClosed || !this.#hasRoom(workspaceId)) return
     const stop = new AbortController()
     const work = this.#compact(compacted, stop.signal)
       .catch(error => this.#parts.log.error({ workspaceId, conversationId, error }, 'a summary failed'))
-      .finally(() => this.#running.delete(conversationId))
-    this.#running.set(conversationId, { stop, work })
+      .finally(() => this.#running.delete(key))
+    this.#running.set(key, { workspaceId, stop, work })
+  }
+
+  #hasRoom(workspaceId: string): boolean {
+    const own = [...this.#running.values()].filter(running => running.workspaceId === workspaceId)
+    return this.#running.size < runningMax.all && own.length < runningMax.ofWorkspace
   }
 
   /** Stops the summary of a conversation whose next question waits for the model. It is begun anew after the answer. */
-  giveWay(conversationId: string): void {
-    this.#running.get(conversationId)?.stop.abort()
+  giveWay(place: MessagePlace): void {
+    this.#running.get(keyOf(place))?.stop.abort()
   }
 
   /** Resolves once no summary is being written. */
@@ -72,7 +87,7 @@ export class Compactions {
   /** Stops the calls of models. A conversation that cannot wait gets a summary without a model. */
   async close(): Promise<void> {
     this.#isClosed = true
-    for (const conversationId of this.#running.keys()) this.giveWay(conversationId)
+    for (const { stop } of this.#running.values()) stop.abort()
     await this.settled()
   }
 
@@ -104,16 +119,19 @@ export class Compactions {
       toolCallPayload: null,
       toolResponse: null,
     }
-    // Refused if the conversation or a covered message was deleted or replaced in the meantime.
-    await rows.atomic([
-      { op: 'require', table: tables.conversations, key: [workspaceId, conversationId] },
-      {
-        op: 'require',
-        table: tables.messages,
-        key: [workspaceId, conversationId, covered.messageId],
-      },
-      { op: 'insert', table: tables.messages, row },
-    ])
+    const key = [workspaceId, conversationId]
+    // Refused if the conversation or a covered message was deleted or replaced in the meantime. The conversation is written,
+    // so that another version of a covered question is not put in at the same time.
+    await changeRow(
+      rows,
+      tables.conversations,
+      key,
+      conversation => conversation,
+      () => [
+        { op: 'require', table: tables.messages, key: [...key, covered.messageId] },
+        { op: 'insert', table: tables.messages, row },
+      ],
+    )
   }
 
   /** Without the model only if turns no longer fit: the model may succeed after the next turn. */
@@ -131,6 +149,11 @@ export class Compactions {
     }
     return shortestTokensOf(history.messages) > tokens ? listQuestions(earlier, oldest, model) : undefined
   }
+}
+
+/** Conversations of two workspaces can have one id. */
+function keyOf({ workspaceId, conversationId }: MessagePlace): string {
+  return JSON.stringify([workspaceId, conversationId])
 }
 
 /** Returns the turns to summarize; none if the conversation is still short. The newest turn is never among them. */

@@ -7,8 +7,9 @@ import { WbError } from '../../contract/errors.ts'
 import type { ServerEvent } from '../../contract/route.ts'
 import type { MessagePlace } from './replaced.ts'
 
-/** Maximum number of detached turns in a process, and of one sender. */
+/** Maximum number of detached turns in a process, of one workspace, and of one sender. */
 const turnsMax = 32
+const turnsOfWorkspaceMax = 16
 const turnsOfSenderMax = 8
 /** Maximum length of the events of one turn as JSON; a turn with more is called off. */
 const eventCharsMax = 2_000_000
@@ -34,6 +35,17 @@ interface Detachable {
   readonly leave: AbortController
 }
 
+/** A detached turn that is opened once there is room. */
+interface Openable extends Omit<Detachable, 'events'> {
+  readonly open: () => Promise<AsyncIterable<TurnEvent>>
+}
+
+/** A detached turn, as it counts for the bounds. */
+interface Counted {
+  readonly place: MessagePlace
+  readonly sender: string | null
+}
+
 /**
  * Turns of this process that go on when their reader leaves. Their events are held until a minute after the end, and
  * readers begin with the first one.
@@ -43,28 +55,48 @@ interface Detachable {
 export class DetachedTurns {
   readonly #parts: DetachedParts
   readonly #turns = new Set<DetachedTurn>()
+  /** Turns that are about to start. */
+  readonly #opening = new Set<Counted>()
 
   constructor(parts: DetachedParts) {
     this.#parts = parts
   }
 
-  /** @throws rate_limited  too many turns of the sender, or of all senders, are held */
-  requireRoom(auth: AuthContext): void {
-    const name = subjectName(auth)
-    for (const turn of this.#turns) if (turn.isOver && this.#turns.size >= turnsMax) this.#turns.delete(turn)
-    const own = [...this.#turns].filter(turn => turn.sender === name && !turn.isOver)
-    if (this.#turns.size >= turnsMax || own.length >= turnsOfSenderMax)
+  /**
+   * Opens a turn, lets it go on by itself, and returns its first reader.
+   *
+   * @throws rate_limited  too many turns of the sender, of the workspace, or of all workspaces are running
+   * @throws what `open` throws
+   */
+  async start({ open, ...own }: Openable): Promise<AsyncIterable<ServerEvent>> {
+    const room = this.#reserve({ place: own.place, sender: subjectName(own.sender.auth) })
+    try {
+      const events = await open()
+      const turn = new DetachedTurn(this.#parts, { ...own, events }, () => this.#turns.delete(turn))
+      this.#turns.add(turn)
+      return turn.read()
+    } finally {
+      this.#opening.delete(room)
+    }
+  }
+
+  #reserve(room: Counted): Counted {
+    const held = () => this.#turns.size + this.#opening.size
+    for (const turn of this.#turns) if (turn.isOver && held() >= turnsMax) this.#turns.delete(turn)
+    const running = [...[...this.#turns].filter(turn => !turn.isOver), ...this.#opening]
+    const ofSender = running.filter(({ sender }) => sender === room.sender)
+    const ofWorkspace = running.filter(({ place }) => place.workspaceId === room.place.workspaceId)
+    if (
+      held() >= turnsMax ||
+      ofSender.length >= turnsOfSenderMax ||
+      ofWorkspace.length >= turnsOfWorkspaceMax
+    )
       throw new WbError('rate_limited', 'too many detached turns are running', {
         hint: 'Wait until one has ended, or send without `detached`.',
         headers: { 'retry-after': String(retryAfterSeconds) },
       })
-  }
-
-  /** Lets a turn go on by itself, and returns its first reader. */
-  start(detachable: Detachable): AsyncIterable<ServerEvent> {
-    const turn = new DetachedTurn(this.#parts, detachable, () => this.#turns.delete(turn))
-    this.#turns.add(turn)
-    return turn.read()
+    this.#opening.add(room)
+    return room
   }
 
   /**
@@ -103,7 +135,7 @@ export class DetachedTurns {
   }
 }
 
-class DetachedTurn {
+class DetachedTurn implements Counted {
   readonly place: MessagePlace
   readonly sender: string | null
   readonly #parts: DetachedParts

@@ -11,8 +11,11 @@ export type { ToolResponse } from './past-turns.ts'
 
 /** Rows of one page, and their length as JSON. A long answer with its tool calls takes about ten rows. */
 const page = { rows: 100, chars: 1_000_000 }
-/** Maximum number of rows to read, for conversations of very short messages. */
-const rowsMax = 2_000
+/**
+ * Maximum number of rows to read, and their length as JSON, for conversations of very short messages and for messages that
+ * take no tokens, such as failed answers.
+ */
+const readMax = { rows: 2_000, chars: 8_000_000 }
 
 /** The part of a conversation that its next turn can use. */
 export interface History {
@@ -60,11 +63,14 @@ export class HistoryReader {
   async read({ tokens, marks, replaced }: HistoryQuery): Promise<History> {
     const left = new Set(replaced.map(({ messageId }) => messageId))
     let rows: MessageRow[] = []
+    let chars = 0
     for (let next = this.newest; ; next = await readPage(this.rows, this.place, next.rows[0])) {
       rows = [...next.rows.filter(({ messageId }) => !left.has(messageId)), ...rows]
+      chars += next.chars
       const history = historyOf(rows, marks)
       const isCovered = history.summary && next.rows.some(row => row.messageTs <= history.summary!.through)
-      const isEnough = isCovered || rows.length >= rowsMax || tokensOf(history.messages) > tokens
+      const isLong = rows.length >= readMax.rows || chars >= readMax.chars
+      const isEnough = isCovered || isLong || tokensOf(history.messages) > tokens
       if (next.isLast || isEnough) return { ...history, lastAt: this.newest.rows.at(-1)?.messageTs }
     }
   }
@@ -73,6 +79,7 @@ export class HistoryReader {
 /** Rows oldest first. */
 interface Page {
   readonly rows: readonly MessageRow[]
+  readonly chars: number
   readonly isLast: boolean
 }
 
@@ -92,6 +99,7 @@ async function readPage(
   const chars = stored.reduce((sum, row) => sum + row.chars, 0)
   return {
     rows: stored.map(({ row }) => row).reverse(),
+    chars,
     isLast: stored.length < page.rows && chars <= page.chars,
   }
 }

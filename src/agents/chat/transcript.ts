@@ -99,7 +99,7 @@ export class Transcript {
     const row = { ...user, versionId: user.messageId, ...untrusted }
     const writes: Write[] = isVersion ? [{ op: 'replace', table: this.#table, row }] : []
     const change = (conversation: ConversationRow) =>
-      isVersion || conversation.untrustedSince ? conversation : { ...conversation, ...untrusted }
+      isVersion || isUntrustedAt(conversation, user) ? conversation : { ...conversation, ...untrusted }
     await changeRow(this.#rows, tables.conversations, [workspaceId, conversationId], change, () => writes)
   }
 
@@ -212,7 +212,7 @@ export class Transcript {
             ...conversation,
             title: conversation.title ?? (row === user ? this.#title : null),
             lastActivityAt: row.messageTs,
-            ...(!conversation.untrustedSince && untrusted),
+            ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
           }
     const changed = await this.#writes.run(conversationId, () =>
       changeRow(this.#rows, tables.conversations, key, change, () => writes),
@@ -221,4 +221,9 @@ export class Transcript {
     if ('absent' in changed) throw conversationNotFound(conversationId)
     throw messageNotFound(versionId)
   }
+}
+
+/** Returns true if text of documents or tools was read by a question. A turn that began earlier may read it later. */
+function isUntrustedAt({ untrustedSince }: ConversationRow, { messageTs }: MessageRow): boolean {
+  return Boolean(untrustedSince && untrustedSince <= messageTs)
 }

@@ -163,10 +163,9 @@ export class Turns {
       return new TurnStream(toldFrom(opened), caller.signal, leave)
     }
     const { auth, visibility, requestId } = caller
-    this.#detached.requireRoom(auth)
     const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
-    const opened = await this.#open(asked, signal).catch(unlessOfModel)
-    return this.#detached.start({ place, sender: caller, events: toldFrom(opened), leave })
+    const open = async () => toldFrom(await this.#open(asked, signal).catch(unlessOfModel))
+    return this.#detached.start({ place, sender: caller, leave, open })
   }
 
   /**
@@ -217,7 +216,7 @@ export class Turns {
     const { past, replaced, ...stored } = await this.#stored(asked)
     const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
     // A model on this machine mostly answers one request at a time.
-    if (model.provider === 'ollama') this.#parts.compactions.giveWay(place.conversationId)
+    if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)

@@ -42,12 +42,16 @@ export async function makeCurrent(rows: RowStore, place: MessagePlace, successor
     const conversation = await rows.get(tables.conversations, [workspaceId, conversationId])
     if (!conversation) throw conversationNotFound(conversationId)
     const current = await readCurrent(rows, place, questionId)
-    if (current.rows[0].messageId === versionId) return
-    const restored = await readVersion(rows, place, versionId)
-    const row = exchanged(conversation.row, current, restored, answer)
+    // It can be selected before its answer is complete.
+    const isCurrent = current.rows[0].messageId === versionId
+    if (isCurrent && !answer) return
+    const restored = isCurrent ? [] : await readVersion(rows, place, versionId)
+    const row = isCurrent
+      ? { ...conversation.row, lastActivityAt: answer!.messageTs }
+      : exchanged(conversation.row, current, restored, answer)
     const outcome = await rows.atomic([
       { op: 'replace', table: tables.conversations, row, version: conversation.version },
-      ...current.rows.flatMap(row => setAside(row, current, conversation.row)),
+      ...(isCurrent ? [] : current.rows.flatMap(row => setAside(row, current, conversation.row))),
       ...restored.flatMap(restore),
       ...(answer ? [{ op: 'insert', table: tables.messages, row: answer } as const] : []),
     ])

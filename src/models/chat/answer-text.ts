@@ -14,6 +14,9 @@ const tagCharsMax = 16
 /** More white space than this before an answer is part of it. */
 const leadingCharsMax = 1_000
 
+/** What is searched for marks at once, in characters: each step searches all of it. */
+const pieces = /[\s\S]{1,2048}/gu
+
 /** Marks that begin a call of a tool, and those that end it; null is the end of the answer. */
 const callMarks: Readonly<Record<string, string | null>> = {
   '<tool_call>': '</tool_call>',
@@ -54,8 +57,10 @@ export class AnswerText {
   }
 
   read(delta: string): AnswerPart[] {
-    this.#held += delta
-    return this.#drain(false)
+    return (delta.match(pieces) ?? []).flatMap(piece => {
+      this.#held += piece
+      return this.#drain(false)
+    })
   }
 
   /** Returns what was held back, as no more text follows. */

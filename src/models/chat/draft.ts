@@ -7,7 +7,7 @@ import { choiceIn, partsOf } from './message-parts.ts'
 import { addDetails } from './reasoning-details.ts'
 import { type TextToolCall, textToolCalls } from './text-tool-calls.ts'
 import { toolArguments } from './tool-arguments.ts'
-import { type DraftedCall, newCallId, ToolCallDrafts } from './tool-call-drafts.ts'
+import { callsMax, type DraftedCall, newCallId, ToolCallDrafts, tooManyCalls } from './tool-call-drafts.ts'
 import type { ToolNames } from './tool-names.ts'
 
 /** Of text, reasoning and arguments together. A model writes some ten thousand. */
@@ -127,8 +127,10 @@ export class Draft {
   #takeCall(block: string): boolean {
     const { names } = this.of
     const calls = textToolCalls(block, name => this.#tools.get(names.named(name))?.parameters)
-    this.#textCalls.push(...(calls ?? []))
-    return calls !== undefined
+    if (!calls) return false
+    if (this.#textCalls.length + calls.length > callsMax) throw tooManyCalls()
+    this.#textCalls.push(...calls)
+    return true
   }
 
   /** Calls in text count only if there are no others: some servers send both. */

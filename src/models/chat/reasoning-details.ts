@@ -1,7 +1,7 @@
 import { isObject } from '../../base/is-object.ts'
 
 /** Fields of a detail that come in pieces. */
-const textFields = ['text', 'summary', 'data']
+const textFields: ReadonlySet<string> = new Set(['text', 'summary', 'data'])
 
 /**
  * Joins the pieces of reasoning details, which OpenRouter wants back whole and in order. Pieces of one detail follow
@@ -13,16 +13,17 @@ export function addDetails(details: unknown[], pieces: readonly unknown[]): void
   for (const piece of pieces) {
     const last = details.at(-1)
     if (isObject(last) && isObject(piece) && last.type === piece.type && last.index === piece.index)
-      details[details.length - 1] = joined(last, piece)
+      join(last, piece)
     else details.push(piece)
   }
 }
 
-function joined(last: Record<string, unknown>, piece: Record<string, unknown>): Record<string, unknown> {
-  const texts = textFields.flatMap(name => {
-    const both = [last[name], piece[name]].filter(text => typeof text === 'string')
-    return both.length > 0 ? [[name, both.join('')] as const] : []
-  })
-  const given = Object.entries(piece).filter(([, value]) => value !== null && value !== undefined)
-  return { ...last, ...Object.fromEntries(given), ...Object.fromEntries(texts) }
+/** Changes the detail in place: a copy for each piece would cost more and more. */
+function join(last: Record<string, unknown>, piece: Record<string, unknown>): void {
+  for (const [name, value] of Object.entries(piece)) {
+    const before = last[name]
+    if (value === null || value === undefined) continue
+    if (typeof before !== 'string' || !textFields.has(name)) last[name] = value
+    else if (typeof value === 'string') last[name] = before + value
+  }
 }

@@ -49,9 +49,11 @@ function textOf(value: unknown): string {
 
 /** `name[ARGS]{…}` or `name{…}`, as newer models of Mistral write one call. */
 function namedCall(text: string): TextToolCall[] | undefined {
-  const [, name, written] = /^([\w.:-]{1,64})\s*(?:\[ARGS\])?\s*(\{[\s\S]*\})$/.exec(text) ?? []
-  if (name === undefined || written === undefined || parsed(written) === undefined) return undefined
-  return [{ name, arguments: written }]
+  // It cannot fail after the name, so that it never goes back over white space.
+  const [head, name] = /^([\w.:-]{1,64})\s*(?:\[ARGS\]\s*)?/.exec(text) ?? []
+  if (head === undefined || name === undefined || text[head.length] !== '{') return undefined
+  const written = text.slice(head.length)
+  return parsed(written) === undefined ? undefined : [{ name, arguments: written }]
 }
 
 /** `<function=name><parameter=key>value</parameter></function>` */
@@ -61,7 +63,13 @@ function taggedCall(
 ): TextToolCall[] | undefined {
   const [, name, inner] = /^<function=([^>\s]{1,64})>([\s\S]*?)(?:<\/function>)?$/.exec(text) ?? []
   if (name === undefined) return undefined
-  const parameters = [...inner!.matchAll(/<parameter=([^>\s]{1,64})>\n?([\s\S]*?)\n?<\/parameter>/g)]
+  const parameters = inner!
+    .split(/\n?<\/parameter>/)
+    .slice(0, -1)
+    .flatMap(text => {
+      const found = /<parameter=([^>\s]{1,64})>\n?([\s\S]*)$/.exec(text)
+      return found ? [found] : []
+    })
   const types = schemaOf(name)?.properties
   const isText = (key: string) => [field(field(types, key), 'type')].flat().includes('string')
   const values = parameters.map(

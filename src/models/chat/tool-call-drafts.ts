@@ -1,14 +1,17 @@
 import { nameHex } from '../../base/id.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import { field, ProviderFailure } from '../provider/failure.ts'
+import { JsonEnd } from './json-end.ts'
 
-const callsMax = 64
+/** Maximum number of calls in one answer. */
+export const callsMax = 64
 const idBytes = 12
 
 interface CallDraft {
   id: string
   name: string
   written: string
+  readonly end: JsonEnd
   /** Fields of other providers that are sent back with the call. */
   extra?: unknown
 }
@@ -53,6 +56,7 @@ export class ToolCallDrafts {
       }
       if (call.name !== name || !this.isWhole(name)) call.name += name
       call.written += written
+      call.end.read(written)
       call.extra ??= field(piece, 'extra_content')
       added += name.length + written.length
     }
@@ -73,12 +77,11 @@ export class ToolCallDrafts {
     const known = typeof index === 'number' ? this.#byIndex.get(index) : this.#withoutIndex(id)
     const isAnother =
       typeof index === 'number'
-        ? name !== '' && (id === '' ? isFinished(known) : known?.id !== '' && known?.id !== id)
+        ? name !== '' && (id === '' ? known?.end.isReached : known?.id !== '' && known?.id !== id)
         : name !== '' && id === '' && (isBesideAnother || Boolean(known?.written))
     if (known && !isAnother) return known
-    if (this.#calls.length === callsMax)
-      throw new ProviderFailure(`sent an answer with more than ${callsMax} calls of tools`)
-    const call = { id: '', name: '', written: '' }
+    if (this.#calls.length === callsMax) throw tooManyCalls()
+    const call = { id: '', name: '', written: '', end: new JsonEnd() }
     this.#calls.push(call)
     if (typeof index === 'number') this.#byIndex.set(index, call)
     return call
@@ -89,19 +92,13 @@ export class ToolCallDrafts {
   }
 }
 
+export function tooManyCalls(): ProviderFailure {
+  return new ProviderFailure(`sent an answer with more than ${callsMax} calls of tools`)
+}
+
 /** Returns a new id for a call that came without one. */
 export function newCallId(): string {
   return `call_${nameHex(idBytes)}`
-}
-
-/** The arguments are a whole object, so that the next name belongs to another call. */
-function isFinished(call: CallDraft | undefined): boolean {
-  if (!call?.written.trimEnd().endsWith('}')) return false
-  try {
-    return typeof JSON.parse(call.written) === 'object'
-  } catch {
-    return false
-  }
 }
 
 function textIn(value: unknown, name: string): string {

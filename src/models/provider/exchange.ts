@@ -1,7 +1,7 @@
 import { readWhole } from '../../base/read-whole.ts'
 import { refusalIn } from '../guard.ts'
 import { type Outbound, type OutboundAnswer, retryAfterMs } from '../outbound.ts'
-import { ProviderFailure, reasonIn } from './failure.ts'
+import { ProviderFailure, reasonIn, saidCharsMax } from './failure.ts'
 import { errorIn, isFinal, statusOf } from './refusal.ts'
 
 /** Of one answer, whole or in pieces. */
@@ -97,7 +97,8 @@ export function refusal(
   const parsed = parsedJson(shown)
   const said = reasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
   const retry = isFinal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
-  const body = parsed === undefined ? shown : JSON.stringify({ error: said })
+  // The failure holds the body as long as it is remembered.
+  const body = parsed === undefined ? shown.slice(0, saidCharsMax) : JSON.stringify({ error: said })
   return new Response(body, { status, headers: { ...json, ...retry } })
 }
 

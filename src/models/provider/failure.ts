@@ -1,7 +1,9 @@
 import { redact } from '../../base/redact.ts'
 
 /** Longest reason of a provider that is searched for patterns, in UTF-16 units. */
-const saidCharsMax = 2_000
+export const saidCharsMax = 2_000
+/** Longest code, type or parameter of a refusal that is read, in UTF-16 units. */
+const wordCharsMax = 200
 /** Longest reason of a provider that is shown, in UTF-16 units. */
 const shownCharsMax = 300
 
@@ -69,9 +71,9 @@ export function reasonIn(body: unknown): ProviderReason {
   const param = field(error, 'param')
   const message = messageIn(error)
   return {
-    ...(typeof code === 'string' ? { code } : {}),
-    ...(typeof type === 'string' ? { type } : {}),
-    ...(typeof param === 'string' ? { param } : {}),
+    ...(typeof code === 'string' ? { code: code.slice(0, wordCharsMax) } : {}),
+    ...(typeof type === 'string' ? { type: type.slice(0, wordCharsMax) } : {}),
+    ...(typeof param === 'string' ? { param: param.slice(0, wordCharsMax) } : {}),
     ...(message === '' ? {} : { message: message.slice(0, saidCharsMax) }),
   }
 }
@@ -93,8 +95,14 @@ function textsIn(value: unknown): string[] {
   return problems.slice(0, 3).map(problem => {
     const place = field(problem, 'loc')
     const text = field(problem, 'msg') ?? field(problem, 'message')
-    return `${Array.isArray(place) ? `${place.join('.')}: ` : ''}${typeof text === 'string' ? text : ''}`
+    const named = Array.isArray(place) ? `${place.map(plainText).join('.')}: ` : ''
+    return `${named}${plainText(text)}`
   })
+}
+
+/** Returns text and numbers as text. Nothing else: an object of JSON may refuse to become text. */
+export function plainText(value: unknown): string {
+  return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
 /** Returns the message of an error response that was put into a string. */

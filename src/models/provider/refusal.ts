@@ -1,4 +1,4 @@
-import { type FailureKind, field, type ProviderReason } from './failure.ts'
+import { type FailureKind, field, type ProviderReason, plainText } from './failure.ts'
 
 interface KnownRefusal {
   readonly kind: FailureKind
@@ -142,9 +142,9 @@ const statusByWord: readonly (readonly [words: RegExp, status: number])[] = [
 
 /** Returns the HTTP status that an error stands for, from 400 to 599; undefined if it does not say. */
 export function statusOf(error: unknown): number | undefined {
-  const given = ['code', 'status', 'status_code'].map(name => Number(field(error, name)))
+  const given = ['code', 'status', 'status_code'].map(name => Number(plainText(field(error, name)) || NaN))
   const status = given.find(number => Number.isInteger(number) && number >= 400 && number < 600)
   if (status !== undefined) return status
-  const words = ['code', 'type', 'status'].map(name => String(field(error, name) ?? '')).join(' ')
+  const words = ['code', 'type', 'status'].map(name => plainText(field(error, name))).join(' ')
   return statusByWord.find(([pattern]) => pattern.test(words))?.[1]
 }

@@ -3,6 +3,7 @@ import { Compactions } from '../../../src/agents/chat/compaction.ts'
 import { openHistory } from '../../../src/agents/chat/history.ts'
 import type { AnsweringModel } from '../../../src/agents/chat/model.ts'
 import { Marks } from '../../../src/agents/chat/prompt.ts'
+import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { Chat, Completion } from '../../../src/models/chat/completion.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
@@ -71,6 +72,12 @@ async function conversationOf(turns: number) {
   return { store, conversation, rows, read, compact, done }
 }
 
+/** The methods of a store, to replace one of them. */
+function storeOf(store: RowStore): RowStore {
+  const [get, list] = [store.get.bind(store), store.list.bind(store)]
+  return { get, list, count: store.count.bind(store), atomic: store.atomic.bind(store) }
+}
+
 function passage(number: number) {
   const [knowledgeBaseId, chunkId] = ['base', `chunk ${number}`]
   const place = { documentId: null, chunkIndex: null, title: null, sourceFilename: null, page: null }
@@ -126,8 +133,72 @@ test('a runtime that closes stops the model, and lists the questions of turns th
 test('a summary gives way to the next question', async () => {
   const { compact, done, conversation } = await conversationOf(4)
   const compactions = await compact(hangs, 7_600)
-  compactions.giveWay(conversation.conversationId)
+  compactions.giveWay(conversation)
   expect(await done(compactions)).toBeUndefined()
+})
+
+test('a conversation of another workspace with the same id neither stops a summary nor prevents one', async () => {
+  const { store, conversation, compact, done } = await conversationOf(8)
+  const other = { ...conversation, workspaceId: crypto.randomUUID() }
+  const compactions = await compact(async (_, { signal }) => {
+    compactions.giveWay(other)
+    signal.throwIfAborted()
+    return completion
+  })
+  expect(await done(compactions)).toBeDefined()
+  const readIn = new Set<unknown>()
+  const rows: RowStore = {
+    ...storeOf(store),
+    list(table, query) {
+      readIn.add(query.prefix[0])
+      return store.list(table, query)
+    },
+  }
+  const both = new Compactions({ rows, clock: systemClock, log })
+  const model = { contextTokens: 6_000, maxTokens: 1_000 } as AnsweringModel
+  for (const place of [other, conversation]) both.begin({ ...place, model, hasTools: true })
+  await both.settled()
+  expect(readIn).toEqual(new Set([other.workspaceId, conversation.workspaceId]))
+})
+
+test('a workspace has at most four summaries written at once, and all have at most 16', async () => {
+  const { store } = await conversationOf(0)
+  const pending: (() => void)[] = []
+  const list: RowStore['list'] = () => new Promise(resolve => pending.push(() => resolve([])))
+  const rows = { ...storeOf(store), list }
+  const compactions = new Compactions({ rows, clock: systemClock, log })
+  const model = { model: 'a', contextTokens: 6_000, maxTokens: 1_000 } as unknown as AnsweringModel
+  for (let workspace = 0; workspace < 6; workspace++)
+    for (let at = 0; at < 10; at++) {
+      const place = { workspaceId: `w${workspace}`, conversationId: `c${at}` }
+      compactions.begin({ ...place, model, hasTools: true })
+      expect(pending.length).toBeLessThanOrEqual(4 * (workspace + 1))
+    }
+  expect(pending).toHaveLength(16)
+  for (const settle of pending) settle()
+  await compactions.settled()
+})
+
+test('another version that is put in while a summary is stored takes the covered messages along', async () => {
+  const { store, conversation, rows, compact } = await conversationOf(8)
+  const place = { workspaceId: conversation.workspaceId, conversationId: conversation.conversationId }
+  const [question] = rows
+  const versionId = crypto.randomUUID()
+  const version = { ...question!, messageId: versionId, questionId: question!.messageId, versionId }
+  await store.atomic([{ op: 'insert', table: tables.messageVersions, row: version }])
+  let isFirst = true
+  const racing: RowStore = {
+    ...storeOf(store),
+    async atomic(writes) {
+      if (isFirst) await (await compact(async () => completion)).settled()
+      isFirst = false
+      return store.atomic(writes)
+    },
+  }
+  await makeCurrent(racing, place, { questionId: question!.messageId, versionId })
+  const prefix = [place.workspaceId, place.conversationId]
+  const left = await store.list(tables.messages, { index: 'byConversation', prefix, limit: 100 })
+  expect(left.map(({ row }) => row.messageId)).toEqual([versionId])
 })
 
 test('a summary is bounded, and so is what the model is sent for it', async () => {

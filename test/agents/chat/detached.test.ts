@@ -1,4 +1,6 @@
 import { expect, onTestFinished, test, vi } from 'vitest'
+import { verifiedAs } from '../../../src/access/subject.ts'
+import { DetachedTurns } from '../../../src/agents/chat/detached.ts'
 import { eventsOf } from '../../../src/client/events.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
@@ -10,6 +12,16 @@ import { makeWorkspace } from '../../harness/place.ts'
 import { type Opened, open, TestClock } from '../../harness/runtime.ts'
 
 const detached = { detached: true }
+const silentLog = { debug() {}, info() {}, warn() {}, error() {} }
+const subject = {
+  label: null,
+  type: 'apiKey',
+  workspaceScopes: null,
+  scopes: null,
+  role: null,
+  principalId: null,
+  grantSpanMs: null,
+} as const
 const words = { text: 'one two three four', silentAfter: 3 }
 
 /** The events of the turn that goes on in a conversation, until the reader leaves. */
@@ -117,6 +129,43 @@ test('one sender has at most eight of them', async () => {
   for (let n = 0; n < 8; n++) await leftBehind(chat)
   const { status, body } = await chat.send(`POST ${chat.path}/messages/stream`, { content: 'x', ...detached })
   expect({ status, body }).toMatchObject({ status: 429, body: { error: { code: 'rate_limited' } } })
+})
+
+test('also if they are sent at once', async () => {
+  const chat = await chatting()
+  chat.model.respond(() => words)
+  const leave = new AbortController()
+  const send = () =>
+    chat.runtime.fetch(
+      new Request(`http://localhost${chat.path}/messages/stream`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ content: 'x', ...detached }),
+        signal: leave.signal,
+      }),
+    )
+  const answers = await Promise.all(Array.from({ length: 12 }, send))
+  expect(answers.map(({ status }) => status).sort()).toEqual([...Array(8).fill(200), ...Array(4).fill(429)])
+  leave.abort()
+})
+
+test('senders of one workspace have at most half of those of the process', async () => {
+  const events = async function* (signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    await new Promise(resolve => signal.addEventListener('abort', resolve))
+  }
+  const turns = new DetachedTurns({ clock: new TestClock(), log: silentLog })
+  const start = (workspaceId: string, id: string) => {
+    const leave = new AbortController()
+    const auth = verifiedAs('apiKey', { ...subject, id })
+    const sender = { auth, confirm: async () => {}, requestId: 'r' }
+    const place = { workspaceId, conversationId: 'c' }
+    return turns.start({ place, sender, leave, open: async () => events(leave.signal) })
+  }
+  for (let at = 0; at < 16; at++) await start('w', `key ${at % 4}`)
+  await expect(start('w', 'key 5')).rejects.toMatchObject({ code: 'rate_limited' })
+  for (let at = 0; at < 16; at++) await start('v', `key ${6 + (at % 4)}`)
+  await expect(start('u', 'key 11')).rejects.toMatchObject({ code: 'rate_limited' })
+  await turns.close()
 })
 
 test('only its sender reads and stops it, and it ends when the key of the sender is revoked', async () => {

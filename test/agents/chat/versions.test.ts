@@ -153,6 +153,21 @@ describe('versions of a question', () => {
     expect(await contentsOf(chat)).toEqual([...before, 'three'])
   })
 
+  test('keep an answer that comes after they were selected', async () => {
+    const { chat, two } = await answered({ text: 'late answer here', silentAfter: 2 })
+    const events = []
+    for await (const event of chat.streaming('two, better', { replaces: two })) {
+      events.push(event)
+      if (event.event !== 'token' || events.length > 2) continue
+      const [, version] = await versionsOf(chat, two)
+      const selected = await chat.send(`POST ${chat.path}/messages/${version!.message.messageId}/select`)
+      expect(selected.status).toBe(200)
+      chat.model.release()
+    }
+    expect(events.at(-1)).toMatchObject({ event: 'done' })
+    expect(await contentsOf(chat)).toEqual(['one', 'first', 'two, better', 'late answer here'])
+  })
+
   test('go with their conversation', async () => {
     const { chat, two } = await answered({ text: 'again' })
     await chat.stream('two', { replaces: two })
@@ -163,6 +178,32 @@ describe('versions of a question', () => {
     expect(await rows.count(tables.messageVersions, 'byVersion', [workspaceId, conversationId])).toBe(0)
     await close()
   })
+})
+
+test('what an earlier question reads last is not forgotten with a later one', async () => {
+  const { rows, close } = await openEmbedded({ path: ':memory:' })
+  const place = { workspaceId: 'w', agentId: 'a', conversationId: 'c' }
+  const at = '2026-01-01T00:00:00.000Z'
+  const facts = {
+    title: null,
+    knowledgeBaseIds: [],
+    createdAt: at,
+    lastActivityAt: at,
+    ownerPrincipalId: null,
+  }
+  await rows.atomic([{ op: 'insert', table: tables.conversations, row: { ...place, ...facts } }])
+  const parts = { rows, clock: systemClock, writes: new InTurn() }
+  const call = { id: 'call', name: 'fetch', arguments: '{}' }
+  const [earlier, later] = [1, 2].map(
+    day => new Transcript(parts, place, { lastAt: `2100-01-0${day}T00:00:00.000Z`, questionId: undefined }),
+  )
+  const question = await earlier!.user('one', false)
+  await later!.user('two', false)
+  await later!.result(call, 'text', [], true)
+  await earlier!.result(call, 'text', [], true)
+  const stored = await rows.get(tables.conversations, ['w', 'c'])
+  expect(stored?.row.untrustedSince).toBe(question.messageTs)
+  await close()
 })
 
 /** A conversation as a model of it: what is said, in order. */

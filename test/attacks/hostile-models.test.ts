@@ -1,0 +1,94 @@
+import { inspect } from 'node:util'
+import { expect, test } from 'vitest'
+import { CitationReader } from '../../src/agents/chat/citation-reader.ts'
+import { Citations } from '../../src/agents/chat/citations.ts'
+import { headingOf } from '../../src/mcp/citation.ts'
+import { AnswerText } from '../../src/models/chat/answer-text.ts'
+import { Draft } from '../../src/models/chat/draft.ts'
+import { addDetails } from '../../src/models/chat/reasoning-details.ts'
+import { textToolCalls } from '../../src/models/chat/text-tool-calls.ts'
+import { ToolCallDrafts } from '../../src/models/chat/tool-call-drafts.ts'
+import { ToolNames } from '../../src/models/chat/tool-names.ts'
+import { ProviderFailure, reasonIn } from '../../src/models/provider/failure.ts'
+import { refusalOf } from '../../src/models/provider/refusal.ts'
+import { chatPlace } from '../harness/provider.ts'
+
+const anyTool = () => ({ type: 'object' })
+const tool = { name: 'search', description: 'search', parameters: anyTool() }
+const ofSearch = { names: new ToolNames(['search']), tools: [tool], maxTokens: 64 }
+const spaces = ' '.repeat(200_000)
+
+/** Each takes tens of milliseconds if its cost grows with the length of the text, and minutes if with its square. */
+test.each<[string, () => unknown]>([
+  [
+    'a call in text with much white space',
+    () => textToolCalls(`<tool_call>a${spaces}b</tool_call>`, anyTool),
+  ],
+  [
+    'a call in text with parameters that do not end',
+    () => textToolCalls(`<tool_call><function=a>${'<parameter=a>'.repeat(70_000)}</tool_call>`, anyTool),
+  ],
+  ['marks of calls in code', () => new AnswerText(() => false).read(`\`${'<tool_call>'.repeat(60_000)}`)],
+  [
+    'arguments in many pieces that each repeat the name',
+    () => {
+      const drafts = new ToolCallDrafts(() => true)
+      const piece = (text: string) => ({ index: 0, function: { name: 'search', arguments: text } })
+      drafts.add([piece(`{"text":"${'x'.repeat(900_000)}`), ...Array(20_000).fill(piece('}'))])
+    },
+  ],
+  [
+    'reasoning details with many fields and many pieces',
+    () => {
+      const fields = Object.fromEntries(Array.from({ length: 80_000 }, (_, at) => [`f${at}`, 0]))
+      const pieces = Array.from({ length: 3_000 }, () => ({ type: 'text', text: 'a' }))
+      const details: unknown[] = []
+      addDetails(details, [{ ...fields, type: 'text' }, ...pieces])
+      expect(details).toMatchObject([{ type: 'text', text: 'a'.repeat(3_000), f0: 0 }])
+    },
+  ],
+  [
+    'a line of backticks in small pieces',
+    () => {
+      const reader = new CitationReader(new Citations())
+      let text = ''
+      for (let at = 0; at < 150_000; at++) text += reader.read('`')
+      expect((text + reader.end()).length).toBe(150_000)
+    },
+  ],
+  ['a heading of white space', () => headingOf({}, `# a${spaces}b`)],
+  [
+    'a refusal whose parameter is long',
+    () => refusalOf(400, reasonIn({ error: { param: 'no endpoints '.repeat(2_000_000), code: 'x' } })),
+  ],
+])('%s is read in time', (_, read) => {
+  const startedAt = performance.now()
+  read()
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
+})
+
+test('an answer with more calls in its text than a model makes is refused', () => {
+  const calls = Array(65).fill('{"name":"search"}').join()
+  const draft = new Draft(ofSearch)
+  expect(() =>
+    draft.add({ choices: [{ message: { content: `<tool_call>[${calls}]</tool_call>` } }] }),
+  ).toThrow('sent an answer with more than 64 calls of tools')
+})
+
+test('an error of objects that cannot become text is a failure of the provider', () => {
+  const odd = { toString: 1, valueOf: 1 }
+  const event = { error: { code: odd, status: odd, detail: [{ loc: [odd, 'body'], msg: 'bad' }] } }
+  expect(() => new Draft(ofSearch).add(event)).toThrow(ProviderFailure)
+})
+
+test('of a long error page, no more than its beginning is kept with the failure', async () => {
+  const { provider, open, close } = await chatPlace()
+  provider.script({ status: 400, body: `<html>${'x'.repeat(3_000_000)}` })
+  const settings = { maxTokens: 64, tools: [], signal: new AbortController().signal }
+  const failure = await open()
+    .complete([{ role: 'user', content: 'Hi' }], settings)
+    .catch((error: unknown) => error)
+  expect(failure).toBeInstanceOf(ProviderFailure)
+  expect(inspect(failure, { depth: 9, maxStringLength: null }).length).toBeLessThan(50_000)
+  await close()
+})
