@@ -10,7 +10,7 @@ import { isVisible, messageOf } from './messages.ts'
 import { messageNotFound } from './missing.ts'
 
 /** Rows that are read at once in search of an answer. */
-const answerBatch = 50
+const answerBatch = 10
 
 /** Messages of one version, behind its question. */
 type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
@@ -74,7 +74,8 @@ export class Versions {
     let last: Followers = question
     for (;;) {
       const batch: MessageRow[] = await this.#behind(place, last)
-      const next = batch.find(row => row.role === 'user' || isVisible(row))
+      // A summary of earlier turns can stand between a question and its answer.
+      const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
       if (next) return next.role === 'agent' ? shown(next) : null
       if (batch.length < answerBatch) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }

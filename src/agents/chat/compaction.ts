@@ -1,7 +1,8 @@
 import { type Clock, timestamp } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { Log } from '../../base/log.ts'
-import type { RowStore } from '../../storage/rows.ts'
+import { changeRow } from '../../storage/change.ts'
+import type { RowStore, Write } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
 import { historyTokensFor, shortestTokensOf } from './budget.ts'
 import { type History, hasRead, openHistory } from './history.ts'
@@ -19,6 +20,9 @@ export interface CompactionParts {
   readonly clock: Clock
   readonly log: Log
 }
+
+/** Maximum number of conversations that are summarized at once. Others wait for their next answer. */
+const runningMax = 32
 
 /** A conversation, and what its turns are sent to. */
 export interface Compacted {
@@ -51,7 +55,7 @@ export class Compactions {
   /** Begins a summary if the conversation needs one and none is being written. Never fails. */
   begin(compacted: Compacted): void {
     const { conversationId, workspaceId } = compacted
-    if (this.#running.has(conversationId) || this.#isClosed) return
+    if (this.#running.has(conversationId) || this.#running.size >= runningMax || this.#isClosed) return
     const stop = new AbortController()
     const work = this.#compact(compacted, stop.signal)
       .catch(error => this.#parts.log.error({ workspaceId, conversationId, error }, 'a summary failed'))
@@ -104,16 +108,20 @@ export class Compactions {
       toolCallPayload: null,
       toolResponse: null,
     }
+    const key = [workspaceId, conversationId]
     // Refused if the conversation or a covered message was deleted or replaced in the meantime.
-    await rows.atomic([
-      { op: 'require', table: tables.conversations, key: [workspaceId, conversationId] },
-      {
-        op: 'require',
-        table: tables.messages,
-        key: [workspaceId, conversationId, covered.messageId],
-      },
+    const writes: Write[] = [
+      { op: 'require', table: tables.messages, key: [...key, covered.messageId] },
       { op: 'insert', table: tables.messages, row },
-    ])
+    ]
+    // Replacing the conversation row makes versions that change places at this moment read the messages again.
+    await changeRow(
+      rows,
+      tables.conversations,
+      key,
+      conversation => conversation,
+      () => writes,
+    )
   }
 
   /** Without the model only if turns no longer fit: the model may succeed after the next turn. */

@@ -3,6 +3,7 @@ import { Compactions } from '../../../src/agents/chat/compaction.ts'
 import { openHistory } from '../../../src/agents/chat/history.ts'
 import type { AnsweringModel } from '../../../src/agents/chat/model.ts'
 import { Marks } from '../../../src/agents/chat/prompt.ts'
+import { makeCurrent } from '../../../src/agents/chat/versions.ts'
 import { systemClock } from '../../../src/base/clock.ts'
 import type { Chat, Completion } from '../../../src/models/chat/completion.ts'
 import type { RowStore } from '../../../src/storage/rows.ts'
@@ -110,6 +111,44 @@ test('if a covered message is deleted while the model writes, the summary is dro
     return completion
   }
   expect(await done(await compact(deletingAll))).toBeUndefined()
+})
+
+/** Another version of the first question, not in the conversation yet. */
+async function anotherVersion({ store, conversation, rows }: Awaited<ReturnType<typeof conversationOf>>) {
+  const questionId = rows[0]!.messageId
+  const question = messageRow(conversation, 1_000, { content: 'Again.', questionId })
+  const { messageId: versionId } = question
+  await store.atomic([{ op: 'insert', table: tables.messageVersions, row: { ...question, versionId } }])
+  return (through: RowStore) => makeCurrent(through, conversation, { questionId, versionId })
+}
+
+test('if another version is selected while the model writes, the summary is dropped', async () => {
+  const long = await conversationOf(8)
+  const select = await anotherVersion(long)
+  const selecting = async () => {
+    await select(long.store)
+    return completion
+  }
+  expect(await long.done(await long.compact(selecting))).toBeUndefined()
+})
+
+test('a summary that is stored while another version is selected goes with the messages it covers', async () => {
+  const long = await conversationOf(8)
+  const { store, read } = long
+  const select = await anotherVersion(long)
+  let summaries = 0
+  await select({
+    get: (...query) => store.get(...query),
+    list: (...query) => store.list(...query),
+    count: (...query) => store.count(...query),
+    async atomic(writes) {
+      if (summaries++ === 0) expect(await long.done(await long.compact(async () => completion))).toBeDefined()
+      return store.atomic(writes)
+    },
+  })
+  const { summary, turns } = await read()
+  expect(summary).toBeUndefined()
+  expect(turns.map(turn => turn.rows[0]!.content)).toEqual(['Again.'])
 })
 
 test('a runtime that closes stops the model, and lists the questions of turns that no longer fit', async () => {
