@@ -5,7 +5,7 @@ import { changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
 import { historyTokensFor, shortestTokensOf } from './budget.ts'
-import { type History, hasRead, openHistory } from './history.ts'
+import { type History, openHistory } from './history.ts'
 import type { AnsweringModel } from './model.ts'
 import type { PastTurn } from './past-turns.ts'
 import { Marks } from './prompt.ts'
@@ -157,7 +157,6 @@ function coverOf({ summary, citations }: History, oldest: readonly PastTurn[]) {
   return {
     through: rows.at(-1)!.messageTs,
     covered: (summary?.covered ?? 0) + rows.length,
-    hasRead: summary?.hasRead === true || oldest.some(hasRead),
     lastCitation: cited.at(-1),
   }
 }

@@ -25,8 +25,6 @@ export interface History {
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
-  /** True if the messages or the summary hold text of documents or tools, or answers that rest on it. */
-  readonly hasRead: boolean
   /** Time of the last message; undefined for an empty conversation. */
   readonly lastAt: string | undefined
 }
@@ -108,13 +106,7 @@ function historyOf(rows: readonly MessageRow[], marks: Marks): Omit<History, 'la
     summary,
     dropped: summary?.covered ?? 0,
     citations: summary?.lastCitation ? [summary.lastCitation, ...cited] : cited,
-    hasRead: summary?.hasRead === true || turns.some(hasRead),
   }
-}
-
-/** Returns true if a turn holds text of documents or tools, or an answer that rests on passages. */
-export function hasRead({ rows }: PastTurn): boolean {
-  return rows.some(({ role, metadata }) => role === 'tool' || metadata.context_chunks !== undefined)
 }
 
 /** Returns the passages that an answer cites. Without tools, no other row holds them. */

@@ -233,10 +233,7 @@ export class Turns {
     }
     const terms = {
       isAsked: body.approvals,
-      hasRead:
-        hasReadBefore(stored.conversation, replaced) ||
-        history.hasRead ||
-        this.#parts.carried?.hasRead === true,
+      hasRead: hasReadBefore(stored.conversation, replaced) || this.#parts.carried?.hasRead === true,
       question: body.content,
     }
     const prepared = async (isGrounded: boolean) => {
