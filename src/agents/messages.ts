@@ -44,9 +44,10 @@ export class Messages {
   }
 }
 
-/** A row as it is read. */
-export function messageOf(row: Omit<MessageRow, 'role'> & { role: Message['role'] }): Message {
-  const { workspaceId, conversationId, messageId, messageTs, role, content, tokenCount, questionId } = row
+/** A row as it is read. Results of tools are never read. */
+export function messageOf(row: MessageRow): Message {
+  const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId } = row
+  const role = row.role as Message['role']
   const metadata = { ...row.metadata, ...(questionId !== undefined && { version_of: questionId }) }
   return { workspaceId, chatId: conversationId, messageId, messageTs, role, content, tokenCount, metadata }
 }

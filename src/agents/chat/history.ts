@@ -5,6 +5,7 @@ import { type MessageRow, tables } from '../../storage/tables.ts'
 import { tokensOf } from './budget.ts'
 import { type PastTurn, pastTurns, responseIn } from './past-turns.ts'
 import type { Marks } from './prompt.ts'
+import type { MessagePlace } from './replaced.ts'
 import { type Summary, summaryIn } from './summary.ts'
 
 export type { ToolResponse } from './past-turns.ts'
@@ -37,13 +38,8 @@ interface HistoryQuery {
   readonly replaced: readonly MessageRow[]
 }
 
-interface Place {
-  readonly workspaceId: string
-  readonly conversationId: string
-}
-
 /** Opens the history of a conversation and reads its newest page. */
-export async function openHistory(rows: RowStore, place: Place): Promise<HistoryReader> {
+export async function openHistory(rows: RowStore, place: MessagePlace): Promise<HistoryReader> {
   return new HistoryReader(rows, place, await readPage(rows, place))
 }
 
@@ -51,7 +47,7 @@ export async function openHistory(rows: RowStore, place: Place): Promise<History
 export class HistoryReader {
   constructor(
     private readonly rows: RowStore,
-    private readonly place: Place,
+    private readonly place: MessagePlace,
     private readonly newest: Page,
   ) {}
 
@@ -76,7 +72,7 @@ interface Page {
 
 async function readPage(
   rows: RowStore,
-  { workspaceId, conversationId }: Place,
+  { workspaceId, conversationId }: MessagePlace,
   before?: MessageRow,
 ): Promise<Page> {
   const stored = await rows.list(tables.messages, {

@@ -5,17 +5,11 @@ import type { Citation, ToolCall } from '../../contract/chat.ts'
 import { changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
+import type { ConversationPlace } from '../conversations.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
 import { titleFrom } from './title.ts'
 import { makeCurrent } from './versions.ts'
-
-/** The conversation that is written to, and who answers in it. */
-export interface TranscriptPlace {
-  readonly workspaceId: string
-  readonly agentId: string
-  readonly conversationId: string
-}
 
 /** What turns have in common. */
 export interface TranscriptParts {
@@ -57,7 +51,7 @@ export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
   readonly #writes: InTurn
-  readonly #place: TranscriptPlace
+  readonly #place: ConversationPlace
   readonly #questionId: string | undefined
   #lastMs: number
   #user: MessageRow | undefined
@@ -65,7 +59,7 @@ export class Transcript {
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(parts: TranscriptParts, place: TranscriptPlace, start: TranscriptStart) {
+  constructor(parts: TranscriptParts, place: ConversationPlace, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#writes = parts.writes

@@ -1,4 +1,5 @@
 import { sha256 } from '../../base/id.ts'
+import { isObject } from '../../base/is-object.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage, CompletionSettings, Sampling, ToolSpec } from './completion.ts'
 import { ToolNames } from './tool-names.ts'
@@ -7,8 +8,8 @@ import type { ModelTraits } from './traits.ts'
 /** Length of an id of a call for Mistral. */
 const shortIdChars = 9
 
-/** What of a request the question decides. */
-export interface Question {
+/** The fields of a request that its messages and settings decide. */
+export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   readonly names: ToolNames
   /** Those that the model may call. */
@@ -20,11 +21,11 @@ export interface Question {
  *
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
-export function questionOf(
+export function chatRequestOf(
   messages: readonly ChatMessage[],
   { maxTokens, tools = [], toolChoice = 'auto', sampling = {} }: CompletionSettings,
   traits: ModelTraits,
-): Question {
+): ChatRequest {
   const names = new ToolNames(
     [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(named =>
       named.map(({ name }) => name),
@@ -90,16 +91,15 @@ function sentId(id: string, { wantsShortIds }: ModelTraits): string {
 function sentCall({ name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
   return {
     type: 'function',
-    function: { name: names.spelled(name), arguments: isObject(written) ? written : '{}' },
+    function: { name: names.spelled(name), arguments: isJsonObject(written) ? written : '{}' },
     ...(extra === undefined ? {} : { extra_content: extra }),
   }
 }
 
 /** Providers of other forms parse what their model once wrote, and refuse the whole conversation where they cannot. */
-function isObject(json: string): boolean {
+function isJsonObject(text: string): boolean {
   try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
+    return isObject(JSON.parse(text))
   } catch {
     return false
   }
