@@ -2,7 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { InTurn } from '../../base/in-turn.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
-import { changeRow } from '../../storage/change.ts'
+import { type Changed, changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace } from '../conversations.ts'
@@ -86,7 +86,6 @@ export class Transcript {
 
   /** Records that text of documents is sent to the model, which was not known when the question was stored. */
   async markUntrusted(): Promise<void> {
-    const { workspaceId, conversationId } = this.#place
     const user = this.#user!
     const isVersion = this.#questionId !== undefined
     const untrusted = { untrustedSince: user.messageTs }
@@ -94,19 +93,15 @@ export class Transcript {
     const writes: Write[] = isVersion ? [{ op: 'replace', table: this.#table, row }] : []
     const change = (conversation: ConversationRow) =>
       isVersion || conversation.untrustedSince ? conversation : { ...conversation, ...untrusted }
-    await changeRow(this.#rows, tables.conversations, [workspaceId, conversationId], change, () => writes)
+    await this.#change(change, writes)
   }
 
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
   async withdraw(): Promise<void> {
-    const { workspaceId, conversationId } = this.#place
     const writes: Write[] = [{ op: 'delete', table: this.#table, key: this.#keyOf(this.#user!) }]
     const untitle = (row: ConversationRow) =>
       this.#title !== null && row.title === this.#title ? { ...row, title: null } : row
-    const key = [workspaceId, conversationId]
-    await this.#writes.run(conversationId, () =>
-      changeRow(this.#rows, tables.conversations, key, untitle, () => writes),
-    )
+    await this.#change(untitle, writes)
   }
 
   /** Calls of tools, and what the model said before them. */
@@ -189,7 +184,6 @@ export class Transcript {
    * @throws chat_message_not_found  the question is not where it was
    */
   async #write(row: MessageRow, checks: readonly Write[], isUntrusted: boolean): Promise<void> {
-    const { conversationId } = this.#place
     const isVersion = this.#questionId !== undefined
     const user = this.#user ?? row
     const versionId = user.messageId
@@ -198,7 +192,6 @@ export class Transcript {
     const writes: Write[] = [...checks, { op: 'insert', table: this.#table, row: stored }]
     if (isVersion && untrusted && row !== user)
       writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
-    const key = [this.#place.workspaceId, conversationId]
     const change = (conversation: ConversationRow) =>
       isVersion
         ? conversation
@@ -208,11 +201,21 @@ export class Transcript {
             lastActivityAt: row.messageTs,
             ...(!conversation.untrustedSince && untrusted),
           }
-    const changed = await this.#writes.run(conversationId, () =>
+    const changed = await this.#change(change, writes)
+    if ('row' in changed) return
+    if ('absent' in changed) throw conversationNotFound(this.#place.conversationId)
+    throw messageNotFound(versionId)
+  }
+
+  /** Changes the conversation, with further writes in one unit, after all writes that were begun before. */
+  #change(
+    change: (conversation: ConversationRow) => ConversationRow,
+    writes: readonly Write[],
+  ): Promise<Changed<ConversationRow>> {
+    const { workspaceId, conversationId } = this.#place
+    const key = [workspaceId, conversationId]
+    return this.#writes.run(conversationId, () =>
       changeRow(this.#rows, tables.conversations, key, change, () => writes),
     )
-    if ('row' in changed) return
-    if ('absent' in changed) throw conversationNotFound(conversationId)
-    throw messageNotFound(versionId)
   }
 }
