@@ -48,20 +48,13 @@ export class DetachedTurns {
     this.#parts = parts
   }
 
-  /** @throws rate_limited  too many turns of the sender, or of all senders, are held */
-  requireRoom(auth: AuthContext): void {
-    const name = subjectName(auth)
-    for (const turn of this.#turns) if (turn.isOver && this.#turns.size >= turnsMax) this.#turns.delete(turn)
-    const own = [...this.#turns].filter(turn => turn.sender === name && !turn.isOver)
-    if (this.#turns.size >= turnsMax || own.length >= turnsOfSenderMax)
-      throw new WbError('rate_limited', 'too many detached turns are running', {
-        hint: 'Wait until one has ended, or send without `detached`.',
-        headers: { 'retry-after': String(retryAfterSeconds) },
-      })
-  }
-
-  /** Lets a turn go on by itself, and returns its first reader. */
+  /**
+   * Lets a turn go on by itself, and returns its first reader.
+   *
+   * @throws rate_limited  too many turns of the sender, or of all senders, are held
+   */
   start(detachable: Detachable): AsyncIterable<ServerEvent> {
+    this.#requireRoom(detachable.sender.auth)
     const turn = new DetachedTurn(this.#parts, detachable, () => this.#turns.delete(turn))
     this.#turns.add(turn)
     return turn.read()
@@ -88,6 +81,17 @@ export class DetachedTurns {
   /** Calls off all turns, and waits until what was said is kept. */
   async close(): Promise<void> {
     await Promise.all([...this.#turns].map(turn => turn.stop()))
+  }
+
+  #requireRoom(auth: AuthContext): void {
+    const name = subjectName(auth)
+    for (const turn of this.#turns) if (turn.isOver && this.#turns.size >= turnsMax) this.#turns.delete(turn)
+    const own = [...this.#turns].filter(turn => turn.sender === name && !turn.isOver)
+    if (this.#turns.size >= turnsMax || own.length >= turnsOfSenderMax)
+      throw new WbError('rate_limited', 'too many detached turns are running', {
+        hint: 'Wait until one has ended, or send without `detached`.',
+        headers: { 'retry-after': String(retryAfterSeconds) },
+      })
   }
 
   #find({ workspaceId, conversationId }: MessagePlace, auth: AuthContext): DetachedTurn {

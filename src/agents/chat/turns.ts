@@ -163,7 +163,6 @@ export class Turns {
       return new TurnStream(toldFrom(opened), caller.signal, leave)
     }
     const { auth, visibility, requestId } = caller
-    this.#detached.requireRoom(auth)
     const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
     const opened = await this.#open(asked, signal).catch(unlessOfModel)
     return this.#detached.start({ place, sender: caller, events: toldFrom(opened), leave })
