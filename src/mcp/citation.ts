@@ -25,5 +25,5 @@ export function headingOf(payload: Readonly<Record<string, unknown>>, text: stri
   const { heading } = payload
   if (typeof heading === 'string' && heading !== '') return heading.slice(0, headingCharsMax)
   const [, written] = /^\s{0,3}#{1,6}[ \t]+([^\n]+)/.exec(text ?? '') ?? []
-  return written?.replace(/[ \t]+#*\s*$/, '').slice(0, headingCharsMax) ?? null
+  return written?.slice(0, headingCharsMax).replace(/[ \t]+#*\s*$/, '') ?? null
 }

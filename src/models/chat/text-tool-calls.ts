@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts'
 import { field } from '../provider/failure.ts'
 import type { ToolSchema } from './tool-arguments.ts'
 
@@ -30,7 +31,7 @@ export function textToolCalls(
 
 /** `{"name": …, "arguments": …}`, or a list of such. */
 function jsonCalls(text: string): TextToolCall[] | undefined {
-  const value = parsed(text)
+  const value = parseJson(text)
   if (typeof value !== 'object' || value === null) return undefined
   return [value].flat().map(call => {
     const wrapped = field(call, 'function')
@@ -49,8 +50,8 @@ function textOf(value: unknown): string {
 
 /** `name[ARGS]{…}` or `name{…}`, as newer models of Mistral write one call. */
 function namedCall(text: string): TextToolCall[] | undefined {
-  const [, name, written] = /^([\w.:-]{1,64})\s*(?:\[ARGS\])?\s*(\{[\s\S]*\})$/.exec(text) ?? []
-  if (name === undefined || written === undefined || parsed(written) === undefined) return undefined
+  const [, name, written] = /^([\w.:-]{1,64})\s*(?:\[ARGS\]\s*)?(\{[\s\S]*\})$/.exec(text) ?? []
+  if (name === undefined || written === undefined || parseJson(written) === undefined) return undefined
   return [{ name, arguments: written }]
 }
 
@@ -61,19 +62,16 @@ function taggedCall(
 ): TextToolCall[] | undefined {
   const [, name, inner] = /^<function=([^>\s]{1,64})>([\s\S]*?)(?:<\/function>)?$/.exec(text) ?? []
   if (name === undefined) return undefined
-  const parameters = [...inner!.matchAll(/<parameter=([^>\s]{1,64})>\n?([\s\S]*?)\n?<\/parameter>/g)]
+  // Split first: a pattern up to the closing tag would search the whole text for each tag that is not closed.
+  const parameters = inner!
+    .split('</parameter>')
+    .slice(0, -1)
+    .map(text => /<parameter=([^>\s]{1,64})>\n?([\s\S]*)$/.exec(text.replace(/\n$/, '')))
+    .filter(found => found !== null)
   const types = schemaOf(name)?.properties
   const isText = (key: string) => [field(field(types, key), 'type')].flat().includes('string')
   const values = parameters.map(
-    ([, key, value]) => [key!, isText(key!) ? value! : (parsed(value!) ?? value!)] as const,
+    ([, key, value]) => [key!, isText(key!) ? value! : (parseJson(value!) ?? value!)] as const,
   )
   return [{ name, arguments: JSON.stringify(Object.fromEntries(values)) }]
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
 }

@@ -1,4 +1,5 @@
 import { nameHex } from '../../base/id.ts'
+import { parseJson } from '../../base/parse-json.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import { field, ProviderFailure } from '../provider/failure.ts'
 
@@ -96,12 +97,7 @@ export function newCallId(): string {
 
 /** The arguments are a whole object, so that the next name belongs to another call. */
 function isFinished(call: CallDraft | undefined): boolean {
-  if (!call?.written.trimEnd().endsWith('}')) return false
-  try {
-    return typeof JSON.parse(call.written) === 'object'
-  } catch {
-    return false
-  }
+  return Boolean(call?.written.trimEnd().endsWith('}')) && parseJson(call!.written) !== undefined
 }
 
 function textIn(value: unknown, name: string): string {

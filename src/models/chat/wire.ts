@@ -1,5 +1,6 @@
 import { sha256 } from '../../base/id.ts'
 import { isObject } from '../../base/is-object.ts'
+import { parseJson } from '../../base/parse-json.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage, CompletionSettings, Sampling, ToolSpec } from './completion.ts'
 import { ToolNames } from './tool-names.ts'
@@ -89,18 +90,11 @@ function sentId(id: string, { wantsShortIds }: ModelTraits): string {
 }
 
 function sentCall({ name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
+  // Some providers parse the arguments, and refuse the whole conversation if they cannot.
+  const sentArguments = isObject(parseJson(written)) ? written : '{}'
   return {
     type: 'function',
-    function: { name: names.spelled(name), arguments: isJsonObject(written) ? written : '{}' },
+    function: { name: names.spelled(name), arguments: sentArguments },
     ...(extra === undefined ? {} : { extra_content: extra }),
-  }
-}
-
-/** Providers of other forms parse what their model once wrote, and refuse the whole conversation where they cannot. */
-function isJsonObject(text: string): boolean {
-  try {
-    return isObject(JSON.parse(text))
-  } catch {
-    return false
   }
 }
