@@ -162,6 +162,16 @@ test('a runtime that closes stops the model, and lists the questions of turns th
   expect((await short.read()).summary).toBeUndefined()
 })
 
+test('at most 32 conversations are summarized at once', () => {
+  let begun = 0
+  const list = () => new Promise<never>(() => begun++)
+  const compactions = new Compactions({ rows: { list } as unknown as RowStore, clock: systemClock, log })
+  const model = { contextTokens: 6_000, maxTokens: 1_000 } as AnsweringModel
+  for (let number = 0; number < 40; number++)
+    compactions.begin({ workspaceId: 'w', conversationId: String(number), model, hasTools: true })
+  expect(begun).toBe(32)
+})
+
 test('a summary gives way to the next question', async () => {
   const { compact, done, conversation } = await conversationOf(4)
   const compactions = await compact(hangs, 7_600)
