@@ -10,6 +10,16 @@ import { messageNotFound } from './missing.ts'
 /** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
 type VisibleRow = MessageRow & { role: Message['role'] }
 
+/** Fields of a message that most messages leave empty. */
+export const emptyFields = {
+  tokenCount: null,
+  metadata: {},
+  authorId: null,
+  toolId: null,
+  toolCallPayload: null,
+  toolResponse: null,
+} satisfies Partial<MessageRow>
+
 /** @see docs/agents.md#conversations */
 export function isVisible(row: MessageRow): row is VisibleRow {
   return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')

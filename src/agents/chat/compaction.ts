@@ -4,6 +4,7 @@ import type { Log } from '../../base/log.ts'
 import { changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
+import { emptyFields } from '../messages.ts'
 import { historyTokensFor, shortestTokensOf } from './budget.ts'
 import { type History, openHistory } from './history.ts'
 import type { AnsweringModel } from './model.ts'
@@ -96,17 +97,13 @@ export class Compactions {
     const covered = oldest.at(-1)!.rows.at(-1)!
     const metadata = { ...summaryMetadata(coverOf(history, oldest)), ...written.metadata }
     const row: MessageRow = {
+      ...emptyFields,
       ...place,
       messageId: newId(),
       messageTs: laterOf(timestamp(clock), history.lastAt),
       role: 'system',
       content: written.text,
-      tokenCount: null,
       metadata,
-      authorId: null,
-      toolId: null,
-      toolCallPayload: null,
-      toolResponse: null,
     }
     const key = [workspaceId, conversationId]
     // Refused if the conversation or a covered message was deleted or replaced in the meantime.

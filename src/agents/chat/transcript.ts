@@ -6,6 +6,7 @@ import { type Changed, changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace } from '../conversations.ts'
+import { emptyFields } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
 import { titleFrom } from './title.ts'
@@ -29,15 +30,6 @@ export interface TranscriptStart {
 
 /** A row as it is said; the rest is added where it is written. */
 type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
-
-const silent = {
-  tokenCount: null,
-  metadata: {},
-  authorId: null,
-  toolId: null,
-  toolCallPayload: null,
-  toolResponse: null,
-}
 
 /**
  * Writes the messages of one turn, each when it was said and not before the one before it.
@@ -164,7 +156,7 @@ export class Transcript {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
     const { workspaceId, conversationId } = this.#place
     const messageTs = new Date(this.#lastMs).toISOString()
-    return { ...silent, workspaceId, conversationId, messageId: newId(), messageTs, ...said }
+    return { ...emptyFields, workspaceId, conversationId, messageId: newId(), messageTs, ...said }
   }
 
   #keyOf({ workspaceId, conversationId, messageId }: MessageRow): string[] {

@@ -12,6 +12,7 @@ import type { ChatSource } from '../chat/model.ts'
 import { draining } from '../chat/opened.ts'
 import { Turns, type TurnsParts } from '../chat/turns.ts'
 import type { ConversationPlace } from '../conversations.ts'
+import { emptyFields } from '../messages.ts'
 import { sightOf } from '../sight.ts'
 import { agentOfModel, listModels } from './agent-models.ts'
 import { Chunks, type CompletionIdentity, completionOf } from './answer.ts'
@@ -118,18 +119,13 @@ function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRo
   const { workspaceId, conversationId, createdAt } = conversation
   const firstMs = Date.parse(createdAt) - earlier.length
   return earlier.map(({ role, content }, at) => ({
+    ...emptyFields,
     workspaceId,
     conversationId,
     messageId: newId(),
     messageTs: new Date(firstMs + at).toISOString(),
     role: role === 'assistant' ? 'agent' : 'user',
     content,
-    tokenCount: null,
-    metadata: {},
-    authorId: null,
-    toolId: null,
-    toolCallPayload: null,
-    toolResponse: null,
   }))
 }
 
