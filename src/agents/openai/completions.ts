@@ -53,7 +53,10 @@ export class Completions {
     const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
     const chunks = new Chunks(identity, body.stream_options?.include_usage ?? false)
     const stream = new ChunkStream(await turns.stream(place, send, caller), chunks)
-    const callOff = caller.onDrain(() => void stream.return())
+    const { requestId } = caller
+    const end = () =>
+      stream.return().catch(error => this.parts.log.error({ requestId, error }, 'a completion did not end'))
+    const callOff = caller.onDrain(() => void end())
     try {
       await stream.begin()
     } finally {
