@@ -10,6 +10,16 @@ import { messageNotFound } from './missing.ts'
 /** A row of what a person reads: calls of tools and what they gave are between the model and the runtime. */
 type VisibleRow = MessageRow & { role: Message['role'] }
 
+/** Fields of a message that most messages leave empty. */
+export const emptyFields = {
+  tokenCount: null,
+  metadata: {},
+  authorId: null,
+  toolId: null,
+  toolCallPayload: null,
+  toolResponse: null,
+} satisfies Partial<MessageRow>
+
 /** @see docs/agents.md#conversations */
 export function isVisible(row: MessageRow): row is VisibleRow {
   return row.role !== 'tool' && !(row.role === 'agent' && row.metadata.finish_reason === 'tool_calls')
@@ -44,9 +54,10 @@ export class Messages {
   }
 }
 
-/** A row as it is read. */
-export function messageOf(row: Omit<MessageRow, 'role'> & { role: Message['role'] }): Message {
-  const { workspaceId, conversationId, messageId, messageTs, role, content, tokenCount, questionId } = row
+/** A row as it is read. Results of tools are never read. */
+export function messageOf(row: MessageRow): Message {
+  const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId } = row
+  const role = row.role as Message['role']
   const metadata = { ...row.metadata, ...(questionId !== undefined && { version_of: questionId }) }
   return { workspaceId, chatId: conversationId, messageId, messageTs, role, content, tokenCount, metadata }
 }

@@ -4,7 +4,7 @@ import type { Message, MessageVersion } from '../contract/conversations.ts'
 import { WbError } from '../contract/errors.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { type MessageRow, type MessageVersionRow, tables } from '../storage/tables.ts'
-import { type MessagePlace, questionOf, versionsMax } from './chat/replaced.ts'
+import { type MessagePlace, questionIdOf, versionsMax } from './chat/replaced.ts'
 import { makeCurrent } from './chat/versions.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
 import { isVisible, messageOf } from './messages.ts'
@@ -30,7 +30,7 @@ export class Versions {
   async list(place: ConversationPlace & { messageId: string }, auth: AuthContext): Promise<MessageVersion[]> {
     const { rows, conversations } = this.parts
     await conversations.get(place, auth)
-    const questionId = await questionOf(rows, place, place.messageId)
+    const questionId = await questionIdOf(rows, place, place.messageId)
     const query = {
       index: 'byQuestion',
       prefix: [place.workspaceId, place.conversationId, questionId],
@@ -44,7 +44,7 @@ export class Versions {
     const inPlace = current[0]?.row ?? only?.row
     const questions = [...kept.map(({ row }) => row), ...(inPlace ? [inPlace] : [])]
     const versionOf = async (question: MessageRow) => ({
-      message: shown(question),
+      message: messageOf(question),
       answer: await this.#answerTo(place, question),
       isCurrent: question === inPlace,
     })
@@ -71,15 +71,16 @@ export class Versions {
         hint: `Select version ${kept.row.versionId} first.`,
       })
     if (kept) await makeCurrent(rows, place, { questionId: kept.row.questionId!, versionId: messageId })
-    return shown(question)
+    return messageOf(question)
   }
 
   async #answerTo(place: MessagePlace, question: MessageRow | MessageVersionRow): Promise<Message | null> {
     let last: Followers = question
     for (;;) {
       const batch: MessageRow[] = await this.#behind(place, last)
-      const next = batch.find(row => row.role === 'user' || isVisible(row))
-      if (next) return next.role === 'agent' ? shown(next) : null
+      // A summary of earlier turns can stand between a question and its answer.
+      const next = batch.find(row => row.role === 'user' || (row.role === 'agent' && isVisible(row)))
+      if (next) return next.role === 'agent' ? messageOf(next) : null
       if (batch.length === 0) return null
       last = { ...batch.at(-1)!, ...('versionId' in question && { versionId: question.versionId }) }
     }
@@ -101,8 +102,4 @@ export class Versions {
           })
     return found.map(({ row }) => row)
   }
-}
-
-function shown(row: MessageRow): Message {
-  return messageOf({ ...row, role: row.role as Message['role'] })
 }

@@ -1,5 +1,6 @@
 import { z } from 'zod'
 import type { Handlers } from '../access/caller.ts'
+import { pageOf, textOf } from '../agents/tools/passages.ts'
 import { type Document, documents } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
 import { vector } from '../contract/fields.ts'
@@ -28,7 +29,7 @@ const topKMax = 64
 const textCharsMax = 20_000
 const chunksPerPage = 20
 
-const knowledgeBaseId = argument(
+export const knowledgeBaseId = argument(
   params.knowledgeBaseId,
   'ID of a knowledge base, from list_knowledge_bases.',
   exampleId,
@@ -172,12 +173,7 @@ function passageOf({ id, score, payload = {} }: Hit, names: ReadonlyMap<string, 
     title: textOf(payload.title),
     heading: headingOf(payload, content),
   }
-  const { page } = payload
-  const citation = citationOf({ ...source, page: typeof page === 'number' ? page : null })
+  const citation = citationOf({ ...source, page: pageOf(payload.page) })
   const { documentId: of, ...named } = source
   return { chunkId: id, score, documentId: of, content, ...named, citation }
-}
-
-function textOf(value: unknown): string | null {
-  return typeof value === 'string' ? value : null
 }

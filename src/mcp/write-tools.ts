@@ -5,6 +5,7 @@ import { type ErrorCode, WbError } from '../contract/errors.ts'
 import { params } from '../contract/ids.ts'
 import { kb } from '../contract/knowledge.ts'
 import type { Reply } from '../contract/route.ts'
+import { knowledgeBaseId } from './document-tools.ts'
 import { exampleId } from './examples.ts'
 import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
 
@@ -16,11 +17,6 @@ export interface WriteToolParts {
   }
 }
 
-const knowledgeBaseId = argument(
-  params.knowledgeBaseId,
-  'ID of a knowledge base, from list_knowledge_bases.',
-  exampleId,
-)
 const documentId = argument(params.documentId, 'ID of a document, from list_documents.', exampleId)
 const baseNameChars = 120
 

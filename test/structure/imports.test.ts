@@ -39,7 +39,7 @@ const owners: Record<string, readonly string[]> = {
   openai: ['src/models/'],
   'openid-client': ['src/auth/oidc/'],
   jose: ['src/auth/oidc/'],
-  'lru-cache': ['src/auth/', 'src/http/', 'src/agents/tools/'],
+  'lru-cache': ['src/auth/', 'src/http/', 'src/agents/tools/', 'src/models/'],
   undici: ['src/models/', 'src/client/'],
   'ipaddr.js': ['src/models/'],
   '@modelcontextprotocol/client': ['src/models/'],

@@ -4,8 +4,9 @@ import type { Log } from '../../base/log.ts'
 import { changeRow } from '../../storage/change.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type MessageRow, tables } from '../../storage/tables.ts'
+import { emptyFields } from '../messages.ts'
 import { historyTokensFor, shortestTokensOf } from './budget.ts'
-import { type History, hasRead, openHistory } from './history.ts'
+import { type History, openHistory } from './history.ts'
 import type { AnsweringModel } from './model.ts'
 import type { PastTurn } from './past-turns.ts'
 import { Marks } from './prompt.ts'
@@ -107,17 +108,13 @@ export class Compactions {
     const covered = oldest.at(-1)!.rows.at(-1)!
     const metadata = { ...summaryMetadata(coverOf(history, oldest)), ...written.metadata }
     const row: MessageRow = {
+      ...emptyFields,
       ...place,
       messageId: newId(),
       messageTs: laterOf(timestamp(clock), history.lastAt),
       role: 'system',
       content: written.text,
-      tokenCount: null,
       metadata,
-      authorId: null,
-      toolId: null,
-      toolCallPayload: null,
-      toolResponse: null,
     }
     const key = [workspaceId, conversationId]
     // Refused if the conversation or a covered message was deleted or replaced in the meantime. The conversation is written,
@@ -172,7 +169,6 @@ function coverOf({ summary, citations }: History, oldest: readonly PastTurn[]) {
   return {
     through: rows.at(-1)!.messageTs,
     covered: (summary?.covered ?? 0) + rows.length,
-    hasRead: summary?.hasRead === true || oldest.some(hasRead),
     lastCitation: cited.at(-1),
   }
 }

@@ -5,6 +5,7 @@ import { type MessageRow, tables } from '../../storage/tables.ts'
 import { tokensOf } from './budget.ts'
 import { type PastTurn, pastTurns, responseIn } from './past-turns.ts'
 import type { Marks } from './prompt.ts'
+import type { MessagePlace } from './replaced.ts'
 import { type Summary, summaryIn } from './summary.ts'
 
 export type { ToolResponse } from './past-turns.ts'
@@ -28,8 +29,6 @@ export interface History {
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
-  /** True if the messages or the summary hold text of documents or tools, or answers that rest on it. */
-  readonly hasRead: boolean
   /** Time of the last message; undefined for an empty conversation. */
   readonly lastAt: string | undefined
 }
@@ -42,13 +41,8 @@ interface HistoryQuery {
   readonly replaced: readonly MessageRow[]
 }
 
-interface Place {
-  readonly workspaceId: string
-  readonly conversationId: string
-}
-
 /** Opens the history of a conversation and reads its newest page. */
-export async function openHistory(rows: RowStore, place: Place): Promise<HistoryReader> {
+export async function openHistory(rows: RowStore, place: MessagePlace): Promise<HistoryReader> {
   return new HistoryReader(rows, place, await readPage(rows, place))
 }
 
@@ -56,7 +50,7 @@ export async function openHistory(rows: RowStore, place: Place): Promise<History
 export class HistoryReader {
   constructor(
     private readonly rows: RowStore,
-    private readonly place: Place,
+    private readonly place: MessagePlace,
     private readonly newest: Page,
   ) {}
 
@@ -85,7 +79,7 @@ interface Page {
 
 async function readPage(
   rows: RowStore,
-  { workspaceId, conversationId }: Place,
+  { workspaceId, conversationId }: MessagePlace,
   before?: MessageRow,
 ): Promise<Page> {
   const stored = await rows.list(tables.messages, {
@@ -116,13 +110,7 @@ function historyOf(rows: readonly MessageRow[], marks: Marks): Omit<History, 'la
     summary,
     dropped: summary?.covered ?? 0,
     citations: summary?.lastCitation ? [summary.lastCitation, ...cited] : cited,
-    hasRead: summary?.hasRead === true || turns.some(hasRead),
   }
-}
-
-/** Returns true if a turn holds text of documents or tools, or an answer that rests on passages. */
-export function hasRead({ rows }: PastTurn): boolean {
-  return rows.some(({ role, metadata }) => role === 'tool' || metadata.context_chunks !== undefined)
 }
 
 /** Returns the passages that an answer cites. Without tools, no other row holds them. */

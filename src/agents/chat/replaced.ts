@@ -36,7 +36,7 @@ export async function readReplaced(
   messageId: string,
 ): Promise<CurrentVersion> {
   const { workspaceId, conversationId } = place
-  const current = await readCurrent(rows, place, await questionOf(rows, place, messageId))
+  const current = await readCurrent(rows, place, await questionIdOf(rows, place, messageId))
   const prefix = [workspaceId, conversationId, current.questionId]
   if ((await rows.count(tables.messageVersions, 'byQuestion', prefix)) >= versionsMax - 1)
     throw new WbError('validation_error', `replaces: the message has ${versionsMax} versions`, {
@@ -51,7 +51,7 @@ export async function readReplaced(
  * @param messageId  any version of it
  * @throws chat_message_not_found
  */
-export async function questionOf(rows: RowStore, place: MessagePlace, messageId: string): Promise<string> {
+export async function questionIdOf(rows: RowStore, place: MessagePlace, messageId: string): Promise<string> {
   const key = [place.workspaceId, place.conversationId, messageId]
   const stored = (await rows.get(tables.messages, key)) ?? (await rows.get(tables.messageVersions, key))
   if (stored?.row.role !== 'user') throw messageNotFound(messageId)

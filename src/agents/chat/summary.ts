@@ -8,8 +8,6 @@ export interface Summary {
   readonly through: string
   /** Number of messages that it covers. */
   readonly covered: number
-  /** True if it covers text of documents or tools, or answers that rest on it. */
-  readonly hasRead: boolean
   /** The passage with the highest number when it was written: numbers go on from there. */
   readonly lastCitation: Citation | undefined
 }
@@ -22,17 +20,15 @@ export function summaryIn({ role, content, metadata }: MessageRow): Summary | un
     text: content,
     through,
     covered: Number(covered ?? 0),
-    hasRead: metadata.summary_reads === 'true',
     lastCitation: citation === undefined ? undefined : (JSON.parse(citation) as Citation),
   }
 }
 
 /** Returns the metadata of the message that holds a summary. */
-export function summaryMetadata({ through, covered, hasRead, lastCitation }: Omit<Summary, 'text'>) {
+export function summaryMetadata({ through, covered, lastCitation }: Omit<Summary, 'text'>) {
   return {
     summary_through: through,
     summary_messages: String(covered),
-    ...(hasRead && { summary_reads: 'true' }),
     ...(lastCitation && { summary_citation: JSON.stringify(lastCitation) }),
   }
 }

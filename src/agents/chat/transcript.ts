@@ -2,20 +2,15 @@ import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { InTurn } from '../../base/in-turn.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
-import { changeRow } from '../../storage/change.ts'
+import { type Changed, changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
+import type { ConversationPlace } from '../conversations.ts'
+import { emptyFields } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
 import { titleFrom } from './title.ts'
 import { makeCurrent } from './versions.ts'
-
-/** The conversation that is written to, and who answers in it. */
-export interface TranscriptPlace {
-  readonly workspaceId: string
-  readonly agentId: string
-  readonly conversationId: string
-}
 
 /** What turns have in common. */
 export interface TranscriptParts {
@@ -36,15 +31,6 @@ export interface TranscriptStart {
 /** A row as it is said; the rest is added where it is written. */
 type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 
-const silent = {
-  tokenCount: null,
-  metadata: {},
-  authorId: null,
-  toolId: null,
-  toolCallPayload: null,
-  toolResponse: null,
-}
-
 /**
  * Writes the messages of one turn, each when it was said and not before the one before it.
  *
@@ -57,7 +43,7 @@ export class Transcript {
   readonly #rows: RowStore
   readonly #clock: Clock
   readonly #writes: InTurn
-  readonly #place: TranscriptPlace
+  readonly #place: ConversationPlace
   readonly #questionId: string | undefined
   #lastMs: number
   #user: MessageRow | undefined
@@ -65,7 +51,7 @@ export class Transcript {
   #title: string | null = null
   readonly #isFirst: boolean
 
-  constructor(parts: TranscriptParts, place: TranscriptPlace, start: TranscriptStart) {
+  constructor(parts: TranscriptParts, place: ConversationPlace, start: TranscriptStart) {
     this.#rows = parts.rows
     this.#clock = parts.clock
     this.#writes = parts.writes
@@ -92,7 +78,6 @@ export class Transcript {
 
   /** Records that text of documents is sent to the model, which was not known when the question was stored. */
   async markUntrusted(): Promise<void> {
-    const { workspaceId, conversationId } = this.#place
     const user = this.#user!
     const isVersion = this.#questionId !== undefined
     const untrusted = { untrustedSince: user.messageTs }
@@ -100,19 +85,15 @@ export class Transcript {
     const writes: Write[] = isVersion ? [{ op: 'replace', table: this.#table, row }] : []
     const change = (conversation: ConversationRow) =>
       isVersion || isUntrustedAt(conversation, user) ? conversation : { ...conversation, ...untrusted }
-    await changeRow(this.#rows, tables.conversations, [workspaceId, conversationId], change, () => writes)
+    await this.#change(change, writes)
   }
 
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
   async withdraw(): Promise<void> {
-    const { workspaceId, conversationId } = this.#place
     const writes: Write[] = [{ op: 'delete', table: this.#table, key: this.#keyOf(this.#user!) }]
     const untitle = (row: ConversationRow) =>
       this.#title !== null && row.title === this.#title ? { ...row, title: null } : row
-    const key = [workspaceId, conversationId]
-    await this.#writes.run(conversationId, () =>
-      changeRow(this.#rows, tables.conversations, key, untitle, () => writes),
-    )
+    await this.#change(untitle, writes)
   }
 
   /** Calls of tools, and what the model said before them. */
@@ -175,7 +156,7 @@ export class Transcript {
     this.#lastMs = Math.max(this.#lastMs + 1, this.#clock.now())
     const { workspaceId, conversationId } = this.#place
     const messageTs = new Date(this.#lastMs).toISOString()
-    return { ...silent, workspaceId, conversationId, messageId: newId(), messageTs, ...said }
+    return { ...emptyFields, workspaceId, conversationId, messageId: newId(), messageTs, ...said }
   }
 
   #keyOf({ workspaceId, conversationId, messageId }: MessageRow): string[] {
@@ -195,7 +176,6 @@ export class Transcript {
    * @throws chat_message_not_found  the question is not where it was
    */
   async #write(row: MessageRow, checks: readonly Write[], isUntrusted: boolean): Promise<void> {
-    const { conversationId } = this.#place
     const isVersion = this.#questionId !== undefined
     const user = this.#user ?? row
     const versionId = user.messageId
@@ -204,7 +184,6 @@ export class Transcript {
     const writes: Write[] = [...checks, { op: 'insert', table: this.#table, row: stored }]
     if (isVersion && untrusted && row !== user)
       writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
-    const key = [this.#place.workspaceId, conversationId]
     const change = (conversation: ConversationRow) =>
       isVersion
         ? conversation
@@ -214,12 +193,22 @@ export class Transcript {
             lastActivityAt: row.messageTs,
             ...(untrusted && !isUntrustedAt(conversation, user) && untrusted),
           }
-    const changed = await this.#writes.run(conversationId, () =>
+    const changed = await this.#change(change, writes)
+    if ('row' in changed) return
+    if ('absent' in changed) throw conversationNotFound(this.#place.conversationId)
+    throw messageNotFound(versionId)
+  }
+
+  /** Changes the conversation, with further writes in one unit, after all writes that were begun before. */
+  #change(
+    change: (conversation: ConversationRow) => ConversationRow,
+    writes: readonly Write[],
+  ): Promise<Changed<ConversationRow>> {
+    const { workspaceId, conversationId } = this.#place
+    const key = [workspaceId, conversationId]
+    return this.#writes.run(conversationId, () =>
       changeRow(this.#rows, tables.conversations, key, change, () => writes),
     )
-    if ('row' in changed) return
-    if ('absent' in changed) throw conversationNotFound(conversationId)
-    throw messageNotFound(versionId)
   }
 }
 

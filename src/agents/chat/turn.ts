@@ -5,7 +5,6 @@ import { WbError } from '../../contract/errors.ts'
 import type { AnswerPart } from '../../models/chat/answer-text.ts'
 import type { ChatMessage, Completion, Sampling } from '../../models/chat/completion.ts'
 import { ProviderFailure } from '../../models/provider/failure.ts'
-import type { MessageRow } from '../../storage/tables.ts'
 import { messageOf } from '../messages.ts'
 import type { Passage } from '../tools/tool.ts'
 import { fitted } from './budget.ts'
@@ -94,7 +93,7 @@ export class Turn {
     if (!isWhole) this.#asked = this.#begin()
     const user = await transcript.user(question, found.length > 0)
     try {
-      yield { event: 'user-message', data: said(user) }
+      yield { event: 'user-message', data: messageOf(user) }
       for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
     } catch (error) {
       if (!this.#parts.signal.aborted) yield* this.#fail(error)
@@ -289,11 +288,11 @@ export class Turn {
     const spoken = { tokenCount, metadata: this.#metadata(ending) }
     try {
       const row = await (isFailure ? transcript.failure(content, spoken) : transcript.answer(content, spoken))
-      yield { event: isFailure ? 'error' : 'done', data: said(row) }
+      yield { event: isFailure ? 'error' : 'done', data: messageOf(row) }
     } catch (error) {
       if (!(error instanceof WbError)) throw error
       const metadata = this.#metadata({ finishReason: 'error', error: `not kept: ${error.message}` })
-      yield { event: 'error', data: said(transcript.answerRow(content, { ...spoken, metadata })) }
+      yield { event: 'error', data: messageOf(transcript.answerRow(content, { ...spoken, metadata })) }
     }
   }
 
@@ -304,7 +303,7 @@ export class Turn {
     const text = this.#text + this.#reader.end()
     const metadata = this.#metadata({ finishReason: 'stop', isInterrupted: true })
     try {
-      this.#left = said(await this.#parts.transcript.failure(text, { tokenCount: null, metadata }))
+      this.#left = messageOf(await this.#parts.transcript.failure(text, { tokenCount: null, metadata }))
     } catch (error) {
       // Gone with its conversation.
       if (!(error instanceof WbError)) throw error
@@ -359,8 +358,4 @@ async function* wholly(
   if (completion.reasoning !== '') yield { kind: 'reasoning', delta: completion.reasoning }
   yield { kind: 'text', delta: completion.text }
   return completion
-}
-
-function said(row: MessageRow): Message {
-  return messageOf({ ...row, role: row.role as Message['role'] })
 }

@@ -38,7 +38,7 @@ import { lastQuery, searchQuery } from './search-query.ts'
 import { Transcript } from './transcript.ts'
 import { Turn, type TurnOutcome } from './turn.ts'
 import { TurnStream } from './turn-stream.ts'
-import { TurnTools } from './turn-tools.ts'
+import { TurnTools, type TurnToolsParts } from './turn-tools.ts'
 
 export interface TurnsParts {
   readonly rows: RowStore
@@ -85,6 +85,9 @@ interface Setting {
   readonly passageTokens: number
   readonly signal: AbortSignal
 }
+
+/** The question, and what its tools may do. */
+type TurnTerms = Pick<TurnToolsParts, 'isAsked' | 'hasRead' | 'question'>
 
 interface Asked {
   readonly place: ConversationPlace
@@ -232,27 +235,16 @@ export class Turns {
     }
     const terms = {
       isAsked: body.approvals,
-      hasRead:
-        hasReadBefore(stored.conversation, replaced) ||
-        history.hasRead ||
-        this.#parts.carried?.hasRead === true,
+      hasRead: hasReadBefore(stored.conversation, replaced) || this.#parts.carried?.hasRead === true,
       question: body.content,
-    }
-    const prepared = async (isGrounded: boolean) => {
-      const turnTools = this.#turnTools(setting, isGrounded ? [] : tools, terms)
-      const grounding = isGrounded ? await this.#ground(setting, body.content, history) : notSearched
-      return {
-        turnTools,
-        system: this.#system(setting, turnTools, grounding, history.summary),
-        found: grounding.found,
-        searchQuery: grounding.query,
-      }
     }
     const turn = new Turn({
       ...this.#parts,
       ...setting,
-      ...(await prepared(isGrounded)),
-      withoutTools: () => prepared(true),
+      ...(isGrounded
+        ? await this.#grounded(setting, terms, history)
+        : this.#equipped(setting, terms, history, tools)),
+      withoutTools: () => this.#grounded(setting, terms, history),
       model,
       sampling: {
         ...model.sampling,
@@ -305,10 +297,26 @@ export class Turns {
     return { model, bases, tools }
   }
 
+  /** A turn of a model that searches by itself, with tools. */
+  #equipped(setting: Setting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
+    return this.#prepared(setting, this.#turnTools(setting, tools, terms), notSearched, history)
+  }
+
+  /** A turn of a model that is given passages, and no tools. */
+  async #grounded(setting: Setting, terms: TurnTerms, history: History) {
+    const grounding = await this.#ground(setting, terms.question, history)
+    return this.#prepared(setting, this.#turnTools(setting, [], terms), grounding, history)
+  }
+
+  #prepared(setting: Setting, turnTools: TurnTools, grounding: Grounding, history: History) {
+    const system = this.#system(setting, turnTools, grounding, history.summary)
+    return { turnTools, system, found: grounding.found, searchQuery: grounding.query }
+  }
+
   #turnTools(
     { agent, conversation, caller, citations, passageTokens }: Setting,
     tools: readonly Tool[],
-    terms: { isAsked: boolean; hasRead: boolean; question: string },
+    terms: TurnTerms,
   ): TurnTools {
     const { workspaceId } = agent
     return new TurnTools({

@@ -12,6 +12,7 @@ import type { ChatSource } from '../chat/model.ts'
 import { draining } from '../chat/opened.ts'
 import { Turns, type TurnsParts } from '../chat/turns.ts'
 import type { ConversationPlace } from '../conversations.ts'
+import { emptyFields } from '../messages.ts'
 import { sightOf } from '../sight.ts'
 import { agentOfModel, listModels } from './agent-models.ts'
 import { Chunks, type CompletionIdentity, completionOf } from './answer.ts'
@@ -52,7 +53,10 @@ export class Completions {
     const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
     const chunks = new Chunks(identity, body.stream_options?.include_usage ?? false)
     const stream = new ChunkStream(await turns.stream(place, send, caller), chunks)
-    const callOff = caller.onDrain(() => void stream.return())
+    const { requestId } = caller
+    const end = () =>
+      stream.return().catch(error => this.parts.log.error({ requestId, error }, 'a completion did not end'))
+    const callOff = caller.onDrain(() => void end())
     try {
       await stream.begin()
     } finally {
@@ -118,18 +122,13 @@ function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRo
   const { workspaceId, conversationId, createdAt } = conversation
   const firstMs = Date.parse(createdAt) - earlier.length
   return earlier.map(({ role, content }, at) => ({
+    ...emptyFields,
     workspaceId,
     conversationId,
     messageId: newId(),
     messageTs: new Date(firstMs + at).toISOString(),
     role: role === 'assistant' ? 'agent' : 'user',
     content,
-    tokenCount: null,
-    metadata: {},
-    authorId: null,
-    toolId: null,
-    toolCallPayload: null,
-    toolResponse: null,
   }))
 }
 

@@ -60,7 +60,8 @@ function excerptIn(text: string, query: string, bytesMax: number): Excerpt {
     const excerpt = excerptOf(text, query, chars)
     const bytes = jsonBytes(excerpt.text)
     if (bytes <= bytesMax || chars <= 0) return excerpt
-    chars = Math.min(chars - 1, Math.floor((chars * bytesMax) / bytes))
+    // From the length of the excerpt, which can be far below `chars`: each step gives a shorter one.
+    chars = Math.min(chars - 1, Math.floor((excerpt.text.length * bytesMax) / bytes))
   }
 }
 

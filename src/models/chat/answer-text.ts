@@ -189,9 +189,16 @@ export class AnswerText {
   }
 }
 
+/**
+ * Finds the first of some marks, each of which begins with `<` or `[`. A search for each mark would read the rest of the
+ * text again and again if it holds many of one mark and none of another.
+ */
 function earliest(text: string, marks: readonly string[]): { at: number; mark: string } | undefined {
-  const found = marks.map(mark => ({ at: text.indexOf(mark), mark })).filter(({ at }) => at !== -1)
-  return found.sort((one, other) => one.at - other.at)[0]
+  for (const { index } of text.matchAll(/[<[]/g)) {
+    const mark = marks.find(one => text.startsWith(one, index))
+    if (mark) return { at: index, mark }
+  }
+  return undefined
 }
 
 /** Returns the length of the longest end of a text that one of the marks can begin with. */

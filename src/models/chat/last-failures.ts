@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import type { ProviderFailure } from '../provider/failure.ts'
 
@@ -8,7 +9,9 @@ const keptMs = 3_600_000
 
 /** The last failure of each model, until it answers again. A bounded number of them is kept for an hour. */
 export class LastFailures {
-  readonly #known = new Map<string, { readonly failure: ProviderFailure; readonly atMs: number }>()
+  readonly #known = new LRUCache<string, { readonly failure: ProviderFailure; readonly atMs: number }>({
+    max: modelsMax,
+  })
 
   constructor(private readonly clock: Clock) {}
 
@@ -18,9 +21,7 @@ export class LastFailures {
   }
 
   set(key: string, failure: ProviderFailure): void {
-    this.#known.delete(key)
     this.#known.set(key, { failure, atMs: this.clock.now() })
-    if (this.#known.size > modelsMax) this.#known.delete(this.#known.keys().next().value!)
   }
 
   delete(key: string): void {

@@ -1,19 +1,24 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import type { Outbound } from '../outbound.ts'
 import { LastFailures } from './last-failures.ts'
 import { ModelDetails } from './model-details.ts'
-import { LearnedTraits } from './traits.ts'
+import type { ModelTraits } from './traits.ts'
+
+/** Models whose traits are kept. */
+const modelsMax = 1_000
 
 /** Everything that the runtime has learned about models since it started. */
 export interface Learned {
-  readonly traits: LearnedTraits
+  /** Traits that refusals have shown, by model and endpoint. */
+  readonly traits: LRUCache<string, ModelTraits>
   readonly failures: LastFailures
   readonly details: ModelDetails
 }
 
 export function openLearned(parts: { readonly clock: Clock; readonly outbound: Outbound }): Learned {
   return {
-    traits: new LearnedTraits(),
+    traits: new LRUCache({ max: modelsMax }),
     failures: new LastFailures(parts.clock),
     details: new ModelDetails(parts),
   }

@@ -1,3 +1,4 @@
+import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import { within } from '../../base/deadline.ts'
 import { readWhole } from '../../base/read-whole.ts'
@@ -32,7 +33,10 @@ const ollamaWindowTokens = 8_192
  * the background, without a credential, kept for an hour, and missing if the provider does not answer.
  */
 export class ModelDetails {
-  readonly #known = new Map<string, { readonly detail: ModelDetail | undefined; readonly untilMs: number }>()
+  readonly #known = new LRUCache<
+    string,
+    { readonly detail: ModelDetail | undefined; readonly untilMs: number }
+  >({ max: modelsMax })
 
   constructor(private readonly parts: { readonly clock: Clock; readonly outbound: Outbound }) {}
 
@@ -56,9 +60,7 @@ export class ModelDetails {
   }
 
   #set(key: string, detail: ModelDetail | undefined): void {
-    this.#known.delete(key)
     this.#known.set(key, { detail, untilMs: this.parts.clock.now() + keptMs })
-    if (this.#known.size > modelsMax) this.#known.delete(this.#known.keys().next().value!)
   }
 }
 
@@ -103,10 +105,10 @@ function ollamaDetail(answer: unknown): ModelDetail {
   const info = field(answer, 'model_info')
   const architecture = String(field(info, 'general.architecture') ?? '')
   const [, set] = /^num_ctx\s+(\d+)\s*$/m.exec(String(field(answer, 'parameters') ?? '')) ?? []
-  const trained = tokensIn(field(info, `${architecture}.context_length`))
+  const trained = positiveInteger(field(info, `${architecture}.context_length`))
   const isSmall = trained !== null && trained < ollamaWindowTokens
   return {
-    contextTokens: tokensIn(Number(set)) ?? (isSmall ? trained : null),
+    contextTokens: positiveInteger(Number(set)) ?? (isSmall ? trained : null),
     supportsTools: Array.isArray(capabilities) ? capabilities.includes('tools') : null,
   }
 }
@@ -118,11 +120,11 @@ function openrouterDetail(answer: unknown, modelName: string): ModelDetail | und
   if (model === undefined) return undefined
   const parameters = field(model, 'supported_parameters')
   return {
-    contextTokens: tokensIn(field(model, 'context_length')),
+    contextTokens: positiveInteger(field(model, 'context_length')),
     supportsTools: Array.isArray(parameters) ? parameters.includes('tools') : null,
   }
 }
 
-function tokensIn(value: unknown): number | null {
+function positiveInteger(value: unknown): number | null {
   return typeof value === 'number' && Number.isSafeInteger(value) && value > 0 ? value : null
 }

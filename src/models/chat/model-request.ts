@@ -7,7 +7,7 @@ import type { ChatMessage, Completion, CompletionSettings } from './completion.t
 import { Draft } from './draft.ts'
 import type { Learned } from './learned.ts'
 import { learnedFrom, type ModelTraits, refusedSetting, usualTraits } from './traits.ts'
-import { questionOf } from './wire.ts'
+import { chatRequestOf } from './wire.ts'
 
 /** Path of chat completions below the endpoint. */
 export const chatPath = '/chat/completions'
@@ -39,7 +39,7 @@ export class ModelRequest {
   /** The next form of the request. @param usual  fields that every request to the model has */
   next(usual: object) {
     const { client, messages, settings } = this.#of
-    const { body, names, tools } = questionOf(messages, settings, this.#traits)
+    const { body, names, tools } = chatRequestOf(messages, settings, this.#traits)
     this.#body = { ...usual, ...body }
     return { client, body: this.#body, draft: new Draft({ names, tools, maxTokens: settings.maxTokens }) }
   }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts'
 import { field } from '../provider/failure.ts'
 import type { ToolSchema } from './tool-arguments.ts'
 
@@ -30,7 +31,7 @@ export function textToolCalls(
 
 /** `{"name": …, "arguments": …}`, or a list of such. */
 function jsonCalls(text: string): TextToolCall[] | undefined {
-  const value = parsed(text)
+  const value = parseJson(text)
   if (typeof value !== 'object' || value === null) return undefined
   return [value].flat().map(call => {
     const wrapped = field(call, 'function')
@@ -53,7 +54,7 @@ function namedCall(text: string): TextToolCall[] | undefined {
   const [head, name] = /^([\w.:-]{1,64})\s*(?:\[ARGS\]\s*)?/.exec(text) ?? []
   if (head === undefined || name === undefined || text[head.length] !== '{') return undefined
   const written = text.slice(head.length)
-  return parsed(written) === undefined ? undefined : [{ name, arguments: written }]
+  return parseJson(written) === undefined ? undefined : [{ name, arguments: written }]
 }
 
 /** `<function=name><parameter=key>value</parameter></function>` */
@@ -73,15 +74,7 @@ function taggedCall(
   const types = schemaOf(name)?.properties
   const isText = (key: string) => [field(field(types, key), 'type')].flat().includes('string')
   const values = parameters.map(
-    ([, key, value]) => [key!, isText(key!) ? value! : (parsed(value!) ?? value!)] as const,
+    ([, key, value]) => [key!, isText(key!) ? value! : (parseJson(value!) ?? value!)] as const,
   )
   return [{ name, arguments: JSON.stringify(Object.fromEntries(values)) }]
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
 }

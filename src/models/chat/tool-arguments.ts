@@ -1,4 +1,5 @@
 import { isObject } from '../../base/is-object.ts'
+import { parseJson } from '../../base/parse-json.ts'
 
 /** JSON Schema of the arguments of a tool. */
 export type ToolSchema = Readonly<Record<string, unknown>>
@@ -11,8 +12,8 @@ export type ToolSchema = Readonly<Record<string, unknown>>
  */
 export function toolArguments(written: string, schema: ToolSchema | undefined): string {
   if (['', 'null', '""'].includes(written.trim())) return '{}'
-  const value = parsed(written)
-  const inner = typeof value === 'string' ? parsed(value) : value
+  const value = parseJson(written)
+  const inner = typeof value === 'string' ? parseJson(value) : value
   if (!isObject(inner)) return typeof value === 'string' && value.trim() === '' ? '{}' : written
   const given = Object.entries(inner)
   const kept = schema ? given.filter(([name, one]) => !isOmitted(name, one, schema)) : given
@@ -50,12 +51,4 @@ function alternatives({ anyOf, oneOf }: ToolSchema): ToolSchema[] {
 function isUnknown(schema: ToolSchema): boolean {
   const { type, enum: values } = schema
   return type === undefined && values === undefined && alternatives(schema).length === 0
-}
-
-function parsed(text: string): unknown {
-  try {
-    return JSON.parse(text) as unknown
-  } catch {
-    return undefined
-  }
 }

@@ -17,24 +17,6 @@ export interface ModelTraits {
   readonly lacksTools: boolean
 }
 
-/** Models whose traits are kept. */
-const modelsMax = 1_000
-
-/** Traits that the runtime has learned from refusals, by model and endpoint, until it stops. */
-export class LearnedTraits {
-  readonly #known = new Map<string, ModelTraits>()
-
-  get(key: string): ModelTraits | undefined {
-    return this.#known.get(key)
-  }
-
-  set(key: string, traits: ModelTraits): void {
-    this.#known.delete(key)
-    this.#known.set(key, traits)
-    if (this.#known.size > modelsMax) this.#known.delete(this.#known.keys().next().value!)
-  }
-}
-
 /** Returns the traits of a model that has refused nothing yet. */
 export function usualTraits(host: string): ModelTraits {
   return {

@@ -1,4 +1,6 @@
 import { sha256 } from '../../base/id.ts'
+import { isObject } from '../../base/is-object.ts'
+import { parseJson } from '../../base/parse-json.ts'
 import type { ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage, CompletionSettings, Sampling, ToolSpec } from './completion.ts'
 import { ToolNames } from './tool-names.ts'
@@ -7,8 +9,8 @@ import type { ModelTraits } from './traits.ts'
 /** Length of an id of a call for Mistral. */
 const shortIdChars = 9
 
-/** What of a request the question decides. */
-export interface Question {
+/** The fields of a request that its messages and settings decide. */
+export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   readonly names: ToolNames
   /** Those that the model may call. */
@@ -20,11 +22,11 @@ export interface Question {
  *
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
-export function questionOf(
+export function chatRequestOf(
   messages: readonly ChatMessage[],
   { maxTokens, tools = [], toolChoice = 'auto', sampling = {} }: CompletionSettings,
   traits: ModelTraits,
-): Question {
+): ChatRequest {
   const names = new ToolNames(
     [tools, ...messages.map(message => ('toolCalls' in message && message.toolCalls) || [])].flatMap(named =>
       named.map(({ name }) => name),
@@ -88,19 +90,11 @@ function sentId(id: string, { wantsShortIds }: ModelTraits): string {
 }
 
 function sentCall({ name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
+  // Some providers parse the arguments, and refuse the whole conversation if they cannot.
+  const sentArguments = isObject(parseJson(written)) ? written : '{}'
   return {
     type: 'function',
-    function: { name: names.spelled(name), arguments: isObject(written) ? written : '{}' },
+    function: { name: names.spelled(name), arguments: sentArguments },
     ...(extra === undefined ? {} : { extra_content: extra }),
-  }
-}
-
-/** Providers of other forms parse what their model once wrote, and refuse the whole conversation where they cannot. */
-function isObject(json: string): boolean {
-  try {
-    const value: unknown = JSON.parse(json)
-    return typeof value === 'object' && value !== null && !Array.isArray(value)
-  } catch {
-    return false
   }
 }

@@ -1,3 +1,4 @@
+import { parseJson } from '../../base/parse-json.ts'
 import { readWhole } from '../../base/read-whole.ts'
 import { refusalIn } from '../guard.ts'
 import { type Outbound, type OutboundAnswer, retryAfterMs } from '../outbound.ts'
@@ -81,7 +82,7 @@ function lateRefusal(
   credential: string | undefined,
 ): Response | undefined {
   if (body.length > errorBytesMax || !body.includes('"error"')) return undefined
-  const parsed = parsedJson(body.toString())
+  const parsed = parseJson(body.toString())
   const status = statusOf(errorIn(parsed))
   return status === undefined ? undefined : refusal(status, JSON.stringify(parsed), headers, credential)
 }
@@ -94,20 +95,12 @@ export function refusal(
   credential: string | undefined,
 ): Response {
   const shown = withoutSecret(text, credential)
-  const parsed = parsedJson(shown)
+  const parsed = parseJson(shown)
   const said = reasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
   const retry = isFinal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
   // The failure holds the body as long as it is remembered.
   const body = parsed === undefined ? shown.slice(0, saidCharsMax) : JSON.stringify({ error: said })
   return new Response(body, { status, headers: { ...json, ...retry } })
-}
-
-function parsedJson(text: string): unknown {
-  try {
-    return JSON.parse(text)
-  } catch {
-    return undefined
-  }
 }
 
 /** Some providers repeat the key that they refuse, and the cause of a failure goes to the log. */

@@ -84,11 +84,11 @@ function passage(number: number) {
   return { number, knowledgeBaseId, chunkId, ...place }
 }
 
-test('a summary covers the oldest turns, and what they read and cited is still known', async () => {
+test('a summary covers the oldest turns, and what they cited is still known', async () => {
   const { read, compact, done, rows } = await conversationOf(8)
   const before = await read()
   const summary = await done(await compact(async () => completion))
-  expect(summary).toMatchObject({ text: 'They spoke of harbors.', hasRead: true })
+  expect(summary).toMatchObject({ text: 'They spoke of harbors.' })
   const after = await read()
   expect(after.turns.length).toBeLessThan(before.turns.length)
   expect(after.turns.at(-1)).toEqual(before.turns.at(-1))
@@ -119,6 +119,44 @@ test('if a covered message is deleted while the model writes, the summary is dro
   expect(await done(await compact(deletingAll))).toBeUndefined()
 })
 
+/** Another version of the first question, not in the conversation yet. */
+async function anotherVersion({ store, conversation, rows }: Awaited<ReturnType<typeof conversationOf>>) {
+  const questionId = rows[0]!.messageId
+  const question = messageRow(conversation, 1_000, { content: 'Again.', questionId })
+  const { messageId: versionId } = question
+  await store.atomic([{ op: 'insert', table: tables.messageVersions, row: { ...question, versionId } }])
+  return (through: RowStore) => makeCurrent(through, conversation, { questionId, versionId })
+}
+
+test('if another version is selected while the model writes, the summary is dropped', async () => {
+  const long = await conversationOf(8)
+  const select = await anotherVersion(long)
+  const selecting = async () => {
+    await select(long.store)
+    return completion
+  }
+  expect(await long.done(await long.compact(selecting))).toBeUndefined()
+})
+
+test('a summary that is stored while another version is selected goes with the messages it covers', async () => {
+  const long = await conversationOf(8)
+  const { store, read } = long
+  const select = await anotherVersion(long)
+  let summaries = 0
+  await select({
+    get: (...query) => store.get(...query),
+    list: (...query) => store.list(...query),
+    count: (...query) => store.count(...query),
+    async atomic(writes) {
+      if (summaries++ === 0) expect(await long.done(await long.compact(async () => completion))).toBeDefined()
+      return store.atomic(writes)
+    },
+  })
+  const { summary, turns } = await read()
+  expect(summary).toBeUndefined()
+  expect(turns.map(turn => turn.rows[0]!.content)).toEqual(['Again.'])
+})
+
 test('a runtime that closes stops the model, and lists the questions of turns that no longer fit', async () => {
   const long = await conversationOf(8)
   const compactions = await long.compact(hangs)
@@ -128,6 +166,16 @@ test('a runtime that closes stops the model, and lists the questions of turns th
   const short = await conversationOf(4)
   await (await short.compact(hangs, 7_600)).close()
   expect((await short.read()).summary).toBeUndefined()
+})
+
+test('at most 32 conversations are summarized at once', () => {
+  let begun = 0
+  const list = () => new Promise<never>(() => begun++)
+  const compactions = new Compactions({ rows: { list } as unknown as RowStore, clock: systemClock, log })
+  const model = { contextTokens: 6_000, maxTokens: 1_000 } as AnsweringModel
+  for (let number = 0; number < 40; number++)
+    compactions.begin({ workspaceId: 'w', conversationId: String(number), model, hasTools: true })
+  expect(begun).toBe(32)
 })
 
 test('a summary gives way to the next question', async () => {

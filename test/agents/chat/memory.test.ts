@@ -95,7 +95,7 @@ test('each of 200 turns costs at most 1.5 times the window, and the summaries co
   const [first] = (body.items as Message[]).filter(({ role }) => role === 'system')
   expect(first).toMatchObject({
     content: 'Summary 1. The user asks for harbors.',
-    metadata: { summary_by: 'model', summary_reads: 'true', prompt_tokens: '8', model: 'a:3b' },
+    metadata: { summary_by: 'model', prompt_tokens: '8', model: 'a:3b' },
   })
 })
 

@@ -3,7 +3,7 @@ import { expect, test } from 'vitest'
 import { pastTurns } from '../../../src/agents/chat/past-turns.ts'
 import { Marks } from '../../../src/agents/chat/prompt.ts'
 import { usualTraits } from '../../../src/models/chat/traits.ts'
-import { questionOf } from '../../../src/models/chat/wire.ts'
+import { chatRequestOf } from '../../../src/models/chat/wire.ts'
 import type { MessageRow } from '../../../src/storage/tables.ts'
 import { type SentMessage, templateProblem } from '../../fakes/chat-template.ts'
 import { messageRow } from '../../harness/agents.ts'
@@ -31,7 +31,7 @@ function sentFor(rows: readonly MessageRow[]): SentMessage[] {
   const messages = pastTurns(rows, new Marks()).flatMap(turn => turn.messages)
   const asked = [...messages, { role: 'user' as const, content: 'And now?' }]
   const settings = { maxTokens: 10, signal: new AbortController().signal }
-  const { body } = questionOf(asked, settings, usualTraits('localhost'))
+  const { body } = chatRequestOf(asked, settings, usualTraits('localhost'))
   return (body as { messages: SentMessage[] }).messages
 }
 

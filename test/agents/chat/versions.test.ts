@@ -7,8 +7,10 @@ import { systemClock } from '../../../src/base/clock.ts'
 import { InTurn } from '../../../src/base/in-turn.ts'
 import type { Message, MessageVersion } from '../../../src/contract/conversations.ts'
 import { openEmbedded } from '../../../src/storage/open.ts'
+import type { RowStore } from '../../../src/storage/rows.ts'
 import { type ConversationRow, tables } from '../../../src/storage/tables.ts'
 import { type ChatStep, refusals } from '../../fakes/chat-server.ts'
+import { messageRow } from '../../harness/agents.ts'
 import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
 
 async function messagesOf({ send, path }: Chatting): Promise<Message[]> {
@@ -105,6 +107,23 @@ describe('versions of a question', () => {
     expect(await contentsOf(chat)).toEqual(before)
     expect((await select(versions[1]!.message.messageId)).status).toBe(200)
     expect(await contentsOf(chat)).toEqual(after)
+  })
+
+  test('are listed with their answers, also if a summary stands before an answer', async () => {
+    let store: RowStore | undefined
+    const chat = await chatting({
+      rows: own => {
+        store = own
+        return own
+      },
+    })
+    chat.model.script({ text: 'first' })
+    const [asked] = dataOf(await chat.stream('one'), 'user-message')
+    const { messageId, messageTs } = asked!
+    const fields = { messageId: 'ffffffff-ffff-4fff-bfff-ffffffffffff', messageTs, role: 'system' as const }
+    const row = messageRow(chat.conversation, 0, fields)
+    await store!.atomic([{ op: 'insert', table: tables.messages, row }])
+    expect(await versionsOf(chat, messageId)).toMatchObject([{ answer: { content: 'first' } }])
   })
 
   test('of a question that is not in the conversation cannot be selected', async () => {
