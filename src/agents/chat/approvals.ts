@@ -10,7 +10,7 @@ import { type ConversationRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound } from '../missing.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** Who says nothing for as long has said no. @see docs/agents.md#a-tool-that-waits */
+/** Time after which an undecided tool call counts as denied. @see docs/agents.md#approve-a-tool-call */
 const answerWithinMs = 120_000
 
 /** Maximum number of subjects whose approvals one conversation keeps; the oldest go first. */

@@ -54,7 +54,7 @@ export interface Retrieval {
 /**
  * Find what a question is answered from, for models that are given no tools.
  *
- * @see docs/agents.md#what-the-model-is-told
+ * @see docs/agents.md#models-without-tools
  */
 export async function ground(
   { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
