@@ -174,7 +174,7 @@ describe('the build of the server', () => {
     const renamed = await here.serve([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
     expect(line(await here.wb(['doctor']), 'version')).toMatchObject({
       state: 'ok',
-      detail: `${version} here, and the runtime calls it 7.7.7-ours`,
+      detail: `${version} here, and the runtime reports it as 7.7.7-ours`,
     })
     renamed.process.kill('SIGKILL')
     await renamed.ended

@@ -68,7 +68,7 @@ describe('the operator [security rule 8]', () => {
         stdout: '',
         stderr: [
           `  ✗ --as-operator runs in this process and cannot read ${path} of the server at ${url}`,
-          '    leave --as-operator out to ask the server',
+          '    leave out --as-operator to query the server',
           '    if the server requires a credential, set WB_API_KEY to its bootstrap token',
           '',
         ].join('\n'),
