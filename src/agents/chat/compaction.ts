@@ -20,7 +20,7 @@ export interface CompactionParts {
   readonly log: Log
 }
 
-/** A conversation, and what its turns are sent to. */
+/** A conversation and the model that answers in it. */
 export interface Compacted {
   readonly workspaceId: string
   readonly conversationId: string
@@ -48,7 +48,7 @@ export class Compactions {
     this.#parts = parts
   }
 
-  /** Begins a summary if the conversation needs one and none is being written. Never fails. */
+  /** Begins a summary if the conversation needs one and has none in progress. Never throws. */
   begin(compacted: Compacted): void {
     const { conversationId, workspaceId } = compacted
     if (this.#running.has(conversationId) || this.#isClosed) return
@@ -59,7 +59,7 @@ export class Compactions {
     this.#running.set(conversationId, { stop, work })
   }
 
-  /** Stops the summary of a conversation whose next question waits for the model. It is begun anew after the answer. */
+  /** Cancels the summary of a conversation whose next question needs the model. It starts again after the answer. */
   giveWay(conversationId: string): void {
     this.#running.get(conversationId)?.stop.abort()
   }
@@ -69,7 +69,7 @@ export class Compactions {
     await Promise.all(Array.from(this.#running.values(), ({ work }) => work))
   }
 
-  /** Stops the calls of models. A conversation that cannot wait gets a summary without a model. */
+  /** Cancels all model calls. A conversation whose turns no longer fit gets a summary without a model. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const conversationId of this.#running.keys()) this.giveWay(conversationId)
@@ -116,7 +116,7 @@ export class Compactions {
     ])
   }
 
-  /** Without the model only if turns no longer fit: the model may succeed after the next turn. */
+  /** Writes a summary without the model, but only if turns no longer fit: the model may succeed after the next turn. */
   async #written(
     history: History,
     oldest: readonly PastTurn[],
@@ -154,7 +154,7 @@ function coverOf({ summary, citations }: History, oldest: readonly PastTurn[]) {
   }
 }
 
-/** The first of two times that is after the other. */
+/** Returns the later of two times. */
 function laterOf(now: string, lastAt: string | undefined): string {
   return lastAt === undefined || now > lastAt ? now : new Date(Date.parse(lastAt) + 1).toISOString()
 }

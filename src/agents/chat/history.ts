@@ -19,23 +19,23 @@ export interface History {
   /** Messages of whole turns, oldest first. */
   readonly messages: readonly ChatMessage[]
   readonly turns: readonly PastTurn[]
-  /** Covers what is older than the turns. */
+  /** Summary of older messages. */
   readonly summary: Summary | undefined
-  /** Number of older messages, as far as it is known. */
+  /** Number of older messages, if known. */
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
-  /** True if the messages or the summary hold text of documents or tools, or answers that rest on it. */
+  /** True if the messages or the summary hold text of documents or tools, or answers that can derive from it. */
   readonly hasRead: boolean
   /** Time of the last message; undefined for an empty conversation. */
   readonly lastAt: string | undefined
 }
 
 interface HistoryQuery {
-  /** Reading stops when turns take so many tokens. */
+  /** Number of tokens after which reading stops. */
   readonly tokens: number
   readonly marks: Marks
-  /** Messages that are left out. */
+  /** Messages to leave out. */
   readonly replaced: readonly MessageRow[]
 }
 
@@ -112,7 +112,7 @@ function historyOf(rows: readonly MessageRow[], marks: Marks): Omit<History, 'la
   }
 }
 
-/** Returns true if a turn holds text of documents or tools, or an answer that rests on passages. */
+/** Returns true if a turn holds text of documents or tools, or an answer that can derive from it. */
 export function hasRead({ rows }: PastTurn): boolean {
   return rows.some(({ role, metadata }) => role === 'tool' || metadata.context_chunks !== undefined)
 }

@@ -1,16 +1,16 @@
 import type { Citation } from '../../contract/chat.ts'
 import type { MessageRow } from '../../storage/tables.ts'
 
-/** Text that stands for the oldest messages of a conversation. It is stored as a message of the role `system`. */
+/** Text that replaces the oldest messages of a conversation. It is stored as a message of the role `system`. */
 export interface Summary {
   readonly text: string
   /** Time of the last message that it covers. */
   readonly through: string
   /** Number of messages that it covers. */
   readonly covered: number
-  /** True if it covers text of documents or tools, or answers that rest on it. */
+  /** True if it covers text of documents or tools, or answers that can derive from it. */
   readonly hasRead: boolean
-  /** The passage with the highest number when it was written: numbers go on from there. */
+  /** The passage with the highest number at the time of the summary; numbering continues after it. */
   readonly lastCitation: Citation | undefined
 }
 
