@@ -9,11 +9,11 @@ interface CallDraft {
   id: string
   name: string
   written: string
-  /** Fields of other providers that are sent back with the call. */
+  /** Fields of the provider that are sent back with the call. */
   extra?: unknown
 }
 
-/** A call as it was put together. */
+/** A tool call that was assembled from its pieces. */
 export interface DraftedCall extends ToolCall {
   readonly extra?: unknown
 }
@@ -89,12 +89,12 @@ export class ToolCallDrafts {
   }
 }
 
-/** Returns a new id for a call that came without one. */
+/** Returns a new ID for a call without one. */
 export function newCallId(): string {
   return `call_${nameHex(idBytes)}`
 }
 
-/** The arguments are a whole object, so that the next name belongs to another call. */
+/** Returns true if the arguments are a whole object: the next name then belongs to another call. */
 function isFinished(call: CallDraft | undefined): boolean {
   if (!call?.written.trimEnd().endsWith('}')) return false
   try {
