@@ -14,7 +14,9 @@ const read = path => ({
   files: statSync(path).size > 0 ? JSON.parse(readFileSync(path, 'utf8')).testResults : [],
 })
 if (process.argv[2] === '--failed-files') {
-  const failed = process.argv.slice(3).flatMap(path => read(path).files.filter(({ status }) => status === 'failed'))
+  const failed = process.argv
+    .slice(3)
+    .flatMap(path => read(path).files.filter(({ status }) => status === 'failed'))
   for (const { name } of failed) console.log(relative(process.cwd(), name))
   process.exit()
 }

@@ -158,7 +158,8 @@ export const chat = {
     method: 'DELETE',
     path: `${ofConversation}/messages/stream`,
     summary: 'Stop a detached turn',
-    description: 'Stops the last turn that the caller sent with `detached` in the conversation. The partial answer is stored and marked as interrupted.',
+    description:
+      'Stops the last turn that the caller sent with `detached` in the conversation. The partial answer is stored and marked as interrupted.',
     access: member('read:chat'),
     replies: { 204: null },
     errors: ['workspace_not_found', 'conversation_not_found'],

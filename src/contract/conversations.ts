@@ -158,7 +158,8 @@ export const messages = {
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/select',
     summary: 'Go back to a version of a question',
-    description: 'Puts the version back into the conversation, with all messages that followed it. The version that it replaces is kept in the same way.',
+    description:
+      'Puts the version back into the conversation, with all messages that followed it. The version that it replaces is kept in the same way.',
     access: member('read:chat'),
     replies: { 200: Message },
     errors: [...errors, 'chat_message_not_found', 'conflict'],

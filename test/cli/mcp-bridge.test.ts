@@ -160,7 +160,7 @@ test('a tool that changes something is not repeated when its answer breaks off, 
   expect(written).toMatchObject([{ id: 1, error: { message, data: { hint } } }])
 })
 
-test('a request that the runtime refuses as it shuts down is repeated', async () => {
+test('a request that is refused during shutdown is retried', async () => {
   const { bridge, calls, written } = stage(['write:ingest'])
   bridge.take(toolCall('ingest_text'))
   calls[0]!.answer(503, { error: { code: 'draining', message: 'the runtime is shutting down' } })

@@ -150,7 +150,7 @@ test('what is wrong with the configuration is a failure', async () => {
 })
 
 describe('the build of the server', () => {
-  test('is the one of wb, which /version and wb version report alike', async () => {
+  test('is that of wb, and /version and wb version report it', async () => {
     const { wb, serve } = machine()
     const { url } = await serve()
     const { version, commit, buildTime } = JSON.parse((await wb(['version', '--json'])).stdout)

@@ -56,7 +56,7 @@ describe('the operator [security rule 8]', () => {
     expect(named).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(namedNext)) })
   })
 
-  test('cannot read counts and errors of a running server, which are not those of this process', async () => {
+  test('refuses to read counts and errors of a running server', async () => {
     const here = closed()
     const counts = await here.wb(['api', 'GET', '/metrics', '--as-operator'])
     expect(counts.stdout).toContain('# TYPE workbase_http_requests_total counter')

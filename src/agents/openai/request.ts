@@ -32,7 +32,10 @@ export function readRequest(body: CompletionCreate): CompletionRequest {
   }
   const question = said.pop()
   if (question?.role !== 'user')
-    throw new WbError('validation_error', 'messages: the last message must have the role user and contain text')
+    throw new WbError(
+      'validation_error',
+      'messages: the last message must have the role user and contain text',
+    )
   return {
     instructions: instructions.length > 0 ? instructions.join(separator) : null,
     earlier: said,

@@ -77,7 +77,7 @@ function passage(number: number) {
   return { number, knowledgeBaseId, chunkId, ...place }
 }
 
-test('a summary covers the oldest turns, and what they read and cited is still known', async () => {
+test('a summary covers the oldest turns, and keeps track of read text and citations', async () => {
   const { read, compact, done, rows } = await conversationOf(8)
   const before = await read()
   const summary = await done(await compact(async () => completion))
@@ -123,14 +123,14 @@ test('a runtime that closes stops the model, and lists the questions of turns th
   expect((await short.read()).summary).toBeUndefined()
 })
 
-test('a summary gives way to the next question', async () => {
+test('the next question cancels a running summary', async () => {
   const { compact, done, conversation } = await conversationOf(4)
   const compactions = await compact(hangs, 7_600)
   compactions.giveWay(conversation.conversationId)
   expect(await done(compactions)).toBeUndefined()
 })
 
-test('a summary is bounded, and so is what the model is sent for it', async () => {
+test('a summary and its request are bounded', async () => {
   const { compact, done } = await conversationOf(40)
   const sent: string[] = []
   const complete: Chat['complete'] = async messages => {
