@@ -18,7 +18,7 @@ export default class ConversationsList extends WbCommand {
     sort: Flags.option({
       options: ['created', 'activity'] as const,
       default: 'created' as const,
-      summary: 'the newest, or the last used first',
+      summary: 'order: newest first, or last used first',
     })(),
     limit: limitFlag,
   }

@@ -13,7 +13,7 @@ export default class ConversationsRename extends WbCommand {
   static override args = {
     conversation: Args.string({ description: 'title or id; the only one when left out' }),
   }
-  static override flags = { title: Flags.string({ summary: 'title from now on', required: true }) }
+  static override flags = { title: Flags.string({ summary: 'new title', required: true }) }
 
   async run() {
     const { args, flags } = await this.parse(ConversationsRename)

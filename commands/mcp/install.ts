@@ -18,7 +18,7 @@ import { keyGiven, keyLines } from '../../src/cli/mcp/key.ts'
 export default class McpInstall extends WbCommand {
   static override summary = 'print what an MCP client needs to start wb mcp serve'
   static override description =
-    'With `--write` it is put into the configuration of the client, beside what stands there. No key is written without `--include-key`: the command uses your login, or the WB_API_KEY that the client passes on. If the runtime requires a key, the output says how to give it.'
+    'With `--write`, the entry is added to the configuration of the client; other entries are kept. No key is written without `--include-key`: the command uses your login, or the WB_API_KEY that the client passes on. If the runtime requires a key, the output says how to give it.'
   static override examples = [
     'wb mcp install',
     'wb mcp install cursor --write --yes',
@@ -53,7 +53,7 @@ export default class McpInstall extends WbCommand {
     if (change && flags.write) await this.write(change, flags.yes)
     else {
       printConfiguration(this.output, configuration(client, servers))
-      if (change) this.output.note(`  belongs into ${change.path}; --write puts it there`)
+      if (change) this.output.note(`  add it to ${change.path}, or use --write`)
     }
     for (const line of keyLines(need, client, this.profile)) this.output.note(line)
   }

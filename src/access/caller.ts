@@ -45,8 +45,8 @@ export interface Caller {
    */
   checkChange(before: object, after: object): void
   /**
-   * Checks what the rule of the route demands for a record that others may have created. A route with an `own` rule
-   * must call it before it does anything.
+   * Checks the access rule of the route for a record with a known creator. A route with an `own` rule must call it before
+   * it does anything else.
    *
    * @throws forbidden  another caller created the record, and the caller lacks the scope for that
    */

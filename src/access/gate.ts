@@ -20,7 +20,7 @@ export interface Demand {
   readonly rule: Access
   readonly workspaceId: string | undefined
   readonly changed?: readonly string[]
-  /** Another caller created what is asked for. */
+  /** True if another caller created the requested record. */
   readonly isOfOther?: boolean
   /** How the request came; a rule that relies on it refuses what came by no known way. */
   readonly approach?: Approach

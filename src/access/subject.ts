@@ -73,7 +73,7 @@ export function subjectName({ subject }: AuthContext): string | null {
   return subject && `${subject.type}:${subject.id}`
 }
 
-/** Who created a record. */
+/** Creator of a record. */
 export interface Creator {
   /** Name of the subject, as `subjectName` returns it; null for an anonymous caller, absent on old records. */
   readonly createdBy?: string | null
@@ -87,7 +87,7 @@ export function isCreator(auth: AuthContext, { createdBy, ownerPrincipalId }: Cr
   return (name !== null && name === createdBy) || (principalId !== null && principalId === ownerPrincipalId)
 }
 
-/** The same caller with another role: what it may do in one workspace. The scopes of its token still limit it. */
+/** Returns the caller with its role in one workspace. The scopes of its token still limit it. */
 export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]): AuthContext {
   const { mode, subject, session } = auth
   if (!subject) return auth

@@ -67,7 +67,7 @@ export class Conversations {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock }) {}
 
   /**
-   * Lists those of a workspace, or of one agent in it, the newest or the last used first.
+   * Lists the conversations of a workspace, or of one agent in it, newest or last used first.
    *
    * @throws workspace_not_found, agent_not_found, invalid_cursor
    */

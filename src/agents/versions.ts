@@ -15,10 +15,10 @@ const answerBatch = { limit: 50, charsMax: 200_000 }
 /** Versions whose answers are searched for at once. */
 const searchedAtOnce = 4
 
-/** Messages of one version, behind its question. */
+/** Messages of one version, after its question. */
 type Followers = Pick<MessageRow, 'messageTs' | 'messageId'> & { readonly versionId?: string }
 
-/** The versions of questions, for callers who see the conversation. @see docs/decisions/message-versions.md */
+/** Versions of questions, for callers with access to the conversation. @see docs/decisions/message-versions.md */
 export class Versions {
   constructor(private readonly parts: { rows: RowStore; conversations: Pick<Conversations, 'get'> }) {}
 
@@ -53,7 +53,7 @@ export class Versions {
   }
 
   /**
-   * Puts a version of a question into the conversation, with all that followed it.
+   * Puts a version of a question into the conversation, with all messages that followed it.
    *
    * @throws workspace_not_found, conversation_not_found, chat_message_not_found
    * @throws conflict  no version of the question is in the conversation, or the conversation keeps changing

@@ -20,7 +20,7 @@ export function timestamp(clock: Clock): string {
   return new Date(clock.now()).toISOString()
 }
 
-/** Starts to measure. Returns a function that gives the elapsed milliseconds, to the microsecond, by a steady clock. */
+/** Starts a timer with a monotonic clock. The returned function gives the elapsed milliseconds, to the microsecond. */
 export function stopwatch(): () => number {
   const startedAt = performance.now()
   return () => Math.round((performance.now() - startedAt) * 1_000) / 1_000

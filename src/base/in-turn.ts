@@ -1,4 +1,4 @@
-/** Runs work of the same key one after the other, in the order in which it was given. */
+/** Runs the tasks of one key in sequence, in the order in which they were added. */
 export class InTurn {
   readonly #last = new Map<string, Promise<unknown>>()
 

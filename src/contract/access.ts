@@ -41,16 +41,16 @@ export type WorkspaceAccess =
       readonly kind: 'needs'
       readonly covers: Scope
       readonly scope: Scope
-      /** Holding this one instead is enough. */
+      /** The other scope that is enough. */
       readonly or?: Scope
       readonly raise?: Raise
     }
-  /** Reach of the workspace, for what the caller created itself; for what others created, one of two scopes. */
+  /** Access to the workspace for records of the caller; one of two scopes for records of others. */
   | {
       readonly kind: 'own'
       readonly covers: Scope
       readonly scope: Scope
-      /** Holding this one instead is enough. */
+      /** The other scope that is enough. */
       readonly or: Scope
     }
 
@@ -87,7 +87,7 @@ export function needs(scope: Scope): Needs {
   }
 }
 
-/** Membership is enough for what the caller created; for what others created, one of the scopes is required. */
+/** Requires access to the workspace for records of the caller, and one of two scopes for records of others. */
 export function own(covers: Scope, scope: Scope, or: Scope): WorkspaceAccess {
   return { kind: 'own', covers, scope, or }
 }

@@ -15,7 +15,7 @@ const MessageSend = z.object({
   detached: z
     .boolean()
     .default(false)
-    .meta({ description: 'of a stream: the turn goes on when its reader leaves, and can be read again' }),
+    .meta({ description: 'for streams: the turn continues if the connection breaks, and can be read again' }),
   llmServiceId: z
     .uuid()
     .optional()
@@ -25,10 +25,10 @@ const MessageSend = z.object({
     .min(0)
     .max(limits.temperatureMax)
     .optional()
-    .meta({ description: 'how freely the model chooses its words in this answer' }),
+    .meta({ description: 'randomness of this answer, from 0 to 2' }),
   replaces: z.uuid().optional().meta({
     description:
-      'a message of the user: once the answer is complete, this message replaces it and all that follows it, which are kept as a version',
+      'ID of an earlier message of the user. Once the answer is complete, this message replaces it and all messages that follow; they are kept as a version.',
   }),
 })
 export type MessageSend = z.output<typeof MessageSend>
@@ -48,8 +48,8 @@ export const toolOutcomes = ['success', 'failure', 'denied'] as const
 export type ToolOutcome = (typeof toolOutcomes)[number]
 
 /**
- * Events of a turn, in this order: `user-message (said token-reset tool-call (tool-approval? tool-result)+)* said
- * (done|error)`, where `said` is `(reasoning|token|token-reset)*`; or a single `stream-error`.
+ * Events of a turn, in this order: `user-message (output token-reset tool-call (tool-approval? tool-result)+)* output
+ * (done|error)`, where `output` is `(reasoning|token|token-reset)*`; or a single `stream-error`.
  *
  * @see docs/agents.md#over-http
  */
@@ -146,9 +146,9 @@ export const chat = {
   attach: route({
     method: 'GET',
     path: `${ofConversation}/messages/stream`,
-    summary: 'Read a turn that the caller sent with `detached`, from its first event on',
+    summary: 'Read a detached turn from its first event',
     description:
-      'For the last detached turn of the caller in the conversation, until a minute after its end, from the process that runs it.',
+      'Streams the last turn that the caller sent with `detached` in the conversation. Works until one minute after the turn ends, on the process that runs it.',
     access: member('read:chat'),
     replies: { 200: 'text/event-stream' },
     errors: ['workspace_not_found', 'conversation_not_found'],
@@ -157,8 +157,9 @@ export const chat = {
   stop: route({
     method: 'DELETE',
     path: `${ofConversation}/messages/stream`,
-    summary: 'Stop a turn that the caller sent with `detached`',
-    description: 'What was said is kept and marked, as when the reader of another turn leaves.',
+    summary: 'Stop a detached turn',
+    description:
+      'Stops the last turn that the caller sent with `detached` in the conversation. The partial answer is stored and marked as interrupted.',
     access: member('read:chat'),
     replies: { 204: null },
     errors: ['workspace_not_found', 'conversation_not_found'],

@@ -12,7 +12,7 @@ export const Conversation = z
     workspaceId: z.uuid(),
     agentId: z.uuid(),
     conversationId: z.uuid(),
-    title: z.string().nullable().meta({ description: 'made from the first question where none was given' }),
+    title: z.string().nullable().meta({ description: 'derived from the first question if none was given' }),
     knowledgeBaseIds: z.array(z.uuid()),
     createdAt: timestamp,
     lastActivityAt: timestamp.meta({ description: 'time of the last question or answer' }),
@@ -36,7 +36,7 @@ export type Message = z.output<typeof Message>
 
 const MessageVersion = z.object({
   message: Message.meta({ description: 'the question' }),
-  answer: Message.nullable().meta({ description: 'null while there is none' }),
+  answer: Message.nullable().meta({ description: 'null if the version has no answer' }),
   isCurrent: z.boolean().meta({ description: 'the version that is in the conversation' }),
 })
 export type MessageVersion = z.output<typeof MessageVersion>
@@ -149,7 +149,7 @@ export const messages = {
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/versions',
     summary: 'List the versions of a question, the oldest first',
     description:
-      'A send with `replaces` makes a version: asked again, or changed. One version is in the conversation; attempts that failed are versions, too.',
+      'Each message that is sent with `replaces` creates a version of the question. One version is in the conversation. Failed attempts are versions, too.',
     access: member('read:chat'),
     replies: { 200: z.object({ items: z.array(MessageVersion) }) },
     errors: [...errors, 'chat_message_not_found'],
@@ -157,8 +157,9 @@ export const messages = {
   select: route({
     method: 'POST',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/select',
-    summary: 'Put a version of a question into the conversation, with all that followed it',
-    description: 'The version that it replaces is kept with all that follows it.',
+    summary: 'Go back to a version of a question',
+    description:
+      'Puts the version back into the conversation, with all messages that followed it. The version that it replaces is kept in the same way.',
     access: member('read:chat'),
     replies: { 200: Message },
     errors: [...errors, 'chat_message_not_found', 'conflict'],

@@ -42,7 +42,7 @@ export const errorRegistry = {
   },
   chat_answer_failed: {
     status: 502,
-    hint: 'Read the message for what the model provider answered, then try again or use another LLM service.',
+    hint: 'Read the reason of the model provider in the message, then retry or use another LLM service.',
   },
   chat_disabled: {
     status: 503,

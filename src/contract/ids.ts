@@ -21,7 +21,7 @@ export const params = {
   releaseId: z.uuid(),
   keyId: z.uuid(),
   recordId: z.string().min(1),
-  /** Workspace of a protected resource. No access rule applies to it. */
+  /** Workspace of a protected resource. It has its own name because no access rule applies to it. */
   resourceId: z.uuid(),
 } as const
 

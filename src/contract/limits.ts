@@ -64,7 +64,7 @@ export const limits = {
   completionMessageChars: 131_072,
   completionMessageParts: 1_000,
   temperatureMax: 2,
-  /** Of a search for conversations. */
+  /** Maximum length of a search for conversations. */
   conversationSearchChars: 200,
   toolIdChars: 512,
   idsPerList: 1_000,

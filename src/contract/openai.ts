@@ -6,7 +6,7 @@ import { boundedText } from './fields.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
-/** Part of a message. Clients also send images, audio and files, which are refused by the name of their type. */
+/** Part of a message. Clients also send images, audio and files, which are refused with an error that names the type. */
 const ContentPart = z
   .object({
     type: z.string().meta({ description: '`text`; other types are refused' }),
@@ -175,7 +175,7 @@ export const openai = {
     path: `${base}/chat/completions`,
     summary: 'Ask an agent in the format of the OpenAI API',
     description:
-      'The request carries the whole conversation, and nothing is stored. Tools that must ask are denied. With `stream`, the answer comes as server-sent events. Other fields of the OpenAI API are ignored and named in `X-Workbase-Ignored`.',
+      'The request carries the whole conversation, and nothing is stored. Tool calls that need an approval are denied. With `stream`, the answer comes as server-sent events. Other fields of the OpenAI API are ignored and named in `X-Workbase-Ignored`.',
     access: member('read:chat'),
     body: {
       kind: 'json',

@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.ts'
 import type { Scope } from './scopes.ts'
 
-/** A JSON Schema as it stands in the document. */
+/** A JSON Schema of the document. */
 export interface Schema {
   $ref?: string
   type?: string | string[]
@@ -46,7 +46,7 @@ export interface Operation {
   requestBody?: { required: boolean; content: MediaTypes }
   responses: Record<string, Response | { $ref: string }>
   security?: Record<string, string[]>[]
-  /** The access rule in words, and the scopes that it asks for. */
+  /** The access rule in words, and the scopes that it requires. */
   'x-access': { rule: string; scopes: Scope[] }
   /** Codes beside the shared ones, in alphabetical order. */
   'x-error-codes': ErrorCode[]

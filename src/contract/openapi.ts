@@ -86,7 +86,7 @@ function accessInWords(access: Access): string {
     case 'member':
       return 'a caller with access to the workspace'
     case 'own':
-      return `a caller with access to the workspace; for what another caller created, with the scope ${access.scope} or ${access.or}`
+      return `a caller with access to the workspace; for records of another caller, with the scope ${access.scope} or ${access.or}`
     case 'needs':
       return `a caller with access to the workspace and the scope ${access.scope}${
         access.or ? ` or ${access.or}` : ''

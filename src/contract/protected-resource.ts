@@ -25,7 +25,7 @@ const declared = {
   errors: ['not_configured'],
 } as const
 
-/** What OAuth clients read to find the identity provider. @see docs/mcp.md#sign-in-with-oauth */
+/** Metadata that OAuth clients read to find the identity provider. @see docs/mcp.md#sign-in-with-oauth */
 export const protectedResources = {
   runtime: route({
     ...declared,
@@ -36,6 +36,6 @@ export const protectedResources = {
     ...declared,
     path: `${metadataPath}/api/v1/workspaces/:resourceId/mcp`,
     summary: 'Describe the MCP endpoint of a workspace as an OAuth protected resource',
-    description: 'The workspace is not looked up: the answer does not tell whether it exists.',
+    description: 'The response does not reveal whether the workspace exists.',
   }),
 }

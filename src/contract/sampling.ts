@@ -22,7 +22,7 @@ export const sampling = {
     .meta({ description: 'texts that end the answer; null is none' }),
 }
 
-/** Like {@link sampling}, for records, of which those of earlier versions lack the fields. */
+/** Like {@link sampling}, for records: those that an earlier release stored lack the fields. */
 export const optionalSampling = {
   temperature: sampling.temperature.optional(),
   topP: sampling.topP.optional(),

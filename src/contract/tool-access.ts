@@ -23,7 +23,7 @@ export const mcpToolAccess = {
   delete_knowledge_base: needs('write:kb'),
 } as const satisfies Record<string, WorkspaceAccess>
 
-/** What a caller needs to list and read documents as resources, as for the routes that list and read them. */
+/** Access rule of resources, equal to that of the routes that list and read documents. */
 export const mcpResourceAccess: WorkspaceAccess = member('read:content')
 
 /** Those of them that have an agent answer. They take no scope beyond reading, and what they say is kept. */

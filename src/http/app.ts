@@ -59,7 +59,7 @@ export interface AppParts<S extends Surface> {
   readonly settings: AppSettings
   /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
   readonly refusalOf?: (path: string) => WbError | undefined
-  /** Returns `WWW-Authenticate` of a 401 at a path, where that is more than the scheme. */
+  /** Returns `WWW-Authenticate` of a 401 at a path; undefined for the scheme alone. */
   readonly challengeOf?: (path: string, hasCredential: boolean) => string | undefined
   /** Second path of the login callback, unless another route has it. */
   readonly callbackPath?: string | undefined

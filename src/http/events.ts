@@ -36,7 +36,7 @@ export function eventStream(shared: Shared, current: Exchange, stream: EventStre
   return new Reply(200, headers, body)
 }
 
-/** Counts a stream of a caller; returns what counts it off. Ends the stream that is one too many. @throws rate_limited */
+/** Counts a stream of a caller, and returns a function that releases it. @throws rate_limited  above the limit */
 function countStream(shared: Shared, current: Exchange, { events }: EventStream): () => void {
   if (!current.incoming.isFromOutside) return () => {}
   try {

@@ -61,7 +61,7 @@ export interface Shared {
   readonly isLocal: (incoming: Incoming) => boolean
   /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
   readonly refusalOf: ((path: string) => WbError | undefined) | undefined
-  /** Returns `WWW-Authenticate` of a 401 at a path, where that is more than the scheme. */
+  /** Returns `WWW-Authenticate` of a 401 at a path; undefined for the scheme alone. */
   readonly challengeOf: ((path: string, hasCredential: boolean) => string | undefined) | undefined
   /** Second path of the login callback. */
   readonly callbackPath: string | undefined

@@ -166,7 +166,7 @@ function holdBytes(hold: BodyHold, bytes: number): WbError | undefined {
   }
 }
 
-/** Reads a JSON part with a file name, as clients send it that make an object of a form a Blob. */
+/** Reads a JSON part with a file name. Clients that turn objects of a form into Blobs send such parts. */
 async function textOf(stream: BusboyFileStream): Promise<{ text: string; isCut: boolean }> {
   const chunks: Buffer[] = []
   let sizeBytes = 0

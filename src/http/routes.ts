@@ -13,7 +13,7 @@ import type { Surface } from './surface.ts'
 /** How long `/readyz` waits for the control plane. */
 const readyTimeoutMs = 4_000
 
-/** The build that runs: `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME` of the environment, or what this package records. */
+/** The running build: `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME`, else the values that this package records. */
 export interface Build {
   readonly version: string
   readonly commit: string

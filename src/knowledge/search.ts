@@ -196,7 +196,7 @@ export function reranked<S extends Scored>({ mode, reranking }: Ranking, found: 
 
 /**
  * Returns the mode that a search used: `vector`, `lexical` or `hybrid`, with `_rerank` if the hits were ranked again. A
- * hybrid search is lexical if its vector says nothing.
+ * hybrid search is lexical if its vector is not used.
  */
 export function modeUsed({ mode, lists, reranking }: Ranking): string {
   const used = mode === 'hybrid' && lists.lexicalWeight === 1 ? 'lexical' : mode

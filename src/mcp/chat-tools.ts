@@ -26,7 +26,7 @@ const question = 'What changed in the return policy this year?'
 const agentId = argument(params.agentId, 'ID of the agent that answers, from list_agents.', exampleId)
 const content = argument(
   boundedText(limits.chatMessageChars),
-  `What to ask the agent, at most ${limits.chatMessageChars} characters.`,
+  `Question for the agent, at most ${limits.chatMessageChars} characters.`,
   question,
 )
 const titleChars = 120
@@ -38,7 +38,7 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
       name: 'chat_send',
       title: 'Send a chat message',
       description:
-        'Send a message in a chat that exists, and return the answer of its agent as text. To begin a conversation, use run_agent.',
+        'Send a message to an existing chat, and return the answer of its agent as text. To begin a conversation, use run_agent.',
       input: {
         agentId,
         chatId: argument(params.conversationId, 'ID of the chat, from list_chats.', exampleId),
@@ -67,7 +67,7 @@ export function chatTools(parts: ChatToolParts): FacadeTool[] {
         ),
         title: argument(
           boundedText(titleChars).optional(),
-          `Title of the conversation that begins, at most ${titleChars} characters.`,
+          `Title of the new conversation, at most ${titleChars} characters.`,
           'Return policy',
         ),
       },

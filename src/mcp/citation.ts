@@ -9,7 +9,7 @@ interface Source {
 
 const headingCharsMax = 200
 
-/** A citation to put behind a statement: `Returns policy (handbook.pdf, "Deadlines", page 3)`. */
+/** Returns a citation to put after a statement: `Returns policy (handbook.pdf, "Deadlines", page 3)`. */
 export function citationOf({ documentId, sourceFilename, title, heading, page }: Source): string {
   const name = title ?? sourceFilename ?? (documentId === null ? 'a record' : `document ${documentId}`)
   const details = [
@@ -20,7 +20,7 @@ export function citationOf({ documentId, sourceFilename, title, heading, page }:
   return details.length === 0 ? name : `${name} (${details.join(', ')})`
 }
 
-/** The heading of a passage: the field of that name, else the Markdown heading that the passage begins with. */
+/** Returns the heading of a passage: the field of that name, else the Markdown heading that the passage begins with. */
 export function headingOf(payload: Readonly<Record<string, unknown>>, text: string | null): string | null {
   const { heading } = payload
   if (typeof heading === 'string' && heading !== '') return heading.slice(0, headingCharsMax)

@@ -19,15 +19,15 @@ export interface TextQuery {
   readonly charsMax: number
 }
 
-/** Cursor of the chunks that a page begins with, and the characters of them that came before. */
+/** Start of a page: the cursor of its first chunks, and the number of their characters on earlier pages. */
 const textCursor = z.tuple([z.string().nullable(), z.int().min(0)])
-/** A shorter match of two chunks is taken for coincidence, and not for an overlap. */
+/** Minimum length of an overlap. A shorter match of two chunks is a coincidence. */
 const overlapCharsMin = 8
 const overlapCharsMax = 16_384
 
 /**
  * Reads a page of the text of a document, put together from the chunks that the caller sees. Text that consecutive
- * chunks share appears once. The pages one after the other are the whole text.
+ * chunks share appears once. Together, the pages contain the whole text.
  *
  * @throws document_not_found, knowledge_base_not_found, invalid_cursor, list_records_not_supported
  */
@@ -76,7 +76,7 @@ function seam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
   return { glue: leavesOutSpace(second) && !isApart ? '\n' : '', overlap: 0 }
 }
 
-/** The chunker of sentences keeps no white space between its chunks. @see docs/http.md#chunkers */
+/** Returns true for a chunk whose chunker drops white space between sentences. @see docs/http.md#chunkers */
 function leavesOutSpace({ payload }: Chunk): boolean {
   return String(payload['chunker.id']).startsWith('sentence')
 }
@@ -84,7 +84,7 @@ function leavesOutSpace({ payload }: Chunk): boolean {
 /**
  * Returns the length of the longest proper beginning of `after` that `before` ends with.
  *
- * The algorithm is that of Knuth, Morris and Pratt: linear in both texts, whatever they hold.
+ * Uses the algorithm of Knuth, Morris and Pratt, which is linear in both texts.
  */
 function sharedLength(before: string, after: string): number {
   const fallback = [0]

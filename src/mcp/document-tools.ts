@@ -81,17 +81,17 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
       name: 'search_kb',
       title: 'Search a knowledge base',
       description:
-        'Find the passages of a knowledge base that answer a question, best first. Each hit has the text of the passage and a citation: put the citation behind what you state from that passage.',
+        'Find the passages of a knowledge base that answer a question, best first. Each hit has the text of the passage and a citation: put the citation after each statement that comes from the passage.',
       input: {
         knowledgeBaseId,
         text: argument(
           z.string().optional(),
-          'What to look for, as a question or in keywords. Required unless vector is given.',
+          'Question or keywords to search for. Required unless vector is given.',
           'How long do customers have to return an item?',
         ),
         vector: argument(
           vector.optional(),
-          'An embedding to search by instead of text, of the length of the knowledge base. Models leave it out.',
+          'Embedding to search by instead of text, with the dimension of the knowledge base. Usually omitted.',
           [0.12, -0.03, 0.57],
         ),
         topK: argument(
@@ -101,12 +101,12 @@ export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
         ),
         hybrid: argument(
           z.boolean().optional(),
-          'Whether to match words as well as meaning. Omit it to use the setting of the knowledge base.',
+          'True to match words as well as meaning. Omit it to use the setting of the knowledge base.',
           true,
         ),
         rerank: argument(
           z.boolean().optional(),
-          'Whether to rank the hits a second time, which is slower. Omit it to use the setting of the knowledge base.',
+          'True to rank the hits a second time, which is slower. Omit it to use the setting of the knowledge base.',
           false,
         ),
       },
@@ -143,7 +143,7 @@ function described(document: Document) {
   }
 }
 
-/** File names of the documents of hits, by document. A record may name a document that is elsewhere, or gone. */
+/** Returns the file names of the documents of hits, by document ID. A record can name a missing document. */
 async function fileNames(
   hits: readonly Hit[],
   rest: Rest,

@@ -86,13 +86,13 @@ async function run(
     return { ...result, outcome: 'failure', reason: reasonOf(result.payload) }
   } catch (error) {
     const { code, message } = caller.signal.aborted
-      ? { code: undefined, message: 'the caller went away' }
+      ? { code: undefined, message: 'the caller disconnected' }
       : failureOf(parts, error, caller.requestId)
     return { outcome: 'failure', payload: message, isError: true, code, reason: message }
   }
 }
 
-/** Code and message of a failure. What a driver says never reaches the wire. */
+/** Code and message of a failure. Messages of drivers are not shown to the caller. */
 function failureOf({ tellFailure }: InvokeParts, error: unknown, requestId: string) {
   const { code, message } = tellFailure(error, requestId).envelope.error
   const isKnown = code !== 'internal_error'

@@ -5,10 +5,10 @@ import type { Page, PageQuery } from './rest.ts'
 import { argument, type FacadeResult } from './tool.ts'
 
 const limitDefault = 20
-/** Holds cursors of routes, whose own bound is smaller. */
+/** Maximum length of a cursor. It contains the cursor of a route, which is shorter. */
 const cursorCharsMax = 2_000
 export const cursor = z.string().min(1).max(cursorCharsMax)
-/** Lists that are opened for one page, as each may be empty. */
+/** Maximum number of lists to open for one page, because each can be empty. */
 const listsPerPageMax = 100
 
 /** Arguments of every tool that lists. */
@@ -20,7 +20,7 @@ export const paging = {
   ),
   cursor: argument(
     cursor.optional(),
-    'Where the next page begins: the cursor that the page before ended with. Omit it for the first page.',
+    'Cursor of the page to return, from the end of the previous page. Omit it for the first page.',
     'eyJ2IjoxfQ',
   ),
 }
@@ -30,7 +30,7 @@ export function pageResult({ items, nextCursor }: Page<unknown>): FacadeResult {
   return { payload: items, nextCursor }
 }
 
-/** Several lists that are read one after the other, opened as they are reached. */
+/** Several lists that are read in sequence. Each is opened when the previous one ends. */
 export interface ListChain<T> {
   /**
    * Opens the list at a position.
@@ -67,7 +67,7 @@ export async function chainedPage<T>(chain: ListChain<T>, { limit, cursor }: Pag
   return { items, nextCursor: sealed([position, within]) }
 }
 
-/** A cursor of several parts. It holds no secret and grants nothing: whatever it names is checked when it is read. */
+/** A cursor of several parts. It holds no secret and grants nothing: access is checked when the list is read. */
 export function sealed(parts: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }
@@ -77,6 +77,6 @@ export function unsealed<S extends z.ZodType>(schema: S, text: string): z.output
   try {
     return schema.parse(JSON.parse(Buffer.from(text, 'base64url').toString('utf8')))
   } catch {
-    throw new WbError('invalid_cursor', 'the cursor is not one of this list; omit it to begin again')
+    throw new WbError('invalid_cursor', 'the cursor does not belong to this list; omit it to start again')
   }
 }

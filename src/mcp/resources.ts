@@ -17,7 +17,7 @@ export interface ResourceParts {
   }
 }
 
-/** The operations of the protocol on resources: their payload is the result that the protocol demands. */
+/** The MCP operations on resources. Their payload is the result that the protocol defines. */
 export interface ResourceOperations {
   readonly list: Operation
   readonly templates: Operation
@@ -26,12 +26,12 @@ export interface ResourceOperations {
 
 const resourcesPerPage = 50
 const chunksPerPage = 100
-/** Of one read. @see docs/mcp.md#documents-as-resources */
+/** Maximum length of one part, in UTF-16 units. @see docs/mcp.md#documents-as-resources */
 const textCharsMax = 100_000
 const uriCharsMax = 4_096
 const mimeType = 'text/plain'
 
-/** Documents as resources of the protocol. @see docs/mcp.md#documents-as-resources */
+/** Returns the operations that offer documents as MCP resources. @see docs/mcp.md#documents-as-resources */
 export function resourceOperations({ routes }: ResourceParts): ResourceOperations {
   return {
     list: operation({
@@ -69,7 +69,7 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
   }
 }
 
-/** The documents of the knowledge base at a position among those of the workspace. */
+/** Opens the list of documents of the knowledge base at a position in the workspace. */
 async function documentsOf(
   routes: ResourceParts['routes'],
   position: string | null,

@@ -64,10 +64,10 @@ export class Rest {
   }
 
   /**
-   * Reads one page of a list. It has fewer items than asked for if they would be too long for a model.
+   * Reads one page of a list. It has fewer items than requested if they would be too long for a model.
    *
-   * @param shown  what is shown of an item
-   * @throws what the route throws
+   * @param shown  returns the fields of an item to show
+   * @throws the errors of the route
    */
   async page<T extends Route, Shown>(
     route: T,

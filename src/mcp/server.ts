@@ -44,7 +44,7 @@ export function isSubscription(message: unknown): boolean {
   return (message as { method?: unknown } | null)?.method === 'subscriptions/listen'
 }
 
-/** True of a message whose answer holds the instructions of the server. */
+/** Returns true for a message whose response contains the instructions of the server. */
 function isGreeting(message: unknown): boolean {
   const { method } = { ...(message as { method?: unknown } | null) }
   return method === 'initialize' || method === 'server/discover'
@@ -92,7 +92,7 @@ function textContent(text: string) {
   return { type: 'text' as const, text }
 }
 
-/** The result of an operation on resources. @throws ProtocolError  it was refused or failed */
+/** Returns the result of an operation on resources. @throws ProtocolError  it was refused or failed */
 function resourceResult<T>({ ProtocolError, ProtocolErrorCode }: Sdk, result: FacadeResult): T {
   const { payload, isError, code } = result
   if (!isError) return payload as T

@@ -18,7 +18,7 @@ export interface ServiceToolParts {
 const kinds = ['chunking', 'embedding', 'reranking', 'llm'] as const
 type Kind = (typeof kinds)[number]
 
-/** A service as it is listed. */
+/** One item of the list. */
 interface ListedService {
   readonly kind: Kind
   readonly serviceId: string
@@ -34,7 +34,7 @@ export function serviceTools({ routes }: ServiceToolParts): FacadeTool[] {
       name: 'list_services',
       title: 'List services',
       description:
-        'List the services of this workspace that cut texts (chunking), embed, rerank, and answer (llm). Needed only to choose services for create_knowledge_base.',
+        'List the services of this workspace: chunking (splits texts), embedding, reranking, and llm (answers). Needed only to choose services for create_knowledge_base.',
       input: {
         kind: argument(z.enum(kinds).optional(), 'Kind of service; all kinds if omitted.', 'embedding'),
         ...paging,

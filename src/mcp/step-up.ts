@@ -4,12 +4,12 @@ import { WbError } from '../contract/errors.ts'
 import { holds, type Scope, scopesOfRole } from '../contract/scopes.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
 
-/** Returns the `WWW-Authenticate` header that asks for a scope; undefined if no token can have it. */
+/** Returns the `WWW-Authenticate` header that requests a scope; undefined if no token can have it. */
 export type AskForScope = (workspaceId: string, required: Scope) => string | undefined
 
 /**
- * Refuses the call of a tool that its user may call and the scopes of the access token leave out. The client can ask
- * the user for the scope then. Every other denial is a result of the tool.
+ * Refuses a tool call if its user has the required scope but the access token does not, so that the client can request
+ * the scope from the user. All other denials are results of the tool.
  *
  * @throws forbidden  with a challenge of RFC 6750 section 3.1
  */

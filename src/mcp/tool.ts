@@ -7,7 +7,7 @@ import type { Rest } from './rest.ts'
 
 export type ToolName = keyof typeof mcpToolAccess
 
-/** On whose behalf and where an operation is called. */
+/** Caller and workspace of an operation. */
 export interface FacadeCall {
   readonly workspaceId: string
   readonly caller: Caller
@@ -20,9 +20,9 @@ export interface FacadeResult {
   readonly payload: unknown
   /** Left out, it is a success. */
   readonly isError?: boolean
-  /** Cursor of the next page of a list; null or left out where there is none. */
+  /** Cursor of the next page of a list; null or absent on the last page. */
   readonly nextCursor?: string | null
-  /** Of an operation that was refused or failed with a known code. */
+  /** Error code of an operation that was refused or failed with a known code. */
   readonly code?: ErrorCode | undefined
 }
 
@@ -36,7 +36,7 @@ export interface Operation<S extends z.ZodType = z.ZodType> {
   run(input: z.output<S>, call: FacadeCall): Promise<FacadeResult>
 }
 
-/** An operation whose input has the types of its schema. */
+/** Declares an operation whose input has the types of its schema. */
 export function operation<S extends z.ZodType>(declared: Operation<S>): Operation {
   return declared as unknown as Operation
 }
@@ -46,21 +46,21 @@ export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends Operati
   readonly name: ToolName
   /** Display name. */
   readonly title: string
-  /** For a model, with an example of the arguments. */
+  /** Description for a model, with an example of the arguments. */
   readonly description: string
 }
 
 interface Declaration<S extends z.ZodRawShape> extends Pick<FacadeTool, 'name' | 'title'> {
-  /** When to call it and what it returns. */
+  /** Describes when to call it and what it returns. */
   readonly description: string
-  /** Arguments by name, each made by `argument`. */
+  /** Arguments by name, each declared with {@link argument}. */
   readonly input: S
   /** Arguments of a typical call. */
   readonly example: object
   run(input: z.output<z.ZodObject<S>>, call: FacadeCall): Promise<FacadeResult>
 }
 
-/** A tool whose arguments have the types of its schema. Arguments that it does not know are refused by name. */
+/** Declares a tool. Its arguments have the types of its schema; unknown arguments are refused by name. */
 export function tool<const S extends z.ZodRawShape>(declared: Declaration<S>): FacadeTool {
   const { name, title, description, example, run } = declared
   const names = Object.keys(declared.input)
@@ -75,7 +75,7 @@ export function tool<const S extends z.ZodRawShape>(declared: Declaration<S>): F
   } as unknown as FacadeTool
 }
 
-/** An argument of a tool. @param example  a value that the schema takes */
+/** Declares an argument of a tool. @param example  a value that the schema accepts */
 export function argument<S extends z.ZodType>(schema: S, description: string, example: z.input<S>): S {
   return schema.meta({ description: `${description} Example: ${JSON.stringify(example)}` })
 }

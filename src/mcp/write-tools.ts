@@ -27,7 +27,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
       name: 'ingest_text',
       title: 'Add a text',
       description:
-        'Add a text to a knowledge base as a document that search_kb finds. A text that the knowledge base has already is not added again.',
+        'Add a text to a knowledge base as a document that search_kb finds. A text that the knowledge base already contains is not added again.',
       input: {
         knowledgeBaseId,
         text: argument(
@@ -47,12 +47,12 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
         ),
         metadata: argument(
           z.record(z.string(), z.string()).optional(),
-          'Fields of the document, texts by name. title is shown and cited; others can be filtered by.',
+          'Fields of the document, as text values by name. title is shown and cited; others can be used in filters.',
           { title: 'Return policy', team: 'support' },
         ),
         overwriteOnNameConflict: argument(
           z.boolean().optional(),
-          'Whether to replace a document of the same sourceFilename. If false or omitted, nothing is added then.',
+          'True to replace the document with the same sourceFilename. If false or omitted, the text is not added.',
           true,
         ),
       },
@@ -97,7 +97,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
         ),
         description: argument(
           z.string().optional(),
-          'What the knowledge base holds, in a sentence.',
+          'One sentence about the content of the knowledge base.',
           'Articles of the support team',
         ),
         rerankingServiceId: argument(
@@ -108,7 +108,7 @@ export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
         language: argument(z.string().optional(), 'Language of the texts.', 'en'),
         attach: argument(
           z.boolean().optional(),
-          'Whether to use a collection that exists; vectorCollection names it.',
+          'True to use an existing collection, which vectorCollection names.',
           false,
         ),
         vectorCollection: argument(

@@ -119,7 +119,7 @@ const processMeters = once(async () => {
   const { collectDefaultMetrics, Registry } = await prometheus()
   const register = new Registry()
   collectDefaultMetrics({ register })
-  // Gauges with the suffix of counters; `nodejs_active_handles`, `_requests` and `_resources` say the same by type.
+  // Gauges with the suffix of counters. `nodejs_active_handles`, `_requests` and `_resources` have these counts by type.
   for (const what of ['handles', 'requests', 'resources'])
     register.removeSingleMetric(`nodejs_active_${what}_total`)
   return register

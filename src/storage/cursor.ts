@@ -76,7 +76,7 @@ export interface List extends Pick<ListQuery, 'index' | 'prefix'> {}
 
 /** A list that may run backwards, and may end before its rows do. */
 export interface Stretch extends List, Pick<ListQuery, 'descending' | 'through'> {
-  /** Which of the rows are kept; a cursor works for the same choice only. */
+  /** Condition that rows are selected by. A cursor is valid for one condition only. */
   readonly filter?: string
 }
 

@@ -68,16 +68,16 @@ export interface JobBatchRow {
 export interface ConversationRow extends Conversation {
   /** Who began it; null for who is no principal. */
   ownerPrincipalId: string | null
-  /** Name of the subject that began it; null for an anonymous one, absent where that was not kept. */
+  /** Name of the subject that began it; null for an anonymous one, absent on old rows. */
   createdBy?: string | null
   /**
-   * Tools that may run without asking here, by name of the subject that approved them and by id: the hash of the
-   * description that was read.
+   * Tools that may run without asking here, by name of the subject that approved them and by ID: the hash of the
+   * approved description.
    */
   approvals?: Record<string, Record<string, string>>
   /**
-   * Time of the question in whose turn text of documents or tools was first read. All that the agent wrote since may
-   * derive from it. Null or absent while nothing was read.
+   * Time of the question in whose turn text of documents or tools was first read. All later answers may derive
+   * from it. Null or absent if no such text was read.
    */
   untrustedSince?: string | null
 }
@@ -98,7 +98,7 @@ export interface MessageRow extends Omit<Message, 'chatId' | 'role'> {
 export interface MessageVersionRow extends MessageRow {
   /** Message of the user that the version begins with. */
   versionId: string
-  /** On that message: when text of documents or tools was first read in the version, as in the conversation. */
+  /** On the first message of a version: `untrustedSince` of the version. */
   untrustedSince?: string | null
 }
 

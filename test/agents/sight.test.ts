@@ -191,7 +191,7 @@ describe('with row-level access off', () => {
     }
   })
 
-  test.each(['write', 'manage'])('a key with %s deletes what others began', async scope => {
+  test.each(['write', 'manage'])('a key with %s deletes conversations of other callers', async scope => {
     const { list, keyOf } = await stage(false)
     const { body } = await (await keyOf({ scopes: ['read'] })).send(`POST ${list}`, {})
     const path = `${list}/${body.conversationId}`

@@ -156,11 +156,11 @@ test('a tool that changes something is not repeated when its answer breaks off, 
   await bridge.settled()
   expect(calls).toHaveLength(1)
   const message = expect.stringContaining('during ingest_text; the call may have been carried out')
-  const hint = 'Check what the call was to change before you repeat it.'
+  const hint = 'Check whether the change was made before you repeat the call.'
   expect(written).toMatchObject([{ id: 1, error: { message, data: { hint } } }])
 })
 
-test('a request that the runtime refuses as it shuts down is repeated', async () => {
+test('a request that is refused during shutdown is retried', async () => {
   const { bridge, calls, written } = stage(['write:ingest'])
   bridge.take(toolCall('ingest_text'))
   calls[0]!.answer(503, { error: { code: 'draining', message: 'the runtime is shutting down' } })

@@ -98,7 +98,7 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   type('\x1b[B\r')
   await shows('version 2/2')
   type('/rename A story\r')
-  await shows('the conversation is called A story')
+  await shows('renamed the conversation to A story')
 
   second.process.kill('SIGKILL')
   await second.ended

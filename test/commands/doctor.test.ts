@@ -150,7 +150,7 @@ test('what is wrong with the configuration is a failure', async () => {
 })
 
 describe('the build of the server', () => {
-  test('is the one of wb, which /version and wb version report alike', async () => {
+  test('is that of wb, and /version and wb version report it', async () => {
     const { wb, serve } = machine()
     const { url } = await serve()
     const { version, commit, buildTime } = JSON.parse((await wb(['version', '--json'])).stdout)
@@ -174,7 +174,7 @@ describe('the build of the server', () => {
     const renamed = await here.serve([], { env: { APP_VERSION: '7.7.7-ours', APP_COMMIT: commit } })
     expect(line(await here.wb(['doctor']), 'version')).toMatchObject({
       state: 'ok',
-      detail: `${version} here, and the runtime calls it 7.7.7-ours`,
+      detail: `${version} here, and the runtime reports it as 7.7.7-ours`,
     })
     renamed.process.kill('SIGKILL')
     await renamed.ended

@@ -301,7 +301,7 @@ test('where the connection breaks, what was answered is told and the status is 6
 })
 
 describe('the error that ends an ingest', () => {
-  test('is printed alone if nothing was done', async () => {
+  test('is printed without a summary if nothing was ingested', async () => {
     const here = place()
     await serveClosed(here)
     await here.wb(['kb', 'create', 'papers'])

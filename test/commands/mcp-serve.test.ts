@@ -86,7 +86,7 @@ test('through a server its key decides, and the server has it on record', { time
   expect(stdout).toContain('list_documents')
 })
 
-test('a client is served on while wb serve starts, moves to another port and ends', {
+test('a client stays connected while wb serve starts, moves to another port and ends', {
   timeout: 60_000,
 }, async () => {
   const here = await notes()

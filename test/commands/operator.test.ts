@@ -56,7 +56,7 @@ describe('the operator [security rule 8]', () => {
     expect(named).toEqual({ status: 3, stdout: '', stderr: expect.stringMatching(refused(namedNext)) })
   })
 
-  test('cannot read counts and errors of a running server, which are not those of this process', async () => {
+  test('refuses to read counts and errors of a running server', async () => {
     const here = closed()
     const counts = await here.wb(['api', 'GET', '/metrics', '--as-operator'])
     expect(counts.stdout).toContain('# TYPE workbase_http_requests_total counter')
@@ -68,7 +68,7 @@ describe('the operator [security rule 8]', () => {
         stdout: '',
         stderr: [
           `  ✗ --as-operator runs in this process and cannot read ${path} of the server at ${url}`,
-          '    leave --as-operator out to ask the server',
+          '    leave out --as-operator to query the server',
           '    if the server requires a credential, set WB_API_KEY to its bootstrap token',
           '',
         ].join('\n'),

@@ -164,7 +164,7 @@ describe('lists', () => {
       status: 2,
       stdout: '',
       stderr:
-        '  ✗ --pages reads the pages of a list, and POST reads none\n    leave --pages out, or send GET\n',
+        '  ✗ --pages reads the pages of a list, so it cannot be used with POST\n    leave out --pages, or use GET\n',
     })
   })
 

@@ -54,7 +54,7 @@ test('the documents of all knowledge bases are listed in pages', async () => {
   })
 })
 
-test('a template leads to the text of a document', async () => {
+test('the template resolves to the text of a document', async () => {
   const wb = await stage()
   const text = 'The ornithopter flaps its wings.'
   const { documentId, knowledgeBaseId } = (await wb.base.ingest(text)).document
@@ -94,7 +94,7 @@ test('a long document comes in parts, and each names the next', async () => {
   expect(parts.join('').split(/\s*\n/)).toEqual(lines)
 })
 
-test('what is listed and read is on record', async () => {
+test('listing and reading resources is audited', async () => {
   const wb = await stage()
   const { documentId, knowledgeBaseId } = (await wb.base.ingest('The ornithopter flaps its wings.')).document
   const client = await wb.client(await wb.mint(['read']))

@@ -22,7 +22,7 @@ test('a page of long items has fewer of them', async () => {
   expect(asked).toEqual([20, 10, 5, 3])
 })
 
-test('an item that is longer than a page comes alone, and whole', async () => {
+test('an item that is longer than a page is returned alone and whole', async () => {
   const { page } = longList(300_000)
   expect((await page(4)).items).toEqual(['x'.repeat(300_000)])
 })

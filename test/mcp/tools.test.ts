@@ -191,7 +191,7 @@ test('an argument that a tool does not have is refused by name', async () => {
   })
 })
 
-test('a client is told what the workspace has, where to begin and how to cite', async () => {
+test('the instructions name the knowledge bases, the first tool and how to cite', async () => {
   const wb = await stage()
   const told = (await wb.client(await wb.mint(['read']))).getInstructions()
   expect(told).toContain(`has the knowledge bases ${wb.base.name}.`)
@@ -239,7 +239,7 @@ async function pagesOf(client: Client, name: string, args: object): Promise<Reco
   return pages
 }
 
-test('a hit and a document say what they come from, ready to be cited', async () => {
+test('a hit and a document have a source and a citation', async () => {
   const wb = await stage()
   const client = await wb.client(await wb.mint(['read']))
   const { knowledgeBaseId } = wb.base.params

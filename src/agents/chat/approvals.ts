@@ -10,10 +10,10 @@ import { type ConversationRow, tables } from '../../storage/tables.ts'
 import { conversationNotFound } from '../missing.ts'
 import type { Tool } from '../tools/tool.ts'
 
-/** Who says nothing for as long has said no. @see docs/agents.md#a-tool-that-waits */
+/** Time after which an undecided tool call counts as denied. @see docs/agents.md#approve-a-tool-call */
 const answerWithinMs = 120_000
 
-/** Maximum number of subjects whose approvals one conversation keeps; the oldest go first. */
+/** Maximum number of subjects whose approvals a conversation stores; the oldest are removed first. */
 const approversMax = 100
 
 /** A question to the sender of a message: may this tool run? */
@@ -111,7 +111,7 @@ export class Approvals {
   }
 }
 
-/** Tools that a caller approved in a conversation: the hashes of their descriptions, by id. */
+/** Tools that a caller approved in a conversation: hashes of their descriptions, by ID. */
 export function approvedBy(
   { approvals = {} }: Pick<ConversationRow, 'approvals'>,
   auth: AuthContext,
@@ -129,7 +129,7 @@ function withApproval(
   return { ...Object.fromEntries(kept), [sender]: { ...own, [id]: hash } }
 }
 
-/** Anonymous callers cannot be told apart. */
+/** Anonymous callers cannot be distinguished, so they share this name. */
 function approverOf(auth: AuthContext): string {
   return subjectName(auth) ?? 'anonymous'
 }

@@ -28,11 +28,11 @@ export interface Fitted {
 const tokensPerMessage = 8
 /** What is left at least of a result that is cut. */
 const resultCharsMin = 400
-/** Tokens that passages of one search get at least and at most. */
+/** Minimum and maximum tokens for the passages of one search. */
 const passageTokens = { min: 512, max: 8_000 }
 const cutMark = '\n[cut: the rest does not fit]'
 
-/** Returns the tokens that passages of one search may take: a third of what the model can be sent. */
+/** Returns the tokens that passages of one search may take: a third of the prompt. */
 export function passageTokensFor({
   contextTokens,
   maxTokens,
@@ -43,7 +43,7 @@ export function passageTokensFor({
 
 /**
  * Returns the tokens that earlier turns may take. An agent with tools sends them again after each tool call, so they get
- * a third of what the model can be sent; without tools, half.
+ * a third of the prompt; without tools, half.
  */
 export function historyTokensFor(promptTokens: number, hasTools: boolean): number {
   return Math.max(0, Math.floor(promptTokens / (hasTools ? 3 : 2)))
@@ -53,7 +53,7 @@ export function historyTokensFor(promptTokens: number, hasTools: boolean): numbe
  * Makes a draft fit. Tool results of earlier turns are shortened first, the oldest first; then whole turns are left out,
  * the oldest first; then tool results of this turn are shortened. The question stays whole, even if it does not fit alone.
  *
- * @param budgetTokens  that the model can be sent
+ * @param budgetTokens  maximum length of the prompt
  */
 export function fitted(draft: Draft, budgetTokens: number): Fitted {
   const { system, question, tools } = draft
@@ -72,7 +72,7 @@ export function fitted(draft: Draft, budgetTokens: number): Fitted {
   return { messages: [fixed[0]!, ...history, fixed[1]!, ...exchanges], dropped, cut }
 }
 
-/** Returns the newest whole turns that fit a bound once their tool results are shortened, no more than necessary. */
+/** Returns the newest whole turns that fit a bound. Their tool results are shortened as far as necessary. */
 function newestWithin(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
   let from = messages.length
   let spent = 0
@@ -115,7 +115,7 @@ function shortened<M extends ChatMessage & { role: 'tool' }>(message: M, excess:
   return shorter.length < content.length ? { ...message, content: shorter } : message
 }
 
-/** Returns the tokens that messages count as. */
+/** Returns the number of tokens of messages. */
 export function tokensOf(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => {
     const calls = message.role === 'assistant' && message.toolCalls ? JSON.stringify(message.toolCalls) : ''

@@ -26,7 +26,7 @@ export interface CompactionParts {
   readonly log: Log
 }
 
-/** A conversation, and what its turns are sent to. */
+/** A conversation and the model that answers in it. */
 export interface Compacted {
   readonly workspaceId: string
   readonly conversationId: string
@@ -85,7 +85,7 @@ export class Compactions {
     await Promise.all(Array.from(this.#running.values(), ({ work }) => work))
   }
 
-  /** Stops the calls of models. A conversation that cannot wait gets a summary without a model. */
+  /** Cancels all model calls. A conversation whose turns no longer fit gets a summary without a model. */
   async close(): Promise<void> {
     this.#isClosed = true
     for (const { stop } of this.#running.values()) stop.abort()
@@ -131,7 +131,7 @@ export class Compactions {
     )
   }
 
-  /** Without the model only if turns no longer fit: the model may succeed after the next turn. */
+  /** Writes a summary without the model, but only if turns no longer fit: the model may succeed after the next turn. */
   async #written(
     history: History,
     oldest: readonly PastTurn[],
@@ -173,7 +173,7 @@ function coverOf({ summary, citations }: History, oldest: readonly PastTurn[]) {
   }
 }
 
-/** The first of two times that is after the other. */
+/** Returns the later of two times. */
 function laterOf(now: string, lastAt: string | undefined): string {
   return lastAt === undefined || now > lastAt ? now : new Date(Date.parse(lastAt) + 1).toISOString()
 }

@@ -11,14 +11,14 @@ import type { MessagePlace } from './replaced.ts'
 const turnsMax = 32
 const turnsOfWorkspaceMax = 16
 const turnsOfSenderMax = 8
-/** Maximum length of the events of one turn as JSON; a turn with more is called off. */
+/** Maximum length of the events of one turn as JSON; a turn with more is stopped. */
 const eventCharsMax = 2_000_000
-/** Time that a turn goes on without a reader. */
+/** Maximum time that a turn continues without a reader. */
 const unreadMs = 10 * 60_000
 /** Time that the events of a turn can be read after its end. */
 const endedMs = 60_000
 const retryAfterSeconds = 15
-/** Time for which the right of the sender is taken as given. */
+/** Time between two checks of the access of the sender. */
 const confirmedMs = 1_000
 
 interface DetachedParts {
@@ -26,12 +26,12 @@ interface DetachedParts {
   readonly log: Log
 }
 
-/** What a detached turn is made from. */
+/** A turn to detach. */
 interface Detachable {
   readonly place: MessagePlace
   readonly sender: Pick<Caller, 'auth' | 'confirm' | 'requestId'>
   readonly events: AsyncIterable<TurnEvent>
-  /** Calls the turn off. */
+  /** Stops the turn. */
   readonly leave: AbortController
 }
 
@@ -47,8 +47,8 @@ interface Counted {
 }
 
 /**
- * Turns of this process that go on when their reader leaves. Their events are held until a minute after the end, and
- * readers begin with the first one.
+ * Turns of this process that continue when their reader disconnects. Their events are kept until one minute after the
+ * end, and each reader begins with the first event.
  *
  * @see docs/agents.md#reading-on-after-a-broken-connection
  */
@@ -109,7 +109,7 @@ export class DetachedTurns {
   }
 
   /**
-   * Calls the last turn off that a sender detached in a conversation. What was said is kept.
+   * Stops the last turn that a sender detached in a conversation. The partial answer is stored.
    *
    * @throws not_found
    */
@@ -117,7 +117,7 @@ export class DetachedTurns {
     await this.#find(place, auth).stop()
   }
 
-  /** Calls off all turns, and waits until what was said is kept. */
+  /** Stops all turns, and waits until their partial answers are stored. */
   async close(): Promise<void> {
     await Promise.all([...this.#turns].map(turn => turn.stop()))
   }
@@ -129,7 +129,7 @@ export class DetachedTurns {
         sender === name && place.workspaceId === workspaceId && place.conversationId === conversationId,
     )
     if (found) return found
-    throw new WbError('not_found', 'no detached turn of this sender is running in the conversation', {
+    throw new WbError('not_found', 'there is no detached turn of this caller in the conversation', {
       hint: 'Read the messages: the turn may have ended, or another process runs it.',
     })
   }
@@ -147,7 +147,7 @@ class DetachedTurn implements Counted {
   #isOver = false
   #keepOn = () => {}
 
-  /** @param forget  called when the events are not held any longer */
+  /** @param forget  called when the events are no longer kept */
   constructor(parts: DetachedParts, { place, sender, events, leave }: Detachable, forget: () => void) {
     this.place = place
     this.sender = subjectName(sender.auth)
@@ -194,8 +194,8 @@ class DetachedTurn implements Counted {
       this.#leave.abort()
       const { requestId } = sender
       if (error instanceof WbError && error.status < 500)
-        log.info({ requestId, reason: error.code }, 'a detached turn was called off')
-      else log.error({ requestId, error }, 'a detached turn broke')
+        log.info({ requestId, reason: error.code }, 'a detached turn was stopped')
+      else log.error({ requestId, error }, 'a detached turn failed')
     }
   }
 
@@ -228,12 +228,12 @@ class DetachedTurn implements Counted {
 
 interface EventSource {
   isOver(): boolean
-  /** Called with the first read, and when the reader leaves. */
+  /** Called with the first read, and when the reader disconnects. */
   onRead(): void
   onLeave(): void
 }
 
-/** Reads events from the first one on, and waits for further ones until they are over. */
+/** Reads events from the first one, and waits for new ones until the turn ends. */
 class EventReader implements AsyncIterableIterator<ServerEvent> {
   readonly #events: readonly TurnEvent[]
   readonly #source: EventSource

@@ -25,7 +25,7 @@ export interface Grounding {
   /** For the system prompt. */
   readonly text: string
   readonly found: readonly Passage[]
-  /** The text that was searched for; undefined if there was no search. */
+  /** The query; undefined if there was no search. */
   readonly query: string | undefined
 }
 
@@ -42,19 +42,19 @@ const notNeeded: Grounding = {
 /** What is looked for, and where. */
 export interface Retrieval {
   readonly workspaceId: string
-  /** Undefined if the message needs no search. */
+  /** The query; undefined if the message needs no search. */
   readonly query: string | undefined
   readonly knowledgeBaseIds: readonly string[]
   /** Passages of one knowledge base; several give the square root of their number as much, together. */
   readonly passagesPerBase: number
-  /** Tokens that all passages may take together. */
+  /** Maximum tokens of all passages together. */
   readonly passageTokens: number
 }
 
 /**
- * Find what a question is answered from, for models that are given no tools.
+ * Finds the passages for a question, for models without tools.
  *
- * @see docs/agents.md#what-the-model-is-told
+ * @see docs/agents.md#models-without-tools
  */
 export async function ground(
   { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
@@ -91,7 +91,7 @@ export async function ground(
   }
 }
 
-/** Between passages. */
+/** Separator of passages. */
 const gap = '\n\n'
 
 function entryOf(citation: number, head: string, { text, isCut }: Excerpt): string {

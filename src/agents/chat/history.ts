@@ -23,9 +23,9 @@ export interface History {
   /** Messages of whole turns, oldest first. */
   readonly messages: readonly ChatMessage[]
   readonly turns: readonly PastTurn[]
-  /** Covers what is older than the turns. */
+  /** Summary of older messages. */
   readonly summary: Summary | undefined
-  /** Number of older messages, as far as it is known. */
+  /** Number of older messages, if known. */
   readonly dropped: number
   /** Passages that tools found, or that answers cite. */
   readonly citations: readonly Citation[]
@@ -34,10 +34,10 @@ export interface History {
 }
 
 interface HistoryQuery {
-  /** Reading stops when turns take so many tokens. */
+  /** Number of tokens after which reading stops. */
   readonly tokens: number
   readonly marks: Marks
-  /** Messages that are left out. */
+  /** Messages to leave out. */
   readonly replaced: readonly MessageRow[]
 }
 

@@ -6,17 +6,17 @@ import type { Passage } from '../tools/tool.ts'
 export interface Tally {
   /** Passages that a search of the turn gave. */
   readonly found: readonly Passage[]
-  /** What passages were searched for before the model was asked. */
+  /** Query of the search before the model was called; undefined if there was none. */
   readonly searchQuery: string | undefined
   readonly promptTokens: number
   readonly completionTokens: number
-  /** Those of the completion tokens that went into reasoning. */
+  /** Completion tokens that were used for reasoning. */
   readonly reasoningTokens: number
-  /** Tokens of the last call of the model, its answer included; 0 while no provider told. */
+  /** Tokens of the last model call, including the answer; 0 if the provider does not report them. */
   readonly contextTokens: number
-  /** In US dollars; null while no provider told. */
+  /** In US dollars; null if the provider does not report it. */
   readonly costUsd: number | null
-  /** Messages of earlier turns that the model was not told. */
+  /** Number of older messages that the model did not receive. */
   readonly historyDropped: number
   /** Results of tools that were cut to fit. */
   readonly resultsCut: number
@@ -55,19 +55,19 @@ export function withCompletion(
 /** How a turn ended, and what its answer cites. */
 export interface Ending {
   readonly model: string
-  /** Tokens of question and answer that the model has room for. */
+  /** Context window in tokens. */
   readonly contextWindow: number
   readonly finishReason: Completion['finishReason'] | 'error'
   /** What went wrong, for people. */
   readonly error?: string
-  /** Beginning of the model's reasoning; empty if there was none. */
+  /** Beginning of the reasoning; empty if there was none. */
   readonly reasoning: string
   readonly reasoningMs: number
   /** Its reader went away, or the runtime stopped. */
   readonly isInterrupted?: boolean
   readonly citations: readonly Citation[]
   readonly citationsDropped: number
-  /** Tools of the agent that the model was not given. */
+  /** Number of tools of the agent that the model did not receive. */
   readonly toolsLeftOut: number
 }
 

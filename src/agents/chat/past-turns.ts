@@ -7,15 +7,15 @@ import type { Marks } from './prompt.ts'
 export interface ToolResponse {
   readonly toolCallId: string
   readonly content: string
-  /** Passages that it found. */
+  /** Passages that the call found. */
   readonly passages?: readonly Citation[]
 }
 
 /** One earlier question with its tool calls, their results, and its answer. */
 export interface PastTurn {
-  /** What is stored of it, oldest first; the first row is the question. */
+  /** Stored rows, oldest first; the first one is the question. */
   readonly rows: readonly MessageRow[]
-  /** What a model is sent of it: a user message, calls each followed by its results, and one answer. */
+  /** Messages for the model: a user message, calls each followed by its results, and one answer. */
   readonly messages: readonly ChatMessage[]
 }
 
@@ -23,8 +23,8 @@ const noAnswer = '[This has no answer.]'
 
 /**
  * Splits rows into turns that every chat template accepts: user and assistant alternate, and each call is followed by
- * its results. Rows before the first question are left out. Where turns ran at the same time, their rows are mixed: calls
- * without results and results without calls are left out, and several answers become one.
+ * its results. Rows before the first question are left out. Rows of turns that ran at the same time are mixed: calls
+ * without results and results without calls are left out, and several answers are joined.
  *
  * @param rows  of one conversation, oldest first
  */
@@ -79,7 +79,7 @@ function callsIn({ toolCallPayload }: MessageRow): readonly ToolCall[] {
   return (toolCallPayload as { toolCalls?: ToolCall[] } | null)?.toolCalls ?? []
 }
 
-/** Returns what a tool gave, for a row that holds it. */
+/** Returns the tool result that a row contains; undefined for other rows. */
 export function responseIn({ role, toolResponse }: MessageRow): ToolResponse | undefined {
   return role === 'tool' ? ((toolResponse as ToolResponse | null) ?? undefined) : undefined
 }

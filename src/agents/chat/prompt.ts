@@ -31,7 +31,7 @@ export interface PromptParts {
   readonly own: string | null
   /** Of the configuration. */
   readonly usual: string | null
-  /** Of the sender, for this conversation; null where it adds nothing. */
+  /** Instructions of the sender for this conversation; null if there are none. */
   readonly added: string | null
   readonly search: Search
   /** Passages with numbers are told, or some tool gives them. */
@@ -54,7 +54,7 @@ export function systemPrompt({ own, usual, added, search, cites, bases, marks }:
   ].join('\n\n')
 }
 
-/** Returns what a model is told of the messages that are older than those it is sent. */
+/** Returns the part of the prompt that contains the summary of older messages. */
 export function summaryPrompt(summary: string, marks: Marks): string {
   return `The conversation began before the messages below. A summary of its earlier part:\n${marks.around('summary', summary)}`
 }

@@ -16,7 +16,7 @@ export class ReasoningRecord {
     if (this.#text.length <= charsMax) this.#text += delta
   }
 
-  /** The model has gone on to its answer, or to a tool. */
+  /** Stops the timer when the model continues with its answer or a tool call. */
   pause(): void {
     if (this.#sinceMs === undefined) return
     this.#ms += this.clock.now() - this.#sinceMs
@@ -28,7 +28,7 @@ export class ReasoningRecord {
     return this.#ms
   }
 
-  /** The beginning of it, if it is long. */
+  /** The reasoning, cut if it is long. */
   get text(): string {
     const text = this.#text.trim()
     return text.length <= charsMax ? text : `${text.slice(0, charsMax - 1)}…`

@@ -9,12 +9,12 @@ const spellingScoreMax = 0.2
 /** Letters that related words have in common. */
 const relatedLetters = 5
 
-/** Share of the words of a query with which a passage counts, whatever its score. */
+/** Share of the words of a query with which a passage is relevant regardless of its score. */
 const wordShareMin = 0.5
 
 /**
- * Leaves out hits that are far below the best and hold few words of the query, and hits without a word of the query whose
- * only claim is a similar spelling. Compounds, inflected words, and scripts without spaces count as related if they share
+ * Leaves out hits that are far below the best one and contain few words of the query, and hits with a low score that
+ * contain neither a word of the query nor a related one. Compounds, inflected words, and scripts without spaces count as related if they share
  * letters with the query.
  *
  * @param hits  with coverage where the store knows it
@@ -49,7 +49,7 @@ function sharesBeginning(some: readonly string[], others: readonly string[]): bo
   return some.some(word => beginningsOf(word).some(letters => all.includes(letters)))
 }
 
-/** In scripts without spaces, words begin anywhere. */
+/** In scripts without spaces, a word can begin at any character. */
 function beginningsOf(word: string): string[] {
   if (unspaced.test(word)) return Array.from({ length: word.length - 1 }, (_, at) => word.slice(at, at + 2))
   return word.length < relatedLetters ? [] : [word.slice(0, relatedLetters)]

@@ -25,7 +25,7 @@ export class RepeatedCalls {
     this.#isLoop = calls.every(call => this.#before.has(keyOf(call)))
   }
 
-  /** All calls of the round were made in the one before. */
+  /** Returns true if all calls of the round were also made in the previous one. */
   get isLoop(): boolean {
     return this.#isLoop
   }
@@ -44,7 +44,7 @@ export class RepeatedCalls {
   }
 }
 
-/** Equal for calls that differ only in the layout of their arguments. */
+/** Returns a key that is equal for calls that differ only in the layout of their arguments. */
 function keyOf({ name, arguments: written }: ToolCall): string {
   try {
     const given: unknown = JSON.parse(written)

@@ -10,7 +10,7 @@ export const versionCharsMax = 16_000_000
 /** Maximum number of versions of one question, attempts without an answer included. */
 export const versionsMax = 50
 
-/** Place of a conversation in the store. */
+/** IDs that locate a conversation in the store. */
 export interface MessagePlace {
   readonly workspaceId: string
   readonly conversationId: string
@@ -24,7 +24,7 @@ export interface CurrentVersion {
 }
 
 /**
- * Reads what another version of a message would replace.
+ * Reads the messages that another version of a message would replace.
  *
  * @param messageId  any version of the question
  * @throws chat_message_not_found  no version of such a question is in the conversation
@@ -61,7 +61,7 @@ export async function questionIdOf(rows: RowStore, place: MessagePlace, messageI
 /**
  * Reads the version of a question that is in the conversation.
  *
- * @throws chat_message_not_found  the conversation has none, as an earlier question was replaced
+ * @throws chat_message_not_found  the conversation has none, because an earlier question was replaced
  * @throws validation_error        more messages follow than one send replaces
  */
 export async function readCurrent(

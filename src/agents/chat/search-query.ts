@@ -6,29 +6,29 @@ import { isAffirmation, isSmallTalk } from './small-talk.ts'
 /** Words taken from an earlier query. */
 const wordsKept = 16
 
-/** English words that stand for something said before. `IT` in capitals is none of them. */
+/** English pronouns that can refer to earlier messages. `IT` in capitals is not a pronoun. */
 const pronouns = new Set(
   `it its itself they them their theirs themselves he him his she her hers this that these those`.split(
     /\s+/,
   ),
 )
 
-/** Beginnings of English questions that go on from the one before. */
+/** Beginnings of English follow-up questions. */
 const beginning =
   /^(?:and|or|but|then|what about|how about|what if|what else|why|why not|how come|how so|since when|same for|only)\b/i
 
-/** Beginnings that are words of other languages, too: another English word has to follow. */
+/** Beginnings that are also words of other languages, so another English word has to follow. */
 const sharedBeginning = /^(?:so|also|plus)\b/i
 
-/** English ways to name one of several things that were listed. */
+/** English phrases for one of several listed things. */
 const ordinal =
   /\b(?:(?:the )?(?:first|second|third|fourth|fifth|last|other|next|previous|same|that|this|which) ones?|the (?:former|latter|same)|the (?:first|second|third|fourth|fifth|last|other|others|rest|next|previous)(?=\s*[?.!]*$))\b/i
 
-/** Words of a question that begins with "and", "why" and so on, up to which it is not clear by itself. */
+/** Maximum number of words of a follow-up that begins with "and", "why" and so on. */
 const shortWords = 6
 
 /**
- * Returns what to search for to answer a question, or undefined if it is small talk. A follow-up in English ("and abroad?",
+ * Returns the search query for a question, or undefined for small talk. A follow-up in English ("and abroad?",
  * "what about the second one?") gets the words of the last query; a question in another language stays as it is.
  *
  * @param earlier  last query of the conversation
@@ -43,7 +43,7 @@ export function searchQuery(question: string, earlier: string | undefined): stri
   return [query, ...added.slice(0, wordsKept)].join(' ').slice(0, limits.searchTextChars)
 }
 
-/** Returns what the conversation searched for last; the last question if the model searched by itself. */
+/** Returns the last search query of the conversation; the last question if the model wrote its own query. */
 export function lastQuery(turns: readonly PastTurn[]): string | undefined {
   return turns
     .map(
@@ -70,6 +70,6 @@ function isFollowUp(question: string): boolean {
   const spoken = question.match(/[\p{L}\p{N}]+/gu) ?? []
   const at = spoken.findIndex(word => word !== 'IT' && pronouns.has(word.toLowerCase()))
   if (at === -1) return false
-  // A pronoun after several words of content mostly stands for one of those.
+  // A pronoun after several content words usually refers to one of them.
   return terms(spoken.slice(0, at).join(' ')).length === 0 || terms(question).length <= 2
 }

@@ -46,12 +46,12 @@ function keysOf(all: readonly string[]): ReadonlySet<string> {
   return new Set(all.map(phrase => words(phrase).join(' ')))
 }
 
-/** Returns true if a message has greetings, thanks and the like only, in common languages, or no word at all. */
+/** Returns true if a message consists only of greetings, thanks and similar phrases, or contains no word. */
 export function isSmallTalk(message: string): boolean {
   return isMadeOf(known.smallTalk, words(message))
 }
 
-/** Returns true if a message only agrees, as to an offer to say more. */
+/** Returns true if a message only agrees, for example to an offer of more details. */
 export function isAffirmation(message: string): boolean {
   const all = words(message)
   return all.length > 0 && isMadeOf(known.affirmation, all)

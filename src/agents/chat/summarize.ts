@@ -8,25 +8,25 @@ import type { AnsweringModel } from './model.ts'
 import type { PastTurn } from './past-turns.ts'
 import { Marks } from './prompt.ts'
 
-/** A summary and what it cost. */
+/** A summary and its cost. */
 export interface Written {
   readonly text: string
   readonly metadata: Record<string, string>
 }
 
 const timeoutMs = 60_000
-/** Of the answer; a model that reasons needs more than the summary takes. */
+/** Maximum tokens of the answer. Reasoning needs more of them than the summary. */
 const answerTokensMax = 1_024
 const questionCharsMax = 200
 
-/** Shares of the context window: for what is summarized, and for the summary. */
+/** Shares of the context window for the input and for the summary. */
 const share = { input: 1 / 6, summary: 1 / 16 }
 const summaryTokensMax = 1_000
 
 /**
- * Has a model summarize turns, together with the summary of what came before them. It is called once.
+ * Lets a model summarize turns together with the previous summary, in one call.
  *
- * @throws TimedOut, what `complete` throws; Error for an empty answer
+ * @throws TimedOut, the errors of `complete`, Error for an empty answer
  */
 export async function summarize(
   earlier: string | undefined,
@@ -61,7 +61,7 @@ function promptFor(model: AnsweringModel, marks: Marks): string {
   return `You summarize the earlier part of a conversation, so that it can go on without it. Write at most ${words} words in the language of the conversation: what the user wants, what was answered and decided, with names, numbers and identifiers, and what is still open. Write plain text without citations. ${marks.rule}`
 }
 
-/** Returns what is summarized, as text. Each message is cut to its share of the room. */
+/** Returns the input of the summary as text. Each message is cut to its share of the room. */
 function inputOf(earlier: string | undefined, turns: readonly PastTurn[], model: AnsweringModel): string {
   const texts = [
     ...(earlier === undefined ? [] : [`Summary of what came before:\n${earlier}`]),
@@ -72,13 +72,13 @@ function inputOf(earlier: string | undefined, turns: readonly PastTurn[], model:
   return texts.map(text => cut(text, Math.floor(text.length * Math.min(1, room / bytes)))).join('\n\n')
 }
 
-/** Returns nothing for tool results: the answer says what came of them. */
+/** Returns undefined for tool results, because the answer contains their outcome. */
 function textOf(message: ChatMessage): string | undefined {
   if (message.role === 'user') return `User: ${message.content}`
   return message.role === 'assistant' && message.content ? `Assistant: ${message.content}` : undefined
 }
 
-/** Lists the questions of turns after the summary of what came before them, for when a model writes no summary. */
+/** Returns the previous summary and a list of the questions of turns. Used if a model writes no summary. */
 export function listQuestions(
   earlier: string | undefined,
   turns: readonly PastTurn[],

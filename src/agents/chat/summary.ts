@@ -1,7 +1,7 @@
 import type { Citation } from '../../contract/chat.ts'
 import type { MessageRow } from '../../storage/tables.ts'
 
-/** Text that stands for the oldest messages of a conversation. It is stored as a message of the role `system`. */
+/** Text that replaces the oldest messages of a conversation. It is stored as a message of the role `system`. */
 export interface Summary {
   readonly text: string
   /** Time of the last message that it covers. */

@@ -1,10 +1,10 @@
 import { cut } from '../tools/result.ts'
 
-/** Length of a title that is made from a question, in UTF-16 units. */
+/** Maximum length of a title from a question, in UTF-16 units. */
 const titleCharsMax = 80
 
 /**
- * Makes the title of a conversation from its first question: the first line, ended at a word where it is too long.
+ * Returns the title of a conversation: the first line of its first question, cut after a word if it is too long.
  *
  * @returns null for a question without words
  */
@@ -17,6 +17,6 @@ export function titleFrom(question: string): string | null {
   if (line.length <= titleCharsMax) return line
   const start = cut(line, titleCharsMax - 1)
   const end = line[start.length] === ' ' ? start.length : start.lastIndexOf(' ')
-  // A text without spaces, such as Chinese or an address, has no word to end at.
+  // A text without spaces, such as Chinese or a URL, is cut at any character.
   return `${end > titleCharsMax / 2 ? start.slice(0, end) : start}…`
 }

@@ -16,11 +16,11 @@ import { makeCurrent } from './versions.ts'
 export interface TranscriptParts {
   readonly rows: RowStore
   readonly clock: Clock
-  /** Writes to a conversation wait for each other here, so that they do not invalidate each other. */
+  /** Runs the writes to one conversation in sequence, so that they do not conflict. */
   readonly writes: InTurn
 }
 
-/** What the turn begins with. */
+/** State of the conversation when the turn begins. */
 export interface TranscriptStart {
   /** Time of the last message of the conversation; undefined if it has none. */
   readonly lastAt: string | undefined
@@ -32,10 +32,10 @@ export interface TranscriptStart {
 type Said = Pick<MessageRow, 'role' | 'content'> & Partial<MessageRow>
 
 /**
- * Writes the messages of one turn, each when it was said and not before the one before it.
+ * Writes the messages of one turn, in order.
  *
- * Another version of a question is kept beside the conversation until its answer is complete. Then it replaces the
- * current version.
+ * Another version of a question is stored separately until its answer is complete. Then it replaces the current
+ * version.
  *
  * @see docs/decisions/message-versions.md
  */
@@ -65,7 +65,7 @@ export class Transcript {
    * Stores the question.
    *
    * @param isUntrusted  text of documents is sent to the model with it
-   * @throws conversation_not_found  it was deleted meanwhile
+   * @throws conversation_not_found  it was deleted in the meantime
    */
   async user(content: string, isUntrusted: boolean): Promise<MessageRow> {
     const questionId = this.#questionId
@@ -123,8 +123,8 @@ export class Transcript {
   /**
    * Stores a complete answer, which ends the turn.
    *
-   * @throws conversation_not_found  it was deleted meanwhile
-   * @throws chat_message_not_found  the question is not in the conversation any more
+   * @throws conversation_not_found  it was deleted in the meantime
+   * @throws chat_message_not_found  the question is no longer in the conversation
    */
   async answer(content: string, spoken: Partial<MessageRow>): Promise<MessageRow> {
     const questionId = this.#questionId
@@ -138,7 +138,7 @@ export class Transcript {
     return answer
   }
 
-  /** Stores what stands for the answer of a turn that failed or was interrupted. It replaces nothing. */
+  /** Stores the answer of a turn that failed or was interrupted. It replaces nothing. */
   failure(content: string, spoken: Partial<MessageRow>): Promise<MessageRow> {
     return this.#follow({ role: 'agent', content, authorId: this.#place.agentId, ...spoken })
   }
@@ -163,7 +163,7 @@ export class Transcript {
     return [workspaceId, conversationId, messageId]
   }
 
-  /** Stores a message behind the question, wherever it is: not in the conversation once another version is current. */
+  /** Stores a message after the question, which is outside the conversation once another version is current. */
   async #follow(said: Said, isUntrusted = false): Promise<MessageRow> {
     const row = this.#row(said)
     const key = this.#keyOf(this.#user!)
@@ -172,8 +172,8 @@ export class Transcript {
   }
 
   /**
-   * @throws conversation_not_found  it was deleted meanwhile
-   * @throws chat_message_not_found  the question is not where it was
+   * @throws conversation_not_found  it was deleted in the meantime
+   * @throws chat_message_not_found  the question was moved
    */
   async #write(row: MessageRow, checks: readonly Write[], isUntrusted: boolean): Promise<void> {
     const isVersion = this.#questionId !== undefined

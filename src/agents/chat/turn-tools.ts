@@ -30,7 +30,7 @@ export interface TurnToolsParts {
   readonly citations: Citations
   /** The sender answers questions. */
   readonly isAsked: boolean
-  /** What the model is sent derives from text of documents or tools. */
+  /** True if the messages to the model can derive from text of documents or tools. */
   readonly hasRead: boolean
 }
 
@@ -49,7 +49,7 @@ export class TurnTools {
   /** Hashes of the tools that are approved in the conversation, by id. */
   #approved: Readonly<Record<string, string>>
   readonly specs: readonly ToolSpec[]
-  /** Tools of the agent that the model is not given. */
+  /** Number of tools of the agent that the model does not receive. */
   readonly leftOut: number
 
   constructor(parts: TurnToolsParts) {
@@ -73,11 +73,11 @@ export class TurnTools {
     }
     log.warn(
       facts,
-      'the agent has more tools than a model takes: it was given those that fit the question best',
+      'the agent has more tools than a model accepts; the model received those that match the question best',
     )
   }
 
-  /** What the model is sent, results of this turn included, derives from text of documents or tools. */
+  /** True if the messages to the model, including results of this turn, can derive from text of documents or tools. */
   get hasRead(): boolean {
     return this.#hasRead
   }
@@ -135,7 +135,7 @@ export class TurnTools {
 
   /**
    * Without a rule of the agent, a tool that reaches out of the runtime needs an approval once the agent has read text
-   * of others. Where the sender answers no questions, that is a denial.
+   * of others. If the sender cannot approve calls, the call is denied.
    */
   #permissionOf(tool: Tool): ToolPermission {
     const { agent } = this.#parts

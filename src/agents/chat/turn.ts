@@ -33,13 +33,13 @@ export interface TurnParts {
   readonly system: string
   /** Passages that the model is told before it is asked. */
   readonly found: readonly Passage[]
-  /** What they were searched for. */
+  /** The search query; undefined if there was no search. */
   readonly searchQuery: string | undefined
   readonly question: string
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
   readonly sampling: Sampling
-  /** Prepares the turn again for a model that refused tools: passages are found first. */
+  /** Prepares the turn again for a model that refused tools, with passages in the prompt. */
   readonly withoutTools: () => Promise<Pick<TurnParts, 'turnTools' | 'system' | 'found' | 'searchQuery'>>
   /** Fires when nobody waits for the answer any longer. */
   readonly signal: AbortSignal
@@ -117,7 +117,7 @@ export class Turn {
     else throw new TurnLimit(round)
   }
 
-  /** One answer of the model, whose text comes as tokens. @param isLast  no tool may be called any more */
+  /** Streams one answer of the model. @param isLast  no more tools may be called */
   async *#ask(isLast: boolean): AsyncGenerator<TurnEvent, Completion, undefined> {
     const { pieces, first, ...told } = this.#asked ?? this.#begin(isLast)
     this.#asked = undefined
@@ -146,7 +146,7 @@ export class Turn {
     return yield* this.#ask(isLast)
   }
 
-  /** The provider refused tools before anything was said. */
+  /** Returns true if the provider refused tools before the first text. */
   #isAboutTools(error: unknown): boolean {
     const { turnTools } = this.#parts
     const isRefusal = error instanceof ProviderFailure && error.facts.kind === 'no_tools'
@@ -224,7 +224,7 @@ export class Turn {
     for (const call of toolCalls) yield* this.#repeat(call) ?? this.#call(call)
   }
 
-  /** The result of an equal call; undefined for a new one, which has to run. */
+  /** Returns the result of an equal call; undefined for a new call, which has to run. */
   #repeat(call: ToolCall): AsyncGenerator<TurnEvent, void, undefined> | undefined {
     const ran = this.#repeated.resultOf(call)
     return ran && this.#give(call, { ...ran, passages: [] }, 0)
@@ -343,7 +343,7 @@ class TurnLimit extends Error {
   constructor(rounds: number) {
     super(
       rounds === roundsMax
-        ? `The turn limit of ${roundsMax} model calls was met before there was an answer.`
+        ? `The turn limit of ${roundsMax} model calls was reached without an answer.`
         : 'The model repeated the same tool call instead of answering. Ask again, or use another model.',
     )
   }

@@ -58,19 +58,19 @@ export interface TurnsParts {
   readonly compactions: Pick<Compactions, 'begin' | 'giveWay'>
   /** Is told of each turn that is over. */
   readonly answered: (provider: string, outcome: TurnOutcome) => void
-  /** Set for a conversation that its sender keeps. */
+  /** Set if the request carries the conversation. */
   readonly carried?: CarriedContext
 }
 
-/** Parts of a conversation that its messages do not hold. */
+/** Context of a carried conversation besides its messages. */
 export interface CarriedContext {
-  /** What the sender adds to the prompt of the agent. */
+  /** Instructions that the sender adds to the prompt of the agent. */
   readonly instructions: string | null
   /** Earlier answers may hold text of documents or tools. */
   readonly hasRead: boolean
 }
 
-/** On whose behalf a turn runs. */
+/** Caller of a turn. */
 type TurnCaller = Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
 
 /** What a turn takes place in. */
@@ -81,7 +81,7 @@ interface Setting {
   readonly citations: Citations
   readonly marks: Marks
   readonly bases: readonly NamedBase[]
-  /** Tokens that the passages of one search may take. */
+  /** Maximum tokens of the passages of one search. */
   readonly passageTokens: number
   readonly signal: AbortSignal
 }
@@ -182,7 +182,7 @@ export class Turns {
   }
 
   /**
-   * Calls off the last turn that the caller detached in a conversation.
+   * Stops the last turn that the caller detached in a conversation.
    *
    * @throws workspace_not_found, conversation_not_found, not_found
    */
@@ -191,7 +191,7 @@ export class Turns {
     await this.#detached.stop(place, auth)
   }
 
-  /** Calls off the turns that nobody waits for, and waits until what was said is kept. */
+  /** Stops all detached turns, and waits until their partial answers are stored. */
   close(): Promise<void> {
     return this.#detached.close()
   }
@@ -368,11 +368,11 @@ export class Turns {
     if (error instanceof ProviderFailure) {
       const { kind, providerStatus } = error.facts
       this.#parts.log.warn({ ...place, kind, providerStatus }, error.message)
-    } else this.#parts.log.error({ ...place, error }, 'a turn broke')
+    } else this.#parts.log.error({ ...place, error }, 'a turn failed')
   }
 }
 
-/** Returns true if earlier messages derive from text of documents or tools, those that are replaced left out. */
+/** Returns true if earlier messages derive from text of documents or tools, except the replaced ones. */
 function hasReadBefore({ untrustedSince }: ConversationRow, replaced: CurrentVersion | undefined): boolean {
   return Boolean(untrustedSince && !(replaced && replaced.rows[0].messageTs <= untrustedSince))
 }

@@ -27,11 +27,11 @@ export interface Successor {
 }
 
 /**
- * Puts a version of a question into the conversation with all that follows it, and keeps the messages that it replaces
- * as a version. Both happen in one unit.
+ * Puts a version of a question into the conversation with all messages that followed it, and keeps the messages that it
+ * replaces as a version. Both happen in one unit.
  *
  * @throws conversation_not_found
- * @throws chat_message_not_found  no version of the question is in the conversation, or the version is not kept
+ * @throws chat_message_not_found  no version of the question is in the conversation, or the version does not exist
  * @throws validation_error        too many messages follow the question
  * @throws conflict                the conversation kept changing
  */
@@ -84,7 +84,7 @@ async function readVersion(
   return stored.map(({ row }) => row)
 }
 
-/** The conversation after the exchange. What was read before the question stays read. */
+/** Returns the conversation after the exchange. Text that was read before the question still counts as read. */
 function exchanged(
   conversation: ConversationRow,
   { rows: [question] }: CurrentVersion,

@@ -7,10 +7,10 @@ import { tables } from '../../storage/tables.ts'
 import { agentNotFound } from '../missing.ts'
 
 const pageSize = 200
-/** Of one page, as JSON: the prompt of an agent may be long. */
+/** Maximum length of one page as JSON, because prompts of agents can be long. */
 const pageCharsMax = 8_000_000
 
-/** Returns the agents of a workspace as models. The ID of a model is the name of its agent, where that is unique. */
+/** Returns the agents of a workspace as models. The ID of a model is the name of its agent, if that is unique. */
 export async function listModels(rows: RowStore, workspaceId: string): Promise<ModelList> {
   const agents: Pick<Agent, 'agentId' | 'name' | 'createdAt'>[] = []
   for await (const { agentId, name, createdAt } of agentsOf(rows, workspaceId)) {

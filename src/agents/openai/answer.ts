@@ -42,7 +42,7 @@ export function completionOf(identity: CompletionIdentity, answer: Message): Cha
 
 type Delta = ChatCompletionChunk['choices'][number]['delta']
 
-/** Makes the chunks of one streamed answer. */
+/** Creates the chunks of one streamed answer. */
 export class Chunks {
   readonly #identity: CompletionIdentity
   readonly #includesUsage: boolean
@@ -81,7 +81,7 @@ export class Chunks {
   }
 }
 
-/** The model failed. Tools may have run, so clients are asked not to send the request again by themselves. */
+/** Returns the error of a failed turn. Tools may have run, so clients must not retry automatically. */
 export function answerFailed({ metadata }: Message): WbError {
   return new WbError('chat_answer_failed', metadata.error_message ?? 'the model did not answer', {
     headers: { 'x-should-retry': 'false' },

@@ -4,10 +4,10 @@ import type { ServerEvent } from '../../contract/route.ts'
 import { draining } from '../chat/opened.ts'
 import { answerFailed, type Chunks } from './answer.ts'
 
-/** Separates text before a call of tools from the text after it. */
+/** Separator between the text before a tool call and the text after it. */
 const separator = '\n\n'
 
-/** Events of a streamed completion, made from those of a turn. Ending it ends the turn. */
+/** Events of a streamed completion, derived from the events of a turn. Ending it ends the turn. */
 export class ChunkStream implements AsyncIterableIterator<ServerEvent> {
   readonly #turn: AsyncIterator<ServerEvent>
   readonly #events: AsyncGenerator<ServerEvent, void, undefined>
@@ -19,10 +19,10 @@ export class ChunkStream implements AsyncIterableIterator<ServerEvent> {
   }
 
   /**
-   * Waits until the model answers, so that a failure before that gets a status of its own.
+   * Waits until the model answers, so that an earlier failure gets its own status.
    *
-   * @throws what prevents calling the model, chat_answer_failed
-   * @throws draining  the turn was ended meanwhile
+   * @throws errors before the model call, chat_answer_failed
+   * @throws draining  the turn was ended in the meantime
    */
   async begin(): Promise<void> {
     this.#first = await this.#events.next()

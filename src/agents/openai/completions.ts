@@ -20,7 +20,7 @@ import { ChunkStream } from './chunk-stream.ts'
 import { type CompletionRequest, readRequest } from './request.ts'
 import { RequestConversation } from './request-conversation.ts'
 
-/** A conversation of a request, and what answers in it. */
+/** A conversation of a request, with the agent and model that answer. */
 interface OpenedConversation {
   readonly turns: Turns
   readonly place: ConversationPlace
@@ -29,14 +29,14 @@ interface OpenedConversation {
 }
 
 /**
- * Answers of agents to conversations that come with the request and are not stored.
+ * Answers conversations that a request carries and that are not stored.
  *
  * @see docs/agents.md#from-an-openai-client
  */
 export class Completions {
   constructor(private readonly parts: Omit<TurnsParts, 'conversations' | 'compactions' | 'carried'>) {}
 
-  /** @throws what a send to an agent throws, chat_answer_failed */
+  /** @throws the errors of a message to an agent, chat_answer_failed */
   async complete(workspaceId: string, body: CompletionCreate, caller: Caller): Promise<ChatCompletion> {
     const { turns, place, send, identity } = await this.#open(workspaceId, body, caller)
     const { assistant } = await turns.send(place, send, caller)
@@ -44,7 +44,7 @@ export class Completions {
     return completionOf(identity, assistant)
   }
 
-  /** @throws what a send to an agent throws, chat_answer_failed, before the model begins to answer */
+  /** @throws the errors of a message to an agent, chat_answer_failed, before the model begins to answer */
   async stream(
     workspaceId: string,
     body: CompletionCreate,
@@ -68,7 +68,7 @@ export class Completions {
   async #open(workspaceId: string, body: CompletionCreate, { auth }: Caller): Promise<OpenedConversation> {
     const { rows, models } = this.parts
     const request = readRequest(body)
-    // Like beginning a conversation: with row-level access, only a principal has one.
+    // As for a new conversation: with row-level access, only a principal can have one.
     if (sightOf(await requireWorkspace(rows, workspaceId), auth).of === 'nobody')
       throw new WbError('policy_principal_required', 'a conversation here belongs to a principal')
     const agent = await agentOfModel(rows, workspaceId, body.model)
@@ -117,7 +117,7 @@ function conversationOf(
   }
 }
 
-/** The earlier messages as rows, each a millisecond after the one before. */
+/** Returns the earlier messages as rows, one millisecond apart. */
 function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRow): MessageRow[] {
   const { workspaceId, conversationId, createdAt } = conversation
   const firstMs = Date.parse(createdAt) - earlier.length
@@ -132,7 +132,7 @@ function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRo
   }))
 }
 
-/** The models of the runtime with answers of at most `maxTokens`. */
+/** Returns the models of the runtime with answers of at most `maxTokens`. */
 function limited(models: ChatSource, maxTokens: number): ChatSource {
   const limit = <M extends { readonly maxTokens: number }>(model: M): M => ({
     ...model,

@@ -4,8 +4,8 @@ import { type ConversationRow, type MessageRow, tables } from '../../storage/tab
 const ownTables: ReadonlySet<string> = new Set([tables.conversations.name, tables.messages.name])
 
 /**
- * The store as a turn sees it whose conversation came with the request. The conversation and its messages are in memory,
- * and writes to them are dropped. Everything else is read from and written to the store.
+ * The store for a turn whose conversation is part of the request. The conversation and its messages are in memory, and
+ * writes to them are dropped. All other reads and writes go to the store.
  */
 export class RequestConversation implements RowStore {
   readonly #stored: RowStore

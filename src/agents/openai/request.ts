@@ -1,17 +1,17 @@
 import { WbError } from '../../contract/errors.ts'
 import type { CompletionCreate, CompletionMessage } from '../../contract/openai.ts'
 
-/** What a request says, in order, without its instructions. */
+/** Messages of a request, in order, without its instructions. */
 export interface Utterance {
   readonly role: 'user' | 'assistant'
   readonly content: string
 }
 
-/** The conversation of a request, as a turn takes it. */
+/** The conversation of a request, as input of a turn. */
 export interface CompletionRequest {
-  /** Text of the system messages; null without any. */
+  /** Text of the system messages; null if there are none. */
   readonly instructions: string | null
-  /** Question and answer take turns: consecutive messages of one role are joined. */
+  /** Alternating questions and answers: consecutive messages of one role are joined. */
   readonly earlier: readonly Utterance[]
   readonly question: string
   /** Longest answer in tokens, if the client limits it. */
@@ -32,7 +32,10 @@ export function readRequest(body: CompletionCreate): CompletionRequest {
   }
   const question = said.pop()
   if (question?.role !== 'user')
-    throw new WbError('validation_error', 'messages: the last message must have the role user and a text')
+    throw new WbError(
+      'validation_error',
+      'messages: the last message must have the role user and contain text',
+    )
   return {
     instructions: instructions.length > 0 ? instructions.join(separator) : null,
     earlier: said,

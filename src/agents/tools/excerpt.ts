@@ -15,7 +15,7 @@ interface Span {
 }
 
 const ellipsis = '…'
-/** Characters of a text that are looked at, so that a huge one does not block the process. */
+/** Maximum number of characters to search, so that a huge text does not block the process. */
 const scannedMax = 200_000
 
 /**
@@ -59,7 +59,7 @@ function bestMatch(text: string, query: string, charsMax: number): Span {
   return best
 }
 
-/** Extends a span to both sides by whole sentences; by words where sentences would leave half of the room empty. */
+/** Extends a span to both sides by whole sentences; by words if sentences would leave half of the room empty. */
 function windowAround(text: string, match: Span, room: number): Span {
   const sentences = bySentences(text, match, room)
   if (sentences && sentences.end - sentences.start >= room / 2) return sentences

@@ -213,7 +213,7 @@ type OneOrAll = z.output<typeof builtin.listDocuments.input>
 type OneDocument = z.output<typeof builtin.getDocument.input>
 type ChunksArgs = z.output<typeof builtin.listChunks.input>
 
-/** JSON of what a search found, within the budget of the call. `contentPreview` is the whole chunk if it fits. */
+/** Returns the hits of a search as JSON, within a budget. `contentPreview` is the whole chunk if it fits. */
 function searchResult(
   query: string,
   hits: readonly HitOfBase[],
@@ -240,7 +240,7 @@ function searchResult(
   })
 }
 
-/** The longest form of what {@link searchResult} adds to a head, without the text. */
+/** Longest JSON that {@link searchResult} adds to a head, without the text. */
 const emptyText = { contentPreview: '', truncated: true }
 
 function found({ id, score }: HitOfBase, passage: Passage, citation: number) {
@@ -248,7 +248,7 @@ function found({ id, score }: HitOfBase, passage: Passage, citation: number) {
   return { citation, knowledgeBaseId, documentId, chunkId: id, chunkIndex, title, sourceFilename, score }
 }
 
-/** JSON of chunks in order: as many whole ones as fit, and where the next one is. Only the first can be cut. */
+/** Returns chunks as JSON: as many whole ones as fit, and the offset of the next. Only the first can be cut. */
 function chunksResult(
   chunks: readonly Chunk[],
   head: { offset: number },

@@ -1,16 +1,16 @@
 import { terms } from '../../base/words.ts'
 import type { Tool } from './tool.ts'
 
-/** Tools that hosted models take in one request. */
+/** Maximum number of tools that hosted models accept in one request. */
 export const toolsMax = 128
 
-/** A word in the name of a tool counts as much as this many in its description. */
+/** Weight of a word in the name of a tool, relative to its description. */
 const nameWeight = 3
 
 /**
  * Returns at most `toolsMax` tools, in their order: those of the runtime, and of MCP servers those whose names and
- * descriptions have most of the words of the question. Rare words count more, and the order decides a tie, so that the
- * result is the same whenever it is computed.
+ * descriptions have most of the words of the question. Rare words count more, and the order decides a tie, so the
+ * result is deterministic.
  */
 export function narrowed(tools: readonly Tool[], question: string): readonly Tool[] {
   if (tools.length <= toolsMax) return tools
@@ -40,7 +40,7 @@ function rankedBy(question: string, tools: readonly Tool[]): Tool[] {
     .map(({ tool }) => tool)
 }
 
-/** The words of a tool, and those of its name and server: `createIssue` has two. */
+/** Returns the words of a tool, and those of its name and server: `createIssue` has two. */
 function wordsOf({ id, description, serverLabel = '' }: Tool): { all: Set<string>; name: Set<string> } {
   const spoken = id.replace(/^mcp:[^:]*:/, '').replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
   const name = terms(`${serverLabel} ${spoken}`)

@@ -2,13 +2,13 @@ import { bytesPerToken } from '../tokens.ts'
 import { type Excerpt, excerptOf } from './excerpt.ts'
 import { resultCharsMax } from './result.ts'
 
-/** Bytes that a passage gets at least; with less it says nothing, and is left out instead. */
+/** Minimum length of a passage in bytes. A passage with less room is left out. */
 const windowBytesMin = 480
 
-/** Stands for the number of a citation while sizes are counted. */
+/** Placeholder for the number of a citation while sizes are counted. */
 export const citationMax = 99_999
 
-/** Returns the bytes that passages of one call may take together. */
+/** Returns the maximum bytes of all passages of one call together. */
 export function bytesFor(passageTokens: number): number {
   return Math.min(passageTokens * bytesPerToken, resultCharsMax)
 }
@@ -22,7 +22,7 @@ export function jsonBytes(text: string): number {
  * Shares bytes among passages, best first. In their order they stay whole; one that does not fit becomes the window
  * around its match with the query, and the last of them are left out if there is not even room for a short window.
  *
- * @param headBytes  of what stands beside each text
+ * @param headBytes  of the fields besides the text of each passage
  * @returns excerpts of the first passages; at least one unless there are none
  */
 export function shareAmong(

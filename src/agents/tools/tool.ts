@@ -21,7 +21,7 @@ export interface ToolContext {
   readonly caller: Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
   /** Knowledge bases that the conversation is bound to, else the agent; empty is all of the workspace. */
   readonly knowledgeBaseIds: readonly string[]
-  /** Tokens that the passages of one call may take, all together. */
+  /** Maximum tokens of all passages of one call together. */
   readonly passageTokens: number
   /** Fires when nobody waits any longer. */
   readonly signal: AbortSignal

@@ -25,7 +25,7 @@ export class ProtectedResources {
   readonly #origin: string
   readonly #issuer: string
   readonly #scopes: readonly Scope[]
-  /** Scopes of the provider that tell who signs in. */
+  /** Scopes of the provider that identify the user. */
   readonly #identityScopes: readonly string[]
 
   constructor(publicOrigin: string, { issuer, scopes, client }: NonNullable<Config['auth']['oidc']>) {

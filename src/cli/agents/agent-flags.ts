@@ -27,7 +27,7 @@ export const agentFlags = {
   rule: Flags.string({
     multiple: true,
     summary:
-      'whether a tool, or all of a server, may run: allow, ask, deny or always; an id may end in *; may be given again',
+      'rule for a tool or for all tools of a server: allow, ask, deny or always; an id may end in *; may be given again',
     helpValue: 'NAME=WORD',
   }),
   llm: Flags.string({ summary: 'LLM service, by name or id', helpValue: 'NAME' }),

@@ -11,7 +11,7 @@ const decimal = (flag: string, max: number) =>
     },
   })
 
-/** Flags that set how a model chooses its words, of agents and LLM services. */
+/** Sampling flags of agents and LLM services. */
 export const samplingFlags = {
   temperature: decimal('temperature', 2)({ summary: "randomness of answers, from 0 to 2 [the provider's]" }),
   'top-p': decimal('top-p', 1)({ summary: "share of likely tokens to consider, up to 1 [the provider's]" }),
@@ -26,7 +26,7 @@ export const samplingFlags = {
   }),
 }
 
-/** Returns the fields that the flags set; those of flags that are not given are undefined. */
+/** Returns the fields that the flags set; the others are undefined. */
 export function samplingFields(flags: {
   readonly temperature?: number | undefined
   readonly 'top-p'?: number | undefined
@@ -41,5 +41,5 @@ export function samplingFields(flags: {
   }
 }
 
-/** Leaves all of it to the LLM service. */
+/** Fields of an agent that uses the settings of its LLM service. */
 export const noSampling = { temperature: null, topP: null, reasoningEffort: null, stop: null }

@@ -7,7 +7,7 @@ export interface Say {
   readonly content: string
   /** Answers this message instead of the agent's own model. */
   readonly llmServiceId?: string
-  /** How freely the model chooses its words; left out, as its service says. */
+  /** Temperature of the answer; that of the service if absent. */
   readonly temperature?: number
   /** A message of the person that this one stands for, from now on. */
   readonly replaces?: string
@@ -43,11 +43,11 @@ export interface ChatPort {
   knowledgeBases(): Promise<Choice[]>
   /** Answer from these from now on; none is all of the workspace. */
   useKnowledgeBases(ids: readonly string[]): Promise<void>
-  /** Conversations with the agent, the last used first; those whose title has the words, unless there are none. */
+  /** Returns conversations with the agent, last used first. Words limit them to titles that contain all of them. */
   conversations(search: string): Promise<Choice[]>
-  /** Versions of a question of the person, the oldest first. */
+  /** Returns the versions of a question, oldest first. */
   versions(messageId: string): Promise<Choice[]>
-  /** Puts a version of a question into the conversation, with all that followed it. */
+  /** Puts a version of a question back into the conversation, with all messages that followed it. */
   useVersion(messageId: string): Promise<void>
   rename(title: string): Promise<void>
   /** Go on with a conversation, or with undefined begin another one. */

@@ -66,7 +66,7 @@ export class Talk implements ChatPort {
 
   async exported(): Promise<string | undefined> {
     const said = await this.said()
-    // The runtime makes the title when it has the first question.
+    // The runtime derives the title from the first question.
     this.#conversation = undefined
     const conversation = await this.#begun()
     return conversation && said.length > 0

@@ -22,7 +22,7 @@ export async function refuseProcessReport(
   throw new UsageError(
     `--as-operator runs in this process and cannot read ${path} of the server at ${server.url}`,
     [
-      'leave --as-operator out to ask the server',
+      'leave out --as-operator to query the server',
       'if the server requires a credential, set WB_API_KEY to its bootstrap token',
     ],
   )

@@ -19,7 +19,7 @@ const methods = ['GET', 'POST', 'PATCH', 'PUT', 'DELETE', 'HEAD']
 /**
  * Returns an HTTP method in upper case.
  *
- * @throws UsageError  it is not one that routes use
+ * @throws UsageError  no route uses the method
  */
 export function knownMethod(typed: string): string {
   const method = typed.toUpperCase()
@@ -53,8 +53,8 @@ export function namedHeaders(headers: readonly string[]): Record<string, string>
  */
 export async function allPages(client: Client, { method, path, headers }: TypedCall): Promise<unknown[]> {
   if (method !== 'GET')
-    throw new UsageError(`--pages reads the pages of a list, and ${method} reads none`, [
-      'leave --pages out, or send GET',
+    throw new UsageError(`--pages reads the pages of a list, so it cannot be used with ${method}`, [
+      'leave out --pages, or use GET',
     ])
   const all = pages(async cursor => {
     const answer: Incoming = await client.raw({

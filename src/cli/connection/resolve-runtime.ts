@@ -61,7 +61,7 @@ export async function runtimeElsewhere(
   return { kind: 'server', baseUrl: server.url, announcement: server, ...nothingDue, ...reached }
 }
 
-/** Returns false if the profile would lead to another runtime by now: a `wb serve` started, ended or restarted. */
+/** Returns false if the profile resolves to another runtime now, because a `wb serve` started, ended or restarted. */
 export async function isCurrent(profile: Profile, { kind, announcement }: ResolvedRuntime): Promise<boolean> {
   if (kind === 'named' || profile.asOperator) return true
   const found = await findLocalServer(profile.dataDir)

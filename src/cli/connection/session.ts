@@ -39,7 +39,7 @@ export class Session {
   #runtime: Promise<ResolvedRuntime> | undefined
   #elsewhere: Promise<ResolvedRuntime | undefined> | undefined
   #here: Promise<ResolvedRuntime> | undefined
-  /** Runtimes that were used before; calls to them may still be in progress. */
+  /** Earlier runtimes. Calls to them can still be in progress. */
   readonly #replaced = new Set<ResolvedRuntime>()
   #credential: Chosen | undefined
   #kept: KeptTokens | undefined
@@ -97,8 +97,8 @@ export class Session {
   }
 
   /**
-   * Has the next call look for the runtime again if a `wb serve` has started, ended or restarted meanwhile. For commands
-   * that outlive the runtime that they began with.
+   * Lets the next call look for the runtime again if a `wb serve` has started, ended or restarted in the meantime. For
+   * commands that can run longer than the runtime.
    */
   async rediscover(): Promise<void> {
     const before = this.#runtime

@@ -65,7 +65,7 @@ export async function versionFound(
   if (version === own && restart && build === 'different')
     return warning(`wb ${own} is commit ${ownCommit}, and the server runs ${plainLine(commit)}`, restart)
   if (version === own) return ok(`${own}, here and at the runtime`)
-  if (build === 'equal') return ok(`${own} here, and the runtime calls it ${plainLine(version)}`)
+  if (build === 'equal') return ok(`${own} here, and the runtime reports it as ${plainLine(version)}`)
   const detail = `wb is ${own}, and the runtime ${plainLine(version)}`
   if (restart) return warning(detail, restart)
   return warning(detail, isVersion(version) ? `npm install --global workbase@${version}` : undefined)

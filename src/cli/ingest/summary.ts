@@ -35,7 +35,7 @@ export function summaryObject({ base, tally, elapsedMs, left }: Summary) {
 }
 
 /**
- * Prints what was done in one line, then the details to look at, then what to type next.
+ * Prints the result in one line, then details, then suggested commands.
  */
 export function showSummary(output: Output, summary: Summary): void {
   const { base, tally } = summary

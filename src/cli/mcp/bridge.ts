@@ -13,7 +13,7 @@ import { attemptsMax, BrokenOff, fatal, pauseMs } from './repeat.ts'
 export interface BridgeParts {
   /** Path of the workspace's MCP route. */
   readonly path: string
-  /** Sends a request to the runtime, which is looked for at each call. */
+  /** Sends a request to the runtime. Each call looks for the current runtime. */
   readonly raw: (call: RawCall) => Promise<Incoming>
   /** Waits between attempts, at most until the signal fires. */
   readonly pause: (ms: number, signal: AbortSignal) => Promise<void>
@@ -123,7 +123,7 @@ export class McpBridge {
   /** @throws what `fatal` returns, or the last failure */
   async #forward(request: Request, signal: AbortSignal): Promise<void> {
     const { path, raw, pause } = this.#parts
-    // As it was understood here, so that the runtime reads no other tool's name in it.
+    // Serialized again, so that the runtime reads the same tool name that was checked here.
     const call = { method: 'POST', path, headers: headersOf(request), body: JSON.stringify(request), signal }
     for (let attempt = 1; ; attempt++) {
       try {
@@ -138,7 +138,7 @@ export class McpBridge {
     }
   }
 
-  /** Takes the messages of an answer to the client. @throws BrokenOff  none of them is the answer itself */
+  /** Forwards the messages of a response to the client. @throws BrokenOff  the result is missing */
   async #pass(request: Request, answer: Incoming, signal: AbortSignal): Promise<void> {
     let isAnswered = false
     for await (const message of messagesIn(answer, signal)) {

@@ -10,7 +10,7 @@ import type { Output } from '../terminal/output.ts'
 import type { Allowance } from './allowed.ts'
 import { fieldsOf } from './message.ts'
 
-/** What a client starts. It holds no credential unless the person asked for it. */
+/** Command that a client starts. It contains no credential, except with `--include-key`. */
 export interface Entry {
   readonly type?: 'stdio'
   readonly command: string
@@ -18,7 +18,7 @@ export interface Entry {
   readonly env?: Readonly<Record<string, string>>
 }
 
-/** A value that VS Code asks for, once. */
+/** A value that VS Code prompts for, once. */
 interface PromptedInput {
   readonly type: 'promptString'
   readonly id: string
@@ -26,7 +26,7 @@ interface PromptedInput {
   readonly password: true
 }
 
-/** Configuration of a client, as far as it concerns servers. */
+/** Servers in the configuration of a client. */
 export interface ClientConfiguration {
   readonly mcpServers?: Readonly<Record<string, Entry>>
   readonly servers?: Readonly<Record<string, Entry>>
@@ -38,7 +38,7 @@ interface Client {
   /** Its servers stand there, by name. */
   readonly field: 'mcpServers' | 'servers'
   readonly path: () => string
-  /** Reference that the client replaces by the key; left out where it has none. */
+  /** Reference that the client replaces by the key; absent if the client supports none. */
   readonly keyReference?: string
 }
 
@@ -84,12 +84,12 @@ function applicationData(): string {
   return join(homedir(), '.config')
 }
 
-/** Name of a client, for people. */
+/** Returns the display name of a client. */
 export function titleOf(client: ClientName | undefined): string {
   return client ? clients[client].title : 'the client'
 }
 
-/** Text that a client replaces by the key; undefined where it replaces none. */
+/** Returns the text that a client replaces by the key; undefined if the client supports none. */
 export function keyReferenceOf(client: ClientName | undefined): string | undefined {
   return client && (clients[client] as Client).keyReference
 }
@@ -109,7 +109,7 @@ export function configuration(
   }
 }
 
-/** Print a configuration, ready to paste. */
+/** Returns a configuration, ready to paste. */
 export function printConfiguration(output: Output, printed: ClientConfiguration): void {
   if (output.json) output.value(printed)
   else output.result(JSON.stringify(printed, null, 2))
@@ -164,7 +164,7 @@ export function changeOf(client: ClientName, servers: Readonly<Record<string, En
   return {
     title,
     path,
-    act: `change ${path}${others.length > 0 ? `, in the place of another ${others.join(', ')}` : ''}`,
+    act: `change ${path}${others.length > 0 ? `, replacing the entry ${others.join(', ')}` : ''}`,
     isDone: missing.length === 0 && others.length === 0 && Object.keys(wanted).every(name => name in before),
     write: () => writePrivately(path, `${JSON.stringify(after, null, 2)}\n`),
   }

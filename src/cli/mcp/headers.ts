@@ -7,7 +7,7 @@ const namedBy: Readonly<Record<string, string>> = {
   'resources/read': 'uri',
 }
 
-/** Headers that take a request to the runtime over Streamable HTTP, as its protocol version requires them. */
+/** Returns the headers of a request over Streamable HTTP, as its protocol version requires them. */
 export function headersOf(request: Request): Record<string, string> {
   const { method, params } = request
   const headers = { accept: 'application/json, text/event-stream', 'content-type': 'application/json' }
@@ -22,7 +22,7 @@ export function headersOf(request: Request): Record<string, string> {
   }
 }
 
-/** Other text than visible ASCII travels as base64 between the marks that the protocol sets for it. */
+/** Encodes text with other than visible ASCII characters as base64, between the marks of the protocol. */
 function encoded(text: string): string {
   return isPlain(text) ? text : `=?base64?${Buffer.from(text).toString('base64')}?=`
 }

@@ -16,18 +16,18 @@ export type KeyNeed = 'none' | 'login' | 'key' | 'sign-in'
 interface KeyChoice {
   readonly client: ClientName | undefined
   readonly workspaceId: string
-  /** The key itself is to be written into the entry. */
+  /** True to write the key itself into the entry. */
   readonly isWritten: boolean
 }
 
-/** The variables that give an entry its key, and what is needed beside them. */
+/** Variables that give an entry its key, and the prompts that they need. */
 interface GivenKey {
   readonly need: KeyNeed
   readonly env: Readonly<Record<string, string>> | undefined
 }
 
 /**
- * @throws UsageError   the key is to be written, and WB_API_KEY is not set
+ * @throws UsageError   the key should be written, but WB_API_KEY is not set
  * @throws Unreachable  no runtime answers
  */
 export async function keyGiven(

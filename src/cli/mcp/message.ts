@@ -8,16 +8,16 @@ export interface Message {
   readonly params?: Readonly<Record<string, unknown>>
 }
 
-/** A message that asks for an answer. */
+/** A message that requires a response. */
 export type Request = Message & { readonly method: string; readonly id: Id }
 
 /** @see https://www.jsonrpc.org/specification#error_object */
 export const codes = { notJson: -32_700, notARequest: -32_600, invalidParams: -32_602, failed: -32_000 }
 
-/** Of the revision of 2026, in which every request says what it speaks. */
+/** Metadata field of the protocol version, which every request has since the revision of 2026. */
 const versionField = 'io.modelcontextprotocol/protocolVersion'
 
-/** The protocol version that a message names; undefined before the revision of 2026. */
+/** Returns the protocol version that a message names; undefined before the revision of 2026. */
 export function versionOf({ params }: Message): string | undefined {
   const version = fieldsOf(params?._meta)[versionField]
   return typeof version === 'string' ? version : undefined
@@ -27,7 +27,7 @@ export function failed(id: Id, code: number, message: string, data?: object) {
   return { jsonrpc: '2.0', id, error: { code, message, ...(data && { data }) } }
 }
 
-/** The result of a tool call that was refused here. Valid in the protocol version of its request. */
+/** Returns the result of a tool call that `wb mcp serve` refuses, in the protocol version of its request. */
 export function uncalled(request: Request, payload: object | string) {
   const text = typeof payload === 'string' ? payload : JSON.stringify(payload, null, 2)
   const kind = versionOf(request) === undefined ? {} : { resultType: 'complete' }

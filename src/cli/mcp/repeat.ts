@@ -4,7 +4,7 @@ import { WbError } from '../../contract/errors.ts'
 import { allowanceFor } from './allowed.ts'
 import type { Request } from './message.ts'
 
-/** A runtime that restarts is looked for again for about three seconds. */
+/** Maximum number of attempts, about three seconds in total, to reach a runtime that restarts. */
 export const attemptsMax = 6
 const firstPauseMs = 100
 
@@ -13,19 +13,19 @@ export function pauseMs(attempt: number): number {
   return firstPauseMs * 2 ** (attempt - 1)
 }
 
-/** An answer that ended before the result came. */
+/** A response that ended before its result. */
 export class BrokenOff extends Unreachable {
   constructor() {
     super('the runtime closed the connection before it answered', 'Send the request again.')
   }
 }
 
-/** A request that may have been carried out, although no answer came. */
+/** A request without a response, which may have been carried out. */
 export class Uncertain extends Unreachable {
   constructor(tool: string, cause: unknown) {
     super(
       `the connection to the runtime broke during ${tool}; the call may have been carried out and was not repeated`,
-      'Check what the call was to change before you repeat it.',
+      'Check whether the change was made before you repeat the call.',
       { cause },
     )
   }
@@ -51,7 +51,7 @@ function isBroken(error: unknown): boolean {
   return 'code' in error.cause && broken.has(String(error.cause.code))
 }
 
-/** Everything but a tool that needs an allowance changes nothing. */
+/** Returns true for a request that changes nothing: all but calls of tools that `--allow` has to name. */
 function isRead({ method, params }: Request): boolean {
   return method !== 'tools/call' || allowanceFor(String(params?.name)) === null
 }

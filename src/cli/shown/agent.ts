@@ -33,7 +33,7 @@ export function agentFields(agent: Agent, { llmService, knowledgeBases, servers 
   }
 }
 
-/** Settings that are set; none is shown for those that are up to the service. */
+/** Returns the sampling settings of the agent; those of the service are not shown. */
 function samplingShown({ temperature, topP, reasoningEffort, stop }: Agent): Fields {
   return {
     ...(temperature != null && { temperature }),

@@ -2,10 +2,10 @@ import { type ToolRules, toolPermissions } from '../../contract/agents.ts'
 
 type Rule = ToolRules[string]
 
-/** Allows a tool after the agent has read text of documents or tools, too. */
+/** Word for a rule that also allows a tool after the agent has read documents or tool results. */
 const always = 'always'
 
-/** Words that stand for rules on the command line. */
+/** Rules on the command line. */
 export const ruleWords: readonly string[] = [...toolPermissions, always]
 
 /** Returns the rule of a word; undefined for any other word. */

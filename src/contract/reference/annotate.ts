@@ -24,7 +24,7 @@ const resources: Readonly<Record<string, string>> = {
   playground: 'PlaygroundResult',
 }
 
-/** Adds descriptions, examples and the order of the groups to a document. Descriptions of its own stay. */
+/** Adds descriptions, examples and the order of the groups to a document. Existing descriptions stay. */
 export function annotate(document: OpenApi): void {
   document.components.schemas.Filter = { ...filterSchema }
   for (const [name, schema] of Object.entries(document.components.schemas)) {
@@ -58,7 +58,7 @@ function annotateOperation(operation: Operation): void {
       for (const { schema } of Object.values(response.content ?? {})) describeFields(schema, owners)
 }
 
-/** @param owners  what the schema belongs to, the most specific first */
+/** @param owners  names of the schemas and operations that the schema belongs to, most specific first */
 function describeFields(schema: Schema, owners: readonly string[], parent?: string): void {
   for (const [name, field] of Object.entries(schema.properties ?? {})) {
     const keys = [...(parent ? [`${parent}.${name}`] : []), ...owners.map(owner => `${owner}.${name}`), name]
@@ -86,7 +86,7 @@ export function partsOf({
     .concat(anyOf, allOf)
 }
 
-/** Own descriptions are fragments or sentences; the document has sentences. */
+/** Returns a description as a sentence; schemas describe fields by fragments or sentences. */
 function describe(target: { description?: string }, text: string | undefined): void {
   const own = target.description ?? text
   if (own === undefined) return

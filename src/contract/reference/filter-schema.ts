@@ -25,7 +25,7 @@ const comparisons: Schema = {
 }
 
 /**
- * The grammar of filters, which may mix both forms in one object. The parser of the store checks it.
+ * The grammar of filters. One object can use both forms. The parser of the store checks filters.
  *
  * @see docs/http.md#filters
  */

@@ -4,7 +4,7 @@ export interface TopicText {
   readonly description: string
 }
 
-/** Groups by topic, in the order of the reference: what people use first comes first. */
+/** Groups by topic, in the order of the reference, the most used first. */
 export const topics: Readonly<Record<string, TopicText>> = {
   workspaces: {
     title: 'Workspaces',
@@ -41,7 +41,7 @@ export const topics: Readonly<Record<string, TopicText>> = {
   },
   auth: {
     title: 'Sign-in',
-    description: 'Who the caller is, and signing in for browsers and devices.',
+    description: 'The authenticated caller, and sign-in for browsers and devices.',
   },
   protectedResources: {
     title: 'OAuth metadata',
@@ -53,7 +53,7 @@ export const topics: Readonly<Record<string, TopicText>> = {
     description: 'Users and programs that a workspace knows, with roles and attributes.',
   },
   policy: { title: 'Policies', description: 'Rules that decide who can see which documents.' },
-  audit: { title: 'Audit', description: 'Who did what, and who was refused.' },
+  audit: { title: 'Audit', description: 'Actions and refused requests, with their callers.' },
   mcp: { title: 'MCP', description: 'The workspace as a server of the Model Context Protocol.' },
   mcpServers: { title: 'MCP servers', description: 'Servers whose tools agents can call.' },
   openai: {

@@ -1,7 +1,7 @@
 import { type Html, html } from './html.ts'
 
 /**
- * What a reader does first: authenticate, and send four requests.
+ * Returns the introduction of the reference: how to authenticate, and four first requests.
  *
  * @param operationIds  operations that the page describes; others are named without a link
  */

@@ -1,6 +1,6 @@
 /**
- * The one script of the reference, which filters its entries. The page's policy allows it by its hash; without it, the
- * page is complete and has no filter box.
+ * The only script of the reference, which filters its entries. The content security policy allows it by its hash. Without
+ * it, the page is complete and has no filter box.
  */
 export const script = `
 const box = document.getElementById('filter')

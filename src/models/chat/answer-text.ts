@@ -11,7 +11,7 @@ const openingTags = ['<think>', '<thinking>', '<thought>', '<reasoning>']
 const startOfThought = '<think>'
 const endOfThought = '</think>'
 const tagCharsMax = 16
-/** More white space than this before an answer is part of it. */
+/** Maximum white space before an answer that is held back; more is part of the answer. */
 const leadingCharsMax = 1_000
 
 /** What is searched for marks at once, in characters: each step searches all of it. */
@@ -24,34 +24,34 @@ const callMarks: Readonly<Record<string, string | null>> = {
 }
 
 /**
- * Splits the text of an answer, while it arrives, into the answer, reasoning in tags, and calls of tools in tags.
+ * Splits the text of a streamed answer into the answer, reasoning in tags, and tool calls in tags.
  *
- * Reasoning stands in `<think>…</think>` at the beginning, or before a `</think>` on a line of its own that nothing
- * opened, as some chat templates write the opening tag themselves. Tags in code, and `<think>` after the answer began,
+ * Reasoning is the text in `<think>…</think>` at the beginning, or before a `</think>` on its own line without an
+ * opening tag, because some chat templates contain the opening tag. Tags in code, and `<think>` after the answer began,
  * are text.
  */
 export class AnswerText {
   #state: 'start' | 'reasoning' | 'answer' | 'call' = 'start'
-  /** Characters that are not decided yet; short, but for white space before the answer. */
+  /** Characters that are not classified yet; few, except for white space before the answer. */
   #held = ''
   #parts: AnswerPart[] = []
   /** Closing tag of the reasoning, or of the call. */
   #closing: string | null = null
   #call: string[] = []
-  /** Nothing more can turn out to be reasoning. */
+  /** True if no more text can be reasoning. */
   #isSettled = false
-  /** White space behind a call is not part of the answer. */
+  /** True after a tool call: the white space that follows is not part of the answer. */
   #isAfterCall = false
   #endsLine = true
   readonly #code = new CodeScanner()
   readonly #marks: readonly string[]
 
-  /** @param takeCall  reads a call of a tool, with its marks; false if it is text. Left out if there are no tools. */
+  /** @param takeCall  reads a tool call with its marks, or returns false if it is text; undefined without tools */
   constructor(private readonly takeCall: ((call: string) => boolean) | undefined) {
     this.#marks = takeCall ? Object.keys(callMarks) : []
   }
 
-  /** Takes note of reasoning that came in a field of its own: the text holds none. */
+  /** Treats all text as answer, because reasoning arrived in a separate field. */
   settle(): void {
     this.#isSettled = true
   }
@@ -63,7 +63,7 @@ export class AnswerText {
     })
   }
 
-  /** Returns what was held back, as no more text follows. */
+  /** Returns the text that was held back, at the end of the answer. */
   end(): AnswerPart[] {
     return this.#drain(true)
   }
@@ -129,7 +129,7 @@ export class AnswerText {
       this.#say(mark)
     } else if (mark !== endOfThought) this.#beginCall(mark)
     else if (this.#held === '' && !isEnd) {
-      // The next character says whether the line ends behind the mark.
+      // The next character shows if the line ends after the mark.
       this.#held = mark
       return false
     } else this.#endThought()
@@ -150,7 +150,7 @@ export class AnswerText {
     this.#closing = callMarks[mark]!
   }
 
-  /** Moves what is decided out of the held text, so that a long call is not searched again and again. */
+  /** Moves classified text out of the held text, so that a long call is searched only once. */
   #inCall(isEnd: boolean): boolean {
     const closing = this.#closing
     const at = closing === null ? -1 : this.#held.indexOf(closing)
@@ -169,7 +169,7 @@ export class AnswerText {
     return true
   }
 
-  /** Takes the held text, without an end that one of some marks can begin with. */
+  /** Takes the held text, except an end that could be the beginning of a mark. */
   #taken(marks: readonly string[]): string {
     const kept = tailOf(this.#held, marks)
     const text = this.#held.slice(0, this.#held.length - kept)
@@ -201,7 +201,7 @@ function earliest(text: string, marks: readonly string[]): { at: number; mark: s
   return undefined
 }
 
-/** Returns the length of the longest end of a text that one of the marks can begin with. */
+/** Returns the length of the longest end of a text that is the beginning of a mark. */
 function tailOf(text: string, marks: readonly string[]): number {
   for (let length = Math.min(text.length, tagCharsMax); length > 0; length--) {
     const tail = text.slice(text.length - length)

@@ -100,7 +100,7 @@ export function openChat(service: ModelService, parts: ChatParts): Chat {
   }
 }
 
-/** The parts of an answer as it comes. What breaks after the model is done costs no more than the count of its tokens. */
+/** Streams the parts of an answer. A failure after the end of the answer loses only the token counts. */
 async function* answerParts(events: AsyncIterable<unknown>, draft: Draft): AsyncGenerator<AnswerPart> {
   try {
     for await (const event of events) yield* draft.add(event)

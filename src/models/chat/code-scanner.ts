@@ -1,8 +1,8 @@
 const fence = /^ {0,3}(`{3,}|~{3,})/
-/** Enough of a line to see a fence: its indent and its marks. */
+/** Maximum length of the beginning of a line that can contain a fence. */
 const headChars = 16
 
-/** Follows Markdown, while it arrives, to tell code from prose. Reads each character once. */
+/** Finds code in streamed Markdown. Reads each character once. */
 export class CodeScanner {
   #fence = ''
   #head = ''
@@ -13,7 +13,7 @@ export class CodeScanner {
     for (const character of text) this.#step(character)
   }
 
-  /** The next character is inside a fence, or inside a code span of the line. */
+  /** Returns true if the next character is in a code block, or in a code span of the line. */
   get isInside(): boolean {
     return this.#fence !== '' || fence.test(this.#head) || this.#spans % 2 === 1
   }

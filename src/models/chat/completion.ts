@@ -12,16 +12,16 @@ export type ChatMessage =
     }
   | { readonly role: 'tool'; readonly toolCallId: string; readonly content: string }
 
-/** Fields of an answer that its provider can want back while the turn goes on. */
+/** Fields of an answer that its provider can require in later requests of the turn. */
 export interface ProviderFields {
   readonly reasoning?: string
-  /** As OpenRouter sent them. */
+  /** Reasoning details in the format of OpenRouter, unchanged. */
   readonly reasoningDetails?: readonly unknown[]
-  /** `extra_content` of calls of tools by id, as Gemini sent it. */
+  /** `extra_content` of tool calls by ID, in the format of Gemini. */
   readonly callExtras?: Readonly<Record<string, unknown>>
 }
 
-/** How the model chooses its words. A field that is left out is up to the provider. */
+/** Sampling settings. The provider decides those that are undefined. */
 export interface Sampling {
   readonly temperature?: number
   readonly topP?: number
@@ -33,7 +33,7 @@ export interface Sampling {
 export interface ToolSpec {
   /** Any text: what a provider does not take in a name is spelled otherwise on the way, and back. */
   readonly name: string
-  /** Readable text that a name is spelled by which a provider does not take. */
+  /** Readable replacement for a name that a provider does not accept. */
   readonly alias?: string
   readonly description: string
   /** JSON Schema of an object. */
@@ -46,7 +46,7 @@ export interface CompletionSettings {
   readonly maxTokens: number
   /** None when left out. */
   readonly tools?: readonly ToolSpec[]
-  /** `none` asks for an answer: the tools are there for the calls that were made before. */
+  /** `none` requires an answer; the tools are then sent only because earlier messages contain calls. */
   readonly toolChoice?: 'auto' | 'none'
   readonly sampling?: Sampling
   readonly signal: AbortSignal
@@ -58,7 +58,7 @@ export interface Completion {
   readonly text: string
   /** In its order; a call without an id has got one. Arguments are as the model wrote them, and may be no JSON. */
   readonly toolCalls: readonly ToolCall[]
-  /** Reasoning before the answer; empty if there was none, or if the provider keeps it. */
+  /** Reasoning before the answer; empty if there was none, or if the provider hides it. */
   readonly reasoning: string
   readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter'
   readonly providerFields?: ProviderFields
@@ -66,7 +66,7 @@ export interface Completion {
   readonly tokenCount: number | null
   readonly promptTokens: number | null
   readonly completionTokens: number | null
-  /** Those of the completion tokens that went into reasoning. */
+  /** Completion tokens that were used for reasoning. */
   readonly reasoningTokens: number | null
   /** In US dollars; null where the provider does not tell. */
   readonly costUsd: number | null
@@ -90,10 +90,10 @@ export interface Chat {
    */
   complete(messages: readonly ChatMessage[], settings: CompletionSettings): Promise<Completion>
   /**
-   * One answer as it is made: parts of its text and reasoning, and at the end all of it. A request is repeated only before the first
-   * piece. An answer that breaks off after it fails; the pieces that came stand.
+   * A streamed answer: parts of its text and reasoning, and at the end the whole answer. A request is
+   * repeated only before the first piece. If the answer breaks off later, it fails after the pieces that arrived.
    *
-   * @throws what `complete` throws, at the first step or later
+   * @throws the errors of `complete`, at the first step or later
    */
   stream(
     messages: readonly ChatMessage[],

@@ -10,13 +10,13 @@ import { toolArguments } from './tool-arguments.ts'
 import { callsMax, type DraftedCall, newCallId, ToolCallDrafts, tooManyCalls } from './tool-call-drafts.ts'
 import type { ToolNames } from './tool-names.ts'
 
-/** Of text, reasoning and arguments together. A model writes some ten thousand. */
+/** Maximum characters of text, reasoning and arguments together. Models usually write some ten thousand. */
 const charsMax = 1_000_000
 
-/** The request that is answered. */
+/** Properties of the request that affect how its answer is read. */
 export interface DraftOf {
   readonly names: ToolNames
-  /** Those that the model may call now. */
+  /** Tools that the model may call now. */
   readonly tools: readonly ToolSpec[]
   readonly maxTokens: number
 }
@@ -66,12 +66,12 @@ export class Draft {
     return this.#taken(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
   }
 
-  /** Returns what was held back, as nothing more comes. */
+  /** Returns the text that was held back, at the end of the stream. */
   end(): AnswerPart[] {
     return this.#taken(this.#splitter.end())
   }
 
-  /** Part of the answer was given out, so the request cannot be repeated. */
+  /** True once part of the answer was returned, so the request cannot be repeated. */
   get hasBegun(): boolean {
     return this.#hasBegun
   }
@@ -82,9 +82,9 @@ export class Draft {
   }
 
   /**
-   * The whole answer, once it has ended.
+   * Returns the whole answer, once it has ended.
    *
-   * @throws ProviderFailure  nothing was said, or reasoning used up the tokens
+   * @throws ProviderFailure  the answer is empty, or reasoning used up the tokens
    */
   completion(): Completion {
     if (brokenReasons.has(this.#reason ?? ''))
@@ -133,7 +133,7 @@ export class Draft {
     return true
   }
 
-  /** Calls in text count only if there are no others: some servers send both. */
+  /** Returns tool calls. Calls in text count only without others, because some servers send both. */
   #called(): DraftedCall[] {
     const drafted = this.#calls.all()
     const written = this.#textCalls.map(call => ({ id: newCallId(), ...call }))
@@ -183,7 +183,7 @@ export class Draft {
 
 /** Reasons of providers for an answer that is cut, besides `length`. */
 const cutReasons: ReadonlySet<string> = new Set(['length', 'max_tokens', 'model_length'])
-/** Reasons for an answer that the server gave up, at DeepSeek and vLLM. */
+/** Finish reasons of DeepSeek and vLLM for an answer that the server aborted. */
 const brokenReasons: ReadonlySet<string> = new Set(['insufficient_system_resource', 'abort'])
 const filterReasons: ReadonlySet<string> = new Set([
   'content_filter',

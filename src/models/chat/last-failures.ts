@@ -2,9 +2,9 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 import type { ProviderFailure } from '../provider/failure.ts'
 
-/** Models whose last failure is kept. */
+/** Maximum number of models whose last failure is kept. */
 const modelsMax = 1_000
-/** An older failure says little about now. */
+/** Time after which a failure is outdated. */
 const keptMs = 3_600_000
 
 /** The last failure of each model, until it answers again. A bounded number of them is kept for an hour. */

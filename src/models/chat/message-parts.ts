@@ -1,10 +1,10 @@
 import { field } from '../provider/failure.ts'
 
-/** Text and reasoning that one event, or a whole answer, adds. */
+/** Text, reasoning and tool calls of one event, or of a whole answer. */
 export interface MessageParts {
   readonly text: string
   readonly reasoning: string
-  /** Reasoning in the format of OpenRouter, which it wants back unchanged. */
+  /** Reasoning in the format of OpenRouter, which requires it back unchanged. */
   readonly details: readonly unknown[]
   /** Calls of tools. Calls of a whole answer get their position as index. */
   readonly calls: readonly unknown[]

@@ -14,7 +14,7 @@ export interface ModelDetail {
   readonly supportsTools: boolean | null
 }
 
-/** A model and where it is. */
+/** A model and its endpoint. */
 export interface ModelPlace {
   readonly provider: string
   readonly modelName: string
@@ -40,7 +40,7 @@ export class ModelDetails {
 
   constructor(private readonly parts: { readonly clock: Clock; readonly outbound: Outbound }) {}
 
-  /** Returns what is known now. */
+  /** Returns the details that are known now. */
   get(place: ModelPlace): ModelDetail | undefined {
     return this.#known.get(keyOf(place))?.detail
   }
@@ -51,7 +51,7 @@ export class ModelDetails {
     const read = readerOf(place, outbound)
     const key = keyOf(place)
     if (!read || (this.#known.get(key)?.untilMs ?? 0) > clock.now()) return
-    // Until the answer is there, what was known before counts, and nothing is requested again.
+    // Until the response arrives, the old details apply, and no other request is sent.
     this.#set(key, this.get(place))
     within(clock, waitMs, read).then(
       detail => this.#set(key, detail),
@@ -68,7 +68,7 @@ function keyOf({ endpoint, modelName }: ModelPlace): string {
   return JSON.stringify([endpoint.href, modelName])
 }
 
-/** Returns what reads the details of a model; undefined for a provider that has none. */
+/** Returns a function that reads the details of a model; undefined for a provider without any. */
 function readerOf(
   { provider, endpoint, modelName }: ModelPlace,
   outbound: Outbound,

@@ -11,7 +11,7 @@ import { chatRequestOf } from './wire.ts'
 
 /** Path of chat completions below the endpoint. */
 export const chatPath = '/chat/completions'
-/** Most often that one question is sent in another form; a provider that always asks for another one is given up. */
+/** Maximum number of times that a request is sent in another form, in case a provider refuses every form. */
 const lessonsMax = 4
 
 /** Parts that a request to a model is built from. */
@@ -24,7 +24,7 @@ interface RequestParts {
   readonly settings: CompletionSettings
 }
 
-/** A question to a model, which is asked again in another form if the refusal says how. */
+/** A request to a model, which is sent again in another form if the refusal says how. */
 export class ModelRequest {
   readonly #of: RequestParts
   readonly #key: string
@@ -48,7 +48,7 @@ export class ModelRequest {
     return this.#traits.omitsStreamOptions ? {} : { stream_options: { include_usage: true } }
   }
 
-  /** Returns true if a failure says what form of the request the model takes. */
+  /** Returns true if a failure says which form of the request the model accepts. */
   learns(error: unknown): boolean {
     if (!(error instanceof ProviderFailure)) return false
     const { parts } = this.#of
@@ -62,7 +62,7 @@ export class ModelRequest {
     return learned !== undefined
   }
 
-  /** Returns what a provider says definitively as a code of its own, and every other failure in a sentence. */
+  /** Returns the error for a failure, with its own code if the model does not exist or cannot chat. */
   verdictOn(error: unknown): unknown {
     const { service, settings, calls } = this.#of
     if (settings.signal.aborted) return settings.signal.reason
@@ -91,7 +91,7 @@ export class ModelRequest {
     return failure
   }
 
-  /** Takes note that the model answers. */
+  /** Records that the model answers. */
   answered(completion: Completion): Completion {
     const { parts, service, calls } = this.#of
     parts.learned.failures.delete(this.#key)
@@ -105,7 +105,7 @@ export class ModelRequest {
   }
 }
 
-/** Key of a model's traits: what one key may do at a provider says nothing about another. */
+/** Returns the key of a model's traits. It depends on the credential, whose rights can differ. */
 function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
   return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
 }
@@ -114,11 +114,11 @@ function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService
 interface SeenModel {
   readonly supportsTools: boolean | null
   readonly contextTokens: number | null
-  /** Of the last request. */
+  /** Failure of the last request. */
   readonly failure: ProviderFailure | undefined
 }
 
-/** Returns what earlier requests to the model of a service have shown. */
+/** Returns the properties that earlier requests to the model of a service have shown. */
 export function seenOf(
   service: ModelService,
   parts: Pick<Dialling, 'environment' | 'isReleased'> & { readonly learned: Learned },
@@ -140,7 +140,7 @@ export function seenOf(
   }
 }
 
-/** Words by which providers say that a model is of another kind, or that they have no such model. */
+/** Words of providers for a model of another kind, and for a model that does not exist. */
 const notChat = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
 const unavailable =
   /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i
@@ -149,7 +149,7 @@ function refused(service: ModelService, code: 'llm_model_not_chat' | 'llm_model_
   return new WbError(code, `${spoken(service)}: the provider says that model "${service.modelName}" ${what}`)
 }
 
-/** Returns what creates the failures of a service. */
+/** Returns a function that creates the failures of a service. */
 export function failureOf(service: ModelService): Dialling['failed'] {
   return (trouble, reason, facts: FailureFacts = {}, cause) =>
     trouble === 'credential'
@@ -157,7 +157,7 @@ export function failureOf(service: ModelService): Dialling['failed'] {
       : new ProviderFailure(`${spoken(service)} ${reason}`, facts, {}, cause)
 }
 
-/** A service as messages name it. */
+/** Returns the name of a service in messages. */
 export function spoken({ name, provider }: ModelService): string {
   return `LLM service "${name}" (${provider})`
 }

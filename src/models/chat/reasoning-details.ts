@@ -4,7 +4,7 @@ import { isObject } from '../../base/is-object.ts'
 const textFields: ReadonlySet<string> = new Set(['text', 'summary', 'data'])
 
 /**
- * Joins the pieces of reasoning details, which OpenRouter wants back whole and in order. Pieces of one detail follow
+ * Joins the pieces of reasoning details, which OpenRouter requires back whole and in order. Pieces of one detail follow
  * each other and have its type and index.
  *
  * @see https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks

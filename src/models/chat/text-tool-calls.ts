@@ -2,7 +2,7 @@ import { parseJson } from '../../base/parse-json.ts'
 import { field } from '../provider/failure.ts'
 import type { ToolSchema } from './tool-arguments.ts'
 
-/** A call of a tool as a model wrote it into its text. */
+/** A tool call in the text of a model. */
 export interface TextToolCall {
   readonly name: string
   /** JSON. */
@@ -10,12 +10,12 @@ export interface TextToolCall {
 }
 
 /**
- * Reads calls of tools from the text of a model: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in tags
+ * Reads tool calls from the text of a model: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in tags
  * (Qwen3 Coder), and `[TOOL_CALLS]` (Mistral).
  *
  * @param block  from the opening mark to the closing one, or to the end of the answer
  * @param schemaOf  returns the JSON Schema of a tool that the request offered; undefined for any other name
- * @returns undefined if the block is anything but calls of these tools
+ * @returns undefined if the block contains anything else than calls of these tools
  */
 export function textToolCalls(
   block: string,
@@ -29,7 +29,7 @@ export function textToolCalls(
   return calls && calls.length > 0 && calls.every(({ name }) => schemaOf(name)) ? calls : undefined
 }
 
-/** `{"name": …, "arguments": …}`, or a list of such. */
+/** `{"name": …, "arguments": …}`, or a list of such objects. */
 function jsonCalls(text: string): TextToolCall[] | undefined {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) return undefined

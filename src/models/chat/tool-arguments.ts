@@ -5,8 +5,8 @@ import { parseJson } from '../../base/parse-json.ts'
 export type ToolSchema = Readonly<Record<string, unknown>>
 
 /**
- * Returns the arguments of a call as the tool can read them: the object inside JSON that was encoded twice, `{}` for
- * nothing, and no null or empty value for an optional parameter that does not take one. Other text is unchanged.
+ * Normalizes the arguments of a call: decodes JSON that was encoded twice, returns `{}` for empty text, and removes null
+ * and empty values of optional parameters that do not accept them. Other text is unchanged.
  *
  * @param schema  JSON Schema of the arguments; undefined for an unknown tool
  */
@@ -47,7 +47,7 @@ function alternatives({ anyOf, oneOf }: ToolSchema): ToolSchema[] {
   return [anyOf, oneOf].flatMap(list => (Array.isArray(list) ? list.filter(isObject) : []))
 }
 
-/** A schema that says nothing of its type, such as a reference. */
+/** Returns true for a schema without a type, such as a reference. */
 function isUnknown(schema: ToolSchema): boolean {
   const { type, enum: values } = schema
   return type === undefined && values === undefined && alternatives(schema).length === 0

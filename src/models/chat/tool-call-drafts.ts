@@ -16,7 +16,7 @@ interface CallDraft {
   extra?: unknown
 }
 
-/** A call as it was put together. */
+/** A tool call that was assembled from its pieces. */
 export interface DraftedCall extends ToolCall {
   readonly extra?: unknown
 }

@@ -8,17 +8,17 @@ const hashChars = 8
 /**
  * Names of tools as providers take them, and back.
  *
- * A name that no provider refuses stays as it is. Any other is spelled as its alias, where no other name of the request is
- * or wants to be spelled so. Otherwise it is spelled by what of the alias or name they take and a hash of the name, so that
- * it is spelled the same in every request where no other name is in the way.
+ * A name that every provider accepts is unchanged. Any other name is replaced by its alias, if no other name of the
+ * request needs the same spelling. Otherwise it is replaced by the accepted characters of the alias or name and a hash of
+ * the name, so that its spelling is usually equal in all requests.
  */
 export class ToolNames {
   readonly #spellings = new Map<string, string>()
   readonly #names = new Map<string, string>()
 
   /**
-   * @param names    all that a request speaks of; any text, also twice
-   * @param aliases  readable texts by name, to spell the name by
+   * @param names    all tool names in a request; any text, duplicates allowed
+   * @param aliases  readable replacements by name
    */
   constructor(names: Iterable<string>, aliases: ReadonlyMap<string, string> = new Map()) {
     const distinct = [...new Set(names)]

@@ -1,19 +1,19 @@
 import type { ProviderReason } from '../provider/failure.ts'
 
-/** How a model at an endpoint wants its requests, as far as its refusals have said. */
+/** Request format of a model at an endpoint, as learned from its refusals. */
 export interface ModelTraits {
   readonly tokenLimit: 'max_tokens' | 'max_completion_tokens'
-  /** The count of tokens is not requested with a stream. */
+  /** Streams are requested without `stream_options`, so without token counts. */
   readonly omitsStreamOptions: boolean
-  /** Reasoning goes back with the answers of the turn. */
+  /** Reasoning is sent back with the answers of the turn. */
   readonly wantsReasoning: boolean
-  /** Tools are defined also where they may not be called, as earlier messages call them. */
+  /** Tools are defined even if they may not be called, because earlier messages call them. */
   readonly definesTools: boolean
-  /** Ids of calls have nine letters or digits. */
+  /** IDs of tool calls have nine letters or digits. */
   readonly wantsShortIds: boolean
-  /** The system prompt goes in front of the first question. */
+  /** The system prompt is part of the first question. */
   readonly lacksSystemRole: boolean
-  /** It refused tools. */
+  /** The model refused tools. */
   readonly lacksTools: boolean
 }
 
@@ -56,14 +56,14 @@ export function learnedFrom(
   return undefined
 }
 
-/** Words of providers for a parameter that they do not take. */
+/** Words of providers for a parameter that they do not support. */
 const refuses =
   /unsupported|not supported|unrecognized|unknown|unexpected|not permitted|not allowed|not available|invalid|only (?:allowed|supported)/i
 
-/** As chat templates without a system role say, and Gemini of such models. */
+/** Message of chat templates without a system role, and of Gemini for such models. */
 const systemRefused = /system role (?:is )?not supported|developer instruction is not enabled/i
 
-/** As Anthropic and proxies to it say. */
+/** Message of Anthropic and its proxies. */
 const toolsMissing =
   /must define `?tools|`?tools=?`? (?:param|must be|is required)|without specifying `?tools/i
 
@@ -75,7 +75,7 @@ const settingOf: Readonly<Record<string, string>> = {
   stop: 'stop',
 }
 
-/** Returns the setting that a refusal names; undefined if it names none of the request's. */
+/** Returns the setting that a refusal names; undefined if the request does not have it. */
 export function refusedSetting(
   { message = '', param = '' }: ProviderReason,
   body: Readonly<Record<string, unknown>>,

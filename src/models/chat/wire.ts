@@ -6,19 +6,19 @@ import type { ChatMessage, CompletionSettings, Sampling, ToolSpec } from './comp
 import { ToolNames } from './tool-names.ts'
 import type { ModelTraits } from './traits.ts'
 
-/** Length of an id of a call for Mistral. */
+/** Length of tool call IDs for Mistral. */
 const shortIdChars = 9
 
 /** The fields of a request that its messages and settings decide. */
 export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   readonly names: ToolNames
-  /** Those that the model may call. */
+  /** Tools that the model may call. */
   readonly tools: readonly ToolSpec[]
 }
 
 /**
- * A question in the form of the chat completions, as the model takes it.
+ * Returns the body of a chat completions request, in the format of the model.
  *
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
@@ -50,7 +50,7 @@ export function chatRequestOf(
   }
 }
 
-/** The messages, without a system prompt of their own for a model that takes none. */
+/** Returns the messages. For a model without a system role, the system prompt is part of the first question. */
 function placed(messages: readonly ChatMessage[], { lacksSystemRole }: ModelTraits): readonly ChatMessage[] {
   const [system, ...rest] = messages
   const at = rest.findIndex(({ role }) => role === 'user')

@@ -78,7 +78,7 @@ export async function answerTo(
   const { content, structuredContent, isError = false } = await asked
   const parts = content.map(shownPart).filter(part => part.text.trim() !== '')
   const texts = parts.map(({ text }) => text)
-  // Most servers send the same as text, for clients that know no better.
+  // Most servers also send structured content as text, for older clients.
   const isUntold = structuredContent !== undefined && !parts.some(part => part.isText)
   if (isUntold) texts.unshift(JSON.stringify(structuredContent))
   return { text: texts.join('\n'), isError }

@@ -2,18 +2,18 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 
 type Part = CallToolResult['content'][number]
 
-/** A part of a result as a model is given it. */
+/** A part of a result, as text for a model. */
 interface ShownPart {
   readonly text: string
-  /** It is text of the result itself, and not a note about something else. */
+  /** True for text of the result, false for a note about another part. */
   readonly isText: boolean
 }
 
-/** Of a title, a type or a description that a server sends with a part. */
+/** Maximum length of a title, type or description that a server sends with a part. */
 const labelChars = 400
 const uriChars = 2_048
 
-/** Text as it is, the text of an embedded resource below its URI, a link as title and URI; of anything else its kind. */
+/** Returns text unchanged, an embedded text with its URI, a link as title and URI, and other parts as a note. */
 export function shownPart(part: Part): ShownPart {
   if (part.type === 'text') return { text: part.text, isText: true }
   if (part.type === 'resource') return embedded(part.resource)
@@ -37,7 +37,7 @@ function note(text: string): ShownPart {
   return { text, isText: false }
 }
 
-/** One line of a length. */
+/** Returns text as one line, cut to a length. */
 function short(text: string, charsMax: number): string {
   return text.replace(/\s+/g, ' ').trim().slice(0, charsMax)
 }

@@ -54,10 +54,10 @@ const aliases: Readonly<Record<string, string>> = {
   ERR_SSL_PACKET_LENGTH_TOO_LONG: 'EPROTO',
 }
 
-/** Names of OpenSSL for a certificate that does not verify. */
+/** Error names of OpenSSL for an untrusted certificate. */
 const certificate = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
 
-/** Returns the problem behind a failed request; undefined if no known one is among its causes. */
+/** Returns the problem that caused a failed request; undefined if it is unknown. */
 export function connectionProblemIn(error: unknown): ConnectionProblem | undefined {
   for (const { code } of causesOf(error)) {
     if (typeof code !== 'string') continue
@@ -68,7 +68,7 @@ export function connectionProblemIn(error: unknown): ConnectionProblem | undefin
   return undefined
 }
 
-/** Depth of causes that is looked at, so that a circle ends. */
+/** Maximum depth of causes to search, in case they are circular. */
 const depthMax = 8
 
 function* causesOf(error: unknown): Generator<{ code?: unknown }> {

@@ -72,7 +72,7 @@ export async function whole(answer: OutboundAnswer, credential: string | undefin
 }
 
 const json = { 'content-type': 'application/json' }
-/** Longest answer that is searched for an error, in bytes: an answer of text or vectors is not parsed twice. */
+/** Maximum length of a response that is searched for an error, in bytes, to avoid parsing long ones twice. */
 const errorBytesMax = 16_384
 
 /** Returns the refusal that a provider sent with a status of success; undefined if there is none. */

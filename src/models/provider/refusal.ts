@@ -2,7 +2,7 @@ import { type FailureKind, field, type ProviderReason, plainText } from './failu
 
 interface KnownRefusal {
   readonly kind: FailureKind
-  /** Completes a sentence about the service; left out, the status says enough. */
+  /** Completes a sentence about the service; absent if the status is clear enough. */
   readonly reason?: string
   readonly hint: string
   readonly statuses?: readonly number[]
@@ -115,11 +115,11 @@ export function isFinal(status: number, said: ProviderReason): boolean {
 /** Returns what to do about a status that no {@link refusalOf} explains. */
 export function hintOn(status: number): string {
   if (status === 404) return 'Check modelName, endpointBaseUrl and endpointPath of the service.'
-  if (status >= 500) return 'The provider has trouble of its own: retry in a moment.'
+  if (status >= 500) return 'The provider has an internal problem: retry in a moment.'
   return 'Check modelName and endpointBaseUrl of the service, and the dimension of an embedding service.'
 }
 
-/** Returns the error in an event or a whole answer, wherever the provider put it; undefined if there is none. */
+/** Returns the error in an event or a whole answer, in any known format; undefined if there is none. */
 export function errorIn(answer: unknown): unknown {
   const first = Array.isArray(answer) ? answer[0] : answer
   const error = field(first, 'error')
@@ -130,7 +130,7 @@ export function errorIn(answer: unknown): unknown {
   return field(choice, 'error') ?? (field(choice, 'finish_reason') === 'error' ? {} : undefined)
 }
 
-/** Statuses of errors that came without one, by code or type. */
+/** Statuses of errors without a status, by code or type. */
 const statusByWord: readonly (readonly [words: RegExp, status: number])[] = [
   [/rate_?limit|quota|too_many_requests/i, 429],
   [/overloaded/i, 529],

@@ -39,7 +39,7 @@ export const commands: readonly Command[] = [
   {
     name: 'temperature',
     takes: '[0-2]',
-    does: 'set how freely the model picks words; without a number, as its service says',
+    does: 'set the temperature; without a number, use that of the service',
     run: chooseTemperature,
   },
   {
@@ -56,7 +56,7 @@ export const commands: readonly Command[] = [
     anytime: true,
     run: expand,
   },
-  { name: 'thoughts', does: 'show how the model reasoned', anytime: true, run: showThoughts },
+  { name: 'thoughts', does: 'show the reasoning of the last answer', anytime: true, run: showThoughts },
   {
     name: 'export',
     takes: '[FILE]',
@@ -109,11 +109,11 @@ function chooseFrom(state: State, of: Named, typed: string): Step {
 
 function chooseTemperature(state: State, typed: string): Step {
   if (typed === '')
-    return told({ ...state, temperature: undefined }, 'the temperature is that of the service')
+    return told({ ...state, temperature: undefined }, 'answers use the temperature of the service')
   const temperature = Number(typed.replace(',', '.'))
   if (!(temperature >= 0 && temperature <= limits.temperatureMax))
     return told(state, `/temperature takes a number from 0 to ${limits.temperatureMax}`)
-  return told({ ...state, temperature }, `answers come with temperature ${temperature} from now on`)
+  return told({ ...state, temperature }, `answers use temperature ${temperature} from now on`)
 }
 
 function told(state: State, notice: string): Step {
@@ -161,7 +161,7 @@ function expand(state: State, number: string): Step {
   ]
 }
 
-/** Shows the reasoning of the last turn, or of the one that goes on. */
+/** Shows the reasoning of the current or the last turn. */
 function showThoughts(state: State): Step {
   const text = [state.last.thoughts, state.turn?.thought?.text ?? ''].filter(Boolean).join('\n\n')
   if (text === '') return told(state, 'the model showed no reasoning')

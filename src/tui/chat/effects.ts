@@ -133,7 +133,7 @@ export class Chat {
       case 'rename':
         this.#try(async () => {
           await port.rename(effect.title)
-          this.#noted(`the conversation is called ${plainLine(effect.title)}`)
+          this.#noted(`renamed the conversation to ${plainLine(effect.title)}`)
         })
         break
       case 'goOn':
@@ -233,7 +233,7 @@ export class Chat {
     const question = this.#state.last.question?.messageId ?? ''
     const all = typeof wanted === 'number' ? await port.versions(question) : []
     const version = typeof wanted === 'number' ? all[wanted - 1] : wanted
-    if (!version) return this.#noted(`there is no version ${wanted}; there are ${all.length}`, true)
+    if (!version) return this.#noted(`there is no version ${wanted}; the question has ${all.length}`, true)
     await port.useVersion(version.id)
     this.dispatch({ type: 'resumed', said: await port.said(), title: `version ${version.name}` })
   }

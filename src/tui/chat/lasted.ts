@@ -1,4 +1,4 @@
-/** A time that something took. */
+/** Returns a duration as text. */
 export function lasted(ms: number): string {
   return ms < 1_000 ? `${Math.round(ms)} ms` : `${(ms / 1_000).toFixed(1)} s`
 }

@@ -68,7 +68,7 @@ function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line
     [],
     [
       span(
-        `  ${spinnerAt(nowMs)} ${plainLine(about.agent)} is ${thought ? 'thinking' : 'at it'}${since}`,
+        `  ${spinnerAt(nowMs)} ${plainLine(about.agent)} is ${thought ? 'thinking' : 'working'}${since}`,
         'dim',
       ),
     ],

@@ -7,7 +7,7 @@ export function withThought(state: State, turn: Turn, delta: string): State {
   return { ...state, turn: { ...turn, thought: { text: text + delta, sinceMs } } }
 }
 
-/** Returns the state once the model goes on, and the line that stands for its reasoning. */
+/** Returns the state after reasoning has ended, and a line with its duration. */
 export function withoutThought(
   state: State,
   turn: Turn,

@@ -177,7 +177,7 @@ function done(state: State, turn: Turn, message: Message): Step {
     [
       ...effects,
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
-      ...(turn.say.replaces === undefined ? [] : [note('/versions goes back to the earlier version')]),
+      ...(turn.say.replaces === undefined ? [] : [note('/versions restores the earlier version')]),
       ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
       ...(isFiltered ? [note('a content filter of the provider stopped the answer')] : []),
     ],
@@ -195,7 +195,7 @@ function broken(state: State, turn: Turn, message: Message): Step {
   return joined(failed, next => shownAgain(next, turn))
 }
 
-/** A message that came to no answer replaced nothing: the earlier question and its answer are the last ones again. */
+/** Restores the earlier question and answer after a version without an answer, which replaces nothing. */
 function shownAgain(state: State, { say, before }: Turn): Step {
   if (say.replaces === undefined) return [state, []]
   const blocks = blocksOf(before.answer).map((block, at) =>
@@ -216,7 +216,7 @@ function over(state: State): State {
   return { ...state, turn: undefined, notice: state.notice === waitNotice ? '' : state.notice }
 }
 
-/** Returns how much of the window of its model an answer took; undefined if the provider did not tell. */
+/** Returns how much of the window of its model an answer took; undefined if the provider did not report it. */
 export function contextOf({ metadata }: Pick<Message, 'metadata'>): State['context'] {
   const [tokens, window] = [Number(metadata.context_tokens), Number(metadata.context_window)]
   return tokens > 0 && window > 0 ? { tokens, window } : undefined

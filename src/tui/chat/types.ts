@@ -32,13 +32,13 @@ export interface Turn {
   readonly messageId: string | undefined
   /** The message of the person before it. */
   readonly afterId: string | undefined
-  /** What was on the screen as the last question and its answer before the message was sent. */
+  /** The last question and answer before the message was sent. */
   readonly before: Last
   readonly sinceMs: number
   /** What is not on the screen for good. */
   readonly reader: Reader
   readonly text: string
-  /** Reasoning that goes on; undefined while the model does not reason. */
+  /** Reasoning in progress; undefined while the model does not reason. */
   readonly thought: { readonly text: string; readonly sinceMs: number } | undefined
   /** The name of the agent stands above what it said. */
   readonly isHeaded: boolean
@@ -52,7 +52,7 @@ export interface Turn {
 export interface Last {
   readonly question: { readonly content: string; readonly messageId: string | undefined } | undefined
   readonly answer: string
-  /** The answer is that to the question, and not to an earlier one. */
+  /** True if the answer belongs to this question, not to an earlier one. */
   readonly isAnswered: boolean
   /** Reasoning of the last turn; empty if there was none. */
   readonly thoughts: string
@@ -126,7 +126,7 @@ export interface State {
   readonly runs: readonly ToolRun[]
   readonly llmServiceId: string | undefined
   readonly temperature: number | undefined
-  /** Tokens that the last answer took of the window of its model, with the question and what was sent with it. */
+  /** Tokens of the last request and its answer, and the context window of the model. */
   readonly context: { readonly tokens: number; readonly window: number } | undefined
   /** The one that answered last, or was chosen since; undefined until that is known, null where none answers. */
   readonly model: string | null | undefined
@@ -198,7 +198,7 @@ export type Effect =
   | { readonly type: 'openChoices'; readonly purpose: Purpose; readonly search?: string }
   | { readonly type: 'choose'; readonly of: Named; readonly typed: string }
   | { readonly type: 'loadNames'; readonly of: Named }
-  /** Puts another version of the last question into the conversation: one that is named, or one by its number. */
+  /** Goes back to another version of the last question, by item or by number. */
   | { readonly type: 'useVersion'; readonly version: { readonly id: string; readonly name: string } | number }
   | { readonly type: 'rename'; readonly title: string }
   | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }

@@ -172,7 +172,7 @@ test('a tool under a deny rule is never asked about', async () => {
   expect(dataOf(events, 'tool-result')[0]).toMatchObject({ outcome: 'denied' })
 })
 
-test('an agent without rules asks for a tool of another program once text of one was read, and denies it to who answers no questions', async () => {
+test('after reading, a tool of an MCP server needs an approval, and is denied to a sender without approvals', async () => {
   const chat = await ready()
   await chat.send(`PATCH /api/v1/workspaces/${chat.agent.workspaceId}/agents/${chat.agent.agentId}`, {
     toolRules: {},

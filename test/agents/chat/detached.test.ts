@@ -52,7 +52,7 @@ async function answerOf({ send, path }: Chatting): Promise<Message | undefined> 
   return ((await send(`GET ${path}/messages`)).body.items as Message[])[1]
 }
 
-test('a detached turn goes on when its reader leaves, and its answer is whole', async () => {
+test('a detached turn continues when its reader disconnects, and its answer is complete', async () => {
   const chat = await chatting()
   chat.model.script(words)
   await leftBehind(chat)
@@ -64,7 +64,7 @@ test('a detached turn goes on when its reader leaves, and its answer is whole', 
   }, 10_000)
 })
 
-test('it is read again from its first event on, while it goes on and after its end', async () => {
+test('a detached turn can be read again from its first event, while it runs and after its end', async () => {
   const chat = await chatting()
   chat.model.script(words)
   await leftBehind(chat)
@@ -80,7 +80,7 @@ test('it is read again from its first event on, while it goes on and after its e
   expect(again).toEqual(events)
 })
 
-test('it is stopped by its sender; what was said is kept and marked', async () => {
+test('the sender stops a detached turn, and the partial answer is stored as interrupted', async () => {
   const chat = await chatting()
   chat.model.script(words)
   await leftBehind(chat)
@@ -88,7 +88,7 @@ test('it is stopped by its sender; what was said is kept and marked', async () =
   expect(await answerOf(chat)).toMatchObject({ metadata: { interrupted: 'true' } })
 })
 
-test('it is called off after ten minutes without a reader', async () => {
+test('a detached turn stops after ten minutes without a reader', async () => {
   const clock = new TestClock()
   const chat = await chatting({ clock })
   chat.model.script(words)
@@ -99,7 +99,7 @@ test('it is called off after ten minutes without a reader', async () => {
   }, 10_000)
 })
 
-test('a runtime that stops keeps what was said in it', async () => {
+test('a runtime that stops stores the partial answer of a detached turn', async () => {
   const chat = await chatting()
   chat.model.script(words)
   await leftBehind(chat)
@@ -177,7 +177,7 @@ test('senders of one workspace have at most half of those of the process', async
   await turns.close()
 })
 
-test('only its sender reads and stops it, and it ends when the key of the sender is revoked', async () => {
+test('only the sender reads and stops a detached turn, which ends when the key of the sender is revoked', async () => {
   const model = await startChatServer()
   onTestFinished(() => model.close())
   const clock = new TestClock()

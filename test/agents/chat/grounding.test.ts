@@ -26,7 +26,7 @@ async function grounded() {
   }
 }
 
-test('a model without tools gets passages for what a follow-up stands for, and the query is stored', async () => {
+test('a follow-up is searched for with the words of the last search, and the query is stored', async () => {
   const ask = await grounded()
   const first = await ask('when are refunds paid?')
   expect(first.metadata.search_query).toBe('when are refunds paid?')

@@ -37,7 +37,7 @@ function talkative(summary: () => ChatStep) {
   }
 }
 
-test('each of 200 turns costs at most 1.5 times the window, and the summaries cover what is not sent', async () => {
+test('each of 200 turns costs at most 1.5 times the window, and summaries cover the older messages', async () => {
   let rowsRead = 0
   const chat = await chatting({
     prepare: almanac,
@@ -109,7 +109,7 @@ test('the question is sent whole and last, even if nothing else fits', async () 
   expect(sent.at(-1)!.content).toBe(content)
 })
 
-test('when the model writes no summary, the answers come all the same, and earlier questions are listed', async () => {
+test('if the model writes no summary, answers continue, and earlier questions are listed', async () => {
   const { model, send, path } = await chatting({ service: { contextWindowTokens: 2_048 } })
   model.respond(talkative(() => ({ status: 400, body: {} })))
   const listed = async () => {

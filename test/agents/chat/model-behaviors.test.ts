@@ -38,7 +38,7 @@ test('streams reasoning as its own event, and stores it apart from the answer', 
   expect(JSON.stringify(model.received[1]!.body)).not.toContain('Two and two')
 })
 
-test('takes text back that turns out to be reasoning', async () => {
+test('resets text that is reasoning', async () => {
   const { model, stream } = await chatting()
   model.script({ text: 'Two and two.\n</think>\n\nFour.', chunksOf: 4 })
   const events = await stream('what is 2 + 2?')
@@ -50,7 +50,7 @@ test('takes text back that turns out to be reasoning', async () => {
   })
 })
 
-test('ends with an error that says so when the output tokens end inside reasoning', async () => {
+test('reports an error when reasoning uses up the output tokens', async () => {
   const { model, send, path } = await chatting({ service: { maxOutputTokens: 7 } })
   model.script({ reasoning: 'Two and', finishReason: 'length' })
   const { body } = await send(`POST ${path}/messages`, { content: 'what is 2 + 2?' })
@@ -76,7 +76,7 @@ test('answers from retrieval when the provider refuses tools, and remembers it',
   expect(model.received).toHaveLength(3)
 })
 
-test('answers a call that is repeated in one answer from its first result', async () => {
+test('answers a repeated call in one answer with the first result', async () => {
   const { model, stream } = await chatting({ prepare: handbook })
   const reordered = { name: 'search_kb', arguments: '{ "query":"refunds" }' }
   model.script({ toolCalls: [search, reordered] }, { text: 'Within 14 days [1].' })
@@ -88,7 +88,7 @@ test('answers a call that is repeated in one answer from its first result', asyn
   expect(metadata.context_document_ids!.split(',')).toHaveLength(1)
 })
 
-test('asks for an answer without tools when a model repeats the round before', async () => {
+test('requests an answer without tools when a model repeats a round', async () => {
   const { model, stream } = await chatting({ prepare: handbook })
   model.respond(({ body }) => (body.tools ? { toolCalls: [search] } : { text: 'Within 14 days [1].' }))
   const events = await stream('when are refunds paid?')
@@ -99,7 +99,7 @@ test('asks for an answer without tools when a model repeats the round before', a
   })
 })
 
-test('asks for an answer without tools in the last call of a turn', async () => {
+test('requests an answer without tools in the last model call of a turn', async () => {
   const { model, stream } = await chatting({ prepare: handbook })
   model.respond(({ body }) =>
     body.tools
@@ -113,7 +113,7 @@ test('asks for an answer without tools in the last call of a turn', async () => 
   expect(dataOf(events, 'done')[0]).toMatchObject({ content: 'Within 14 days [1].' })
 })
 
-test('stores that a filter stopped the answer, and keeps the text before', async () => {
+test('stores a filtered answer with its text and finish_reason content_filter', async () => {
   const { model, stream } = await chatting()
   model.script({ text: 'The first step is', finishReason: 'content_filter' })
   const [done] = dataOf(await stream('how?'), 'done')
@@ -123,7 +123,7 @@ test('stores that a filter stopped the answer, and keeps the text before', async
   })
 })
 
-test('says what the provider says, and what to do, to the user and in the log', async () => {
+test('reports the reason of the provider and a hint to the user and in the log', async () => {
   const { model, stream, complaints } = await chatting()
   const message = 'Insufficient credits for key sk-planted-1234567890\u001b[31m.'
   model.script({ status: 402, body: { error: { message } } })
@@ -136,7 +136,7 @@ test('says what the provider says, and what to do, to the user and in the log', 
   expect(complaints[0]!.message).not.toContain('planted')
 })
 
-test('shows why the last request failed as the problem of the service, until the model answers again', async () => {
+test('shows the last failure as the problem of the service until the model answers', async () => {
   const { model, stream, send, agent } = await chatting()
   const path = `/api/v1/workspaces/${agent.workspaceId}/llm-services/${agent.llmServiceId}?includeProblem=true`
   const problem = async () => (await send(`GET ${path}`)).body.problem
@@ -196,7 +196,7 @@ test('names the setting that a provider refuses', async () => {
   expect(model.received).toHaveLength(1)
 })
 
-test('uses what Ollama says about its model from the second turn on', async () => {
+test('uses the details of a model from Ollama from the second turn on', async () => {
   const { model, stream } = await chatting({ prepare: handbook })
   model.describe({ capabilities: ['completion'] })
   await stream('when are refunds paid?')
@@ -209,7 +209,7 @@ test('uses what Ollama says about its model from the second turn on', async () =
     .toBeUndefined()
 })
 
-test('a setting of the service counts more than what Ollama says', async () => {
+test('a setting of the service overrides the details from Ollama', async () => {
   const { model, stream } = await chatting({ service: { supportsTools: true } })
   model.describe({ capabilities: ['completion'] })
   for (const question of ['one', 'two', 'three']) await stream(question)

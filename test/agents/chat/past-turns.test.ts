@@ -35,7 +35,7 @@ function sentFor(rows: readonly MessageRow[]): SentMessage[] {
   return (body as { messages: SentMessage[] }).messages
 }
 
-test('whatever is stored, a strict chat template takes it, and no question is lost', () => {
+test('any stored rows fit a strict chat template, and no question is lost', () => {
   fc.assert(
     fc.property(fc.array(fields, { maxLength: 30 }), all => {
       const rows = all.map((row, at) => messageRow(place, at, row))

@@ -48,20 +48,20 @@ async function adding(chat: Chatting, more: Partial<MessageSend> = {}): Promise<
 }
 
 describe('a tool that reaches out of the runtime', () => {
-  test('runs unasked until text of documents was read', async () => {
+  test('runs without an approval until text of documents was read', async () => {
     const chat = await ready()
     await chat.stream('hello')
     expect(await adding(chat)).toBe('success')
   })
 
-  test('needs an approval for the rest of the conversation once it was, however many turns later', async () => {
+  test('needs an approval for the rest of the conversation after that, any number of turns later', async () => {
     const chat = await ready()
     await chat.stream('search_kb refunds')
     for (let turn = 0; turn < 12; turn++) await chat.stream(`hello ${turn}`)
     expect(await adding(chat)).toBe('denied')
   })
 
-  test('needs one after a turn without tools in which passages were sent with the question', async () => {
+  test('needs an approval after a turn without tools in which passages were sent with the question', async () => {
     const chat = await ready()
     const { workspaceId } = chat.agent
     const plain = { name: 'plain', provider: 'ollama', modelName: 'b:1b', endpointBaseUrl: chat.model.url }
@@ -73,14 +73,14 @@ describe('a tool that reaches out of the runtime', () => {
     expect(await adding(chat)).toBe('denied')
   })
 
-  test('runs unasked again once the question in whose turn it was read is replaced', async () => {
+  test('runs without an approval after the question that read the text is replaced', async () => {
     const chat = await ready()
     const [read] = dataOf(await chat.stream('search_kb refunds'), 'user-message')
     await chat.stream('hello')
     expect(await adding(chat, { replaces: read!.messageId })).toBe('success')
   })
 
-  test('needs an approval again once the version that read is selected', async () => {
+  test('needs an approval after the version that read the text is selected', async () => {
     const chat = await ready()
     const [read] = dataOf(await chat.stream('search_kb refunds'), 'user-message')
     await chat.stream('hello', { replaces: read!.messageId })
@@ -88,7 +88,7 @@ describe('a tool that reaches out of the runtime', () => {
     expect(await adding(chat)).toBe('denied')
   })
 
-  test('needs an approval in a version that read, after a failed one that did not', async () => {
+  test('needs an approval in a version that read text, after a failed one that did not', async () => {
     const chat = await ready()
     const [first] = dataOf(await chat.stream('hello'), 'user-message')
     await chat.stream('search_kb refunds', { replaces: first!.messageId })
@@ -105,7 +105,7 @@ describe('a tool that reaches out of the runtime', () => {
     expect(await adding(chat)).toBe('success')
   })
 
-  test('is denied in a plain send, too, where the sender of a stream would be asked', async () => {
+  test('is denied in a plain send if it needs an approval in a stream', async () => {
     const chat = await ready()
     await chat.stream('search_kb refunds')
     const sent = await chat.send(`POST ${chat.path}/messages`, { content: 'add' })
@@ -117,7 +117,7 @@ describe('a tool that reaches out of the runtime', () => {
   })
 })
 
-test('what one user always approves, another user of the conversation is asked about', async () => {
+test('the permanent approval of one user does not apply to another user of the conversation', async () => {
   const model = await startChatServer()
   onTestFinished(() => model.close())
   const wb = await open({

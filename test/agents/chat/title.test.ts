@@ -46,7 +46,7 @@ test('a conversation without a title is named after its first question, and keep
   expect((await chat.send(`GET ${named}`)).body.title).toBe('Refunds')
 })
 
-test('a send that was refused outright names nothing', async () => {
+test('a refused message gives the conversation no title', async () => {
   const chat = await chatting()
   chat.model.script(refusals.notChat)
   await chat.send(`POST ${chat.path}/messages`, { content: 'how?' })

@@ -63,7 +63,7 @@ describe('a version whose answer is not complete replaces nothing', () => {
     expect(await versionsOf(chat, two)).toHaveLength(1)
   })
 
-  test('if its reader goes away; what was said is kept as a version', async () => {
+  test('if its reader disconnects; the partial answer is kept as a version', async () => {
     const { chat, two } = await answered({ text: 'one two three', silentAfter: 3 })
     for await (const { event } of chat.streaming('two', { replaces: two })) if (event === 'token') break
     await vi.waitFor(async () => {
@@ -73,7 +73,7 @@ describe('a version whose answer is not complete replaces nothing', () => {
     expect(await contentsOf(chat)).toEqual(before)
   })
 
-  test('and the next turn is sent what was there before', async () => {
+  test('and the next turn continues the earlier version', async () => {
     const { chat, two } = await answered(refused, { text: 'third' })
     await chat.stream('two', { replaces: two })
     await chat.stream('three')
@@ -83,7 +83,7 @@ describe('a version whose answer is not complete replaces nothing', () => {
 })
 
 describe('versions of a question', () => {
-  test('are listed, and one of them is put into the conversation with all that followed it', async () => {
+  test('are listed, and a selected one returns with all messages that followed it', async () => {
     const { chat, one } = await answered({ text: 'better' }, { text: 'third' })
     await chat.stream('one, better', { replaces: one })
     await chat.stream('three')
@@ -137,7 +137,7 @@ describe('versions of a question', () => {
     expect(await contentsOf(chat)).toEqual(['one, better', 'better'])
   })
 
-  test('can be replaced by the id of any of them', async () => {
+  test('can be replaced by the ID of any version', async () => {
     const { chat, two } = await answered({ text: 'again' }, { text: 'and again' })
     await chat.stream('two', { replaces: two })
     await chat.stream('two', { replaces: two })
@@ -154,7 +154,7 @@ describe('versions of a question', () => {
     expect(await versionsOf(chat, two)).toHaveLength(50)
   })
 
-  test('take along a later question whose answer is still on its way; that answer is not kept', async () => {
+  test('include a later question whose answer is in progress; that answer is not stored', async () => {
     const { chat, one } = await answered({ text: 'late answer here', silentAfter: 2 }, { text: 'better' })
     const events = []
     for await (const event of chat.streaming('three')) {
@@ -228,7 +228,7 @@ test('what an earlier question reads last is not forgotten with a later one', as
 /** A conversation as a model of it: what is said, in order. */
 type Line = readonly { readonly id: string; readonly question: string }[]
 
-test('whatever is asked, asked again and selected, the conversation is that of the last choice', async () => {
+test('after any questions, versions and selections, the conversation is that of the last selection', async () => {
   const { rows, close } = await openEmbedded({ path: ':memory:' })
   const at = '2026-01-01T00:00:00.000Z'
   const action = fc.record({

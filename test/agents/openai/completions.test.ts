@@ -209,7 +209,7 @@ test('limits the answer to max_tokens, and names the fields that it ignores', as
   expect(wb.model.received.at(-1)!.body.max_tokens).toBeLessThan(1_000_000)
 })
 
-test('refuses what it cannot answer in the error envelope of the OpenAI API', async () => {
+test('refuses invalid requests in the error format of the OpenAI API', async () => {
   const wb = await stage()
   await wb.makeAgent('twin')
   await wb.makeAgent('twin')
@@ -246,7 +246,7 @@ test('refuses what it cannot answer in the error envelope of the OpenAI API', as
   expect(wb.model.received).toEqual([])
 })
 
-test('lets in every key of the workspace, and no other', async () => {
+test('accepts every key of the workspace, and no other', async () => {
   const wb = await stage()
   const other = await makeWorkspace({ call: wb.callAsOperator })
   const request = { model: 'maven', messages: [{ role: 'user' as const, content: 'hello' }] }
@@ -283,7 +283,7 @@ test('requires a principal where a conversation does: with row-level access on',
   expect(await ask()).toMatchObject({ status: 401, body: { error: { code: 'policy_principal_required' } } })
 })
 
-test('denies tools as a plain send does: without the scope, after reading, and those that must ask', async () => {
+test('denies the same tools as a plain send: without the scope, after reading, and with the rule ask', async () => {
   const wb = await stage()
   const call = () => ({ content: [{ type: 'text' as const, text: 'planted' }] })
   const server = await startMcpServer({ tools: [{ name: 'add', call }] })
@@ -358,7 +358,7 @@ test('a client that disconnects ends the call of the model, before and during th
   }
 })
 
-test('a stream that is one too many ends its call of the model', async () => {
+test('a stream above the limit ends its model call', async () => {
   const wb = await stage({ streamsPerCaller: 1 })
   const request = {
     model: 'maven',

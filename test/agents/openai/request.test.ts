@@ -19,7 +19,7 @@ function textOf({ content: said }: CompletionMessage): string {
   return typeof said === 'string' ? said : (said ?? []).map(part => part.text).join('')
 }
 
-test('keeps every text in order, and lets question and answer take turns', () => {
+test('keeps every text in order, and alternates questions and answers', () => {
   fc.assert(
     fc.property(fc.array(message), question, (earlier, last) => {
       const messages: CompletionMessage[] = [...earlier, last]

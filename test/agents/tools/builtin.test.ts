@@ -203,7 +203,7 @@ async function longDocument() {
   return { ...stage, asked, place }
 }
 
-test('a search gives whole chunks, also where the match is at the end of a long one', async () => {
+test('a search returns whole chunks, even if the match is at the end of a long one', async () => {
   const { asked } = await longDocument()
   const { results } = await asked('search_kb', { query: 'what does item 17 weigh', limit: 3 })
   expect(results[0].contentPreview).toContain('Item 17 weighs 1700 grams.')

@@ -34,7 +34,7 @@ test('as many tools as a model takes are not narrowed', () => {
   expect(narrowed(tools, 'x')).toBe(tools)
 })
 
-test('tools of the runtime stay, and of servers those that have words of the question', () => {
+test('tools of the runtime and the matching tools of servers stay', () => {
   const wanted = [
     tool('mcp:s:createIssue', 'Opens a ticket.'),
     tool('mcp:s:find', 'Finds issues by their words.'),
@@ -65,7 +65,7 @@ test('any tools and question leave as many as a model takes, the same each time,
   )
 })
 
-test('an agent with too many tools is given those that fit, the same in each round, and the answer says so', async () => {
+test('an agent with too many tools gets the same matching ones in each round, and the answer counts the others', async () => {
   const names = Array.from({ length: 150 }, (_, at) => `tool${at}`)
   const { url } = await startMcpServer({
     tools: [...names, { name: 'weather', description: () => 'Rain and sun.' }],

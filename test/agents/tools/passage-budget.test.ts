@@ -25,7 +25,7 @@ test('passages take no more than their budget together, and the best stay whole'
   )
 })
 
-test('hits stay whole in their order; the next one gets what is left, and the others a short window each', () => {
+test('hits stay whole in rank order; the next one gets the remaining room, and the others a short window each', () => {
   const texts = Array.from({ length: 5 }, (_, at) => `Passage ${at}. ${'Some words. '.repeat(80)}`)
   const excerpts = shareAmong(texts, 'passage', 3_500)
   expect(excerpts.map(({ isCut }) => isCut)).toEqual([false, false, true, true, true])
@@ -34,7 +34,7 @@ test('hits stay whole in their order; the next one gets what is left, and the ot
   expect(fourth).toBeGreaterThan(300)
 })
 
-test('passages that would have no room for a short window are left out, but for the first', () => {
+test('passages without room for a short window are left out, except the first', () => {
   const texts = Array.from({ length: 8 }, () => 'Some words. '.repeat(80))
   expect(shareAmong(texts, 'words', 1_500)).toHaveLength(3)
   expect(shareAmong(texts, 'words', 100)).toHaveLength(1)

@@ -72,7 +72,7 @@ const words = fc.constantFrom(
 )
 const answers = fc.array(words, { maxLength: 24 }).map(parts => parts.join(''))
 
-test('however an answer is cut, it is split the same', () => {
+test('an answer is split equally for any division into chunks', () => {
   const cuts = fc.array(fc.integer({ min: 1, max: 7 }), { minLength: 1, maxLength: 20 })
   const isCall = (block: string) => block.includes('a')
   fc.assert(

@@ -20,7 +20,7 @@ test('a name is spelled the same in every request, but where another has that na
   expect(crossed.named(crossed.spelled('a:b'))).toBe('a:b')
 })
 
-test('a name is spelled by its alias, unless another has it or wants it', () => {
+test('a name is replaced by its alias, unless another name needs the same spelling', () => {
   const names = ['mcp:1:search', 'mcp:2:search', 'mcp:3:search', 'mcp:4:kb', 'mcp:5:long', 'search_kb']
   const aliases = ['issues_search', 'wiki_find', 'wiki_find', 'search_kb', 'x'.repeat(65)]
   const spelled = new ToolNames(names, new Map(aliases.map((alias, at) => [names[at]!, alias])))

@@ -126,7 +126,7 @@ describe('the part of the screen that changes', () => {
     expect(live({ ...fresh, model }).at(-1)).toContain(words)
   })
 
-  test('the share of the window that the last answer took stands below the field', () => {
+  test('the share of the window that the last answer used is shown below the field', () => {
     const metadata = { context_tokens: '2700', context_window: '8192' }
     const answered = play(fresh, ...typed('why?'), heard('done', message('agent', 'So.', metadata))).state
     expect(live(answered).at(-1)).toContain(' · ctx 33%')

@@ -176,7 +176,7 @@ describe('a turn', () => {
     expect(state.last).toEqual(answered.last)
   })
 
-  test('another version of a question that was not answered shows no earlier answer', () => {
+  test('another version of an unanswered question shows no earlier answer', () => {
     const error = heard('error', message('agent', 'no', { error_message: 'no more' }))
     const failed = play(answered, ...typed('so?'), heard('user-message', message('user', 'so?')), error).state
     expect(words(play(failed, ...typed('/retry'), error).effects)).not.toContain('Because')
@@ -390,7 +390,7 @@ describe('commands', () => {
     expect(play(answered, ...typed(line)).effects.at(-1)).toMatchObject(effect)
   })
 
-  test('/temperature holds for what is sent from now on, until it is taken back', () => {
+  test('/temperature applies to later messages until it is reset', () => {
     const set = play(answered, ...typed('/temperature 0.2'), ...typed('and so?'))
     expect(set.effects.at(-1)).toMatchObject({ type: 'send', say: { temperature: 0.2 } })
     const back = play(answered, ...typed('/temperature 1'), ...typed('/temperature'), ...typed('/retry'))

@@ -1,6 +1,6 @@
 /**
- * Versions of questions that are not in their conversation; the last activity of conversations; since when the model is
- * sent text of documents and tools there.
+ * Adds versions of questions, the last activity of conversations, and the time since which the model has read text of
+ * documents and tools in them.
  */
 export const fourth = `
 CREATE TABLE message_versions (
