@@ -102,7 +102,7 @@ test('an answer that begins with a word and has no tag on a line of its own stay
 test('many marks in code are read in a time that grows with their number', () => {
   const startedAt = performance.now()
   expect(split([`~~~\n${'<tool_call>'.repeat(90_000)}\n~~~\n`]).calls).toEqual([])
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
 test('a call without an end is read in a time that grows with its length', () => {

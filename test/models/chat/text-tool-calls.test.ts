@@ -21,5 +21,5 @@ test.each([
 ])('reads many %s in a time that grows with their length', (_what, block) => {
   const startedAt = performance.now()
   textToolCalls(block, schemaOf)
-  expect(performance.now() - startedAt).toBeLessThan(2_000)
+  expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
