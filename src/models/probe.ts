@@ -16,7 +16,7 @@ const waitMs = 5_000
  *
  * @param sent  fields that the caller sent
  * @throws llm_model_not_chat, llm_model_unavailable
- * @see docs/services.md#making-one
+ * @see docs/services.md#create-a-service
  */
 export async function probeModel(
   service: LlmService,
