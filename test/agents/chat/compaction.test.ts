@@ -168,16 +168,6 @@ test('a runtime that closes stops the model, and lists the questions of turns th
   expect((await short.read()).summary).toBeUndefined()
 })
 
-test('at most 32 conversations are summarized at once', () => {
-  let begun = 0
-  const list = () => new Promise<never>(() => begun++)
-  const compactions = new Compactions({ rows: { list } as unknown as RowStore, clock: systemClock, log })
-  const model = { contextTokens: 6_000, maxTokens: 1_000 } as AnsweringModel
-  for (let number = 0; number < 40; number++)
-    compactions.begin({ workspaceId: 'w', conversationId: String(number), model, hasTools: true })
-  expect(begun).toBe(32)
-})
-
 test('a summary gives way to the next question', async () => {
   const { compact, done, conversation } = await conversationOf(4)
   const compactions = await compact(hangs, 7_600)
@@ -225,28 +215,6 @@ test('a workspace has at most four summaries written at once, and all have at mo
   expect(pending).toHaveLength(16)
   for (const settle of pending) settle()
   await compactions.settled()
-})
-
-test('another version that is put in while a summary is stored takes the covered messages along', async () => {
-  const { store, conversation, rows, compact } = await conversationOf(8)
-  const place = { workspaceId: conversation.workspaceId, conversationId: conversation.conversationId }
-  const [question] = rows
-  const versionId = crypto.randomUUID()
-  const version = { ...question!, messageId: versionId, questionId: question!.messageId, versionId }
-  await store.atomic([{ op: 'insert', table: tables.messageVersions, row: version }])
-  let isFirst = true
-  const racing: RowStore = {
-    ...storeOf(store),
-    async atomic(writes) {
-      if (isFirst) await (await compact(async () => completion)).settled()
-      isFirst = false
-      return store.atomic(writes)
-    },
-  }
-  await makeCurrent(racing, place, { questionId: question!.messageId, versionId })
-  const prefix = [place.workspaceId, place.conversationId]
-  const left = await store.list(tables.messages, { index: 'byConversation', prefix, limit: 100 })
-  expect(left.map(({ row }) => row.messageId)).toEqual([versionId])
 })
 
 test('a summary is bounded, and so is what the model is sent for it', async () => {
