@@ -11,7 +11,7 @@ import { ToolCallDrafts } from '../../src/models/chat/tool-call-drafts.ts'
 import { ToolNames } from '../../src/models/chat/tool-names.ts'
 import { ProviderFailure, reasonIn } from '../../src/models/provider/failure.ts'
 import { refusalOf } from '../../src/models/provider/refusal.ts'
-import { chatPlace } from '../harness/provider.ts'
+import { chatPlace, heard } from '../harness/provider.ts'
 
 const anyTool = () => ({ type: 'object' })
 const tool = { name: 'search', description: 'search', parameters: anyTool() }
@@ -67,12 +67,20 @@ test.each<[string, () => unknown]>([
   expect(performance.now() - startedAt).toBeLessThan(5_000)
 })
 
-test('an answer with more calls in its text than a model makes is refused', () => {
+test('an answer with more calls in its text than a model makes is refused', async () => {
+  const { provider, open, close } = await chatPlace()
   const calls = Array(65).fill('{"name":"search"}').join()
+  provider.script({ text: `<tool_call>[${calls}]</tool_call>` }, { text: `[TOOL_CALLS][${calls}]` })
+  const settings = { maxTokens: 64, tools: [tool], signal: new AbortController().signal }
+  for (let at = 0; at < 2; at++) {
+    const { failure } = await heard(open().stream([{ role: 'user', content: 'Hi' }], settings))
+    expect(failure?.message).toContain('sent an answer with more than 64 calls of tools')
+  }
+  const event = { message: { content: `<tool_call>[${calls}]</tool_call>` }, finish_reason: 'stop' }
   const draft = new Draft(ofSearch)
-  expect(() =>
-    draft.add({ choices: [{ message: { content: `<tool_call>[${calls}]</tool_call>` } }] }),
-  ).toThrow('sent an answer with more than 64 calls of tools')
+  expect(() => draft.add({ choices: [event] })).toThrow('more than 64 calls')
+  expect(draft.isFinished).toBe(false)
+  await close()
 })
 
 test('an error of objects that cannot become text is a failure of the provider', () => {

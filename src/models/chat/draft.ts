@@ -58,12 +58,14 @@ export class Draft {
     if (details.length > 0) this.#chars += JSON.stringify(details).length
     if (this.#chars > charsMax)
       throw new ProviderFailure(`sent an answer of more than ${charsMax} characters`)
-    const reason = field(choice, 'finish_reason')
-    if (typeof reason === 'string' && reason !== '') this.#reason = reason
     this.#usage = field(event, 'usage') ?? field(field(event, 'x_groq'), 'usage') ?? this.#usage
     if (reasoning !== '') this.#splitter.settle()
     const parts: AnswerPart[] = reasoning === '' ? [] : [{ kind: 'reasoning', delta: reasoning }]
-    return this.#taken(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
+    const taken = this.#taken(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
+    // Last, as a failure of a finished answer is ignored.
+    const reason = field(choice, 'finish_reason')
+    if (typeof reason === 'string' && reason !== '') this.#reason = reason
+    return taken
   }
 
   /** Returns the text that was held back, at the end of the stream. */
