@@ -80,7 +80,7 @@ export function requirementsDoc(text: string, citations: Citations): string {
   return lines.join('\n')
 }
 
-/** Tells whether the part that will meet a requirement is not built yet. */
+/** Returns true if the part that will meet a requirement is not built yet. */
 export function isPlanned({ proof }: Requirement): boolean {
   return proof.startsWith('planned: ')
 }

@@ -26,7 +26,7 @@ export interface PrincipalsParts {
   readonly mapsRoles: boolean
 }
 
-/** Whom a workspace knows, as what. @see docs/access.md */
+/** Principals of a workspace and their roles. @see docs/access.md */
 export class Principals {
   constructor(private readonly parts: PrincipalsParts) {}
 

@@ -49,7 +49,7 @@ class Context {
   }
 }
 
-/** What the auth step says of a request. @see docs/requirements.md#auth-context */
+/** The result of authenticating a request. @see docs/requirements.md#auth-context */
 export type AuthContext = Context
 
 const noSession: Session = { expiresAtSeconds: null, canRefresh: false }

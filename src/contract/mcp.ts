@@ -8,7 +8,7 @@ const path = '/api/v1/workspaces/:workspaceId/mcp'
 const access = member(null)
 const errors = ['workspace_not_found'] as const satisfies ErrorCode[]
 const stateless =
-  'Streamable HTTP without sessions: every request stands alone, and none has to begin with `initialize`. What the protocol refuses is told as a JSON-RPC error, with a status of its own.'
+  'Streamable HTTP without sessions: each request is independent, and `initialize` is not required. A request that the protocol refuses gets a JSON-RPC error with a matching HTTP status.'
 
 /** The tools of a workspace, for programs that speak the Model Context Protocol. @see docs/mcp.md */
 export const mcp = {

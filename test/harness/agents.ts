@@ -1,3 +1,4 @@
+import { emptyFields } from '../../src/agents/messages.ts'
 import { type Agent, agents } from '../../src/contract/agents.ts'
 import { type Conversation, conversations } from '../../src/contract/conversations.ts'
 import type { Request } from '../../src/contract/route.ts'
@@ -39,12 +40,7 @@ export function messageRow(
     messageTs: new Date(Date.UTC(2026, 0, 1) + number).toISOString(),
     role: 'user',
     content: `message ${number}`,
-    tokenCount: null,
-    metadata: {},
-    authorId: null,
-    toolId: null,
-    toolCallPayload: null,
-    toolResponse: null,
+    ...emptyFields,
     ...fields,
   }
 }

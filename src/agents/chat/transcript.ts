@@ -12,7 +12,7 @@ import type { ToolResponse } from './history.ts'
 import { titleFrom } from './title.ts'
 import { makeCurrent } from './versions.ts'
 
-/** What turns have in common. */
+/** Parts that all turns share. */
 export interface TranscriptParts {
   readonly rows: RowStore
   readonly clock: Clock

@@ -25,7 +25,7 @@ function own<Input extends z.ZodType>(tool: OwnTool<Input>): OwnTool<Input> {
 const offset = z.int().min(0).default(0).describe('number of chunks to skip')
 const oneBaseOrAll = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional() })
 
-/** What every agent can be given. @see docs/agents.md#tools */
+/** The built-in tools, which every agent can use. @see docs/agents.md#tools */
 export const builtin = {
   listBases: own({
     id: 'list_kbs',

@@ -1,6 +1,6 @@
 import type { ToolResult } from './tool.ts'
 
-/** What a model is given of one result, in UTF-16 units. @see docs/tool-servers.md#what-a-call-may-do */
+/** Maximum length of one result that is sent to a model, in UTF-16 units. @see docs/tool-servers.md#what-a-call-may-do */
 export const resultCharsMax = 32_000
 const cutMark = `\n[cut off at ${resultCharsMax} characters]`
 

@@ -8,8 +8,8 @@ const secret = /cookie|auth|token|secret|key|passw|session/i
 const hidden = '[redacted]'
 
 /**
- * Tell each request and its answer in one block: what was asked, with which headers, and how it ended. Bodies are told
- * by their sizes alone, as any may hold what is secret.
+ * Writes each request and its answer as one block: request line, headers, and outcome. For bodies, only the size is
+ * written, because they can hold secrets.
  */
 export function wireLogged(fetch: Fetch, write: (block: string) => void, clock: Pick<Clock, 'now'>): Fetch {
   return async (url, outgoing) => {
