@@ -131,10 +131,7 @@ export class Transcript {
     if (questionId === undefined) return this.failure(content, spoken)
     const answer = this.answerRow(content, spoken)
     const { messageId: versionId } = this.#user!
-    const { conversationId } = this.#place
-    await this.#writes.run(conversationId, () =>
-      makeCurrent(this.#rows, this.#place, { questionId, versionId, answer }),
-    )
+    await this.#inTurn(() => makeCurrent(this.#rows, this.#place, { questionId, versionId, answer }))
     return answer
   }
 
@@ -206,9 +203,13 @@ export class Transcript {
   ): Promise<Changed<ConversationRow>> {
     const { workspaceId, conversationId } = this.#place
     const key = [workspaceId, conversationId]
-    return this.#writes.run(conversationId, () =>
-      changeRow(this.#rows, tables.conversations, key, change, () => writes),
-    )
+    return this.#inTurn(() => changeRow(this.#rows, tables.conversations, key, change, () => writes))
+  }
+
+  /** Runs a write after all earlier writes to the conversation. Its ID is unique in its workspace only. */
+  #inTurn<T>(write: () => Promise<T>): Promise<T> {
+    const { workspaceId, conversationId } = this.#place
+    return this.#writes.run(`${workspaceId}:${conversationId}`, write)
   }
 }
 
