@@ -15,5 +15,8 @@ for (const command of Object.values(plugin.manifest.commands))
     command.relativePath.at(-1).replace(/js$/, 'ts'),
   ]
 
-const { main } = await import('../src/cli/main.ts')
-await main(process.argv.slice(2), { plugins: new Map([[plugin.name, plugin]]) })
+const [{ main }, { nodeIo }] = await Promise.all([
+  import('../src/cli/main.ts'),
+  import('../src/cli/node-io.ts'),
+])
+process.exitCode = await main(process.argv.slice(2), nodeIo(), { plugins: new Map([[plugin.name, plugin]]) })

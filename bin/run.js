@@ -3,5 +3,8 @@ import module from 'node:module'
 
 module.enableCompileCache?.()
 
-const { main } = await import('../dist/src/cli/main.js')
-await main(process.argv.slice(2))
+const [{ main }, { nodeIo }] = await Promise.all([
+  import('../dist/src/cli/main.js'),
+  import('../dist/src/cli/node-io.js'),
+])
+process.exitCode = await main(process.argv.slice(2), nodeIo())

@@ -37,7 +37,7 @@ export default class Api extends WbCommand {
     const method = knownMethod(args.method)
     const path = args.path.startsWith('/') ? args.path : `/${args.path}`
     await refuseProcessReport(path, this.profile)
-    const body = flags.data === undefined ? undefined : await requestBody(flags.data)
+    const body = flags.data === undefined ? undefined : await requestBody(flags.data, this.io)
     const headers = {
       ...(body === undefined ? {} : { 'content-type': 'application/json' }),
       ...namedHeaders(flags.header ?? []),

@@ -20,7 +20,7 @@ export default class Autocomplete extends WbCommand {
 
   async run() {
     const { args } = await this.parse(Autocomplete)
-    const shell = shellOf(args.shell)
+    const shell = shellOf(args.shell, this.io.env)
     if (this.output.interactive) {
       for (const line of toType(shell)) this.output.result(line)
       return

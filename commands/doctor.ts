@@ -48,7 +48,7 @@ export default class Doctor extends WbCommand {
     const [failures, doubts] = [found('failed'), found('warning')]
     if (output.json) {
       // The object says all that is wrong.
-      if (failures > 0) process.exitCode = exit.failed
+      if (failures > 0) this.exitCode = exit.failed
       return
     }
     if (failures > 0) throw new PartlyFailed(`${counted(failures, 'problem')} found`)

@@ -1,6 +1,5 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { asksNobody, askWays } from '../src/cli/connection/ways-in.ts'
 import { isCi } from '../src/cli/environment.ts'
@@ -48,21 +47,25 @@ export default class Login extends WbCommand {
     const driver = flags['insecure-storage'] ? 'file' : await keychainFor(profile, output, agree)
     const signedIn = await signIn(session, ways, {
       given: flags['with-token']
-        ? () => givenToken(process.stdin, signal, q => this.askSecret(q))
+        ? () => givenToken(this.io.stdin, signal, q => this.askSecret(q))
         : undefined,
       askKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
-      isCi: isCi(),
-      screen: { output, progress, clock: systemClock, canAsk: this.canAsk, signal },
+      isCi: isCi(this.io.env),
+      screen: { output, progress, io: this.io, canAsk: this.canAsk, signal },
     })
     const { kind, tokens, me } = signedIn
-    await keepLogin(profile, { kind, who: me.label ?? me.id, tokens, driver }, { clock: systemClock, signal })
+    await keepLogin(
+      profile,
+      { kind, who: me.label ?? me.id, tokens, driver },
+      { clock: this.io.clock, signal },
+    )
     this.interruptedAs = 'interrupted; you are signed in'
     await useRuntime(profile, driver)
     const place = { profile: profile.name, runtime: runtimeKey(profile), kind, keychain: driver }
     if (output.json) return output.value({ ...me, ...place })
-    for (const line of await signedInNotes(session, { ...signedIn, driver }, systemClock.now()))
+    for (const line of await signedInNotes(session, { ...signedIn, driver }, this.io.clock.now()))
       output.note(line)
-    const elsewhere = elsewhereNote(profile)
+    const elsewhere = elsewhereNote(profile, this.io)
     if (elsewhere) output.warn(elsewhere)
   }
 }

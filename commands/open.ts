@@ -21,6 +21,6 @@ export default class Open extends WbCommand {
     const url = (await browsedUrl(this.profile)) + pages[args.page as keyof typeof pages]
     if (this.output.json) return this.output.value({ url })
     this.output.result(url)
-    await openPage(url, this.output)
+    await openPage(url, this.io, this.output)
   }
 }

@@ -1,11 +1,9 @@
 import * as Args from '@oclif/core/args'
-import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { servedUrl } from '../src/cli/connection/served-url.ts'
 import { takesUtf8 } from '../src/cli/environment.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { asciiSink } from '../src/cli/terminal/charset.ts'
-import { clipboard } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
 
@@ -29,24 +27,25 @@ export default class Playground extends WbCommand {
     const { args, flags } = await this.parse(Playground)
     if (!this.output.interactive || !this.canAsk)
       throw new UsageError('the playground needs a terminal', ['wb kb search NAME "…"    needs none'])
-    const { client, session, signal, output } = this
+    const { client, session, signal, output, io } = this
     const { workspaceId, name } = await this.waitFor('looking', this.workspace())
-    const port = new RuntimePort(client, workspaceId, systemClock)
+    const port = new RuntimePort(client, workspaceId, io.clock)
     const bases = await this.waitFor('looking', port.knowledgeBases())
     const base = await baseAmong(bases, args.kb ?? this.profile.knowledgeBase)
     const { kind, baseUrl } = await session.runtime()
     const { playInTerminal } = await import('../src/tui/playground/terminal.tsx')
-    const sink = takesUtf8() ? process.stdout : asciiSink(process.stdout)
+    const sink = takesUtf8(io.env) ? io.stdout : asciiSink(io.stdout)
     const left = await playInTerminal({
       port,
-      clock: systemClock,
-      copy: clipboard(),
+      clock: io.clock,
+      terminal: io,
+      copy: io.copy,
       colour: output.style.dim('') !== '',
       beginning: {
         about: {
           workspaceId,
           workspace: plainLine(name),
-          url: kind === 'process' ? await servedUrl(this.profile) : baseUrl,
+          url: kind === 'process' ? await servedUrl(this.profile, io) : baseUrl,
           hasCredential: session.credential.used !== undefined,
           flags: [
             ...(flags.local ? ['--local'] : []),

@@ -2,6 +2,7 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
 import type { ResolvedRuntime } from '../src/cli/connection/resolve-runtime.ts'
+import { homeFolder } from '../src/cli/environment.ts'
 import { summaryObject } from '../src/cli/ingest/summary.ts'
 import { showPassages } from '../src/cli/passages/show.ts'
 import { planOf } from '../src/cli/quickstart/plan.ts'
@@ -28,15 +29,15 @@ export default class Quickstart extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(Quickstart)
     const { client, signal, progress, output, profile } = this
-    const plan = await planOf(args.folder, args.question, signal)
+    const plan = await planOf(args.folder, args.question, { cwd: this.io.cwd, signal })
     const runtime = await this.session.runtime()
     const name = output.errorStyle.strong(`Workbase ${this.config.version}`)
     output.note(
-      `  ${[name, ...placeOf(runtime, profile.dataDir)].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
+      `  ${[name, ...placeOf(runtime, profile.dataDir, homeFolder(this.io.env))].join(output.width < narrow ? '\n  ' : ' · ')}\n`,
     )
     const parts = { client, signal, progress, output, profile, runtime, wait: !flags['no-wait'] }
     const started = await quickstart(parts, plan)
-    if (started.summary.tally.failed > 0) process.exitCode = exit.failed
+    if (started.summary.tally.failed > 0) this.exitCode = exit.failed
     if (output.json) output.value(startedObject(started))
     else this.show(started, runtime.kind)
   }
@@ -45,7 +46,9 @@ export default class Quickstart extends WbCommand {
     const { question, passages } = started
     this.output.note(`  ${this.output.errorStyle.strong('?')} ${plainLine(question)}\n`)
     showPassages(this.output, question, passages, { explain: false })
-    this.output.note(['  Next', ...nextLines(started, this.output, { program: typedAs(), kind })].join('\n'))
+    this.output.note(
+      ['  Next', ...nextLines(started, this.output, { program: typedAs(this.io), kind })].join('\n'),
+    )
   }
 }
 

@@ -39,18 +39,18 @@ export default class Serve extends WbCommand {
       allowOpenAccess: flags['allow-open-access'],
     }
     const { dataDir, dataDirFrom } = this.profile
-    const told = new ServeTold(this.output, {
+    const told = new ServeTold(this.output, this.io, {
       dataDir,
       isUsualPlace: ['platform', 'working directory'].includes(dataDirFrom),
       version: this.config.version,
       verbose: flags.verbose,
     })
-    const serving = await serve(this.profile, options, told).catch(error => {
+    const serving = await serve(this.profile, this.io, options, told).catch(error => {
       told.release()
       throw error
     })
     await told.begun(serving)
-    if (flags.open) await openPage(serving.url + pages.docs, this.output)
+    if (flags.open) await openPage(serving.url + pages.docs, this.io, this.output)
     if (!this.signal.aborted) await once(this.signal, 'abort')
     this.output.note('  ending: finishing what is in flight')
     await serving.stop()

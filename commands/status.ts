@@ -36,7 +36,7 @@ export default class Status extends WbCommand {
   /** What fails on the way is shown in the place of the screen: a runtime that is away may come back. */
   private async watch(first: Seen): Promise<void> {
     const { output, signal } = this
-    const screen = new Redrawn(process.stdout)
+    const screen = new Redrawn(this.io.stdout)
     const ends = output.style.dim('  Ctrl-C ends it')
     const draw = (lines: readonly string[]) => screen.show([...lines, ends])
     draw(output.fieldLines(statusFields(first)))

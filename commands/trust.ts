@@ -1,3 +1,4 @@
+import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { systemClock } from '../src/base/clock.ts'
@@ -27,7 +28,7 @@ export default class Trust extends WbCommand {
   async run() {
     const { args, flags } = await this.parse(Trust)
     if (flags.list) return this.list()
-    const folder = realFolder(args.folder ?? '.')
+    const folder = realFolder(resolve(this.io.cwd, args.folder ?? ''))
     if (flags.remove) return this.remove(folder)
     const { files, fault } = await surveyFolder(folder)
     if (fault !== undefined) throw new UsageError(`${folder} cannot be trusted: ${fault}`)

@@ -67,7 +67,9 @@ function toolsMissing() {
 /** Commands, workers and the two halves that are loaded by name; each is a file of its own in `dist`. */
 async function entryPoints() {
   const { glob } = await import('tinyglobby')
-  return glob(['commands/**/*.ts', 'src/cli/main.ts', 'src/runtime.ts', 'src/**/worker.ts'], { cwd: root })
+  return glob(['commands/**/*.ts', 'src/cli/{main,node-io}.ts', 'src/runtime.ts', 'src/**/worker.ts'], {
+    cwd: root,
+  })
 }
 
 function commit() {

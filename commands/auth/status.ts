@@ -25,7 +25,7 @@ export default class AuthStatus extends WbCommand {
     output.fields(statusJson(status), statusFields(status))
     if (caller.kind === 'anybody') output.note(`  ${runtimeKey(profile)} asks nobody who they are`)
     if (caller.kind !== 'stranger') return
-    process.exitCode = exit.notAllowed
+    this.exitCode = exit.notAllowed
     if (output.json) return
     output.note(`  ${runtimeKey(profile)} does not know you: ${plainLine(caller.refusal.message)}`)
     output.note(`  ${loginLine(profile)}`)

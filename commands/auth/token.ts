@@ -23,6 +23,6 @@ export default class AuthToken extends WbCommand {
         next: [loginLine(this.profile)],
       })
     if (this.output.json) this.output.value({ token })
-    else process.stdout.write(`${token}\n`)
+    else this.io.stdout.write(`${token}\n`)
   }
 }

@@ -12,7 +12,7 @@ export default class ConfigShow extends WbCommand {
   async run() {
     await this.parse(ConfigShow)
     this.requireFolder()
-    const { found, described, warnings } = await readConfig(this.profile)
+    const { found, described, warnings } = await readConfig(this.profile, this.io)
     this.output.list(described, {
       columns: {
         key: { of: row => row.key },

@@ -14,12 +14,12 @@ export default class ConfigValidate extends WbCommand {
     await this.parse(ConfigValidate)
     this.requireFolder()
     const found = await locateConfig(this.profile)
-    const { problems, warnings } = await checkConfig(this.profile)
+    const { problems, warnings } = await checkConfig(this.profile, this.io)
     for (const warning of warnings) this.output.note(`  ! ${warning}`)
     if (this.output.json) {
       this.output.value({ path: found.path, valid: problems.length === 0, problems })
       // The object says all that is wrong.
-      if (problems.length > 0) process.exitCode = exit.failed
+      if (problems.length > 0) this.exitCode = exit.failed
       return
     }
     for (const { key, message } of problems) this.output.result(`${key || '(file)'}\t${message}`)

@@ -17,7 +17,7 @@ export default class JobsWatch extends WbCommand {
       progress.step({ label: status, done: processed, total: total ?? 0, unit: 'chunks' }),
     )
     progress.end()
-    if (last.status === 'failed') process.exitCode = exit.failed
+    if (last.status === 'failed') this.exitCode = exit.failed
     if (this.output.json) return this.output.value(last)
     const places = await jobPlaces(client, [last])
     this.output.fields(last, jobFields(last, places.of(last)))

@@ -43,7 +43,7 @@ export default class KeysCreate extends WbCommand {
     if (args.label.trim() === '')
       throw new UsageError('LABEL is empty: what is the key for?', ['wb keys create ci --role viewer'])
     const expiresAt = flags.expires && momentAhead('--expires', flags.expires, systemClock.now())
-    const target = tokenTarget(flags)
+    const target = tokenTarget(flags, this.io)
     const { workspaceId, name } = await this.workspaceOrDefault()
     const ways = await this.session.ways()
     const { role, scope, principal } = flags

@@ -26,7 +26,7 @@ export default class KeysRotate extends WbCommand {
     const { args, flags } = await this.parse(KeysRotate)
     const graceSeconds =
       flags.grace === undefined ? undefined : spanSeconds('--grace', flags.grace, limits.keyGraceSeconds)
-    const target = tokenTarget(flags)
+    const target = tokenTarget(flags, this.io)
     const workspace = await this.workspace()
     const naming = { spoken: this.spoken, nowMs: systemClock.now() }
     const { workspaceId, keyId } = await findKeyInUse(this.resolving, workspace, args.key, naming)

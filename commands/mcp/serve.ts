@@ -22,7 +22,7 @@ export default class McpServe extends WbCommand {
   async run() {
     const { flags } = await this.parse(McpServe)
     const { workspaceId } = await this.workspace()
-    if (process.stdin.isTTY) this.output.note('  an MCP client speaks here, on stdin: wb mcp install --help')
+    if (this.io.stdin.isTTY) this.output.note('  an MCP client speaks here, on stdin: wb mcp install --help')
     const parts = {
       path: pathOf(mcp.send, { params: { workspaceId } }),
       raw: async (call: RawCall) => {
@@ -32,6 +32,6 @@ export default class McpServe extends WbCommand {
       allowed: new Set<Allowance>(flags.allow),
       signal: this.signal,
     }
-    await serveMcp(parts, { input: process.stdin, output: process.stdout })
+    await serveMcp(parts, { input: this.io.stdin, output: this.io.stdout })
   }
 }

@@ -16,7 +16,7 @@ export default class WorkspacesTest extends WbCommand {
     const { ok, kind, details } = await this.waitFor(`asking ${name}`, trying)
     if (this.output.json) {
       this.output.value({ ok, kind, details })
-      if (!ok) process.exitCode = exit.failed
+      if (!ok) this.exitCode = exit.failed
       return
     }
     if (!ok) throw new PartlyFailed(`workspace ${name}: ${details}`, [`wb workspaces update ${name} --help`])

@@ -1,16 +1,14 @@
 import { accessSync, constants } from 'node:fs'
+import { homedir } from 'node:os'
 import { basename, delimiter, join } from 'node:path'
+import { host } from '../base/host.ts'
 import { UsageError } from './faults.ts'
 
-/** Variables by name. Nothing else of the command line reads those of the process. */
+/** Environment variables by name. */
 export type Environment = Readonly<Record<string, string | undefined>>
 
-export function processEnvironment(): Environment {
-  return process.env
-}
-
 /** True where nobody is there to answer. */
-export function isCi(environment: Environment = process.env): boolean {
+export function isCi(environment: Environment): boolean {
   const { CI } = nonEmpty(environment)
   return CI !== undefined && CI !== 'false'
 }
@@ -31,7 +29,7 @@ export interface ConnectionSettings {
  * @throws UsageError  the address of a proxy is invalid (it is not shown, because it may hold a password), or
  *                     `WB_IDLE_TIMEOUT` is not a whole number of seconds
  */
-export function connectionSettings(environment: Environment = process.env): ConnectionSettings {
+export function connectionSettings(environment: Environment): ConnectionSettings {
   const set = nonEmpty(environment)
   const { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS } = set
   const proxies = {
@@ -62,20 +60,20 @@ function proxyAddress(value: string | undefined, name: string): string | undefin
 }
 
 /** False where a terminal was said to take no UTF-8; one of which nothing is said takes it. @see POSIX 8.2 */
-export function takesUtf8(environment: Environment = process.env): boolean {
+export function takesUtf8(environment: Environment): boolean {
   const { LC_ALL, LC_CTYPE, LANG } = nonEmpty(environment)
   const locale = LC_ALL ?? LC_CTYPE ?? LANG
   return locale === undefined || /utf-?8/i.test(locale)
 }
 
 /** How wide lines may be where no terminal says so: `COLUMNS`. */
-export function columnsSaid(environment: Environment = process.env): number | undefined {
+export function columnsSaid(environment: Environment): number | undefined {
   const { COLUMNS = '' } = environment
   return /^[1-9]\d{1,3}$/.test(COLUMNS) ? Number(COLUMNS) : undefined
 }
 
 /** Name of the shell that this person works in: `zsh`; undefined where nothing says so. */
-export function loginShell(environment: Environment = process.env): string | undefined {
+export function loginShell(environment: Environment): string | undefined {
   const { SHELL } = nonEmpty(environment)
   return SHELL && basename(SHELL)
 }
@@ -90,7 +88,7 @@ const clipboards: readonly { command: readonly [string, ...string[]]; display?: 
 ]
 
 /** The command line that puts its input into the clipboard of this person; undefined where there is none. */
-export function clipboardCommand(environment: Environment = process.env): readonly string[] | undefined {
+export function clipboardCommand(environment: Environment): readonly string[] | undefined {
   const set = nonEmpty(environment)
   const folders = pathFolders(environment)
   return clipboards.find(
@@ -103,22 +101,22 @@ export function clipboardCommand(environment: Environment = process.env): readon
 const withoutClipboard = ['dumb', 'linux']
 
 /** Returns how to reach the clipboard of the terminal; undefined if the terminal has none. */
-export function terminalClipboard(environment: Environment = process.env): 'terminal' | 'tmux' | undefined {
+export function terminalClipboard(environment: Environment): 'terminal' | 'tmux' | undefined {
   const { TERM, TMUX } = nonEmpty(environment)
   if (TMUX) return 'tmux'
   return TERM === undefined || withoutClipboard.includes(TERM) ? undefined : 'terminal'
 }
 
 /** Where programs are looked for, in this order. */
-export function pathFolders(environment: Environment = process.env): readonly string[] {
+export function pathFolders(environment: Environment): readonly string[] {
   return (environment.PATH ?? '').split(delimiter).filter(Boolean)
 }
 
 /** True where a browser could be opened in front of this person. */
-export function hasBrowser(environment: Environment = process.env): boolean {
+export function hasBrowser(environment: Environment): boolean {
   const set = nonEmpty(environment)
   if (isCi(environment) || set.SSH_CONNECTION || set.SSH_TTY) return false
-  return process.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
+  return host.platform !== 'linux' || Boolean(set.DISPLAY || set.WAYLAND_DISPLAY || set.WSL_DISTRO_NAME)
 }
 
 /** By what a library finds the keychain of this person's session. */
@@ -126,18 +124,22 @@ const sessionVariable =
   /^(?:HOME|USER|LOGNAME|PATH|LANG|DISPLAY|WAYLAND_DISPLAY|DBUS_SESSION_BUS_ADDRESS|XDG_\w+|USERPROFILE|APPDATA|LOCALAPPDATA|SystemRoot|TEMP|TMP)$/
 
 /** The variables of this person's session, and no other: no credential is among them. */
-export function sessionVariables(environment: Environment = process.env): Environment {
+export function sessionVariables(environment: Environment): Environment {
   return Object.fromEntries(Object.entries(environment).filter(([name]) => sessionVariable.test(name)))
 }
 
-/** Programs that are started from here get no key of the person's. */
-export function hideCredential(): void {
-  delete process.env.WB_API_KEY
+/** Removes the API key, so that programs that are started from here do not inherit it. */
+export function hideCredential(environment: Record<string, string | undefined>): void {
+  delete environment.WB_API_KEY
 }
 
-/** Whether a program is found by its name. A `PATH` that is given it counts, else that of this process. */
-export function isOnPath(program: string, given: Environment): boolean {
-  const environment = { ...process.env, ...given }
+/** Returns the home folder: `HOME`, or `USERPROFILE` on Windows, else what the system says. */
+export function homeFolder(environment: Environment): string {
+  return (host.platform === 'win32' ? environment.USERPROFILE : environment.HOME) || homedir()
+}
+
+/** True if `PATH` has a program of this name. */
+export function isOnPath(program: string, environment: Environment): boolean {
   return pathFolders(environment).some(folder => isExecutable(join(folder, program)))
 }
 

@@ -14,7 +14,7 @@ import type { Served } from '../rescue.ts'
 import type { Runtime } from '../runtime.ts'
 import type { Check, Readable } from '../storage/sqlite/check.ts'
 import type { Announcement, Taken } from '../storage/sqlite/server-lock.ts'
-import { withDefaultSignals } from './terminal/signals.ts'
+import type { Io } from './io.ts'
 
 /*
  * The one bridge from the command line to the server's half. Everything here is loaded when it is called, so that a
@@ -27,6 +27,8 @@ export type { Announcement, FolderFiles, Found, Listening, ProjectFile, Readable
 interface Place {
   readonly dataDir: string
   readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
+  /** Working directory of the command. */
+  readonly cwd: string
 }
 
 /** The configuration of a data directory, as it is in force. */
@@ -41,10 +43,10 @@ export interface LocalConfig {
 }
 
 /** Which configuration file is in force. */
-export async function locateConfig({ dataDir, config }: Place): Promise<Found> {
+export async function locateConfig({ dataDir, config, cwd }: Place): Promise<Found> {
   const { findConfig } = await import('../config/find.ts')
   const { flag, variable, trusted } = config
-  return findConfig({ flag, env: variable, trusted, cwd: process.cwd(), dataDir })
+  return findConfig({ flag, env: variable, trusted, cwd, dataDir })
 }
 
 /** What the files of a folder say that could send or run something. */
@@ -70,17 +72,20 @@ export async function readProjectFile(path: string): Promise<ProjectFile> {
  */
 export async function readConfig(
   place: Place,
+  { env, signals }: Pick<Io, 'env' | 'signals'>,
   flags: { host?: string; port?: number } = {},
 ): Promise<LocalConfig> {
-  const [{ processEnvironment }, { loadConfig }, { describe }, { notBuilt }] = await Promise.all([
-    import('../config/environment.ts'),
-    import('../config/load.ts'),
-    import('../config/describe.ts'),
-    import('../config/checks.ts'),
-  ])
+  const [{ environmentOf }, { readManagedEnv }, { loadConfig }, { describe }, { notBuilt }] =
+    await Promise.all([
+      import('../config/environment.ts'),
+      import('../config/managed-env.ts'),
+      import('../config/load.ts'),
+      import('../config/describe.ts'),
+      import('../config/checks.ts'),
+    ])
   const found = await locateConfig(place)
-  const environment = withDefaultSignals(() => processEnvironment(place.dataDir))
-  const { config, sources, warnings } = withDefaultSignals(() => loadConfig(found, environment, flags))
+  const environment = signals.withDefaults(() => environmentOf(env, readManagedEnv(place.dataDir)))
+  const { config, sources, warnings } = signals.withDefaults(() => loadConfig(found, environment, flags))
   const described = describe(config, sources)
   return { found, config, environment, described, warnings, notBuilt: notBuilt(config) }
 }

@@ -1,9 +1,11 @@
 import { Config, type Plugin } from '@oclif/core/config'
 import { packageRoot } from '../base/package.ts'
-import { exitStatus } from './command/exit.ts'
+import { exit, exitStatus } from './command/exit.ts'
 import { reportLines, reportOf } from './command/report.ts'
+import type { StartedCommand } from './command/started-command.ts'
 import { suggestionFor, synonymOf } from './command/verbs.ts'
 import { UsageError } from './faults.ts'
+import type { Io } from './io.ts'
 import { nearest } from './terminal/nearest.ts'
 import { shellWord } from './terminal/shell-word.ts'
 import { styleFor } from './terminal/style.ts'
@@ -15,32 +17,42 @@ const otherwise: Record<string, string> = { bases: 'kb', base: 'kb' }
 const helpFlags = ['--help', '-h']
 
 /**
- * Runs one command line.
+ * Runs one command line and returns its exit status.
  *
  * @param typed  the words after `wb`
  * @param options.plugins  where commands are loaded from; the built ones when omitted
  */
 export async function main(
   typed: readonly string[],
+  io: Io,
   options: { plugins?: Map<string, Plugin> } = {},
-): Promise<void> {
+): Promise<number> {
   try {
-    await dispatch(await Config.load({ ...options, root: packageRoot() }), typed)
+    const config = await Config.load({ ...options, root: packageRoot() })
+    return await dispatch({ config, typed, io })
   } catch (error) {
-    process.exitCode = exitStatus(error)
     for (const line of reportLines(reportOf(error), styleFor(false)))
-      process.stderr.write(`${withoutTokens(line)}\n`)
+      io.stderr.write(`${withoutTokens(line)}\n`)
+    return exitStatus(error)
   }
 }
 
-async function dispatch(config: Config, typed: readonly string[]): Promise<void> {
+/** A command line, and what it runs with. */
+interface Invocation {
+  readonly config: Config
+  readonly typed: readonly string[]
+  readonly io: Io
+}
+
+async function dispatch(invocation: Invocation): Promise<number> {
+  const { config, typed, io } = invocation
   const [first = '', ...rest] = typed
   const words = asNamed(config, [otherwise[first] ?? first, ...rest])
-  if (first === '--version' || first === '-v') return void process.stdout.write(`${config.userAgent}\n`)
+  if (first === '--version' || first === '-v') return print(io, `${config.userAgent}\n`)
   if (first === '')
-    return (await firstRun()) ? config.runCommand('quickstart', ['.']) : help(config, 'dayOne', [])
-  if (first === 'help') return help(config, 'all', asNamed(config, rest))
-  if (helpFlags.includes(first)) return help(config, 'all', [])
+    return (await firstRun(io)) ? run(invocation, 'quickstart', ['.']) : help(invocation, 'dayOne', [])
+  if (first === 'help') return help(invocation, 'all', asNamed(config, rest))
+  if (helpFlags.includes(first)) return help(invocation, 'all', [])
 
   if (first.startsWith('-'))
     throw new UsageError(`${first} comes after the command`, [inOrder(config, typed), 'wb --help'])
@@ -48,9 +60,9 @@ async function dispatch(config: Config, typed: readonly string[]): Promise<void>
   const { id, argv } = commandOf(config.commandIDs, words)
   const beforeDashes = words.slice(0, words.includes('--') ? words.indexOf('--') : undefined)
   if (beforeDashes.some(word => helpFlags.includes(word)))
-    return help(config, 'all', id ? id.split(':') : words.filter(word => !word.startsWith('-')))
-  if (id) return config.runCommand(id, argv)
-  if (isTopic(config, words)) return help(config, 'all', words)
+    return help(invocation, 'all', id ? id.split(':') : words.filter(word => !word.startsWith('-')))
+  if (id) return run(invocation, id, argv)
+  if (isTopic(config, words)) return help(invocation, 'all', words)
   const known = words.findIndex((_, at) => !isTopic(config, words.slice(0, at + 1)))
   throw unknown(config, words.slice(0, known + 1))
 }
@@ -119,14 +131,30 @@ function byVerb(word: string, commands: readonly string[]): string | undefined {
 }
 
 /** Whether a person who has nothing here yet wants this folder searched. */
-async function firstRun(): Promise<boolean> {
-  const isTerminal = process.stdin.isTTY && process.stdout.isTTY && process.stderr.isTTY
-  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).wantsThisFolder()
+async function firstRun(io: Io): Promise<boolean> {
+  const isTerminal = io.stdin.isTTY && io.stdout.isTTY && io.stderr.isTTY
+  return Boolean(isTerminal) && (await import('./quickstart/first-run.ts')).wantsThisFolder(io)
 }
 
-async function help(config: Config, scope: 'dayOne' | 'all', words: readonly string[]): Promise<void> {
-  const { helpText } = await import('./command/help.ts')
-  const text = helpText(config, scope, words)
+type CommandClass = new (argv: string[], config: Config, io: Io) => StartedCommand
+
+async function run({ config, io }: Invocation, id: string, argv: string[]): Promise<number> {
+  const Loaded = (await config.findCommand(id, { must: true }).load()) as unknown as CommandClass
+  return new Loaded(argv, config, io).execute()
+}
+
+async function help(
+  { config, typed, io }: Invocation,
+  scope: 'dayOne' | 'all',
+  words: readonly string[],
+): Promise<number> {
+  const { helpLook, helpText } = await import('./command/help.ts')
+  const text = helpText(config, scope, words, helpLook(io, typed))
   if (text === undefined) throw unknown(config, words)
-  process.stdout.write(text)
+  return print(io, text)
+}
+
+function print({ stdout }: Io, text: string): number {
+  stdout.write(text)
+  return exit.ok
 }

@@ -1,8 +1,10 @@
 import { existsSync, realpathSync } from 'node:fs'
 import { isAbsolute, join, relative, sep } from 'node:path'
+import { host } from '../base/host.ts'
 import { packageRoot } from '../base/package.ts'
 import { shellWord } from '../base/shell-word.ts'
-import { pathFolders } from './environment.ts'
+import { type Environment, pathFolders } from './environment.ts'
+import type { Io } from './io.ts'
 
 /** A program and what comes before its own arguments. */
 export interface Start {
@@ -14,22 +16,22 @@ export interface Start {
  * How other programs start this one: by its name where that leads here, by npx where it came from there, else by the
  * absolute paths of Node.js and of its own file.
  */
-export function startedAs(): Start {
+export function startedAs({ env, script }: Pick<Io, 'env' | 'script'>): Start {
   const program = join(packageRoot(), 'bin', 'run.js')
-  if (isWithin('_npx', [program, process.argv[1] ?? ''])) return { command: 'npx', args: ['-y', 'workbase'] }
-  if (isNamed(program)) return { command: 'wb', args: [] }
-  return { command: process.execPath, args: [program] }
+  if (isWithin('_npx', [program, script])) return { command: 'npx', args: ['-y', 'workbase'] }
+  if (isNamed(program, env)) return { command: 'wb', args: [] }
+  return { command: host.nodePath, args: [program] }
 }
 
 /**
  * Returns the words with which a person starts this program in the working directory: `wb` where that is on the path,
  * `npx workbase` where a package manager started it from a folder that is not, and else `node` with its own file.
  */
-export function typedAs(): string {
+export function typedAs({ env, script, cwd }: Pick<Io, 'env' | 'script' | 'cwd'>): string {
   const program = join(packageRoot(), 'bin', 'run.js')
-  if (isNamed(program)) return 'wb'
-  if (isWithin('node_modules', [program, process.argv[1] ?? ''])) return 'npx workbase'
-  const near = relative(process.cwd(), program)
+  if (isNamed(program, env)) return 'wb'
+  if (isWithin('node_modules', [program, script])) return 'npx workbase'
+  const near = relative(cwd, program)
   return `node ${shellWord(near.startsWith('..') ? program : near)}`
 }
 
@@ -38,16 +40,14 @@ function isWithin(folder: string, paths: readonly string[]): boolean {
 }
 
 /** Whether `wb`, where another program looks for it, is this one; npm puts folders of a project first for itself alone. */
-function isNamed(program: string): boolean {
-  const name = process.platform === 'win32' ? 'wb.cmd' : 'wb'
-  const folder = pathFolders().find(
+function isNamed(program: string, environment: Environment): boolean {
+  const name = host.platform === 'win32' ? 'wb.cmd' : 'wb'
+  const folder = pathFolders(environment).find(
     path => isAbsolute(path) && !path.endsWith(join('node_modules', '.bin')) && existsSync(join(path, name)),
   )
   if (folder === undefined) return false
   // On Windows it is a script beside the packages that are installed globally.
   const led =
-    process.platform === 'win32'
-      ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js')
-      : join(folder, name)
+    host.platform === 'win32' ? join(folder, 'node_modules', 'workbase', 'bin', 'run.js') : join(folder, name)
   return existsSync(led) && realpathSync(led) === realpathSync(program)
 }

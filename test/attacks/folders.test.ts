@@ -6,7 +6,7 @@ import { type Intake, sources } from '../../src/cli/ingest/sources.ts'
 import { scratchTree } from '../cli/scratch-tree.ts'
 
 async function foundIn(folder: string) {
-  const intake: Intake = { paths: [folder], stdin: undefined, all: false }
+  const intake: Intake = { paths: [folder], cwd: folder, stdin: undefined, all: false }
   const found = []
   for await (const one of sources(intake)) found.push(one)
   return found

@@ -1,10 +1,10 @@
 import { chmodSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
-import { describe, expect, onTestFinished, test, vi } from 'vitest'
+import { describe, expect, onTestFinished, test } from 'vitest'
 import { terminalClipboard } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { clipboardOr, clipboardSequence } from '../../src/cli/terminal/clipboard.ts'
+import { clipboard, clipboardOr, clipboardSequence } from '../../src/cli/terminal/clipboard.ts'
 
 const hostile = 'a \x1b]0;owned\x07 b \u00fc'
 const encoded = Buffer.from(hostile).toString('base64')
@@ -18,10 +18,8 @@ function clipboardEndsWith(status: number): string {
   return folder
 }
 
-function environment(variables: Record<string, string>): void {
-  for (const name of ['WAYLAND_DISPLAY', 'DISPLAY', 'TMUX', 'TERM', 'PATH'])
-    vi.stubEnv(name, variables[name] ?? '')
-  onTestFinished(() => void vi.unstubAllEnvs())
+function machine(env: Record<string, string>) {
+  return { env, copy: clipboard(env) }
 }
 
 describe('the sequence that sets the clipboard of a terminal', () => {
@@ -55,21 +53,21 @@ describe('copying a text', () => {
     ['by the program that takes it', 0, 'xterm', 'program', []],
     ['by the terminal where the program fails', 1, 'xterm', 'terminal', [`\x1b]52;c;${encoded}\x07`]],
   ])('%s', async (_how, status, TERM, by, sent) => {
-    environment({ PATH: clipboardEndsWith(status), TERM })
     const written: string[] = []
-    const copy = clipboardOr(text => void written.push(text))!
+    const copy = clipboardOr(
+      machine({ PATH: clipboardEndsWith(status), TERM }),
+      text => void written.push(text),
+    )!
     expect(await copy(hostile)).toBe(by)
     expect(written).toEqual(sent)
   })
 
   test('fails if the program fails and the terminal has no clipboard', async () => {
-    environment({ PATH: clipboardEndsWith(1), TERM: 'dumb' })
-    const copy = clipboardOr(() => {})!
+    const copy = clipboardOr(machine({ PATH: clipboardEndsWith(1), TERM: 'dumb' }), () => {})!
     await expect(copy(hostile)).rejects.toThrow('pbcopy ended with status 1')
   })
 
   test('is not available without a program and a terminal clipboard', () => {
-    environment({ TERM: 'dumb' })
-    expect(clipboardOr(() => {})).toBeUndefined()
+    expect(clipboardOr(machine({ TERM: 'dumb' }), () => {})).toBeUndefined()
   })
 })

@@ -14,17 +14,17 @@ const yaml = (host: string) => `version: 1\nchat: { baseUrl: "https://${host}.ex
 function folder() {
   const root = scratchTree({ 'here/workbase.yaml': yaml('a'), 'home/empty': '' })
   const cwd = join(root, 'here')
-  const environment = { XDG_CONFIG_HOME: join(root, 'home'), XDG_DATA_HOME: join(root, 'home') }
+  const env = { XDG_CONFIG_HOME: join(root, 'home'), XDG_DATA_HOME: join(root, 'home') }
   const said: string[] = []
   return {
     cwd,
     said,
     put: (text: string) => writeFileSync(join(cwd, 'workbase.yaml'), text),
-    profile: (says = {}) => readProfile({}, environment, says),
+    profile: (says = {}) => readProfile({}, { env, cwd }, says),
     decided(answer: boolean | null, more: Partial<Asking> = {}) {
       said.length = 0
       return folderSays(filesHere(cwd)!, {
-        profile: readProfile({}, environment),
+        profile: readProfile({}, { env, cwd }),
         clock: systemClock,
         isCi: false,
         note: line => said.push(line),

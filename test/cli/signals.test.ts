@@ -2,7 +2,8 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { resolve } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
-import { endingSignals, withDefaultSignals } from '../../src/cli/terminal/signals.ts'
+import { endingSignals } from '../../src/cli/io.ts'
+import { withDefaultSignals } from '../../src/cli/node-io.ts'
 
 /** Listens to every signal that ends a process, until the test is over. */
 function listening(): () => void {
@@ -46,7 +47,7 @@ test('a listener for one signal alone still hears only one', () => {
 
 test.each(endingSignals)('%s ends a process whose thread is blocked', async name => {
   const source = `
-    import { withDefaultSignals } from ${JSON.stringify(resolve('src/cli/terminal/signals.ts'))}
+    import { withDefaultSignals } from ${JSON.stringify(resolve('src/cli/node-io.ts'))}
     process.on('${name}', () => {})
     withDefaultSignals(() => {
       console.log('blocked')

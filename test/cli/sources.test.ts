@@ -14,7 +14,8 @@ const signal = new AbortController().signal
 
 async function all(paths: string[], rest: Partial<Intake> = {}): Promise<Found[]> {
   const found: Found[] = []
-  for await (const one of sources({ paths, all: false, stdin: undefined, ...rest })) found.push(one)
+  for await (const one of sources({ paths, cwd: cwd(), all: false, stdin: undefined, ...rest }))
+    found.push(one)
   return found
 }
 
@@ -259,7 +260,7 @@ describe('documents', () => {
     expect(failed).toEqual([
       { path: `${join(root, 'c.jsonl')}:7`, code: 'extraction_failed', message: expect.any(String) },
     ])
-    expect(await sizeOf({ paths: [root], all: false, stdin: undefined }, signal)).toBe(6)
+    expect(await sizeOf({ paths: [root], cwd: root, all: false, stdin: undefined }, signal)).toBe(6)
   })
 
   test('a .jsonl of another form is one text, and one of broken lines is given up', async () => {

@@ -2,11 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
+import { nodeIo } from '../../src/cli/node-io.ts'
 import { jqFilter } from '../../src/cli/terminal/jq.ts'
 import { Output } from '../../src/cli/terminal/output.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place } from './wb.ts'
 
+const { signals } = nodeIo()
 const bases = [{ name: 'hand book', chunks: 3 }, { name: 'papers' }]
 
 test.each([
@@ -18,7 +20,7 @@ test.each([
   ['-.[0].chunks', [-3]],
   ['$ENV.HOME', ['/home/web_user']],
 ])('%s', async (expression, made) => {
-  expect((await jqFilter(expression))(bases)).toEqual(made)
+  expect((await jqFilter(expression, signals))(bases)).toEqual(made)
 })
 
 test.each([
@@ -26,7 +28,10 @@ test.each([
   ['', 'Top-level program not given (try ".")'],
   ['-h', 'h/0 is not defined at line 1, column 2'],
 ])('the expression %j is refused before there is a value', async (expression, why) => {
-  await expect(jqFilter(expression)).rejects.toMatchObject({ name: 'UsageError', message: `--jq: ${why}` })
+  await expect(jqFilter(expression, signals)).rejects.toMatchObject({
+    name: 'UsageError',
+    message: `--jq: ${why}`,
+  })
 })
 
 test.each([
@@ -35,7 +40,7 @@ test.each([
   ['error', /^\(not a string\): \[\{"name":"hand book".*/],
   ['"x" * 300 | halt_error', /^x{199}…$/],
 ])('%s: jq says in one line why it is not for a value', async (expression, why) => {
-  const filter = await jqFilter(expression)
+  const filter = await jqFilter(expression, signals)
   const said = typeof why === 'string' ? `--jq: ${why}` : new RegExp(why.source.replace('^', '^--jq: '))
   expect(() => filter(bases)).toThrow(said)
 })
@@ -71,13 +76,13 @@ test('who listens to signals does so after an expression too', async () => {
   const listener = () => {}
   process.on('SIGTERM', listener)
   onTestFinished(() => void process.off('SIGTERM', listener))
-  expect((await jqFilter('.'))(1)).toEqual([1])
+  expect((await jqFilter('.', signals))(1)).toEqual([1])
   expect(process.listeners('SIGTERM')).toContain(listener)
 })
 
 test('a large answer takes no longer than it must', async () => {
   const many = Array.from({ length: 20_000 }, (_, id) => ({ id, text: 'some words of a passage' }))
-  expect((await jqFilter('map(.id) | add'))(many)).toEqual([199_990_000])
+  expect((await jqFilter('map(.id) | add', signals))(many)).toEqual([199_990_000])
 }, 5_000)
 
 test.each([
@@ -87,7 +92,7 @@ test.each([
   let text = ''
   const stdout = { isTTY, write: (part: string) => (text += part) }
   const options = { stdout, stderr: stdout, json: false, quiet: false, colour: false, now: () => 0 }
-  const output = new Output({ ...options, filter: await jqFilter('.[]') })
+  const output = new Output({ ...options, filter: await jqFilter('.[]', signals) })
   output.value(['a\x1b[2Jb', { n: 1 }, [1, 2], 7, null])
   expect(text).toBe(printed)
   text = ''

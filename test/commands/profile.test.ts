@@ -10,25 +10,26 @@ import { readProfile } from '../../src/cli/settings/profile.ts'
 import { place } from './wb.ts'
 
 const dataDir = '/srv/data'
+const cwd = '/srv'
 
 describe('the profile', () => {
   test('takes a flag over the environment, and the environment over the platform', () => {
-    const environment = {
+    const env = {
       HOME: '/h',
       WB_DATA_DIR: '/e',
       WB_WORKSPACE: 'env',
       WB_CONFIG: '/c.yaml',
       XDG_DATA_HOME: '/x',
     }
-    expect(readProfile({ dataDir, workspace: 'flag' }, environment)).toMatchObject({
+    expect(readProfile({ dataDir, workspace: 'flag' }, { env, cwd })).toMatchObject({
       dataDir,
       workspace: 'flag',
       config: { flag: undefined, variable: '/c.yaml' },
       url: undefined,
     })
-    expect(readProfile({}, environment)).toMatchObject({ dataDir: '/e', workspace: 'env' })
+    expect(readProfile({}, { env, cwd })).toMatchObject({ dataDir: '/e', workspace: 'env' })
     if (process.platform === 'linux')
-      expect(readProfile({}, { XDG_DATA_HOME: '/x' }).dataDir).toBe('/x/workbase')
+      expect(readProfile({}, { env: { XDG_DATA_HOME: '/x' }, cwd }).dataDir).toBe('/x/workbase')
   })
 
   test('what a keychain is started with finds the session, and holds no credential [security rule 6]', () => {
@@ -43,7 +44,9 @@ describe('the profile', () => {
   })
 
   test('an empty variable counts as unset', () => {
-    expect(readProfile({ dataDir }, { WB_URL: '', WB_API_KEY: '', NO_COLOR: '' })).toMatchObject({
+    expect(
+      readProfile({ dataDir }, { env: { WB_URL: '', WB_API_KEY: '', NO_COLOR: '' }, cwd }),
+    ).toMatchObject({
       url: undefined,
       apiKey: undefined,
       colour: true,
@@ -79,18 +82,18 @@ describe('the profile', () => {
     ],
   ])(
     'where %s, a key goes only to the runtime that it is meant for [security rule 6]',
-    (_case, flags, environment, key) => {
-      expect(readProfile(flags, environment).apiKey).toBe(key)
+    (_case, flags, env, key) => {
+      expect(readProfile(flags, { env, cwd }).apiKey).toBe(key)
     },
   )
 
   test('no key travels unencrypted to another machine [security rule 15]', () => {
     const far = { WB_URL: 'http://wb.example', WB_API_KEY: 'k' }
-    expect(() => readProfile({}, far)).toThrow(UsageError)
-    expect(readProfile({ insecureHttp: true }, far).apiKey).toBe('k')
-    expect(readProfile({}, { ...far, WB_API_KEY: undefined }).url).toBe('http://wb.example')
+    expect(() => readProfile({}, { env: far, cwd })).toThrow(UsageError)
+    expect(readProfile({ insecureHttp: true }, { env: far, cwd }).apiKey).toBe('k')
+    expect(readProfile({}, { env: { ...far, WB_API_KEY: undefined }, cwd }).url).toBe('http://wb.example')
     for (const near of ['http://127.0.0.1:8787', 'http://localhost:1', 'http://[::1]:1'])
-      expect(readProfile({}, { ...far, WB_URL: near }).apiKey).toBe('k')
+      expect(readProfile({}, { env: { ...far, WB_URL: near }, cwd }).apiKey).toBe('k')
   })
 
   test('takes what files of the folder say last, and their knowledge base in no other workspace', () => {
@@ -100,7 +103,7 @@ describe('the profile', () => {
       dataDir: '/repo/.workbase',
       config: '/repo/workbase.yaml',
     }
-    expect(readProfile({}, {}, folder)).toMatchObject({
+    expect(readProfile({}, { env: {}, cwd }, folder)).toMatchObject({
       workspace: 'docs',
       workspaceFrom: '.wb.yaml',
       knowledgeBase: 'handbook',
@@ -109,17 +112,22 @@ describe('the profile', () => {
       config: { trusted: '/repo/workbase.yaml' },
     })
     const named = { workspace: 'other', knowledgeBase: undefined }
-    expect(readProfile({ workspace: 'other', dataDir }, {}, folder)).toMatchObject({ ...named, dataDir })
-    expect(readProfile({}, { WB_WORKSPACE: 'other', WB_DATA_DIR: '/e' }, folder)).toMatchObject({
+    expect(readProfile({ workspace: 'other', dataDir }, { env: {}, cwd }, folder)).toMatchObject({
       ...named,
-      dataDir: '/e',
+      dataDir,
     })
+    expect(readProfile({}, { env: { WB_WORKSPACE: 'other', WB_DATA_DIR: '/e' }, cwd }, folder)).toMatchObject(
+      {
+        ...named,
+        dataDir: '/e',
+      },
+    )
   })
 
   test.each(['wb.example', 'ftp://wb.example', 'http://', 'https://me:secret@wb.example'])(
     '%s is not an address of a runtime',
     url => {
-      expect(() => readProfile({ url }, {})).toThrow(UsageError)
+      expect(() => readProfile({ url }, { env: {}, cwd })).toThrow(UsageError)
     },
   )
 })

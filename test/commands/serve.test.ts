@@ -5,6 +5,7 @@ import { type ClientRequest, createServer as createHttp, type IncomingMessage, r
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
+import { nodeIo } from '../../src/cli/node-io.ts'
 import { serve } from '../../src/cli/serve/serve.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
@@ -68,13 +69,14 @@ describe('wb serve', () => {
     await once(free, 'listening')
     const { port } = free.address() as { port: number }
     await new Promise(resolve => free.close(resolve))
-    const profile = readProfile({ dataDir: here.dataDir, config }, {})
+    const io = { ...nodeIo(), env: {} }
+    const profile = readProfile({ dataDir: here.dataDir, config }, io)
     const voice = () => {
       mkdirSync(join(here.dataDir, 'serve.json', 'in-the-way'), { recursive: true })
       return { level: 'silent', stream: process.stderr } as const
     }
     const told = { voice, restarting() {}, restarted() {}, notRestarted() {} }
-    const started = serve(profile, { port, allowOpenAccess: false }, told)
+    const started = serve(profile, io, { port, allowOpenAccess: false }, told)
     await expect(started).rejects.toMatchObject({ code: 'control_plane_unavailable' })
     const next = createServer().listen(port, '127.0.0.1')
     await once(next, 'listening')

@@ -3,6 +3,7 @@ import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync } fr
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runtimeHere } from '../../src/cli/connection/resolve-runtime.ts'
+import { nodeIo } from '../../src/cli/node-io.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { place } from '../commands/wb.ts'
 
@@ -126,7 +127,8 @@ describe('a command that only reads creates no data directory', () => {
 
   test('and a running one sees the store that another command creates', async () => {
     const here = place()
-    const session = runtimeHere(readProfile({ dataDir: here.dataDir }, here.env), {
+    const io = { ...nodeIo(), env: here.env }
+    const session = runtimeHere(readProfile({ dataDir: here.dataDir }, io), io, {
       note: () => {},
       voice: { level: 'silent', stream: process.stderr },
     })

@@ -29,7 +29,7 @@ export default class AccessPolicyPreview extends WbCommand {
       this.output.note(`  the workspace does not know ${plainLine(flags.as)}, who so has no attributes`)
     if (this.output.json) {
       this.output.value(preview)
-      if (!preview.ok) process.exitCode = exit.failed
+      if (!preview.ok) this.exitCode = exit.failed
       return
     }
     if (preview.compiledFilter) this.output.value(preview.compiledFilter)

@@ -28,7 +28,7 @@ export default class McpServersReview extends WbCommand {
     const stands =
       accept.length === 0 ? found : await this.client.call(mcpServers.review, { params, body: { accept } })
     this.#show(stands, label)
-    if (!this.canAsk && waitingOf(stands).length > 0) process.exitCode = exit.failed
+    if (!this.canAsk && waitingOf(stands).length > 0) this.exitCode = exit.failed
   }
 
   async #accepted(waiting: readonly McpServerTool[], yes: boolean) {

@@ -20,7 +20,7 @@ export default class McpServersTest extends WbCommand {
     const found = await this.waitFor(`asking ${label}`, trying)
     if (this.output.json) {
       this.output.value(found)
-      if (!found.ok) process.exitCode = exit.failed
+      if (!found.ok) this.exitCode = exit.failed
       return
     }
     if (found.error) throw notReached(label, found.error)

@@ -1,11 +1,10 @@
 import { writeFile } from 'node:fs/promises'
 import { resolve } from 'node:path'
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../../base/clock.ts'
 import type { Agent } from '../../contract/agents.ts'
 import type { TurnEvent } from '../../contract/chat.ts'
 import { WbCommand } from '../command/command.ts'
-import { readStdin } from '../connection/request-body.ts'
+import { readAll } from '../connection/request-body.ts'
 import { isCi, takesUtf8 } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import { conversationName, findConversation } from '../find/conversation.ts'
@@ -72,7 +71,7 @@ export abstract class ChatCommand extends WbCommand {
         throw withWays(error, meeting.agent.name)
       })
     }
-    if (output.interactive && !isCi()) return this.show(meeting, question, fronts)
+    if (output.interactive && !isCi(this.io.env)) return this.show(meeting, question, fronts)
     await answerAsText({
       question,
       events: this.turn(meeting, question),
@@ -80,7 +79,7 @@ export abstract class ChatCommand extends WbCommand {
       agent: meeting.agent.name,
       output,
       signal: this.signal,
-      write: text => process.stdout.write(text),
+      write: text => this.io.stdout.write(text),
     })
   }
 
@@ -110,7 +109,7 @@ export abstract class ChatCommand extends WbCommand {
         const { servers } = await this.about(agent)
         const call = { ...toolCall, name: toolName(toolCall.name, servers) }
         this.progress.end()
-        return askApproval(call, agent.name, this.output, late)
+        return askApproval(call, agent.name, { io: this.io, output: this.output }, late)
       },
       decide: (approvalId, decision) => talk.decide(approvalId, decision),
     })
@@ -140,8 +139,8 @@ export abstract class ChatCommand extends WbCommand {
   private async questionOf(typed: string | undefined): Promise<string> {
     if (typed !== undefined) return typed
     const missing = new UsageError('QUESTION is missing: what to ask, in words or a sentence')
-    if (process.stdin.isTTY) throw missing
-    const text = (await readStdin()).trim()
+    if (this.io.stdin.isTTY) throw missing
+    const text = (await readAll(this.io.stdin)).trim()
     if (text === '') throw missing
     return text
   }
@@ -169,12 +168,17 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   private async options({ agent, talk, conversation }: Meeting, question?: string): Promise<FrontOptions> {
-    const sink = takesUtf8() ? process.stdout : asciiSink(process.stdout)
+    const { io } = this
+    const sink = takesUtf8(io.env) ? io.stdout : asciiSink(io.stdout)
     const write = (text: string) => void sink.write(text)
     return {
       port: talk,
-      desk: { copy: clipboardOr(write), save: saveNew },
-      clock: systemClock,
+      desk: {
+        copy: clipboardOr(io, write),
+        save: (path, text) => saveNew(resolve(io.cwd, path), path, text),
+      },
+      clock: io.clock,
+      terminal: io,
       about: await this.about(agent),
       colour: this.output.style.dim('') !== '',
       conversation,
@@ -206,9 +210,9 @@ const unwritable: Readonly<Record<string, string>> = {
   EISDIR: 'it is a folder',
 }
 
-async function saveNew(path: string, text: string): Promise<void> {
+async function saveNew(file: string, path: string, text: string): Promise<void> {
   try {
-    await writeFile(resolve(path), text, { flag: 'wx' })
+    await writeFile(file, text, { flag: 'wx' })
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? error.code : undefined
     if (code === 'EEXIST') throw new UsageError(`"${path}" exists already; name another file`)

@@ -1,4 +1,5 @@
 import type { Clock } from '../../base/clock.ts'
+import type { Io } from '../io.ts'
 import type { CopiedBy } from '../terminal/clipboard.ts'
 import type { ChatPort } from './port.ts'
 
@@ -23,6 +24,7 @@ export interface FrontOptions {
   readonly port: ChatPort
   readonly desk: Desk
   readonly clock: Clock
+  readonly terminal: Pick<Io, 'stdin' | 'stdout'>
   readonly about: About
   readonly colour: boolean
   /** The conversation to go on with. */

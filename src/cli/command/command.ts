@@ -29,12 +29,12 @@ export abstract class WbCommand extends StartedCommand {
   readonly #chosen = new Map<string, string>()
 
   protected override given(argument: MissingArgument, flags: NarrowingFlags): Promise<string> {
-    return missingValue(argument, { resolving: this.resolving, flags, signal: this.signal })
+    return missingValue(argument, { resolving: this.resolving, flags, io: this.io, signal: this.signal })
   }
 
   /** A secret from the person, which is not shown. */
   protected askSecret(question: string): Promise<string> {
-    return person.askSecret(question, this.signal)
+    return person.askSecret(this.io, question, this.signal)
   }
 
   /** A workspace by name or id, else what `--workspace`, the default, or there being one says. */
@@ -56,7 +56,8 @@ export abstract class WbCommand extends StartedCommand {
     const { client, profile, argv } = this
     const choose: Resolving['choose'] = async (question, choices) => {
       this.progress.end()
-      const answer = this.#chosen.get(question) ?? (await person.choose(question, choices, this.signal))
+      const answer =
+        this.#chosen.get(question) ?? (await person.choose(this.io, question, choices, this.signal))
       this.#chosen.set(question, answer)
       return answer
     }
@@ -73,7 +74,7 @@ export abstract class WbCommand extends StartedCommand {
   /** A line of text from the person, or a usage error that names what is missing. */
   protected async ask(question: string, missing: string): Promise<string> {
     if (!this.canAsk) throw new UsageError(missing)
-    return person.ask(question, this.signal)
+    return person.ask(this.io, question, this.signal)
   }
 
   /**
@@ -100,7 +101,7 @@ export abstract class WbCommand extends StartedCommand {
     if (!this.canAsk) throw new UsageError(`${flag} is missing`)
     const offered = await choices()
     if (offered.length === 0) throw new UsageError(`${flag} is missing, and there is none to choose from`)
-    return person.choose(question, offered, this.signal)
+    return person.choose(this.io, question, offered, this.signal)
   }
 
   /**
@@ -118,7 +119,7 @@ export abstract class WbCommand extends StartedCommand {
    * @param standard  what Enter alone says
    */
   protected async agree(question: string, standard = true): Promise<boolean> {
-    return this.canAsk && person.agree(question, this.signal, standard)
+    return this.canAsk && person.agree(this.io, question, this.signal, standard)
   }
 
   /**
@@ -169,7 +170,7 @@ export abstract class WbCommand extends StartedCommand {
     if (yes) return
     if (!this.canAsk) throw new UsageError(`this ${act}`, ['add --yes to go on without being asked'])
     this.output.warn(`  This ${act}.`)
-    const typed = await person.askToConfirm(`Type ${name} to go on:`, this.signal)
+    const typed = await person.askToConfirm(this.io, `Type ${name} to go on:`, this.signal)
     if (typed !== name)
       throw new UsageError(`"${typed}" is not "${name}"; ${undone}`, ['the same command asks again'])
   }

@@ -3,6 +3,7 @@ import { WbError } from '../../contract/errors.ts'
 import { UsageError } from '../faults.ts'
 import type { Named, Resolving } from '../find/resolve.ts'
 import { isId } from '../id.ts'
+import type { Io } from '../io.ts'
 import * as person from '../terminal/ask.ts'
 import type { Choices, NarrowingFlags } from './choices.ts'
 import type { MissingArgument } from './parse-fault.ts'
@@ -25,6 +26,7 @@ export function existing(choices: Choices, description: string, { mayBeNew = fal
 interface Asking {
   readonly resolving: Resolving
   readonly flags: NarrowingFlags
+  readonly io: Io
   readonly signal: AbortSignal
 }
 
@@ -35,7 +37,7 @@ interface Asking {
  */
 export async function missingValue(argument: MissingArgument, asking: Asking): Promise<string> {
   const { choices, mayBeNew, pathQuestion } = argument
-  if (pathQuestion !== undefined) return person.askPath(pathQuestion, asking.signal)
+  if (pathQuestion !== undefined) return person.askPath(asking.io, pathQuestion, asking.signal)
   if (!choices) return typed(argument, asking)
   const found = await offered(choices, asking, mayBeNew)
   const { one } = choices
@@ -45,12 +47,12 @@ export async function missingValue(argument: MissingArgument, asking: Asking): P
   const rest = { id: byHand, name: mayBeNew ? 'another one, by its name' : 'another one, by its name or id' }
   const more = mayBeNew || found.length > offeredMax ? [rest] : []
   const listed = found.slice(0, offeredMax).map(choice => ({ id: choice.id, name: line(choice) }))
-  const chosen = await person.choose(`Which ${one}?`, [...listed, ...more], asking.signal)
+  const chosen = await person.choose(asking.io, `Which ${one}?`, [...listed, ...more], asking.signal)
   return chosen === byHand ? typed(argument, asking) : chosen
 }
 
-function typed({ name, description }: MissingArgument, { signal }: Asking): Promise<string> {
-  return person.ask(`${name.toUpperCase()}${description ? ` (${description})` : ''}:`, signal)
+function typed({ name, description }: MissingArgument, { io, signal }: Asking): Promise<string> {
+  return person.ask(io, `${name.toUpperCase()}${description ? ` (${description})` : ''}:`, signal)
 }
 
 /** The first choices, and one more where there are more of them. */

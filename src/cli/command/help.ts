@@ -1,5 +1,6 @@
 import type { Config } from '@oclif/core/config'
 import { columnsSaid } from '../environment.ts'
+import type { Io } from '../io.ts'
 import { type Style, styleFor } from '../terminal/style.ts'
 import { displayWidth, pad } from '../terminal/terminal-text.ts'
 import { wrapCommandLine, wrapLine } from '../terminal/wrap.ts'
@@ -93,6 +94,22 @@ const besideMin = 30
 /** Blanks before what is said below a name. */
 const below = 6
 
+/** How help is printed. */
+interface Look extends Style {
+  /** Width of the terminal; infinite for a file. */
+  readonly columns: number
+}
+
+/**
+ * Returns how to print help.
+ *
+ * @param typed  words of the command line
+ */
+export function helpLook({ stdout, stderr, env }: Io, typed: readonly string[]): Look {
+  const columns = stdout.columns ?? columnsSaid(env) ?? stderr.columns ?? Number.POSITIVE_INFINITY
+  return { ...styleFor(stdout.isTTY === true && !typed.includes('--no-color')), columns }
+}
+
 /**
  * Help on a command, a topic, or everything.
  *
@@ -104,17 +121,17 @@ export function helpText(
   config: Config,
   scope: 'dayOne' | 'all',
   words: readonly string[],
+  look: Look,
 ): string | undefined {
-  const style = styleFor(process.stdout.isTTY === true && !process.argv.includes('--no-color'))
   const commands = config.commands.filter(({ hidden }) => !hidden).sort((a, b) => byVerb(a.id, b.id))
   if (words.length === 0)
-    return page(scope === 'dayOne' ? firstPage(commands, style) : wholePage(commands, config, style))
+    return page(scope === 'dayOne' ? firstPage(commands, look) : wholePage(commands, config, look))
   const id = words.join(':')
   const command = commands.find(candidate => candidate.id === id)
-  if (command) return page(commandPage(command, style))
+  if (command) return page(commandPage(command, look))
   for (const topic of [id, words[0]!]) {
     const inTopic = commands.filter(candidate => candidate.id.startsWith(`${topic}:`))
-    if (inTopic.length > 0) return page(topicPage(topic, inTopic, config, style))
+    if (inTopic.length > 0) return page(topicPage(topic, inTopic, config, look))
   }
   return undefined
 }
@@ -123,47 +140,47 @@ function page(lines: readonly string[]): string {
   return `${lines.join('\n')}\n`
 }
 
-function firstPage(commands: Loadable[], style: Style): string[] {
+function firstPage(commands: Loadable[], look: Look): string[] {
   const shown = dayOne.flatMap(name => commands.filter(({ id }) => spoken(id) === name))
   return [
-    ...wrapped(opening),
+    ...wrapped(opening, look),
     '',
-    ...exampleLines('wb quickstart ./my-folder'),
-    ...exampleLines('wb kb search "where is my data stored"'),
+    ...exampleLines('wb quickstart ./my-folder', look),
+    ...exampleLines('wb kb search "where is my data stored"', look),
     '',
     ...listing(
       shown.map(command => [spoken(command.id), summaryOf(command)]),
-      style,
+      look,
     ),
     '',
-    ...wrapped('  wb --help shows every command, wb COMMAND --help one of them.').map(style.dim),
+    ...wrapped('  wb --help shows every command, wb COMMAND --help one of them.', look).map(look.dim),
   ]
 }
 
-function wholePage(commands: Loadable[], config: Config, style: Style): string[] {
+function wholePage(commands: Loadable[], config: Config, look: Look): string[] {
   const names = [...new Set(commands.map(({ id }) => id.split(':')[0]!))].sort(byOrder)
   const alone = (name: string) => commands.some(({ id }) => id === name)
   const rows = (own: Loadable[]) =>
     listing(
       own.map(command => [spoken(command.id), summaryOf(command)]),
-      style,
+      look,
       nameWidth,
     )
   const topics = names.filter(name => !alone(name))
   const sections = topics.map(topic => [
-    ...wrapped(capital(topicSummary(config, topic))).map(style.strong),
+    ...wrapped(capital(topicSummary(config, topic)), look).map(look.strong),
     ...rows(commands.filter(({ id }) => id.startsWith(`${topic}:`))),
   ])
   return [
-    ...wrapped(opening),
+    ...wrapped(opening, look),
     '',
-    ...exampleLines('wb quickstart ./my-folder'),
-    ...exampleLines('wb kb search handbook "where is my data stored" --json'),
+    ...exampleLines('wb quickstart ./my-folder', look),
+    ...exampleLines('wb kb search handbook "where is my data stored" --json', look),
     '',
     ...rows(names.flatMap(name => commands.filter(({ id }) => id === name))),
     ...sections.flatMap(lines => ['', ...lines]),
     '',
-    ...wrapped('  wb COMMAND --help shows arguments, flags and examples.').map(style.dim),
+    ...wrapped('  wb COMMAND --help shows arguments, flags and examples.', look).map(look.dim),
   ]
 }
 
@@ -186,21 +203,21 @@ function topicSummary(config: Config, topic: string): string {
   return config.topics.find(({ name }) => name === topic)?.description ?? topic
 }
 
-function topicPage(topic: string, commands: Loadable[], config: Config, style: Style): string[] {
+function topicPage(topic: string, commands: Loadable[], config: Config, look: Look): string[] {
   const examples = commands.flatMap(command => examplesOf(command).slice(0, 1)).slice(0, 2)
   return [
-    ...wrapped(sentence(topicSummary(config, topic))),
+    ...wrapped(sentence(topicSummary(config, topic)), look),
     '',
-    ...examples.flatMap(exampleLines),
+    ...examples.flatMap(line => exampleLines(line, look)),
     '',
     ...listing(
       commands.map(command => [spoken(command.id), summaryOf(command)]),
-      style,
+      look,
     ),
   ]
 }
 
-function commandPage(command: Loadable, style: Style): string[] {
+function commandPage(command: Loadable, look: Look): string[] {
   const args = Object.values(command.args).filter(({ hidden }) => !hidden)
   const flags = Object.values(command.flags).filter(({ hidden }) => !hidden)
   const usage = args
@@ -209,23 +226,23 @@ function commandPage(command: Loadable, style: Style): string[] {
   const called = command.usage?.toString() ?? `${spoken(command.id)}${usage ? ` ${usage}` : ''}`
   const own = flags.filter(({ helpGroup }) => helpGroup !== 'GLOBAL')
   return [
-    ...wrapped(sentence(summaryOf(command))),
+    ...wrapped(sentence(summaryOf(command)), look),
     '',
-    ...examplesOf(command).flatMap(exampleLines),
+    ...examplesOf(command).flatMap(line => exampleLines(line, look)),
     '',
-    ...(command.description ? [...wrapped(command.description), ''] : []),
+    ...(command.description ? [...wrapped(command.description, look), ''] : []),
     ...wrapLine(
-      `${style.strong('Usage')}  wb ${called}${own.length > 0 ? ' [flags]' : ''}`,
-      width(),
+      `${look.strong('Usage')}  wb ${called}${own.length > 0 ? ' [flags]' : ''}`,
+      width(look),
       'Usage  '.length,
     ),
     ...section(
       'Arguments',
       args.map(arg => [arg.name.toUpperCase(), arg.description ?? '']),
-      style,
+      look,
     ),
-    ...section('Flags', own.map(flagRow), style),
-    ...section('Flags of every command', flags.filter(flag => !own.includes(flag)).map(flagRow), style),
+    ...section('Flags', own.map(flagRow), look),
+    ...section('Flags of every command', flags.filter(flag => !own.includes(flag)).map(flagRow), look),
   ]
 }
 
@@ -241,21 +258,21 @@ function flagRow(flag: Loadable['flags'][string]): readonly [string, string] {
   ]
 }
 
-function section(title: string, rows: (readonly [string, string])[], style: Style): string[] {
-  return rows.length === 0 ? [] : ['', style.strong(title), ...listing(rows, style)]
+function section(title: string, rows: (readonly [string, string])[], look: Look): string[] {
+  return rows.length === 0 ? [] : ['', look.strong(title), ...listing(rows, look)]
 }
 
 /** Names and what they mean beside them; below them, where a narrow terminal leaves too little beside. */
-function listing(rows: (readonly [string, string])[], style: Style, widthMin = 0): string[] {
+function listing(rows: (readonly [string, string])[], look: Look, widthMin = 0): string[] {
   const widest = Math.max(widthMin, ...rows.map(([name]) => displayWidth(name)))
   const hang = widest + 4
-  if (width() - hang >= besideMin)
+  if (width(look) - hang >= besideMin)
     return rows.flatMap(([name, text]) =>
-      wrapLine(`  ${pad(name, widest)}  ${style.dim(text)}`.trimEnd(), width(), hang),
+      wrapLine(`  ${pad(name, widest)}  ${look.dim(text)}`.trimEnd(), width(look), hang),
     )
   return rows.flatMap(([name, text]) => [
     `  ${name.trimStart()}`,
-    ...(text === '' ? [] : wrapLine(`${' '.repeat(below)}${style.dim(text)}`, width(), below)),
+    ...(text === '' ? [] : wrapLine(`${' '.repeat(below)}${look.dim(text)}`, width(look), below)),
   ])
 }
 
@@ -280,20 +297,17 @@ function sentence(text: string): string {
 }
 
 /** Paragraphs of a text in lines that are comfortable to read. */
-function wrapped(text: string): string[] {
-  return text.split('\n').flatMap(paragraph => wrapLine(paragraph, width(), /^ */.exec(paragraph)![0].length))
+function wrapped(text: string, look: Look): string[] {
+  return text
+    .split('\n')
+    .flatMap(paragraph => wrapLine(paragraph, width(look), /^ */.exec(paragraph)![0].length))
 }
 
 /** Returns an example, indented and wrapped for the terminal. */
-function exampleLines(line: string): string[] {
-  return wrapCommandLine(`  ${line}`, columns())
+function exampleLines(line: string, look: Look): string[] {
+  return wrapCommandLine(`  ${line}`, look.columns)
 }
 
-function width(): number {
-  return Math.min(widthMax, columns())
-}
-
-/** Width of the terminal that shows the help, also through a pager; infinite for a file. */
-function columns(): number {
-  return process.stdout.columns ?? columnsSaid() ?? process.stderr.columns ?? Number.POSITIVE_INFINITY
+function width(look: Look): number {
+  return Math.min(widthMax, look.columns)
 }

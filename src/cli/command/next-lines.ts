@@ -29,7 +29,7 @@ export async function nextLines(error: Error, report: Report, failed: Failed): P
   const met = await session?.met()
   if (session && met && isRefused(error)) {
     const { message } = report
-    const stranger = { ...met, ways: await session.ways(), isCi: isCi(), message }
+    const stranger = { ...met, ways: await session.ways(), isCi: isCi(session.io.env), message }
     return signingIn(session.profile, session.credential.used, stranger)
   }
   const otherwise = elsewhere(error, failed)

@@ -1,11 +1,13 @@
 import { Command } from '@oclif/core/command'
-import { systemClock } from '../../base/clock.ts'
+import type { Config } from '@oclif/core/config'
+import type { ArgInput, Input, ParserOutput } from '@oclif/core/interfaces'
 import type { Client } from '../../client/client.ts'
 import { Session } from '../connection/session.ts'
-import { hideCredential, isCi, takesUtf8 } from '../environment.ts'
+import { type Environment, hideCredential, isCi, takesUtf8 } from '../environment.ts'
 import { Interrupted } from '../faults.ts'
 import type { Refusal } from '../folder/decide.ts'
 import { filesHere } from '../folder/here.ts'
+import type { Io } from '../io.ts'
 import { runtimeAddress } from '../settings/address.ts'
 import { localConflict, type Profile, readProfile } from '../settings/profile.ts'
 import * as person from '../terminal/ask.ts'
@@ -15,12 +17,15 @@ import { counted, Output, type OutputOptions, type Sink } from '../terminal/outp
 import { type Progress, silent, terminalProgress } from '../terminal/progress.ts'
 import { again } from './again.ts'
 import type { NarrowingFlags } from './choices.ts'
-import { exitStatus } from './exit.ts'
+import { exit, exitStatus } from './exit.ts'
 import { globalFlags } from './flags.ts'
 import { interruption } from './interrupt.ts'
 import { nextLines } from './next-lines.ts'
 import { type MissingArgument, missingArguments } from './parse-fault.ts'
 import { reportJson, reportLines, reportOf } from './report.ts'
+
+/** Parsed flags or arguments, by name. */
+type Values = Record<string, unknown>
 
 /**
  * How a command starts and ends: its flags, the profile that it goes by, the connection, what Ctrl-C does, and how what
@@ -33,6 +38,8 @@ export abstract class StartedCommand extends Command {
   protected output!: Output
   protected profile!: Profile
   protected session!: Session
+  /** Status that the command ends with. */
+  protected exitCode: number = exit.ok
   /** Aborts when the person presses Ctrl-C. */
   protected signal!: AbortSignal
   #progress: Progress = silent
@@ -52,14 +59,28 @@ export abstract class StartedCommand extends Command {
   #jsonErrors = false
   #stopListening = () => {}
 
+  constructor(
+    argv: string[],
+    config: Config,
+    protected readonly io: Io,
+  ) {
+    super(argv, config)
+  }
+
+  /** Runs the command and returns its exit status. */
+  async execute(): Promise<number> {
+    await this._run()
+    return this.exitCode
+  }
+
   override async init(): Promise<void> {
-    const { signal, stop } = interruption()
+    const { signal, stop } = interruption(this.io.signals)
     this.signal = signal
     this.#stopListening = stop
     this.#jsonErrors = this.argv.includes('--json')
     this.output = this.#outputFor({ json: this.#jsonErrors }, true)
     const { flags, missing } = await this.#parsed()
-    const filter = flags.jq === undefined ? undefined : await jqFilter(flags.jq)
+    const filter = flags.jq === undefined ? undefined : await jqFilter(flags.jq, this.io.signals)
     this.#wait = !flags['no-wait']
     this.#debug = flags.debug
     const named = {
@@ -75,15 +96,16 @@ export abstract class StartedCommand extends Command {
       asOperator: flags['as-operator'],
       mayBeNew: this.makesProfile,
     }
-    this.profile = readProfile(named)
+    this.profile = readProfile(named, this.io)
     this.output = this.#outputFor(
       { ...flags, filter, again: again(flags) },
       this.profile.colour && !flags['no-color'],
     )
     this.profile = await this.#profileHere(named)
-    hideCredential()
-    if (process.stderr.isTTY && !isCi() && !flags.quiet)
-      this.#progress = terminalProgress(sinkFor(process.stderr), systemClock)
+    hideCredential(this.io.env)
+    const { stderr, env, clock } = this.io
+    if (stderr.isTTY && !isCi(env) && !flags.quiet)
+      this.#progress = terminalProgress(sinkFor(stderr, env), clock)
     this.talkTo(this.profile, this.#refusal)
     for (const argument of missing) {
       const value = await this.given(argument, flags as NarrowingFlags)
@@ -93,25 +115,27 @@ export abstract class StartedCommand extends Command {
 
   /** The profile that the files of the working directory leave, which says where it is another than the one in use. */
   async #profileHere(flags: Parameters<typeof readProfile>[0]): Promise<Profile> {
-    const files = filesHere()
+    const files = filesHere(this.io.cwd)
     if (!files) return this.profile
     const { folderSays } = await import('../folder/decide.ts')
     const { profile, output } = this
     const { says, refusal } = await folderSays(files, {
       profile,
-      clock: systemClock,
-      isCi: isCi(),
+      clock: this.io.clock,
+      isCi: isCi(this.io.env),
       note: line => {
         if (this.mindsFolder) output.note(line)
       },
       warn: line => output.warn(line),
       agree:
-        this.mindsFolder && this.canAsk ? question => person.agree(question, this.signal, false) : undefined,
+        this.mindsFolder && this.canAsk
+          ? question => person.agree(this.io, question, this.signal, false)
+          : undefined,
     })
     this.#refusal = refusal
     // A command that looks at no runtime may be the one that makes the profile.
     const mayBeNew = flags.mayBeNew || !this.mindsFolder
-    const meant = readProfile({ ...flags, mayBeNew }, undefined, says)
+    const meant = readProfile({ ...flags, mayBeNew }, this.io, says)
     if (meant.nameFrom === '.wb.yaml' && this.mindsFolder)
       output.warn(`  profile ${meant.name}, which .wb.yaml names`)
     return meant
@@ -130,7 +154,7 @@ export abstract class StartedCommand extends Command {
   /** Be connected to the runtime of a profile from now on; without a refusal, whatever lies in the working directory. */
   protected talkTo(profile: Profile, refusal?: Refusal): void {
     this.profile = profile
-    this.session = new Session(profile, this.output, this.#debug, this.signal, refusal)
+    this.session = new Session(profile, this.io, this.output, this.#debug, this.signal, refusal)
     this.client = this.session.client
   }
 
@@ -143,7 +167,7 @@ export abstract class StartedCommand extends Command {
 
   /** The flags, and the arguments that are missing, where somebody is there to give them. */
   async #parsed() {
-    const command = this.ctor as typeof StartedCommand
+    const command = this.ctor as unknown as typeof StartedCommand
     try {
       return { ...(await this.parse(command)), missing: [] }
     } catch (error) {
@@ -157,19 +181,32 @@ export abstract class StartedCommand extends Command {
     }
   }
 
+  /** Parses the command line. A missing argument is not read from stdin. */
+  protected override parse<F extends Values, B extends Values, A extends Values>(
+    options: Input<F, B, A>,
+    argv = this.argv,
+  ): Promise<ParserOutput<F, B, A>> {
+    const { flags, baseFlags, strict } = options
+    const args = Object.fromEntries(
+      Object.entries(options.args ?? {}).map(([name, arg]) => [name, { ...arg, ignoreStdin: true }]),
+    ) as ArgInput<A>
+    return super.parse({ args, flags, baseFlags, strict }, argv)
+  }
+
   #outputFor(
     flags: Pick<OutputOptions, 'json' | 'filter' | 'again'> & { quiet?: boolean },
     colour: boolean,
   ): Output {
+    const { stdout, stderr, env, clock } = this.io
     return new Output({
-      stdout: sinkFor(process.stdout),
-      stderr: sinkFor(process.stderr),
+      stdout: sinkFor(stdout, env),
+      stderr: sinkFor(stderr, env),
       json: flags.json,
       filter: flags.filter,
       quiet: flags.quiet ?? false,
       again: flags.again,
       colour,
-      now: systemClock.now,
+      now: clock.now,
     })
   }
 
@@ -183,7 +220,8 @@ export abstract class StartedCommand extends Command {
 
   /** True when somebody is there to answer a question. */
   protected get canAsk(): boolean {
-    return process.stdin.isTTY === true && process.stderr.isTTY === true && !isCi() && !this.output.json
+    const { stdin, stderr, env } = this.io
+    return stdin.isTTY === true && stderr.isTTY === true && !isCi(env) && !this.output.json
   }
 
   /** Show that something is waited for; resolves as `work` does. */
@@ -210,7 +248,7 @@ export abstract class StartedCommand extends Command {
     this.progress.end()
     const isInterrupted = error instanceof Interrupted || (this.signal.aborted && error.name === 'AbortError')
     const ended = isInterrupted ? new Interrupted(this.interruptedAs) : error
-    process.exitCode = exitStatus(ended)
+    this.exitCode = exitStatus(ended)
     const report = reportOf(ended)
     const { spoken, argv, mayRepeat, profile, session } = this
     const failed = { typed: { spoken, argv, mayRepeat }, flags: Object.keys(this.#flags), profile, session }
@@ -234,8 +272,8 @@ export abstract class StartedCommand extends Command {
 }
 
 /** A stream in the signs that its terminal takes. */
-function sinkFor(stream: NodeJS.WriteStream): Sink {
-  return stream.isTTY && !takesUtf8() ? asciiSink(stream) : stream
+function sinkFor(stream: NodeJS.WriteStream, environment: Environment): Sink {
+  return stream.isTTY && !takesUtf8(environment) ? asciiSink(stream) : stream
 }
 
 function details(error: Error): string {

@@ -1,5 +1,5 @@
 import type { Config } from '@oclif/core/config'
-import { loginShell } from '../environment.ts'
+import { type Environment, loginShell } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import { bashScript } from './bash.ts'
 import { fishScript } from './fish.ts'
@@ -39,8 +39,8 @@ export function completionOf(shell: Shell, config: Pick<Config, 'commands' | 'to
  *
  * @throws UsageError  nothing says which, or it is another one
  */
-export function shellOf(named: string | undefined): Shell {
-  const shell = named ?? loginShell()
+export function shellOf(named: string | undefined, environment: Environment): Shell {
+  const shell = named ?? loginShell(environment)
   if (shell !== undefined && shell in scripts) return shell as Shell
   throw new UsageError(
     shell === undefined ? 'which shell is not said' : `there is no script for ${shell}`,

@@ -1,5 +1,6 @@
 import { Unreachable } from '../../client/unreachable.ts'
 import { hasBrowser } from '../environment.ts'
+import type { Io } from '../io.ts'
 import { findLocalServer } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import type { Output } from '../terminal/output.ts'
@@ -23,15 +24,14 @@ export async function browsedUrl({ url, dataDir }: Profile): Promise<string> {
  *
  * @returns false where that was left to the person: over SSH, without a display, in CI, or as nobody looks at stdout
  */
-export async function openPage(url: string, output: Output): Promise<boolean> {
-  return output.interactive && openLink(url)
+export async function openPage(url: string, io: Io, output: Output): Promise<boolean> {
+  return output.interactive && openLink(url, io)
 }
 
 /** The same, whoever looks. */
-export async function openLink(url: string): Promise<boolean> {
-  if (!/^https?:\/\//i.test(url) || !hasBrowser()) return false
-  const { default: open } = await import('open')
-  return open(url).then(
+export async function openLink(url: string, io: Io): Promise<boolean> {
+  if (!/^https?:\/\//i.test(url) || !hasBrowser(io.env)) return false
+  return io.openBrowser(url).then(
     () => true,
     () => false,
   )

@@ -1,11 +1,14 @@
 import { readFileSync } from 'node:fs'
 import { systemClock } from '../../base/clock.ts'
+import { host } from '../../base/host.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { packageVersion } from '../../base/package.ts'
 import type { NetworkOptions } from '../../client/network-options.ts'
 import { type Fetch, type Network, network } from '../../client/transport.ts'
 import { type ConnectionSettings, connectionSettings } from '../environment.ts'
 import { UsageError } from '../faults.ts'
+import type { Io } from '../io.ts'
+import { typedPath } from '../typed-path.ts'
 import { wireLine, wireLogged } from './wire-log.ts'
 
 /** What is heard on the way to a runtime. */
@@ -27,12 +30,16 @@ interface Place {
  *
  * @throws UsageError  the environment names a proxy that is none, or a file of certificates that cannot be read
  */
-export function overNetwork({ url, certificate }: Place, heard: Overheard): Network {
+export function overNetwork(
+  { url, certificate }: Place,
+  io: Pick<Io, 'env' | 'cwd'>,
+  heard: Overheard,
+): Network {
   const { wire, otherVersion } = heard
   const { fetch, close } = network({
-    ...reaching(new URL(url)),
+    ...reaching(new URL(url), io),
     certificate,
-    userAgent: `workbase-cli/${packageVersion()} (${process.platform}; node ${process.version})`,
+    userAgent: `workbase-cli/${packageVersion()} (${host.platform}; node v${host.nodeVersion})`,
     onRetry: wire && (retry => wire(wireLine(retry))),
   })
   const logged = wire ? wireLogged(fetch, wire, systemClock) : fetch
@@ -40,23 +47,26 @@ export function overNetwork({ url, certificate }: Place, heard: Overheard): Netw
 }
 
 /** What a runtime on this machine is reached by is nobody else's matter: no proxy is asked. */
-function reaching({
-  protocol,
-  hostname,
-}: URL): Pick<NetworkOptions, 'proxies' | 'authorities' | 'idleTimeoutMs'> {
-  const { proxies, authorities, idleTimeoutMs } = connectionSettings()
+function reaching(
+  { protocol, hostname }: URL,
+  { env, cwd }: Pick<Io, 'env' | 'cwd'>,
+): Pick<NetworkOptions, 'proxies' | 'authorities' | 'idleTimeoutMs'> {
+  const { proxies, authorities, idleTimeoutMs } = connectionSettings(env)
   return {
     idleTimeoutMs,
     proxies: isLoopback(hostname) ? undefined : proxies,
-    authorities: protocol === 'https:' ? certificatesIn(authorities) : [],
+    authorities: protocol === 'https:' ? certificatesIn(authorities, cwd) : [],
   }
 }
 
 /** Node itself trusts `NODE_EXTRA_CA_CERTS`, but only where nothing else is named. */
-function certificatesIn({ SSL_CERT_FILE, NODE_EXTRA_CA_CERTS }: ConnectionSettings['authorities']): string[] {
+function certificatesIn(
+  { SSL_CERT_FILE, NODE_EXTRA_CA_CERTS }: ConnectionSettings['authorities'],
+  cwd: string,
+): string[] {
   if (!SSL_CERT_FILE) return []
   const files = Object.entries({ SSL_CERT_FILE, NODE_EXTRA_CA_CERTS })
-  return files.flatMap(([name, path]) => (path ? [contentOf(name, path)] : []))
+  return files.flatMap(([name, path]) => (path ? [contentOf(name, typedPath(cwd, path))] : []))
 }
 
 function contentOf(name: string, path: string): string {

@@ -1,17 +1,18 @@
 import { readFileSync } from 'node:fs'
 import { UsageError } from '../faults.ts'
-import { withDefaultSignals } from '../terminal/signals.ts'
+import type { Io } from '../io.ts'
+import { typedPath } from '../typed-path.ts'
 
 /**
  * A body from the command line: the text itself, `@file`, or `-` for stdin.
  *
  * @throws UsageError the file cannot be read
  */
-export async function requestBody(given: string): Promise<string> {
-  if (given === '-') return readStdin()
+export async function requestBody(given: string, io: Pick<Io, 'stdin' | 'cwd' | 'signals'>): Promise<string> {
+  if (given === '-') return readAll(io.stdin)
   if (!given.startsWith('@')) return given
   try {
-    return withDefaultSignals(() => readFileSync(given.slice(1), 'utf8'))
+    return io.signals.withDefaults(() => readFileSync(typedPath(io.cwd, given.slice(1)), 'utf8'))
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? String(error.code) : undefined
     if (code === undefined) throw error
@@ -20,9 +21,9 @@ export async function requestBody(given: string): Promise<string> {
   }
 }
 
-/** All of stdin, as text. */
-export async function readStdin(): Promise<string> {
+/** Reads a stream to its end, as text. */
+export async function readAll(stream: AsyncIterable<unknown>): Promise<string> {
   const parts: Buffer[] = []
-  for await (const part of process.stdin) parts.push(part as Buffer)
+  for await (const part of stream) parts.push(part as Buffer)
   return Buffer.concat(parts).toString('utf8')
 }

@@ -1,6 +1,7 @@
 import type { Fetch, Outgoing } from '../../client/transport.ts'
 import { watchMaking } from '../folder/made.ts'
 import { notCounting } from '../folder/shown.ts'
+import type { Io } from '../io.ts'
 import {
   type Announcement,
   type Found,
@@ -51,13 +52,14 @@ export interface Telling extends Overheard {
  */
 export async function runtimeElsewhere(
   profile: Profile,
+  io: Pick<Io, 'env' | 'cwd'>,
   overheard: Overheard,
 ): Promise<ResolvedRuntime | undefined> {
   const { url } = profile
-  if (url) return { kind: 'named', baseUrl: url, ...nothingDue, ...overNetwork({ url }, overheard) }
+  if (url) return { kind: 'named', baseUrl: url, ...nothingDue, ...overNetwork({ url }, io, overheard) }
   const server = profile.asOperator ? undefined : await findLocalServer(profile.dataDir)
   if (!server) return undefined
-  const reached = overNetwork(server, overheard)
+  const reached = overNetwork(server, io, overheard)
   return { kind: 'server', baseUrl: server.url, announcement: server, ...nothingDue, ...reached }
 }
 
@@ -72,8 +74,12 @@ export async function isCurrent(profile: Profile, { kind, announcement }: Resolv
  * Runs the runtime in this process, without an open port. If there is no store yet, requests that only read use an empty
  * store in memory, and the first request that may change something creates the data directory.
  */
-export async function runtimeHere(profile: Profile, { note, voice }: Telling): Promise<ResolvedRuntime> {
-  const config = await readConfig(profile)
+export async function runtimeHere(
+  profile: Profile,
+  io: Pick<Io, 'env' | 'signals'>,
+  { note, voice }: Telling,
+): Promise<ResolvedRuntime> {
+  const config = await readConfig(profile, io)
   for (const line of strangers(config.found)) note(line)
   const opened: Partial<Record<Store, Promise<Runtime>>> = {}
   const open = (store: Store) => {

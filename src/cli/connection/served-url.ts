@@ -1,4 +1,5 @@
 import { reachable } from '../../base/loopback.ts'
+import type { Io } from '../io.ts'
 import { readConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
@@ -7,7 +8,7 @@ import type { Profile } from '../settings/profile.ts'
  *
  * @throws validation_error  see `readConfig`
  */
-export async function servedUrl(profile: Profile): Promise<string> {
-  const { publicOrigin, host, port } = (await readConfig(profile)).config.runtime
+export async function servedUrl(profile: Profile, io: Io): Promise<string> {
+  const { publicOrigin, host, port } = (await readConfig(profile, io)).config.runtime
   return publicOrigin ?? `http://${reachable(host)}:${port}`
 }

@@ -1,4 +1,3 @@
-import { systemClock } from '../../base/clock.ts'
 import { TimedOut, within } from '../../base/deadline.ts'
 import { type Client, connect } from '../../client/client.ts'
 import type { Fetch, Incoming, Outgoing } from '../../client/transport.ts'
@@ -11,6 +10,7 @@ import { aloneWithLogins } from '../credentials/lock.ts'
 import { findLogin, type StoredLogin } from '../credentials/logins.ts'
 import { isCi } from '../environment.ts'
 import type { Refusal } from '../folder/decide.ts'
+import type { Io } from '../io.ts'
 import { refuseClearText } from '../settings/address.ts'
 import { loginLine } from '../settings/login-line.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -46,6 +46,7 @@ export class Session {
 
   constructor(
     readonly profile: Profile,
+    readonly io: Io,
     private readonly output: Output,
     private readonly debug: boolean,
     private readonly signal: AbortSignal,
@@ -92,7 +93,7 @@ export class Session {
 
   /** The same where it is another process; where it would be this one, nothing is opened. */
   elsewhere(): Promise<ResolvedRuntime | undefined> {
-    this.#elsewhere ??= runtimeElsewhere(this.profile, this.#telling)
+    this.#elsewhere ??= runtimeElsewhere(this.profile, this.io, this.#telling)
     return this.#elsewhere
   }
 
@@ -117,7 +118,7 @@ export class Session {
 
   /** How callers sign in at the runtime; undefined where nothing says so. */
   async ways(): Promise<WaysIn | undefined> {
-    return waysIn(this.profile, await this.runtime())
+    return waysIn(this.profile, this.io, await this.runtime())
   }
 
   /**
@@ -141,7 +142,7 @@ export class Session {
     if (this.refusal) throw this.refusal.error
     const elsewhere = await this.elsewhere()
     if (elsewhere) return elsewhere
-    this.#here ??= runtimeHere(this.profile, this.#telling)
+    this.#here ??= runtimeHere(this.profile, this.io, this.#telling)
     this.#here.catch(() => {
       this.#here = undefined
     })
@@ -151,9 +152,9 @@ export class Session {
   get #telling(): Telling {
     return {
       note: line => this.output.note(line),
-      voice: { level: this.debug ? 'debug' : 'silent', stream: process.stderr },
+      voice: { level: this.debug ? 'debug' : 'silent', stream: this.io.stderr },
       wire: this.debug ? block => this.output.trace(block) : undefined,
-      otherVersion: this.output.json || isCi() ? undefined : line => this.output.note(line),
+      otherVersion: this.output.json || isCi(this.io.env) ? undefined : line => this.output.note(line),
     }
   }
 
@@ -190,7 +191,7 @@ export class Session {
     const body = { refresh_token: refreshToken }
     const ask = (signal: AbortSignal) => this.stranger.call(auth.deviceRefresh, { body }, { signal })
     try {
-      return await within(systemClock, renewalTimeoutMs, ask)
+      return await within(this.io.clock, renewalTimeoutMs, ask)
     } catch (error) {
       if (!(error instanceof TimedOut)) throw error
       throw new Unreachable('the runtime does not renew this login in time', 'Try again.', { cause: error })
@@ -204,7 +205,7 @@ export class Session {
       keychain: keychainOf(this.profile, driver),
       account,
       loginLine: loginLine(this.profile),
-      clock: systemClock,
+      clock: this.io.clock,
       alone: work => aloneWithLogins(this.profile, this.signal, work),
       renew: refreshToken => this.#renew(refreshToken),
     })

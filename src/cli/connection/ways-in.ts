@@ -3,6 +3,7 @@ import { addressHint, failure } from '../../client/failure.ts'
 import type { Incoming } from '../../client/transport.ts'
 import { Unreachable } from '../../client/unreachable.ts'
 import { auth } from '../../contract/auth.ts'
+import type { Io } from '../io.ts'
 import { type Announcement, findLocalServer } from '../local.ts'
 import { profileFlag } from '../settings/login-line.ts'
 import { type Profile, runtimeKey } from '../settings/profile.ts'
@@ -41,11 +42,12 @@ export function looksAtTokensOnly(ways: WaysSaid | undefined): ways is WaysSaid 
  */
 export async function waysIn(
   profile: Profile,
+  io: Pick<Io, 'env' | 'cwd'>,
   { kind, baseUrl, fetch }: ResolvedRuntime,
 ): Promise<WaysIn | undefined> {
   try {
     const server = profile.asOperator ? await findLocalServer(profile.dataDir) : undefined
-    if (server) return { ...(await askServer(profile, server)), isServer: true }
+    if (server) return { ...(await askServer(profile, io, server)), isServer: true }
     return {
       ...(await askWays(connect({ baseUrl, fetch: timely(fetch) }), profile)),
       isServer: kind !== 'process',
@@ -55,8 +57,12 @@ export async function waysIn(
   }
 }
 
-async function askServer(profile: Profile, server: Announcement): Promise<WaysSaid> {
-  const { fetch, close } = overNetwork(server, {})
+async function askServer(
+  profile: Profile,
+  io: Pick<Io, 'env' | 'cwd'>,
+  server: Announcement,
+): Promise<WaysSaid> {
+  const { fetch, close } = overNetwork(server, io, {})
   try {
     return await askWays(connect({ baseUrl: server.url, fetch: timely(fetch) }), profile)
   } finally {

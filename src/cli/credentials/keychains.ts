@@ -2,7 +2,6 @@ import { join } from 'node:path'
 import { systemClock } from '../../base/clock.ts'
 import type { Keychain, KeychainDriver } from '../../keychain/keychain.ts'
 import { openKeychain } from '../../keychain/open.ts'
-import { sessionVariables } from '../environment.ts'
 import type { Profile } from '../settings/profile.ts'
 
 /** Where secrets lie that somebody wanted in a file. */
@@ -16,10 +15,13 @@ export function driverOf(chosen: KeychainDriver | undefined): KeychainDriver {
 }
 
 /** A keychain of this person. */
-export function keychainOf(profile: Pick<Profile, 'settingsDir'>, driver: KeychainDriver): Keychain {
+export function keychainOf(
+  profile: Pick<Profile, 'settingsDir' | 'sessionVariables'>,
+  driver: KeychainDriver,
+): Keychain {
   return openKeychain(driver, {
     folder: credentialsFolder(profile),
     clock: systemClock,
-    environment: sessionVariables(),
+    environment: profile.sessionVariables,
   })
 }

@@ -1,4 +1,5 @@
 import { WbError } from '../../contract/errors.ts'
+import type { Io } from '../io.ts'
 import { type LocalConfig, readConfig, secretProblems } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 
@@ -16,9 +17,9 @@ export interface CheckedConfig {
   readonly warnings: readonly string[]
 }
 
-export async function checkConfig(profile: Profile): Promise<CheckedConfig> {
+export async function checkConfig(profile: Profile, io: Io): Promise<CheckedConfig> {
   try {
-    const local = await readConfig(profile)
+    const local = await readConfig(profile, io)
     const problems = [...local.notBuilt, ...(await secretProblems(local))]
     return { local, problems, warnings: local.warnings }
   } catch (error) {

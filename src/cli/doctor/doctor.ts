@@ -56,7 +56,7 @@ export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
   const [server, { path }, config, runtime] = await Promise.all([
     findLocalServer(profile.dataDir),
     locateConfig(profile),
-    checkConfig(profile),
+    checkConfig(profile, session.io),
     session.elsewhere(),
   ])
   const named: Named = (name, look, late) => check({ name, clock, signal, look, late })
@@ -66,7 +66,7 @@ export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
     hereFound(scene, path),
     runtime ? elsewhereFound(scene, runtime) : inProcessFound(scene),
     named('keychain', () => keychainFound(profile)),
-    server && !isAsked ? serverFound(named, server) : [],
+    server && !isAsked ? serverFound(scene, server) : [],
   ])
   const told = isAsked ? there.filter(({ name }) => name === 'runtime') : besides
   const isReady = told.length > 0 && told.every(({ state }) => state === 'ok')
@@ -74,13 +74,13 @@ export async function lookAtAll(parts: DoctorParts): Promise<Looked> {
 }
 
 /** What lies on this machine. */
-async function hereFound({ profile, named, config, server, clock }: Scene, path: string | null) {
+async function hereFound({ profile, session, named, config, server, clock }: Scene, path: string | null) {
   const found = await Promise.all([
     named('node', async () => nodeFound()),
     named('data', async () => dataDirFound(profile)),
     named('secrets', async () => secretsFound(profile)),
     named('config', async () => configFound(config, path)),
-    named('mcp', async () => toolServersFound(profile, config)),
+    named('mcp', async () => toolServersFound(profile, session.io.env, config)),
     named('folder', () => folderFound(profile, clock)),
     named('lock', async () => lockFound(server, clock.now())),
     named('port', signal => portFound(profile, config, server, signal)),
@@ -129,8 +129,8 @@ async function inProcessFound({ profile, session, named, config: { local } }: Sc
 }
 
 /** The server of the data directory, where commands go past it. */
-async function serverFound(named: Named, server: Announcement): Promise<Check[]> {
-  const { fetch, close } = overNetwork(server, {})
+async function serverFound({ named, session }: Scene, server: Announcement): Promise<Check[]> {
+  const { fetch, close } = overNetwork(server, session.io, {})
   try {
     const runtime = { kind: 'server', baseUrl: server.url, fetch } as const
     return await named('server', signal => runtimeFound(runtime, signal))

@@ -1,5 +1,6 @@
 import { accessSync, constants, readdirSync, type Stats, statfsSync, statSync } from 'node:fs'
 import { dirname, join } from 'node:path'
+import { host } from '../../base/host.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
 import { loginsPath } from '../credentials/logins.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -60,7 +61,7 @@ function full(folder: string): Finding | undefined {
 
 /** Whether others can open what is secret: provider keys, secrets of workspaces, logins, and what says where they go. */
 export function secretsFound({ dataDir, settingsDir }: Pick<Profile, 'dataDir' | 'settingsDir'>): Finding[] {
-  if (process.platform === 'win32') return [skipped('Windows keeps them by other means')]
+  if (host.platform === 'win32') return [skipped('Windows keeps them by other means')]
   const places = [
     join(dataDir, '.env'),
     join(dataDir, 'secrets'),
@@ -107,7 +108,7 @@ function statsOf(path: string): Stats | undefined {
 }
 
 function isOpenTo(mode: number, rights: number): boolean {
-  return process.platform !== 'win32' && (mode & rights) !== 0
+  return host.platform !== 'win32' && (mode & rights) !== 0
 }
 
 function isWritable(folder: string): boolean {

@@ -11,7 +11,7 @@ import { type Finding, faultFound, ok, warning } from './check.ts'
  * @throws UsageError  `.wb.yaml` names a profile that is not there
  */
 export async function folderFound(profile: Profile, clock: Clock): Promise<Finding> {
-  const files = filesHere()
+  const files = filesHere(profile.cwd)
   if (!files) return ok('no file of the working directory would count')
   if (profile.nameFrom === '.wb.yaml') requireProfile(readProfiles(profile.settingsDir), profile.name)
   const unheard = { note() {}, warn() {}, agree: undefined }

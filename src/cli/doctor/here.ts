@@ -1,6 +1,7 @@
 import { readFileSync } from 'node:fs'
 import { connect } from 'node:net'
 import { join } from 'node:path'
+import { host } from '../../base/host.ts'
 import { packageRoot, packageVersion } from '../../base/package.ts'
 import { portHolder } from '../connection/port-holder.ts'
 import type { Announcement } from '../local.ts'
@@ -11,7 +12,7 @@ import { type Finding, failed, ok, skipped, warning } from './check.ts'
 import type { CheckedConfig } from './config-problems.ts'
 
 /** Node.js and wb. */
-export function nodeFound(version = process.versions.node): Finding {
+export function nodeFound(version = host.nodeVersion): Finding {
   const { engines } = JSON.parse(readFileSync(join(packageRoot(), 'package.json'), 'utf8')) as {
     engines: { node: string }
   }

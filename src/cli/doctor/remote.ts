@@ -108,7 +108,7 @@ export async function authFound(
   const { refusal, ways } = caller
   if (refusal.facts.wireStatus !== 401) throw refusal
   const { message } = refusal
-  const lines = signingIn(session.profile, used, { ...runtime, ways, isCi: isCi(), message })
+  const lines = signingIn(session.profile, used, { ...runtime, ways, isCi: isCi(session.io.env), message })
   if (used && ways && asksNobody(ways))
     return failed(`${lines[0]}, and needs none`, used.from === 'wb login' ? 'wb logout' : 'unset WB_API_KEY')
   return failedWith(used ? lines[0]! : `${sent}; the runtime asks for one`, lines.at(-1))

@@ -1,5 +1,6 @@
 import { resolve } from 'node:path'
-import { isExecutable, isOnPath } from '../environment.ts'
+import { host } from '../../base/host.ts'
+import { type Environment, isExecutable, isOnPath } from '../environment.ts'
 import type { LocalConfig } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { counted } from '../terminal/output.ts'
@@ -11,11 +12,12 @@ type Declared = LocalConfig['config']['mcp']['stdioServers'][number]
 /** The tool servers that the configuration declares as commands: whether each command is there. None is started. */
 export function toolServersFound(
   { url, dataDir }: Pick<Profile, 'url' | 'dataDir'>,
+  environment: Environment,
   { local }: CheckedConfig,
 ): Finding[] {
   const declared = local?.config.mcp.stdioServers ?? []
   if (url !== undefined || declared.length === 0) return []
-  const lost = declared.filter(server => server.enabled && !isThere(server, dataDir))
+  const lost = declared.filter(server => server.enabled && !isThere(server, dataDir, environment))
   if (lost.length > 0)
     return lost.map(({ id, command }) =>
       warning(`${id} of mcp.stdioServers: there is no program ${command}`, 'wb config show'),
@@ -25,8 +27,8 @@ export function toolServersFound(
 }
 
 /** A path is one from the data directory, where servers are started. On Windows a name has many endings. */
-function isThere({ command, env }: Declared, dataDir: string): boolean {
-  if (process.platform === 'win32') return true
+function isThere({ command, env }: Declared, dataDir: string, environment: Environment): boolean {
+  if (host.platform === 'win32') return true
   const isPath = command.includes('/')
-  return isPath ? isExecutable(resolve(dataDir, command)) : isOnPath(command, env)
+  return isPath ? isExecutable(resolve(dataDir, command)) : isOnPath(command, { ...environment, ...env })
 }

@@ -16,7 +16,7 @@ export interface FilesHere {
 const dataDirName = '.workbase'
 
 /** @returns undefined where there is none, as nearly everywhere */
-export function filesHere(cwd = '.'): FilesHere | undefined {
+export function filesHere(cwd: string): FilesHere | undefined {
   try {
     const folder = realpathSync(cwd)
     const found = (name: string) =>

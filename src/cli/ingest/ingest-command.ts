@@ -6,6 +6,7 @@ import type { KnowledgeBase } from '../../contract/knowledge.ts'
 import { WbCommand } from '../command/command.ts'
 import { exit } from '../command/exit.ts'
 import { UsageError } from '../faults.ts'
+import { typedPath } from '../typed-path.ts'
 import { findOrCreate } from './base.ts'
 import { ingest } from './ingest.ts'
 import { stdinNamed } from './sources.ts'
@@ -55,7 +56,8 @@ export abstract class IngestCommand extends WbCommand {
   }
 
   protected async ingest(destination: Destination, paths: readonly string[], flags: IngestFlags) {
-    const stdin = paths.includes('-') ? stdinNamed(flags.name) : undefined
+    const { io } = this
+    const stdin = paths.includes('-') ? stdinNamed(flags.name, io.stdin) : undefined
     const { client, signal, progress, output } = this
     const { base, created } = await findOrCreate({
       client,
@@ -64,7 +66,7 @@ export abstract class IngestCommand extends WbCommand {
       workspace: () => this.workspaceOrDefault(),
       agree: async question => {
         const isMade = flags.create || (await this.agree(question))
-        if (isMade) requireSome(paths)
+        if (isMade) requireSome(paths, io.cwd)
         return isMade
       },
     })
@@ -72,19 +74,19 @@ export abstract class IngestCommand extends WbCommand {
     const jobs = flags.async ? (output.interactive ? 'watched' : 'left') : undefined
     const { summary, broken } = await ingest(
       { client, signal, progress, base, jobs },
-      { paths, stdin, all: flags.all },
+      { paths, stdin, cwd: io.cwd, all: flags.all },
     )
     if (broken) {
       this.#partial = summary
       throw broken.error
     }
     showSummary(output, summary)
-    if (summary.tally.failed > 0) process.exitCode = exit.failed
+    if (summary.tally.failed > 0) this.exitCode = exit.failed
   }
 }
 
 /** No knowledge base is made for paths that were mistyped, all of them. @throws UsageError */
-function requireSome(paths: readonly string[]): void {
-  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(path))) return
+function requireSome(paths: readonly string[], cwd: string): void {
+  if (paths.some(path => path === '-' || isDynamicPattern(path) || existsSync(typedPath(cwd, path)))) return
   throw new UsageError(`There is no ${paths.join(', ')} to read; no knowledge base was made`)
 }

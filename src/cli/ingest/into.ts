@@ -5,6 +5,7 @@ import { isTaken } from '../command/existing.ts'
 import { UsageError } from '../faults.ts'
 import type { Resolving } from '../find/resolve.ts'
 import { isId } from '../id.ts'
+import { typedPath } from '../typed-path.ts'
 
 /** What the words after `wb add` mean. */
 export interface Into {
@@ -19,21 +20,21 @@ export interface Into {
  *
  * @throws UsageError  the only word is no path
  */
-export async function into(words: readonly string[], resolving: Resolving): Promise<Into> {
+export async function into(words: readonly string[], cwd: string, resolving: Resolving): Promise<Into> {
   const [first = '', ...rest] = words
-  if (rest.length === 0 && !isPath(first))
+  if (rest.length === 0 && !isPath(first, cwd))
     throw new UsageError(`there is no file or folder "${first}"`, [
       'wb add ./my-folder',
       `wb add ${first} ./my-folder    where ${first} is a knowledge base`,
     ])
-  if (rest.length === 0 || (isPath(first) && !(await isBase(first, resolving))))
+  if (rest.length === 0 || (isPath(first, cwd) && !(await isBase(first, resolving))))
     return { base: undefined, paths: words }
   return { base: first, paths: rest }
 }
 
 /** True of what is there, of a glob, and of `-`. */
-function isPath(word: string): boolean {
-  return word === '-' || /[*?[\]{}]/.test(word) || existsSync(word)
+function isPath(word: string, cwd: string): boolean {
+  return word === '-' || /[*?[\]{}]/.test(word) || existsSync(typedPath(cwd, word))
 }
 
 async function isBase(word: string, resolving: Resolving): Promise<boolean> {

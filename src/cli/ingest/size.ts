@@ -12,12 +12,12 @@ const pieceBytes = 4 << 20
  * undefined where only reading tells, as of a stream.
  */
 export async function sizeOf(
-  { paths, stdin, all }: Intake,
+  { paths, stdin, cwd, all }: Intake,
   signal: AbortSignal,
 ): Promise<number | undefined> {
   if (stdin) return undefined
   let size = 0
-  for await (const met of walk(paths, { all })) {
+  for await (const met of walk(paths, { cwd, all })) {
     if (signal.aborted) return undefined
     if ('kind' in met) size += met.kind === 'failed' ? 1 : 0
     else if (holdsLines(met.name)) size += await lineCount(met.file, signal)

@@ -19,10 +19,10 @@ export interface Intake extends WalkOptions {
 }
 
 /** Everything behind what was typed, read as it is asked for. */
-export async function* sources({ paths, stdin, all, prefix = '' }: Intake): AsyncGenerator<Found> {
+export async function* sources({ paths, stdin, cwd, all, prefix = '' }: Intake): AsyncGenerator<Found> {
   if (stdin) yield* streamed(stdin)
   const onDisk = paths.filter(path => path !== '-')
-  for await (const met of walk(onDisk, { all })) {
+  for await (const met of walk(onDisk, { cwd, all })) {
     if ('kind' in met) yield met
     else yield* fileSources({ ...met, name: prefix + met.name })
   }
@@ -87,8 +87,11 @@ function refused(file: FileToRead, reading: Extract<Reading, { refused: string }
 }
 
 /** @throws UsageError  a document needs a name */
-export function stdinNamed(name: string | undefined): NonNullable<Intake['stdin']> {
+export function stdinNamed(
+  name: string | undefined,
+  stream: AsyncIterable<Uint8Array>,
+): NonNullable<Intake['stdin']> {
   if (!name)
     throw new UsageError('what comes from stdin has no name', ['add --name FILE, such as --name notes.md'])
-  return { name, stream: process.stdin }
+  return { name, stream }
 }

@@ -2,6 +2,7 @@ import type { Dirent, Stats } from 'node:fs'
 import { readdir, stat } from 'node:fs/promises'
 import { basename, isAbsolute, join, relative, resolve, sep } from 'node:path'
 import { glob, isDynamicPattern } from 'tinyglobby'
+import { typedPath } from '../typed-path.ts'
 import { type FileToRead, type Found, unfit } from './found.ts'
 import { IgnoreRules } from './ignored.ts'
 import { systemRefusal } from './read-text.ts'
@@ -9,6 +10,8 @@ import { systemRefusal } from './read-text.ts'
 export type Met = FileToRead | Found
 
 export interface WalkOptions {
+  /** Folder that relative paths begin in. */
+  readonly cwd: string
   /** Also what is hidden or left out by a `.gitignore`; never the folder `.git`. */
   readonly all: boolean
 }
@@ -21,7 +24,7 @@ export async function* walk(args: readonly string[], options: WalkOptions): Asyn
   const names = args.length > 1 ? new Map<string, string>() : undefined
   for (const arg of args)
     for await (const met of walkArgument(arg, options)) {
-      const told = 'kind' in met ? met : distinct(met, names)
+      const told = 'kind' in met ? met : distinct(met, names, options.cwd)
       if (told) yield told
     }
 }
@@ -30,29 +33,34 @@ export async function* walk(args: readonly string[], options: WalkOptions): Asyn
  * Two arguments may hold files of one name, which would replace each other: the second is then named from the
  * working directory. Undefined: the very same file comes a second time.
  */
-function distinct(met: FileToRead, names: Map<string, string> | undefined): FileToRead | undefined {
+function distinct(
+  met: FileToRead,
+  names: Map<string, string> | undefined,
+  cwd: string,
+): FileToRead | undefined {
   const file = resolve(met.file)
   const taken = names?.get(met.name)
   if (taken === file) return undefined
-  const name = taken === undefined ? met.name : slashed(relative('.', file))
+  const name = taken === undefined ? met.name : slashed(relative(cwd, file))
   names?.set(name, file)
   return { ...met, name }
 }
 
 async function* walkArgument(arg: string, options: WalkOptions): AsyncGenerator<Met> {
-  const found = await stat(arg).catch((error: unknown) => error as Error)
+  const found = await stat(typedPath(options.cwd, arg)).catch((error: unknown) => error as Error)
   if (!(found instanceof Error)) yield* walkFound(arg, found, options)
   else if ('code' in found && found.code === 'ENOENT' && isDynamicPattern(arg)) yield* walkGlob(arg, options)
   else yield { kind: 'failed', problem: { path: arg, ...refusal(found) } }
 }
 
 async function* walkFound(arg: string, found: Stats, options: WalkOptions): AsyncGenerator<Met> {
-  const named = { file: arg, path: arg, name: basename(resolve(arg)), named: true }
+  const file = typedPath(options.cwd, arg)
+  const named = { file, path: arg, name: basename(resolve(file)), named: true }
   if (found.isFile()) yield named
   else if (found.isDirectory())
     yield* walkFolder(
-      { path: arg, root: arg },
-      options.all ? IgnoreRules.none : await IgnoreRules.around(arg),
+      { file, path: arg, root: file },
+      options.all ? IgnoreRules.none : await IgnoreRules.around(file),
       options,
     )
   else
@@ -66,30 +74,34 @@ async function* walkFound(arg: string, found: Stats, options: WalkOptions): Asyn
 
 const special = 'it is a pipe, a socket or a device'
 
-/** A folder of a walk, and the argument that the walk began with. */
+/** A folder of a walk, and where the walk began. */
 interface Folder {
+  /** Absolute, as `root`. */
+  readonly file: string
+  /** As it is shown: it begins as it was typed. */
   readonly path: string
   readonly root: string
 }
 
 async function* walkFolder(
-  { path, root }: Folder,
+  { file: folder, path: shown, root }: Folder,
   rules: IgnoreRules,
   options: WalkOptions,
 ): AsyncGenerator<Met> {
-  const entries = await readdir(path, { withFileTypes: true }).catch((error: unknown) => error as Error)
+  const entries = await readdir(folder, { withFileTypes: true }).catch((error: unknown) => error as Error)
   if (entries instanceof Error) {
-    yield { kind: 'failed', problem: { path, ...refusal(entries) } }
+    yield { kind: 'failed', problem: { path: shown, ...refusal(entries) } }
     return
   }
   entries.sort((a, b) => (a.name < b.name ? -1 : 1))
   for (const entry of entries) {
-    const file = join(path, entry.name)
-    const met = { file, path: file, name: slashed(relative(root, file)), named: false }
+    const file = join(folder, entry.name)
+    const path = join(shown, entry.name)
+    const met = { file, path, name: slashed(relative(root, file)), named: false }
     if (isLeftOut(met, entry, rules, options)) continue
     if (entry.isDirectory()) {
       const inside = options.all ? rules : await rules.within(file)
-      yield* walkFolder({ path: file, root }, inside, options)
+      yield* walkFolder({ file, path, root }, inside, options)
     } else
       yield entry.isFile()
         ? met
@@ -102,8 +114,9 @@ function isLeftOut(met: FileToRead, entry: Dirent, rules: IgnoreRules, { all }: 
   return !all && (entry.name.startsWith('.') || rules.leavesOut(met.file, entry.isDirectory()))
 }
 
-async function* walkGlob(pattern: string, { all }: WalkOptions): AsyncGenerator<Met> {
-  const { base, rest } = split(pattern)
+async function* walkGlob(pattern: string, { cwd, all }: WalkOptions): AsyncGenerator<Met> {
+  const { base: shown, rest } = split(pattern)
+  const base = resolve(cwd, shown)
   const names = await glob(rest, { cwd: base, dot: all, followSymbolicLinks: false, ignore: ['**/.git/**'] })
   if (names.length === 0) {
     yield { kind: 'failed', problem: { path: pattern, code: 'ENOENT', message: 'nothing matches it' } }
@@ -113,7 +126,7 @@ async function* walkGlob(pattern: string, { all }: WalkOptions): AsyncGenerator<
   for (const name of names.sort()) {
     const file = join(base, name)
     if (all || !(await isIgnored(base, name.split('/'), rules)))
-      yield { file, path: file, name, named: false }
+      yield { file, path: join(shown, name), name, named: false }
   }
 }
 

@@ -2,20 +2,18 @@ import {
   accessSync,
   closeSync,
   constants,
-  fstatSync,
   fsyncSync,
   linkSync,
   lstatSync,
   openSync,
   renameSync,
   rmSync,
-  statSync,
-  writeSync,
+  writeFileSync,
 } from 'node:fs'
 import { dirname, resolve } from 'node:path'
 import { nameHex } from '../../base/id.ts'
 import { UsageError } from '../faults.ts'
-import { clipboard } from '../terminal/clipboard.ts'
+import type { Io } from '../io.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
 /** Where a token goes that is known once. It is checked before there is a token, so that none is lost. */
@@ -38,15 +36,13 @@ export interface TargetFlags {
  *
  * @throws UsageError  a token would not arrive there
  */
-export function tokenTarget({ write, force = false, copy = false }: TargetFlags): TokenTarget {
-  if (write !== undefined) return fileTarget(resolve(write), force)
-  return copy ? clipboardTarget() : stdoutTarget()
+export function tokenTarget({ write, force = false, copy = false }: TargetFlags, io: Io): TokenTarget {
+  if (write !== undefined) return fileTarget(resolve(io.cwd, write), force)
+  return copy ? clipboardTarget(io) : stdoutTarget(io)
 }
 
-function stdoutTarget(): TokenTarget {
-  const { fd } = process.stdout
-  // Node opens the null device in the place of a stream that is closed.
-  if (leadsNowhere(fd))
+function stdoutTarget(io: Io): TokenTarget {
+  if (io.discardsStdout())
     throw new UsageError('stdout leads nowhere, and the token is shown once', [
       '--write FILE    writes it to a file that you alone can read',
     ])
@@ -54,23 +50,8 @@ function stdoutTarget(): TokenTarget {
     kind: 'stdout',
     place: 'on stdout',
     // Written at once: what a stream of Node cannot write it tells when nobody can say which key is lost.
-    put: async text => writeWhole(fd, `${text}\n`),
+    put: async text => io.writeNow(`${text}\n`),
   }
-}
-
-function leadsNowhere(fd: number): boolean {
-  try {
-    const [stdout, nowhere] = [fstatSync(fd), statSync('/dev/null')]
-    return stdout.isCharacterDevice() && stdout.rdev === nowhere.rdev
-  } catch {
-    // Where there is no such device, what a stream leads to cannot be told.
-    return false
-  }
-}
-
-function writeWhole(fd: number, text: string): void {
-  const bytes = Buffer.from(text)
-  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
 }
 
 /** A draft beside the file, which takes its place in one step. */
@@ -84,7 +65,7 @@ function fileTarget(path: string, force: boolean): TokenTarget {
       const draft = `${path}.${nameHex(6)}`
       const fd = openSync(draft, 'wx', 0o600)
       try {
-        writeWhole(fd, `${text}\n`)
+        writeFileSync(fd, `${text}\n`)
         fsyncSync(fd)
         if (force) renameSync(draft, path)
         else moveToFree(draft, path)
@@ -129,8 +110,7 @@ function moveToFree(draft: string, path: string): void {
   }
 }
 
-function clipboardTarget(): TokenTarget {
-  const put = clipboard()
+function clipboardTarget({ copy: put }: Io): TokenTarget {
   if (!put)
     throw new UsageError(
       'there is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)',

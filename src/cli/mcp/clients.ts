@@ -1,9 +1,10 @@
 import { readFileSync, realpathSync } from 'node:fs'
-import { homedir, platform } from 'node:os'
 import { join } from 'node:path'
+import { host } from '../../base/host.ts'
 import { writePrivately } from '../../base/private-file.ts'
 import { jsonOf } from '../connection/raw-call.ts'
 import { UsageError } from '../faults.ts'
+import type { Io } from '../io.ts'
 import type { Profile } from '../settings/profile.ts'
 import { startedAs } from '../started-as.ts'
 import type { Output } from '../terminal/output.ts'
@@ -37,7 +38,7 @@ interface Client {
   readonly title: string
   /** Its servers stand there, by name. */
   readonly field: 'mcpServers' | 'servers'
-  readonly path: () => string
+  readonly path: (home: string) => string
   /** Reference that the client replaces by the key; absent if the client supports none. */
   readonly keyReference?: string
 }
@@ -58,18 +59,18 @@ const clients = {
   'claude-desktop': {
     title: 'Claude Desktop',
     field: 'mcpServers',
-    path: () => join(applicationData(), 'Claude', 'claude_desktop_config.json'),
+    path: home => join(applicationData(home), 'Claude', 'claude_desktop_config.json'),
   },
   cursor: {
     title: 'Cursor',
     field: 'mcpServers',
-    path: () => join(homedir(), '.cursor', 'mcp.json'),
+    path: home => join(home, '.cursor', 'mcp.json'),
     keyReference: placeholder('env:WB_API_KEY'),
   },
   vscode: {
     title: 'VS Code',
     field: 'servers',
-    path: () => join(applicationData(), 'Code', 'User', 'mcp.json'),
+    path: home => join(applicationData(home), 'Code', 'User', 'mcp.json'),
     keyReference: placeholder(`input:${keyInput.id}`),
   },
 } as const satisfies Record<string, Client>
@@ -78,10 +79,10 @@ export type ClientName = keyof typeof clients
 export const clientNames = Object.keys(clients) as ClientName[]
 
 /** Where programs of this platform keep their settings. */
-function applicationData(): string {
-  if (platform() === 'win32') return join(homedir(), 'AppData', 'Roaming')
-  if (platform() === 'darwin') return join(homedir(), 'Library', 'Application Support')
-  return join(homedir(), '.config')
+function applicationData(home: string): string {
+  if (host.platform === 'win32') return join(home, 'AppData', 'Roaming')
+  if (host.platform === 'darwin') return join(home, 'Library', 'Application Support')
+  return join(home, '.config')
 }
 
 /** Returns the display name of a client. */
@@ -120,6 +121,7 @@ export function entryFor(
   { name, nameFrom, url, urlFrom, local, dataDir, dataDirFrom, config }: Profile,
   workspace: string,
   allow: readonly Allowance[],
+  io: Pick<Io, 'env' | 'script'>,
 ): Entry {
   const args = ['mcp', 'serve', '-w', workspace]
   if (allow.length > 0) args.push('--allow', allow.join(','))
@@ -129,7 +131,7 @@ export function entryFor(
   if (url === undefined && dataDirFrom !== 'platform') args.push('--data-dir', dataDir)
   const file = config.flag ?? config.variable ?? config.trusted
   if (url === undefined && file !== undefined) args.push('--config', file)
-  const start = startedAs()
+  const start = startedAs(io)
   return { command: start.command, args: [...start.args, ...args] }
 }
 
@@ -145,9 +147,9 @@ export interface Change {
 }
 
 /** @throws UsageError  the file is there and cannot be read as JSON: it stays as it is */
-export function changeOf(client: ClientName, servers: Readonly<Record<string, Entry>>): Change {
+export function changeOf(client: ClientName, servers: Readonly<Record<string, Entry>>, home: string): Change {
   const { title, field, path: place } = clients[client]
-  const { path, content } = contentOf(place(), title)
+  const { path, content } = contentOf(place(home), title)
   const before = fieldsOf(content[field])
   const { inputs = [], [field]: entries } = configuration(client, servers)
   const wanted = fieldsOf(entries)

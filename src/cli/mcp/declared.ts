@@ -11,7 +11,7 @@ export type Declared = Pick<McpServer, 'mcpServerId' | 'label' | 'url' | 'allowe
  */
 export async function declaredFor(workspaceId: string, session: Session): Promise<Declared[]> {
   if ((await session.elsewhere())?.kind === 'named') return []
-  const { local } = await checkConfig(session.profile)
+  const { local } = await checkConfig(session.profile, session.io)
   const servers = local?.config.mcp.stdioServers ?? []
   return servers
     .filter(({ workspaces }) => workspaces?.includes(workspaceId) ?? true)

@@ -1,7 +1,7 @@
 import { readdirSync } from 'node:fs'
-import { homedir } from 'node:os'
 import { basename, parse } from 'node:path'
-import { isCi } from '../environment.ts'
+import { homeFolder, isCi } from '../environment.ts'
+import type { Io } from '../io.ts'
 import { findLocalServer, holdsNothing } from '../local.ts'
 import { type Profile, readProfile } from '../settings/profile.ts'
 import { agree } from '../terminal/ask.ts'
@@ -11,12 +11,12 @@ import { plainLine } from '../terminal/terminal-text.ts'
  * Ask who types `wb` alone, and has nothing yet, whether this folder shall be searched. A home folder and the root of a
  * disk are nobody's documents, and are not offered.
  */
-export async function wantsThisFolder(): Promise<boolean> {
-  const folder = process.cwd()
-  if (isCi() || folder === homedir() || folder === parse(folder).root) return false
-  if (!(await isUntouched(readProfile({})))) return false
+export async function wantsThisFolder(io: Io): Promise<boolean> {
+  const { cwd: folder, env } = io
+  if (isCi(env) || folder === homeFolder(env) || folder === parse(folder).root) return false
+  if (!(await isUntouched(readProfile({}, io)))) return false
   const question = `Nothing is here to search yet. Read the folder ${plainLine(basename(folder))} and search it?`
-  return agree(question, new AbortController().signal, false)
+  return agree(io, question, new AbortController().signal, false)
 }
 
 /** True where no runtime is named and none has ever kept anything. */

@@ -5,6 +5,7 @@ import { UsageError } from '../faults.ts'
 import { sizeOf } from '../ingest/size.ts'
 import type { Intake } from '../ingest/sources.ts'
 import { isMarkdown } from '../ingest/text-types.ts'
+import { typedPath } from '../typed-path.ts'
 
 const shippedName = 'handbook'
 /** A question that the shipped documents answer. */
@@ -33,31 +34,35 @@ export interface Plan {
 export async function planOf(
   first: string | undefined,
   second: string | undefined,
-  signal: AbortSignal,
+  { cwd, signal }: { cwd: string; signal: AbortSignal },
 ): Promise<Plan> {
-  const alone = second === undefined && first !== undefined && /\s/.test(first) && !(await isFolder(first))
+  const alone =
+    second === undefined &&
+    first !== undefined &&
+    /\s/.test(first) &&
+    !(await isFolder(typedPath(cwd, first)))
   const folder = alone ? undefined : first
   const question = alone ? first : second
-  if (folder === undefined) return shipped(question)
-  if (!(await isFolder(folder)))
+  if (folder === undefined) return shipped(question, cwd)
+  if (!(await isFolder(typedPath(cwd, folder))))
     throw new UsageError(`there is no folder "${folder}"`, [
       'wb quickstart ./my-folder "a question"',
       'wb quickstart',
     ])
-  const intake = { paths: [folder], all: false, stdin: undefined }
-  if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question)), emptyFolder: folder }
-  return { intake, name: nameAfter(folder), question, isShipped: false }
+  const intake = { paths: [folder], cwd, all: false, stdin: undefined }
+  if ((await sizeOf(intake, signal)) === 0) return { ...(await shipped(question, cwd)), emptyFolder: folder }
+  return { intake, name: nameAfter(resolve(cwd, folder)), question, isShipped: false }
 }
 
 /** References that are looked up rather than asked: they hold a little of every question and answer none. */
 const apart = ['benchmarks.md', 'api.md', 'errors.md', 'http.md', 'requirements.md']
 
 /** The pages for users that come with the package; what lies in folders beside them is for who works on it. */
-async function shipped(question: string | undefined): Promise<Plan> {
+async function shipped(question: string | undefined, cwd: string): Promise<Plan> {
   const folder = join(packageRoot(), 'docs')
   const pages = (await readdir(folder)).filter(name => isMarkdown(name) && !apart.includes(name))
   const paths = pages.map(name => join(folder, name))
-  const intake = { paths, all: true, stdin: undefined, prefix: 'docs/' }
+  const intake = { paths, cwd, all: true, stdin: undefined, prefix: 'docs/' }
   return { intake, name: shippedName, question, isShipped: true }
 }
 
@@ -68,7 +73,7 @@ async function isFolder(path: string): Promise<boolean> {
 
 /** A folder's name as that of a knowledge base: letters, digits and underscores after a letter. */
 export function nameAfter(folder: string): string {
-  const plain = basename(resolve(folder))
+  const plain = basename(folder)
     .normalize('NFKD')
     .replace(/\p{M}/gu, '')
     .replace(/[^A-Za-z0-9]+/g, '_')

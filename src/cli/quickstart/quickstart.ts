@@ -1,4 +1,3 @@
-import { homedir } from 'node:os'
 import { join } from 'node:path'
 import { type Client, everything } from '../../client/client.ts'
 import { type Document, documents } from '../../contract/documents.ts'
@@ -170,8 +169,8 @@ function questionAfter(document: Document): string {
 export function placeOf(
   { kind, baseUrl }: Pick<ResolvedRuntime, 'kind' | 'baseUrl'>,
   dataDir: string,
+  home: string,
 ): string[] {
-  const home = homedir()
   const data = `data in ${dataDir.startsWith(join(home, '/')) ? `~${dataDir.slice(home.length)}` : dataDir}`
   if (kind === 'process') return ['embedded runtime', data]
   return kind === 'server' ? [`wb serve at ${baseUrl}`, data] : [baseUrl]

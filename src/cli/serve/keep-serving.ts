@@ -1,4 +1,5 @@
 import type { Log } from '../../base/log.ts'
+import type { Signals } from '../io.ts'
 
 /**
  * Keeps the process alive through an exception that escaped every request, and logs it. A request that it belonged to
@@ -7,14 +8,10 @@ import type { Log } from '../../base/log.ts'
  * @param log  the log of the runtime that serves now
  * @returns a function that restores Node's default, which is to end the process
  */
-export function keepServing(log: () => Log): () => void {
-  const report = (error: unknown) => {
+export function keepServing(signals: Signals, log: () => Log): () => void {
+  return signals.onUncaught(error => {
     // The reader of stdout or stderr has gone. Logging that would fail in the same way.
     if (error instanceof Error && 'code' in error && error.code === 'EPIPE') return
     log().error({ error }, 'an exception escaped its request; the server keeps running')
-  }
-  process.on('uncaughtException', report).on('unhandledRejection', report)
-  return () => {
-    process.off('uncaughtException', report).off('unhandledRejection', report)
-  }
+  })
 }

@@ -1,6 +1,7 @@
 import { createPrivateKey, X509Certificate } from 'node:crypto'
 import { readFileSync } from 'node:fs'
-import { systemClock, timestamp } from '../../base/clock.ts'
+import { timestamp } from '../../base/clock.ts'
+import { host as thisHost } from '../../base/host.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { WbError } from '../../contract/errors.ts'
 import { portHolder } from '../connection/port-holder.ts'
@@ -8,6 +9,7 @@ import { UsageError } from '../faults.ts'
 import { requireStillTrusted } from '../folder/decide.ts'
 import { watchMaking } from '../folder/made.ts'
 import { notCounting } from '../folder/shown.ts'
+import type { Io } from '../io.ts'
 import {
   anonymousPass,
   type LocalConfig,
@@ -20,6 +22,7 @@ import {
 } from '../local.ts'
 import type { Profile } from '../settings/profile.ts'
 import { shellWord } from '../terminal/shell-word.ts'
+import { typedPath } from '../typed-path.ts'
 import { keepServing } from './keep-serving.ts'
 import { Serving, type Told } from './serving.ts'
 
@@ -42,12 +45,12 @@ export interface ServeVoice extends Told {
  * @throws WbError conflict  another server has the data directory, or another process the port
  * @throws control_plane_unavailable  the data directory cannot be written
  */
-export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoice): Promise<Serving> {
-  const config = await readConfig(profile, flags)
+export async function serve(profile: Profile, io: Io, flags: ServeFlags, told: ServeVoice): Promise<Serving> {
+  const config = await readConfig(profile, io, flags)
   refuseStranger(config)
   const { host, port } = { ...config.config.runtime, ...given(flags) }
   await refuseOpenBind(host, config, flags.allowOpenAccess)
-  const certificate = flags.https && readCertificate(flags.https)
+  const certificate = flags.https && readCertificate(flags.https, io.cwd)
   const made = watchMaking(profile)
   const taken = await lockDataDir(profile.dataDir)
   if (!('lock' in taken)) throw alreadyServed(profile, taken.heldBy)
@@ -71,7 +74,7 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
     )
     // Else the process would go on with it, whatever it says.
     undo.unshift(() => listening.close(0))
-    const endOnException = keepServing(() => (serving?.runtime ?? runtime).app.log)
+    const endOnException = keepServing(io.signals, () => (serving?.runtime ?? runtime).app.log)
     undo.unshift(endOnException)
     serving = new Serving({
       config,
@@ -79,7 +82,7 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
       listening,
       loopback,
       told,
-      read: () => readAgain(profile, flags, host),
+      read: () => readAgain(profile, io, flags, host),
       open: config => open(config, true),
       release() {
         endOnException()
@@ -88,8 +91,8 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
     })
     lock.announce({
       url: listening.url,
-      pid: process.pid,
-      startedAt: timestamp(systemClock),
+      pid: thisHost.pid,
+      startedAt: timestamp(io.clock),
       certificate,
     })
     return serving
@@ -104,9 +107,9 @@ export async function serve(profile: Profile, flags: ServeFlags, told: ServeVoic
  *
  * @throws UsageError, validation_error  what would stop a start with it
  */
-async function readAgain(profile: Profile, flags: ServeFlags, host: string): Promise<LocalConfig> {
+async function readAgain(profile: Profile, io: Io, flags: ServeFlags, host: string): Promise<LocalConfig> {
   await requireStillTrusted(profile)
-  const config = await readConfig(profile, flags)
+  const config = await readConfig(profile, io, flags)
   refuseStranger(config)
   await refuseOpenBind(host, config, flags.allowOpenAccess)
   const [problem] = await secretProblems(config)
@@ -149,18 +152,23 @@ function alreadyServed({ dataDir }: Profile, holder: { pid: number; url: string 
 }
 
 /** @throws UsageError a file cannot be read, holds something else, or the key belongs to another certificate */
-function readCertificate({ cert, key }: { cert: string; key: string }): string {
-  const certificate = readPem('--https-cert', cert, text => new X509Certificate(text))
-  const secret = readPem('--https-key', key, text => createPrivateKey(text))
+function readCertificate({ cert, key }: { cert: string; key: string }, cwd: string): string {
+  const certificate = readPem('--https-cert', cert, cwd, text => new X509Certificate(text))
+  const secret = readPem('--https-key', key, cwd, text => createPrivateKey(text))
   if (!certificate.parsed.checkPrivateKey(secret.parsed))
     throw new UsageError(`--https-key: ${key} is not the key of ${cert}`)
   return certificate.text
 }
 
-function readPem<T>(flag: string, path: string, parse: (text: string) => T): { text: string; parsed: T } {
+function readPem<T>(
+  flag: string,
+  path: string,
+  cwd: string,
+  parse: (text: string) => T,
+): { text: string; parsed: T } {
   let text: string
   try {
-    text = readFileSync(path, 'utf8')
+    text = readFileSync(typedPath(cwd, path), 'utf8')
   } catch (error) {
     const code = error instanceof Error && 'code' in error ? ` (${error.code})` : ''
     throw new UsageError(`${flag}: ${path} cannot be read${code}`)

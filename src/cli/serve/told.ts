@@ -1,4 +1,6 @@
+import { host } from '../../base/host.ts'
 import { type Report, reportLines, reportOf } from '../command/report.ts'
+import type { Io } from '../io.ts'
 import type { LocalConfig, Voice } from '../local.ts'
 import type { Output } from '../terminal/output.ts'
 import { HeldLog } from './held-log.ts'
@@ -13,13 +15,14 @@ export class ServeTold implements ServeVoice {
 
   constructor(
     private readonly output: Output,
+    private readonly io: Pick<Io, 'stdout' | 'stderr'>,
     private readonly about: { dataDir: string; isUsualPlace: boolean; version: string; verbose: boolean },
   ) {
     this.#log = new HeldLog(output.json ? this.#forPrograms() : this.#forPeople())
   }
 
   #forPrograms(): { write(line: string): unknown } {
-    return this.output.filters ? { write: line => this.#tell(JSON.parse(line)) } : process.stdout
+    return this.output.filters ? { write: line => this.#tell(JSON.parse(line)) } : this.io.stdout
   }
 
   /** A line of JSON. An expression that is not for it is told, and ends no server. */
@@ -33,7 +36,7 @@ export class ServeTold implements ServeVoice {
 
   /** In a terminal without `--verbose` a request that was refused is a line to read; the log has the rest. */
   #forPeople(): { write(line: string): unknown } {
-    if (this.about.verbose || !process.stderr.isTTY) return process.stderr
+    if (this.about.verbose || !this.io.stderr.isTTY) return this.io.stderr
     return { write: line => this.output.trace(logLine(line)) }
   }
 
@@ -96,7 +99,7 @@ export class ServeTold implements ServeVoice {
   }
 
   #event(event: string, { url }: Serving, more: object = {}): void {
-    this.#tell({ event, url, pid: process.pid, dataDir: this.about.dataDir, ...more })
+    this.#tell({ event, url, pid: host.pid, dataDir: this.about.dataDir, ...more })
   }
 
   #welcome(serving: Serving): Promise<string> {

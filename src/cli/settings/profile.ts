@@ -1,8 +1,9 @@
-import { homedir } from 'node:os'
 import { join, resolve } from 'node:path'
+import { host } from '../../base/host.ts'
 import type { KeychainDriver } from '../../keychain/keychain.ts'
-import { type Environment, nonEmpty, processEnvironment } from '../environment.ts'
+import { type Environment, homeFolder, nonEmpty, sessionVariables } from '../environment.ts'
 import { UsageError } from '../faults.ts'
+import type { Io } from '../io.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { type AddressFrom, refuseClearText, runtimeAddress } from './address.ts'
 import { readProfiles, requireProfile, requireProfileName } from './profiles.ts'
@@ -64,8 +65,12 @@ export interface Profile {
   readonly dataDirFrom: '--data-dir' | 'WB_DATA_DIR' | 'working directory' | 'platform'
   /** Configuration file that was named, or trusted with its folder; none leaves the search to the runtime. */
   readonly config: { readonly flag?: string; readonly variable?: string; readonly trusted?: string }
+  /** Working directory of the command, absolute. */
+  readonly cwd: string
   /** Folder of this person's settings. */
   readonly settingsDir: string
+  /** Variables that locate the keychain of this person's session. */
+  readonly sessionVariables: Environment
   /** Where a login is kept that is made now. */
   readonly keychain: KeychainDriver | undefined
   readonly colour: boolean
@@ -82,16 +87,17 @@ const directoryName = 'workbase'
  */
 export function readProfile(
   flags: ProfileFlags & { mayBeNew?: boolean },
-  environment: Environment = processEnvironment(),
+  { env, cwd }: Pick<Io, 'env' | 'cwd'>,
   folder: FolderSays = {},
 ): Profile {
   if (flags.local && flags.url) throw localConflict('--url')
   if (flags.local && flags.profile) throw localConflict('--profile')
-  const set = nonEmpty(environment)
-  const settingsDir = settingsFolder(set)
+  const set = nonEmpty(env)
+  const settingsDir = resolve(cwd, settingsFolder(set))
   const { name, nameFrom, stored } = namedProfile(flags, set, settingsDir, folder)
   const { url, urlFrom } = namedUrl(flags, set, stored.url)
-  if (flags.asOperator && url) throw operatorElsewhere({ url, urlFrom, ...namedDataDir(flags, set, folder) })
+  if (flags.asOperator && url)
+    throw operatorElsewhere({ url, urlFrom, ...namedDataDir(flags, set, folder, cwd) })
   const apiKey = keyFor(url, flags, set)
   const insecureHttp = flags.insecureHttp ?? false
   if (apiKey && url && !insecureHttp) refuseClearText('WB_API_KEY', { url, urlFrom })
@@ -106,9 +112,11 @@ export function readProfile(
     insecureHttp,
     asOperator: flags.asOperator ?? false,
     ...namedPlace(flags, set, folder),
-    ...namedDataDir(flags, set, folder),
+    ...namedDataDir(flags, set, folder, cwd),
     config: { flag: flags.config, variable: set.WB_CONFIG, trusted: folder.config },
+    cwd,
     settingsDir,
+    sessionVariables: sessionVariables(env),
     keychain: keychainNamed(set.WB_KEYCHAIN) ?? stored.keychain,
     colour: set.NO_COLOR === undefined && set.TERM !== 'dumb',
   }
@@ -153,11 +161,12 @@ function namedDataDir(
   flags: ProfileFlags,
   set: Environment,
   folder: FolderSays,
+  cwd: string,
 ): Pick<Profile, 'dataDir' | 'dataDirFrom'> {
-  if (flags.dataDir) return { dataDir: resolve(flags.dataDir), dataDirFrom: '--data-dir' }
-  if (set.WB_DATA_DIR) return { dataDir: resolve(set.WB_DATA_DIR), dataDirFrom: 'WB_DATA_DIR' }
+  if (flags.dataDir) return { dataDir: resolve(cwd, flags.dataDir), dataDirFrom: '--data-dir' }
+  if (set.WB_DATA_DIR) return { dataDir: resolve(cwd, set.WB_DATA_DIR), dataDirFrom: 'WB_DATA_DIR' }
   if (folder.dataDir) return { dataDir: folder.dataDir, dataDirFrom: 'working directory' }
-  return { dataDir: resolve(dataFolder(set)), dataDirFrom: 'platform' }
+  return { dataDir: resolve(cwd, dataFolder(set)), dataDirFrom: 'platform' }
 }
 
 /** @throws UsageError  no such keychain */
@@ -226,17 +235,19 @@ function operatorElsewhere({
 }
 
 function dataFolder(set: Environment): string {
-  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', directoryName)
-  if (process.platform === 'win32')
-    return join(set.LOCALAPPDATA ?? join(homedir(), 'AppData', 'Local'), directoryName)
-  return join(set.XDG_DATA_HOME ?? join(homedir(), '.local', 'share'), directoryName)
+  if (host.platform === 'darwin')
+    return join(homeFolder(set), 'Library', 'Application Support', directoryName)
+  if (host.platform === 'win32')
+    return join(set.LOCALAPPDATA ?? join(homeFolder(set), 'AppData', 'Local'), directoryName)
+  return join(set.XDG_DATA_HOME ?? join(homeFolder(set), '.local', 'share'), directoryName)
 }
 
 function settingsFolder(set: Environment): string {
-  if (process.platform === 'darwin') return join(homedir(), 'Library', 'Application Support', directoryName)
-  if (process.platform === 'win32')
-    return join(set.APPDATA ?? join(homedir(), 'AppData', 'Roaming'), directoryName)
-  return join(set.XDG_CONFIG_HOME ?? join(homedir(), '.config'), directoryName)
+  if (host.platform === 'darwin')
+    return join(homeFolder(set), 'Library', 'Application Support', directoryName)
+  if (host.platform === 'win32')
+    return join(set.APPDATA ?? join(homeFolder(set), 'AppData', 'Roaming'), directoryName)
+  return join(set.XDG_CONFIG_HOME ?? join(homeFolder(set), '.config'), directoryName)
 }
 
 /** What is remembered belongs to one runtime: its address, or its data directory. */

@@ -1,5 +1,6 @@
 import { readFileSync, statSync } from 'node:fs'
 import { dirname } from 'node:path'
+import { host } from '../../base/host.ts'
 import { isObject } from '../../base/is-object.ts'
 import { writePrivately } from '../../base/private-file.ts'
 import { UsageError } from '../faults.ts'
@@ -38,7 +39,7 @@ function mending(path: string, code: string): string {
   if (code === 'ENOTDIR') return awayLine(folder)
   if (code !== 'EACCES') return awayLine(path)
   try {
-    const isOwn = statSync(path).uid === process.getuid?.()
+    const isOwn = statSync(path).uid === host.uid
     return isOwn ? `chmod u+rw ${shellWord(path)}` : awayLine(path)
   } catch {
     return `chmod u+rwx ${shellWord(folder)}`
@@ -57,7 +58,7 @@ export function writeSettings(path: string, value: object): void {
 
 /** Addresses that credentials are sent to stand there. */
 function refuseOpen(path: string): void {
-  if (process.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
+  if (host.platform === 'win32' || (statSync(path).mode & 0o022) === 0) return
   throw new UsageError(`${path} can be written by others, so that its words are not believed`, [
     `chmod go-w ${shellWord(path)}`,
   ])

@@ -1,8 +1,7 @@
-import type { Clock } from '../../base/clock.ts'
 import { isInTheClear } from '../../base/loopback.ts'
 import { openLink } from '../connection/browser.ts'
 import { hasBrowser } from '../environment.ts'
-import { clipboard } from '../terminal/clipboard.ts'
+import type { Io } from '../io.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -12,7 +11,7 @@ import { onEnter } from './enter-key.ts'
 export interface DeviceScreenParts {
   readonly output: Output
   readonly progress: Progress
-  readonly clock: Clock
+  readonly io: Io
   /** Somebody can press Enter. */
   readonly canAsk: boolean
 }
@@ -53,16 +52,17 @@ export class DeviceScreen {
 
   /** Enter does what can be done here. */
   #offer(): void {
-    const { output } = this.parts
-    const [copy, url] = [clipboard(), hasBrowser() ? this.#link() : undefined]
+    const { output, io } = this.parts
+    const { copy } = io
+    const url = hasBrowser(io.env) ? this.#link() : undefined
     const offered = [copy && 'copies the code', url && 'opens the browser'].filter(Boolean)
     if (offered.length > 0) output.warn(`  Enter ${offered.join(' and ')}`)
     // What is typed here without need would else stand in the screen, and in the next line of the shell.
-    this.#stops.push(onEnter(process.stdin, () => void this.#act(copy, url)))
+    this.#stops.push(onEnter(io, () => void this.#act(copy, url)))
   }
 
-  async #act(copy: ReturnType<typeof clipboard>, url: string | undefined): Promise<void> {
-    const { output, progress } = this.parts
+  async #act(copy: Io['copy'], url: string | undefined): Promise<void> {
+    const { output, progress, io } = this.parts
     const tell = (line: string) => progress.above(() => output.warn(line))
     try {
       await copy?.(plainLine(this.started.userCode))
@@ -71,7 +71,7 @@ export class DeviceScreen {
       tell(`  ! the code was not copied: ${(error as Error).message}`)
     }
     if (url === undefined) return
-    tell((await openLink(url)) ? '  ✓ a browser was asked to open it' : '  ! no browser was found')
+    tell((await openLink(url, io)) ? '  ✓ a browser was asked to open it' : '  ! no browser was found')
   }
 
   /**
@@ -88,7 +88,10 @@ export class DeviceScreen {
   }
 
   #count(): void {
-    const { progress, clock } = this.parts
+    const {
+      progress,
+      io: { clock },
+    } = this.parts
     let cancel = () => {}
     const draw = () => {
       const left = timeLeft(this.started.expiresAt - clock.now())

@@ -1,4 +1,4 @@
-import type { ReadStream } from 'node:tty'
+import type { Io } from '../io.ts'
 
 const enter = /[\r\n]/
 const controlC = '\x03'
@@ -8,11 +8,14 @@ const controlC = '\x03'
  *
  * @returns a function that stops, and leaves the terminal as it was
  */
-export function onEnter(input: ReadStream, act: () => void): () => void {
+export function onEnter(
+  { stdin: input, signals }: Pick<Io, 'stdin' | 'signals'>,
+  act: () => void,
+): () => void {
   const onData = (typed: Buffer | string) => {
     const text = String(typed)
     // A terminal in raw mode sends no signal for it.
-    if (text.includes(controlC)) process.kill(process.pid, 'SIGINT')
+    if (text.includes(controlC)) signals.raise('SIGINT')
     else if (enter.test(text)) act()
   }
   input.setRawMode(true)

@@ -5,6 +5,7 @@ import type { Session } from '../connection/session.ts'
 import type { Candidate } from '../credentials/credential.ts'
 import type { Tokens } from '../credentials/kept-tokens.ts'
 import { credentialsFolder } from '../credentials/keychains.ts'
+import type { Io } from '../io.ts'
 import { profileFlag } from '../settings/login-line.ts'
 import { type Profile, readProfile, runtimeKey } from '../settings/profile.ts'
 import { due } from '../terminal/moment.ts'
@@ -43,8 +44,8 @@ export function openNotes(profile: Profile, kind: ResolvedRuntime['kind']): stri
 }
 
 /** What in the environment leads the next command to another runtime than the one that was signed in to. */
-export function elsewhereNote({ name, url }: Profile): string | undefined {
-  const next = readProfile({ profile: name })
+export function elsewhereNote({ name, url }: Profile, io: Io): string | undefined {
+  const next = readProfile({ profile: name }, io)
   if (url === undefined || next.url === url) return undefined
   return `  ! ${next.urlFrom ?? 'WB_DATA_DIR'} in the environment names another runtime`
 }

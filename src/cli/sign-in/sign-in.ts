@@ -62,7 +62,10 @@ async function byDevice(
   session: Session,
   screen: DeviceScreenParts & { signal: AbortSignal },
 ): Promise<SignedIn> {
-  const { clock, signal } = screen
+  const {
+    io: { clock },
+    signal,
+  } = screen
   const started = await startDeviceLogin(session.stranger, clock)
   const shown = new DeviceScreen(started, screen)
   shown.show()

@@ -1,10 +1,18 @@
-import { homedir } from 'node:os'
+import { homeFolder } from '../environment.ts'
 import { Interrupted } from '../faults.ts'
+import type { Io } from '../io.ts'
 import { plainLine } from './terminal-text.ts'
+
+/** What a question needs of the input and output. */
+export type Prompts = Pick<Io, 'stdin' | 'stderr'>
 
 /** Questions to a person, on stderr, as stdout is for the result. The library is loaded with the first one. */
 async function prompts() {
   return import('@inquirer/prompts')
+}
+
+function context({ stdin, stderr }: Prompts, signal: AbortSignal) {
+  return { input: stdin, output: stderr, signal }
 }
 
 /** What the library throws at a Ctrl-C that is typed, and where the signal of a question aborts. */
@@ -21,45 +29,55 @@ async function answered<T>(asked: Promise<T>): Promise<T> {
 }
 
 export async function choose(
+  io: Prompts,
   question: string,
   choices: readonly { id: string; name: string }[],
   signal: AbortSignal,
 ): Promise<string> {
   const { select } = await prompts()
   const offered = choices.map(({ id, name }) => ({ value: id, name: plainLine(name) }))
-  return answered(select({ message: question, choices: offered }, { output: process.stderr, signal }))
+  return answered(select({ message: question, choices: offered }, context(io, signal)))
 }
 
 /** Returns a line of text without the blanks around it; an empty one is asked for again. */
-export async function ask(question: string, signal: AbortSignal): Promise<string> {
+export async function ask(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
   const { input } = await prompts()
   const validate = (text: string) => text.trim() !== '' || 'Type an answer, or press Ctrl-C to cancel.'
-  const text = await answered(input({ message: question, validate }, { output: process.stderr, signal }))
+  const text = await answered(input({ message: question, validate }, context(io, signal)))
   return text.trim()
 }
 
 /** Returns the path of a file or folder; `~` at its beginning is the home folder, as in a shell. */
-export async function askPath(question: string, signal: AbortSignal): Promise<string> {
-  const path = await ask(question, signal)
-  return /^~(?=$|[/\\])/.test(path) ? homedir() + path.slice(1) : path
+export async function askPath(
+  io: Prompts & Pick<Io, 'env'>,
+  question: string,
+  signal: AbortSignal,
+): Promise<string> {
+  const path = await ask(io, question, signal)
+  return /^~(?=$|[/\\])/.test(path) ? homeFolder(io.env) + path.slice(1) : path
 }
 
 /** The same where an answer may be wrong: nothing ticks it off. */
-export async function askToConfirm(question: string, signal: AbortSignal): Promise<string> {
+export async function askToConfirm(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
   const { input } = await prompts()
   const config = { message: question, theme: { prefix: '?' } }
-  return answered(input(config, { output: process.stderr, signal }))
+  return answered(input(config, context(io, signal)))
 }
 
 /** @param standard  what Enter alone says */
-export async function agree(question: string, signal: AbortSignal, standard = true): Promise<boolean> {
+export async function agree(
+  io: Prompts,
+  question: string,
+  signal: AbortSignal,
+  standard = true,
+): Promise<boolean> {
   const { confirm } = await prompts()
-  return answered(confirm({ message: question, default: standard }, { output: process.stderr, signal }))
+  return answered(confirm({ message: question, default: standard }, context(io, signal)))
 }
 
 /** A line that is not shown while it is typed. */
-export async function askSecret(question: string, signal: AbortSignal): Promise<string> {
+export async function askSecret(io: Prompts, question: string, signal: AbortSignal): Promise<string> {
   const { password } = await prompts()
   const config = { message: question, toggleMask: false, theme: { style: { maskedText: '(not shown)' } } }
-  return answered(password(config, { output: process.stderr, signal }))
+  return answered(password(config, context(io, signal)))
 }

@@ -1,7 +1,8 @@
 import { spawn } from 'node:child_process'
 import { once } from 'node:events'
-import { clipboardCommand, terminalClipboard } from '../environment.ts'
+import { clipboardCommand, type Environment, terminalClipboard } from '../environment.ts'
 import { UsageError } from '../faults.ts'
+import type { Io } from '../io.ts'
 import { count } from './output.ts'
 
 /**
@@ -9,11 +10,11 @@ import { count } from './output.ts'
  *
  * @throws Error  (the function that is returned) it did not arrive; the message says why, without the text
  */
-export function clipboard(): ((text: string) => Promise<void>) | undefined {
-  const [program, ...args] = clipboardCommand() ?? []
+export function clipboard(environment: Environment): ((text: string) => Promise<void>) | undefined {
+  const [program, ...args] = clipboardCommand(environment) ?? []
   if (program === undefined) return undefined
   return async text => {
-    const child = spawn(program, args, { stdio: ['pipe', 'ignore', 'ignore'] })
+    const child = spawn(program, args, { env: environment, stdio: ['pipe', 'ignore', 'ignore'] })
     // One that ends before it has read says so by its status.
     child.stdin.on('error', () => {})
     child.stdin.end(text)
@@ -38,9 +39,10 @@ const sentBytesMax = 75_000
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
 export function clipboardOr(
+  { copy: program, env }: Pick<Io, 'copy' | 'env'>,
   write: (text: string) => void,
 ): ((text: string) => Promise<CopiedBy>) | undefined {
-  const [program, terminal] = [clipboard(), terminalClipboard()]
+  const terminal = terminalClipboard(env)
   if (!program && !terminal) return undefined
   return async text => {
     try {

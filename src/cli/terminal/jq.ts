@@ -1,5 +1,5 @@
 import { UsageError } from '../faults.ts'
-import { withDefaultSignals } from './signals.ts'
+import type { Signals } from '../io.ts'
 import { plainLine, truncate } from './terminal-text.ts'
 
 /** What a jq expression makes of a value: none, one or several. */
@@ -15,12 +15,14 @@ const example = "wb kb list --jq '.[].name'"
  * @throws UsageError  jq refuses the expression, here or for a value: in jq's own words
  * @see https://jqlang.org/manual
  */
-export async function jqFilter(expression: string): Promise<Filter> {
+export async function jqFilter(expression: string, signals: Pick<Signals, 'withDefaults'>): Promise<Filter> {
   const { loadJq } = await import('jq-wasm')
   const jq = await loadJq()
   const run = (json: string): unknown[] => {
     // After `--` an expression such as `-h` is no flag of jq.
-    const { stdout, stderr, exitCode } = quietly(() => jq.raw(json, expression, ['--compact-output', '--']))
+    const { stdout, stderr, exitCode } = quietly(() =>
+      signals.withDefaults(() => jq.raw(json, expression, ['--compact-output', '--'])),
+    )
     if (exitCode !== 0) throw new UsageError(`--jq: ${complaint(stderr)}`, [example])
     return stdout === '' ? [] : stdout.split('\n').map(line => JSON.parse(line))
   }
@@ -37,7 +39,7 @@ function quietly<T>(run: () => T): T {
   const { error: print } = console
   console.error = () => {}
   try {
-    return withDefaultSignals(run)
+    return run()
   } catch {
     throw new UsageError('--jq: the expression takes more memory than jq has', [example])
   } finally {

@@ -18,7 +18,7 @@ export async function askInTerminal(options: AskOptions): Promise<void> {
   const highlight: Highlight | undefined = colour
     ? (await import('../markdown/highlight.ts')).highlight
     : undefined
-  const { columns = 80, rows = 24 } = process.stdout
+  const { columns = 80, rows = 24 } = options.terminal.stdout
   let state = start(about, { columns, rows }, clock.now())
   const show = (printed: Printed) => {
     for (const line of shownLines(printed, { columns, agent: about.agent, highlight }))

@@ -9,7 +9,11 @@ import type { Printed } from './types.ts'
 /** Speak with an agent in plain lines, which nothing is drawn over, until the person leaves. */
 export async function chatInLines(options: FrontOptions): Promise<void> {
   const { port, desk, clock, about, conversation, question, signal, write } = options
-  const lines = createInterface({ input: process.stdin, output: process.stdout, terminal: true })
+  const lines = createInterface({
+    input: options.terminal.stdin,
+    output: options.terminal.stdout,
+    terminal: true,
+  })
   let end = () => {}
   const ended = new Promise<void>(done => {
     end = done

@@ -31,7 +31,7 @@ const settleMs = 5
 
 /** Speak with an agent until the person leaves. */
 export async function chatInTerminal(options: FrontOptions): Promise<void> {
-  const { stdin, stdout } = process
+  const { stdin, stdout } = options.terminal
   await new ChatScreen({ stdin, stdout, write: options.write }, options).run()
 }
 

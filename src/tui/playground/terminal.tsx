@@ -16,6 +16,7 @@ import { type Screen, screenOf } from './view.ts'
 export interface PlaygroundOptions {
   readonly port: PlaygroundPort
   readonly clock: Clock
+  readonly terminal: Pick<Terminal, 'stdin' | 'stdout'>
   /** Absent where no program takes what is copied. */
   readonly copy: ((text: string) => Promise<void>) | undefined
   readonly colour: boolean
@@ -32,7 +33,7 @@ export interface PlaygroundOptions {
  * @returns what finds the same from a shell, or what was to be copied and could not be; undefined where nothing was asked
  */
 export async function playInTerminal(options: PlaygroundOptions): Promise<string | undefined> {
-  const { stdin, stdout } = process
+  const { stdin, stdout } = options.terminal
   return new PlaygroundScreen({ stdin, stdout, write: options.write }, options).run()
 }
 

@@ -1,0 +1,112 @@
+import { fstatSync, statSync, writeSync } from 'node:fs'
+import { isatty } from 'node:tty'
+import { systemClock } from '../base/clock.ts'
+import { type EndingSignal, endingSignals, type Io, type Signals } from './io.ts'
+import { clipboard } from './terminal/clipboard.ts'
+
+/** The input and output of this process. Only this file of the command line reads `process`. */
+export function nodeIo(): Io {
+  restoreTerminalsAtExit()
+  return {
+    // Node opens a stream when it is first read, which takes time.
+    get stdin() {
+      return process.stdin
+    },
+    get stdout() {
+      return process.stdout
+    },
+    get stderr() {
+      return process.stderr
+    },
+    env: process.env,
+    get cwd() {
+      return workingDirectory()
+    },
+    script: process.argv[1] ?? '',
+    clock: systemClock,
+    signals,
+    discardsStdout: () => isNullDevice(process.stdout.fd),
+    writeNow: text => writeWhole(process.stdout.fd, text),
+    async openBrowser(url) {
+      const { default: open } = await import('open')
+      await open(url)
+    },
+    get copy() {
+      return clipboard(process.env)
+    },
+  }
+}
+
+/** A folder that was deleted keeps the name that the shell gave it. */
+function workingDirectory(): string {
+  try {
+    return process.cwd()
+  } catch {
+    return process.env.PWD ?? '/'
+  }
+}
+
+const signals: Signals = {
+  listen(listener) {
+    const onSignal = (name: NodeJS.Signals) => {
+      // A terminal that closed takes no more output.
+      if (name === 'SIGHUP')
+        for (const stream of [process.stdout, process.stderr]) stream.on('error', () => {})
+      listener(name as EndingSignal)
+    }
+    for (const name of endingSignals) process.on(name, onSignal)
+    return () => {
+      for (const name of endingSignals) process.off(name, onSignal)
+    }
+  },
+  withDefaults: withDefaultSignals,
+  raise: name => process.kill(process.pid, name),
+  onUncaught(listener) {
+    process.on('uncaughtException', listener).on('unhandledRejection', listener)
+    return () => {
+      process.off('uncaughtException', listener).off('unhandledRejection', listener)
+    }
+  },
+  exit: status => process.exit(status),
+}
+
+/** Runs work without listeners for signals. They are restored when the work ends or fails. */
+export function withDefaultSignals<T>(work: () => T): T {
+  const held = endingSignals.map(name => [name, process.rawListeners(name)] as const)
+  for (const [name] of held) process.removeAllListeners(name)
+  try {
+    return work()
+  } finally {
+    for (const [name, listeners] of held)
+      for (const listener of listeners) process.on(name, listener as NodeJS.SignalsListener)
+  }
+}
+
+/**
+ * At exit, Node restores the settings of each terminal, and aborts with a core dump if one of them is gone. A SIGHUP
+ * ends the process before that.
+ */
+function restoreTerminalsAtExit(): void {
+  const terminals = [0, 1, 2].filter(fd => isatty(fd))
+  process.once('exit', () => {
+    if (terminals.every(fd => isatty(fd))) return
+    process.removeAllListeners('SIGHUP')
+    process.kill(process.pid, 'SIGHUP')
+  })
+}
+
+/** Node opens the null device in the place of a stream that is closed. */
+function isNullDevice(fd: number): boolean {
+  try {
+    const [stream, nullDevice] = [fstatSync(fd), statSync('/dev/null')]
+    return stream.isCharacterDevice() && stream.rdev === nullDevice.rdev
+  } catch {
+    // Windows has no such path.
+    return false
+  }
+}
+
+function writeWhole(fd: number, text: string): void {
+  const bytes = Buffer.from(text)
+  for (let done = 0; done < bytes.length; ) done += writeSync(fd, bytes, done)
+}
