@@ -1,5 +1,4 @@
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { exit } from '../src/cli/command/exit.ts'
 import type { Check } from '../src/cli/doctor/check.ts'
@@ -25,7 +24,7 @@ export default class Doctor extends WbCommand {
     const { flags } = await this.parse(Doctor)
     this.talkTo(this.profile)
     const { profile, session, signal, output } = this
-    const looking = lookAtAll({ profile, session, clock: systemClock, signal })
+    const looking = lookAtAll({ profile, session, clock: this.io.clock, signal })
     const looked = await this.waitFor('looking', looking)
     const { local } = looked.config
     // Afterwards, as it keeps this process from hearing answers in time.

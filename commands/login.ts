@@ -2,7 +2,6 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { asksNobody, askWays } from '../src/cli/connection/ways-in.ts'
-import { isCi } from '../src/cli/environment.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { keepLogin } from '../src/cli/sign-in/keep.ts'
 import { elsewhereNote, openNotes, signedInNotes } from '../src/cli/sign-in/notes.ts'
@@ -50,7 +49,6 @@ export default class Login extends WbCommand {
         ? () => givenToken(this.io.stdin, signal, q => this.askSecret(q))
         : undefined,
       askKey: this.canAsk ? () => this.askSecret('API key:') : undefined,
-      isCi: isCi(this.io.env),
       screen: { output, progress, io: this.io, canAsk: this.canAsk, signal },
     })
     const { kind, tokens, me } = signedIn

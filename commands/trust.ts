@@ -1,7 +1,6 @@
 import { resolve } from 'node:path'
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { decidedFolders } from '../src/cli/folder/decided.ts'
@@ -37,7 +36,7 @@ export default class Trust extends WbCommand {
         'workbase.yaml, .workbase/ and a profile in .wb.yaml do',
       ])
     for (const line of fileLines(files)) this.output.note(line)
-    await decide(this.profile.settingsDir, folder, decisionNow(systemClock, true, files))
+    await decide(this.profile.settingsDir, folder, decisionNow(this.io.clock, true, files))
     if (this.output.json) return this.output.value({ folder, trusted: true, files: Object.keys(files) })
     this.output.note(`  ✓ these files of ${folder} count from now on`)
   }

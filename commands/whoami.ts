@@ -1,4 +1,3 @@
-import { systemClock } from '../src/base/clock.ts'
 import { WbCommand } from '../src/cli/command/command.ts'
 import { runtimeKey } from '../src/cli/settings/profile.ts'
 import { anonymous, callerOf, nameOf, standingOf } from '../src/cli/sign-in/identity.ts'
@@ -39,7 +38,7 @@ export default class Whoami extends WbCommand {
     const moment = endingAt(me, undefined)
     if (!this.output.interactive) return moment ? [moment] : []
     if (moment === null) return ['never ends']
-    return moment === undefined ? [] : [`ends ${due(Date.parse(moment), systemClock.now())}`]
+    return moment === undefined ? [] : [`ends ${due(Date.parse(moment), this.io.clock.now())}`]
   }
 }
 

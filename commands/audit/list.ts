@@ -12,7 +12,7 @@ export default class AuditList extends WbCommand {
 
   async run() {
     const { flags } = await this.parse(AuditList)
-    const query = { ...auditQuery(flags), limit: limits.pageMax }
+    const query = { ...auditQuery(flags, this.io.clock), limit: limits.pageMax }
     const items = flags.all
       ? this.client.items(audit.listAll, { query })
       : this.client.items(audit.list, { params: await this.params(), query })

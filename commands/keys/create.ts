@@ -1,6 +1,5 @@
 import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { namesakes } from '../../src/cli/find/key.ts'
@@ -42,7 +41,7 @@ export default class KeysCreate extends WbCommand {
     const { args, flags } = await this.parse(KeysCreate)
     if (args.label.trim() === '')
       throw new UsageError('LABEL is empty: what is the key for?', ['wb keys create ci --role viewer'])
-    const expiresAt = flags.expires && momentAhead('--expires', flags.expires, systemClock.now())
+    const expiresAt = flags.expires && momentAhead('--expires', flags.expires, this.io.clock.now())
     const target = tokenTarget(flags, this.io)
     const { workspaceId, name } = await this.workspaceOrDefault()
     const ways = await this.session.ways()
@@ -50,12 +49,12 @@ export default class KeysCreate extends WbCommand {
     const others = await namesakes(this.client, {
       workspaceId,
       label: args.label,
-      nowMs: systemClock.now(),
+      nowMs: this.io.clock.now(),
     })
     const body = { label: args.label, role, scopes: scope, expiresAt, principalId: principal }
     const minted = await this.client.call(apiKeys.create, { params: { workspaceId }, body })
     await handOver(target, this.output, minted)
-    const about = { workspace: name, target, url: this.profile.url, ways, nowMs: systemClock.now() }
+    const about = { workspace: name, target, url: this.profile.url, ways, nowMs: this.io.clock.now() }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
     if (others.length > 0)
       this.output.note(

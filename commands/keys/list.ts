@@ -1,4 +1,3 @@
-import { systemClock } from '../../src/base/clock.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { keyColumns } from '../../src/cli/shown/key.ts'
@@ -19,7 +18,7 @@ export default class KeysList extends WbCommand {
     })
     const { rows, total } = await this.take(items, flags.limit)
     this.output.list(rows, {
-      columns: keyColumns(rows, systemClock.now()),
+      columns: keyColumns(rows, this.io.clock.now()),
       empty: [`no keys in workspace ${name} yet; make the first one:`, '  wb keys create ci --role viewer'],
       total,
     })

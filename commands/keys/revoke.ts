@@ -1,4 +1,3 @@
-import { systemClock } from '../../src/base/clock.ts'
 import { aKeyInUse } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
@@ -21,7 +20,7 @@ export default class KeysRevoke extends WbCommand {
 
   async run() {
     const { args, flags } = await this.parse(KeysRevoke)
-    const nowMs = systemClock.now()
+    const nowMs = this.io.clock.now()
     const workspace = await this.workspace()
     const key = await findKeyInUse(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
     const { workspaceId, keyId, prefix, lastUsedAt } = key
@@ -42,7 +41,7 @@ export default class KeysRevoke extends WbCommand {
   /** What a rotation left working is another token of the same caller. */
   private async tellOfPredecessors(key: ApiKey) {
     const call = { params: { workspaceId: key.workspaceId }, query: { limit: limits.pageMax } }
-    const nowMs = systemClock.now()
+    const nowMs = this.io.clock.now()
     for (const older of await everything(this.client.items(apiKeys.list, call)))
       if (keyState(older, nowMs) === 'active' && isReplaced(older, [key]))
         this.output.warn(

@@ -1,5 +1,4 @@
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../../src/base/clock.ts'
 import { aKeyInUse } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
@@ -28,7 +27,7 @@ export default class KeysRotate extends WbCommand {
       flags.grace === undefined ? undefined : spanSeconds('--grace', flags.grace, limits.keyGraceSeconds)
     const target = tokenTarget(flags, this.io)
     const workspace = await this.workspace()
-    const naming = { spoken: this.spoken, nowMs: systemClock.now() }
+    const naming = { spoken: this.spoken, nowMs: this.io.clock.now() }
     const { workspaceId, keyId } = await findKeyInUse(this.resolving, workspace, args.key, naming)
     const ways = await this.session.ways()
     const minted = await this.client.call(apiKeys.rotate, {
@@ -36,7 +35,7 @@ export default class KeysRotate extends WbCommand {
       body: { graceSeconds },
     })
     await handOver(target, this.output, minted)
-    const nowMs = systemClock.now()
+    const nowMs = this.io.clock.now()
     const about = { workspace: workspace.name, target, url: this.profile.url, ways, nowMs }
     for (const line of tokenNotes(minted.key, about)) this.output.note(line)
     this.output.note(`    before   ${minted.previous.prefix} ${ending(minted.previous, nowMs)}`)

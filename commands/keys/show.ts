@@ -1,4 +1,3 @@
-import { systemClock } from '../../src/base/clock.ts'
 import { aKey } from '../../src/cli/command/choices.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { existing } from '../../src/cli/command/existing.ts'
@@ -14,7 +13,7 @@ export default class KeysShow extends WbCommand {
 
   async run() {
     const { args } = await this.parse(KeysShow)
-    const nowMs = systemClock.now()
+    const nowMs = this.io.clock.now()
     const workspace = await this.workspace()
     const key = await findKey(this.resolving, workspace, args.key, { spoken: this.spoken, nowMs })
     this.output.fields(key, keyFields(key, nowMs))

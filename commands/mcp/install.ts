@@ -2,7 +2,6 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { yesFlag } from '../../src/cli/command/flags.ts'
-import { homeFolder } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/faults.ts'
 import { allowances } from '../../src/cli/mcp/allowed.ts'
 import {
@@ -50,7 +49,7 @@ export default class McpInstall extends WbCommand {
     const { need, env } = await keyGiven(this.session, wanted)
     const entry = { ...entryFor(this.profile, name, flags.allow ?? [], this.io), ...(env && { env }) }
     const servers = { [`workbase-${name}`]: entry }
-    const change = client && changeOf(client, servers, homeFolder(this.io.env))
+    const change = client && changeOf(client, servers, this.io.env)
     if (change && flags.write) await this.write(change, flags.yes)
     else {
       printConfiguration(this.output, configuration(client, servers))

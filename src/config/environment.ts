@@ -1,5 +1,3 @@
-import { readManagedEnv } from './managed-env.ts'
-
 /** What the runtime takes from its environment: the process's variables, then those of the managed file. */
 export interface Environment {
   /** A variable as it is, the empty text included. */
@@ -10,11 +8,6 @@ export interface Environment {
   readonly docling: { url?: string; timeoutMs?: number }
   /** `WB_LOG`, else `LOG_LEVEL`, in lower case, with the name of the variable. */
   readonly log?: { level: string; name: 'WB_LOG' | 'LOG_LEVEL' }
-}
-
-/** The environment of this process, with the managed file of its data directory. */
-export function processEnvironment(dataDir: string): Environment {
-  return environmentOf(process.env, readManagedEnv(dataDir))
 }
 
 /** @param managed  gives way to `variables` where both name a variable */

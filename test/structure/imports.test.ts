@@ -60,7 +60,7 @@ const owners: Record<string, readonly string[]> = {
   '@oclif/core': ['src/cli/', 'commands/'],
   '@inquirer/prompts': ['src/cli/terminal/ask.ts'],
   'jq-wasm': ['src/cli/terminal/jq.ts'],
-  open: ['src/cli/connection/browser.ts'],
+  open: ['src/cli/node-io.ts'],
   ink: ['src/tui/'],
   react: ['src/tui/'],
   marked: ['src/tui/markdown/'],
@@ -69,7 +69,7 @@ const owners: Record<string, readonly string[]> = {
 
 /** What reads the world or makes a capability, and where it may stand. */
 const ambient: [pattern: RegExp, places: readonly string[]][] = [
-  [/process\.env\b/, ['src/config/', 'src/cli/environment.ts']],
+  [/process\.env\b/, ['src/cli/node-io.ts']],
   [/\bas Visibility\b/, ['src/access/visibility.ts']],
   [/\bas AuthContext\b/, ['src/access/subject.ts']],
   [/Date\.now\(|new Date\(\)|\brandomBytes\(|\brandomUUID\(|Math\.random\(/, ['src/base/']],
@@ -201,6 +201,15 @@ describe('who may import whom', () => {
       file => pattern.test(code(file)) && !places.some(place => file.startsWith(place)),
     )
     expect(strangers).toEqual([])
+  })
+
+  test('the command line reads process in one file', () => {
+    const readers = files.filter(
+      file =>
+        /^(?:src\/cli|commands)\//.test(file) &&
+        /\bprocess[.[]|[=.]\s*process\b|node:process/.test(code(file)),
+    )
+    expect(readers).toEqual(['src/cli/node-io.ts'])
   })
 
   test('tests and benchmarks load SQLite by the driver of the store', () => {

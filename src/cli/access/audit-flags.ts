@@ -1,5 +1,5 @@
 import * as Flags from '@oclif/core/flags'
-import { systemClock } from '../../base/clock.ts'
+import type { Clock } from '../../base/clock.ts'
 import { auditActions } from '../../contract/audit-record.ts'
 import { momentPast } from '../terminal/moment.ts'
 
@@ -11,6 +11,9 @@ export const auditFlags = {
 }
 
 /** The same as the API asks for it. */
-export function auditQuery({ since, action }: { since?: string; action?: (typeof auditActions)[number] }) {
-  return { since: since && momentPast('--since', since, systemClock.now()), action }
+export function auditQuery(
+  { since, action }: { since?: string; action?: (typeof auditActions)[number] },
+  clock: Clock,
+) {
+  return { since: since && momentPast('--since', since, clock.now()), action }
 }

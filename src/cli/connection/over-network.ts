@@ -1,5 +1,4 @@
 import { readFileSync } from 'node:fs'
-import { systemClock } from '../../base/clock.ts'
 import { host } from '../../base/host.ts'
 import { isLoopback } from '../../base/loopback.ts'
 import { packageVersion } from '../../base/package.ts'
@@ -32,7 +31,7 @@ interface Place {
  */
 export function overNetwork(
   { url, certificate }: Place,
-  io: Pick<Io, 'env' | 'cwd'>,
+  io: Pick<Io, 'env' | 'cwd' | 'clock'>,
   heard: Overheard,
 ): Network {
   const { wire, otherVersion } = heard
@@ -42,7 +41,7 @@ export function overNetwork(
     userAgent: `workbase-cli/${packageVersion()} (${host.platform}; node v${host.nodeVersion})`,
     onRetry: wire && (retry => wire(wireLine(retry))),
   })
-  const logged = wire ? wireLogged(fetch, wire, systemClock) : fetch
+  const logged = wire ? wireLogged(fetch, wire, io.clock) : fetch
   return { fetch: otherVersion ? comparing(logged, otherVersion) : logged, close }
 }
 

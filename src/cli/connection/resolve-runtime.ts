@@ -52,7 +52,7 @@ export interface Telling extends Overheard {
  */
 export async function runtimeElsewhere(
   profile: Profile,
-  io: Pick<Io, 'env' | 'cwd'>,
+  io: Pick<Io, 'env' | 'cwd' | 'clock'>,
   overheard: Overheard,
 ): Promise<ResolvedRuntime | undefined> {
   const { url } = profile

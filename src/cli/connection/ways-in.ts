@@ -42,7 +42,7 @@ export function looksAtTokensOnly(ways: WaysSaid | undefined): ways is WaysSaid 
  */
 export async function waysIn(
   profile: Profile,
-  io: Pick<Io, 'env' | 'cwd'>,
+  io: Pick<Io, 'env' | 'cwd' | 'clock'>,
   { kind, baseUrl, fetch }: ResolvedRuntime,
 ): Promise<WaysIn | undefined> {
   try {
@@ -59,7 +59,7 @@ export async function waysIn(
 
 async function askServer(
   profile: Profile,
-  io: Pick<Io, 'env' | 'cwd'>,
+  io: Pick<Io, 'env' | 'cwd' | 'clock'>,
   server: Announcement,
 ): Promise<WaysSaid> {
   const { fetch, close } = overNetwork(server, io, {})

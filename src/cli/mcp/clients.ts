@@ -3,6 +3,7 @@ import { join } from 'node:path'
 import { host } from '../../base/host.ts'
 import { writePrivately } from '../../base/private-file.ts'
 import { jsonOf } from '../connection/raw-call.ts'
+import { type Environment, homeFolder } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import type { Io } from '../io.ts'
 import type { Profile } from '../settings/profile.ts'
@@ -147,9 +148,13 @@ export interface Change {
 }
 
 /** @throws UsageError  the file is there and cannot be read as JSON: it stays as it is */
-export function changeOf(client: ClientName, servers: Readonly<Record<string, Entry>>, home: string): Change {
+export function changeOf(
+  client: ClientName,
+  servers: Readonly<Record<string, Entry>>,
+  environment: Environment,
+): Change {
   const { title, field, path: place } = clients[client]
-  const { path, content } = contentOf(place(home), title)
+  const { path, content } = contentOf(place(homeFolder(environment)), title)
   const before = fieldsOf(content[field])
   const { inputs = [], [field]: entries } = configuration(client, servers)
   const wanted = fieldsOf(entries)

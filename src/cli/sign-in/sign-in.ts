@@ -6,6 +6,7 @@ import type { Session } from '../connection/session.ts'
 import type { WaysSaid } from '../connection/ways-in.ts'
 import { kindOf } from '../credentials/credential.ts'
 import { type Tokens, tokensOf } from '../credentials/kept-tokens.ts'
+import { isCi } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import { loginLine } from '../settings/login-line.ts'
 import { headerToken, runtimeKey } from '../settings/profile.ts'
@@ -26,7 +27,6 @@ export interface SignInWays {
   readonly given: (() => Promise<string>) | undefined
   /** Undefined where nobody is there to answer. */
   readonly askKey: (() => Promise<string>) | undefined
-  readonly isCi: boolean
   readonly screen: DeviceScreenParts & { signal: AbortSignal }
 }
 
@@ -38,12 +38,12 @@ export interface SignInWays {
 export async function signIn(
   session: Session,
   { modes, loginPath }: WaysSaid,
-  { given, askKey, isCi, screen }: SignInWays,
+  { given, askKey, screen }: SignInWays,
 ): Promise<SignedIn> {
   const { profile } = session
   const line = `${loginLine(profile)} --with-token < KEY_FILE`
   if (given) return byToken(session, await given(), 'what was given')
-  if (isCi) throw new UsageError('nobody is here to sign in (CI is set)', [line])
+  if (isCi(screen.io.env)) throw new UsageError('nobody is here to sign in (CI is set)', [line])
   if (modes.device) {
     screen.output.warn(`  Signing in to ${runtimeKey(profile)}`)
     return byDevice(session, screen)
