@@ -124,15 +124,16 @@ describe('the environment', () => {
     const { answer } = await runtime()
     const identity = { key: readFileSync(file('server-key')), cert: readFileSync(file('server')) }
     const port = await listening(createSecureServer(identity, answer))
-    const { wb } = place()
-    const trusting = async (env: Record<string, string>) => {
-      const { status, stderr } = await wb([...list, '--url', `https://localhost:${port}`], { env })
+    const { wb, spawnWb } = place()
+    const trusting = async (env: Record<string, string>, run = wb) => {
+      const { status, stderr } = await run([...list, '--url', `https://localhost:${port}`], { env })
       return [status, stderr]
     }
     const trusted = [0, expect.any(String)]
     expect(await trusting({})).toEqual([6, expect.stringContaining('its certificate is not trusted')])
     expect(await trusting({ SSL_CERT_FILE: file('authority') })).toEqual(trusted)
-    expect(await trusting({ NODE_EXTRA_CA_CERTS: file('authority') })).toEqual(trusted)
+    // Node.js reads it at its start.
+    expect(await trusting({ NODE_EXTRA_CA_CERTS: file('authority') }, spawnWb)).toEqual(trusted)
     const both = { SSL_CERT_FILE: file('server-key'), NODE_EXTRA_CA_CERTS: file('authority') }
     expect(await trusting(both)).toEqual(trusted)
     expect(await trusting({ SSL_CERT_FILE: '/nowhere.pem' })).toEqual([

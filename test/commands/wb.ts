@@ -4,6 +4,8 @@ import { tmpdir } from 'node:os'
 import { join, resolve } from 'node:path'
 import { onTestFinished } from 'vitest'
 import { type Client, connect } from '../../src/client/client.ts'
+import { FakeIo } from '../harness/fake-io.ts'
+import { runInProcess } from '../harness/in-process.ts'
 import { makeWorkspace } from '../harness/place.ts'
 import { preparedVariable } from '../structure/built.ts'
 
@@ -16,14 +18,22 @@ export interface Ended {
   stderr: string
 }
 
+interface RunOptions {
+  env?: Record<string, string>
+  input?: string
+  cwd?: string
+}
+
 export interface Place {
   /** Data directory of its own. */
   dataDir: string
   /** Everything else that a command may write. */
   home: string
   env: Record<string, string>
-  /** Run a command line to its end; `input` is its stdin. */
-  wb(args: string[], options?: { env?: Record<string, string>; input?: string; cwd?: string }): Promise<Ended>
+  /** Runs a command line to its end in this process. `input` is its stdin. */
+  wb(args: string[], options?: RunOptions): Promise<Ended>
+  /** Like {@link wb}, in a process of its own: for what only a process shows. */
+  spawnWb(args: string[], options?: RunOptions): Promise<Ended>
   /** Start a server and wait for its ready line. */
   serve(args?: string[], options?: { env?: Record<string, string> }): Promise<Served>
 }
@@ -73,7 +83,12 @@ export function place(end: (clear: () => void) => void = onTestFinished): Place 
     dataDir,
     home: root,
     env,
-    wb(args, { env: more, input, cwd } = {}) {
+    async wb(args, { env: more, input, cwd = root } = {}) {
+      const io = new FakeIo({ env: { ...env, ...more }, cwd, input })
+      const status = await runInProcess(args, io)
+      return { status, stdout: io.stdout.text, stderr: io.stderr.text }
+    },
+    spawnWb(args, { env: more, input, cwd } = {}) {
       const child = start(args, more, cwd)
       child.stdin.end(input)
       return ending(child)
@@ -114,9 +129,10 @@ export async function roomAt(
   const { name: workspace, workspaceId } = await makeWorkspace({ call }, fields)
   const env = { ...here.env, WB_WORKSPACE: workspace }
   const home = mkdtempSync(join(here.home, 'room-'))
-  const wb: Place['wb'] = (args, options) =>
-    here.wb(args, { cwd: home, ...options, env: { ...env, ...options?.env } })
-  return { ...here, home, env, wb, workspace, workspaceId, call }
+  const inRoom = (options?: RunOptions) => ({ cwd: home, ...options, env: { ...env, ...options?.env } })
+  const wb: Place['wb'] = (args, options) => here.wb(args, inRoom(options))
+  const spawnWb: Place['spawnWb'] = (args, options) => here.spawnWb(args, inRoom(options))
+  return { ...here, home, env, wb, spawnWb, workspace, workspaceId, call }
 }
 
 /**

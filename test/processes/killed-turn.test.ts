@@ -108,7 +108,7 @@ test.each<[string, (model: ChatServer) => void, (event: TurnEvent) => boolean]>(
     await client.call(chat.send, { params, body })
     expect(toldTo(model)).toEqual(['first, again'])
     expect(await contents(client, params)).toEqual(['first, again', 'Hello there.'])
-    const { status, stdout } = await here.wb(['doctor', '--deep'])
+    const { status, stdout } = await here.spawnWb(['doctor', '--deep'])
     expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
   },
 )
@@ -134,6 +134,6 @@ test('a server that is killed while another version is answered keeps the questi
     [undefined, false],
     ['Hello there.', true],
   ])
-  const { status, stdout } = await here.wb(['doctor', '--deep'])
+  const { status, stdout } = await here.spawnWb(['doctor', '--deep'])
   expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
 })

@@ -55,7 +55,7 @@ test(`two processes renew one login at once, with refresh tokens that are good o
   }
   expect(seen.size).toBe(rounds)
   expect(provider.asked.filter(({ form }) => form.get('grant_type') === 'refresh_token').length).toBe(rounds)
-  expect((await here.wb(['whoami'])).stdout).toMatch(/^alice@/)
+  expect((await here.spawnWb(['whoami'])).stdout).toMatch(/^alice@/)
 }, 120_000)
 
 /** Stands before a runtime. Once it holds, renewals are answered when it lets go, and all else never. */
@@ -106,7 +106,7 @@ test('Ctrl-C while a token is renewed signs nobody out', async () => {
     expect.stringContaining('✗ interrupted'),
   ])
   between.holds = false
-  const next = await here.wb(['whoami'])
+  const next = await here.spawnWb(['whoami'])
   expect(next.stdout, next.stderr).toMatch(/^alice@/)
   // What was handed out is kept, so that nobody asks for it again, which a runtime allows for a moment only.
   expect(between.renewals).toBe(1)

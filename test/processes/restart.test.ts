@@ -80,7 +80,7 @@ describe('POST /setup/restart', () => {
       managedEnv: { configuredKeys: ['OPENROUTER_API_KEY'] },
     })
     expect(readFileSync(join(here.dataDir, 'serve.json'), 'utf8')).toBe(announced)
-    expect((await here.wb(['serve', '--port', '0'])).stderr).toContain('is served already')
+    expect((await here.spawnWb(['serve', '--port', '0'])).stderr).toContain('is served already')
     server.process.kill('SIGTERM')
     expect(await server.ended).toBe(0)
     await expect(fetch(server.url)).rejects.toThrow()
@@ -234,13 +234,13 @@ describe('rescue mode', () => {
   test('a store that was cut to nothing is never an empty one, and is back with its backup', async () => {
     const here = place()
     const store = join(here.dataDir, 'workbase.db')
-    await here.wb(['workspaces', 'create', 'kept'])
+    await here.spawnWb(['workspaces', 'create', 'kept'])
     const backup = readFileSync(store)
     truncateSync(store)
     const server = await watch(here)
     const message = 'workbase.db is empty, and the data that was here is gone: restore your backup'
     expect(await server.event('rescue')).toMatchObject({ error: { message } })
-    const [listed, looked] = [await here.wb(['workspaces', 'list']), await here.wb(['doctor', '--deep'])]
+    const [listed, looked] = [await here.spawnWb(['workspaces', 'list']), await here.spawnWb(['doctor', '--deep'])]
     expect(listed).toMatchObject({ status: 6, stderr: expect.stringContaining(message) })
     expect(looked).toMatchObject({ status: 1, stdout: expect.stringContaining(`store\tfailed\t${message}`) })
     expect(looked.stdout + looked.stderr).not.toContain('defect')
@@ -264,7 +264,7 @@ describe('rescue mode', () => {
     mkdirSync(store)
     await ask(server.url, 'POST /setup/restart')
     await server.event('rescue')
-    expect((await here.wb(['workspaces', 'list'])).status).toBe(6)
+    expect((await here.spawnWb(['workspaces', 'list'])).status).toBe(6)
     rmSync(store, { recursive: true })
     renameSync(join(here.dataDir, 'aside'), store)
     await ask(server.url, 'POST /setup/restart')
@@ -296,7 +296,7 @@ describe('rescue mode', () => {
       })
       server.process.kill('SIGTERM')
       expect(await server.ended).toBe(0)
-      expect(await here.wb(['workspaces', 'list', '--config', file])).toMatchObject({ status: 6, stdout: '' })
+      expect(await here.spawnWb(['workspaces', 'list', '--config', file])).toMatchObject({ status: 6, stdout: '' })
     },
   )
 
@@ -363,7 +363,7 @@ describe('rescue mode', () => {
       /^ {2}✗ Rescue mode: the store cannot be opened: a folder is in its place \(control_plane_unavailable\)\n {4}Move the folder away, .*\n\n {4}http:\/\/127\.0\.0\.1:\d+\/setup-status {4}says how it stands; nearly all else is refused\n {4}wb api POST \/setup\/restart {4}in another terminal, once the cause is mended\n/,
     )
     rmSync(join(here.dataDir, 'workbase.db'), { recursive: true })
-    const { status, stdout } = await here.wb(['api', 'POST', '/setup/restart'])
+    const { status, stdout } = await here.spawnWb(['api', 'POST', '/setup/restart'])
     expect([status, JSON.parse(stdout)]).toEqual([0, { ok: true, note: expect.any(String) }])
     for (let tries = 0; !shown.includes('✓') && tries < 1_000; tries++) await setTimeout(10)
     // The log may say in between that the audit record of the restart was lost.

@@ -21,7 +21,7 @@ function configure(here: Place, auth: object, more: object = {}): void {
 async function refusal(here: Place, env: Variables = {}): Promise<string> {
   const port = await freePort()
   const args = ['serve', '--port', String(port)]
-  const { status, stdout, stderr } = await here.wb(args, { env })
+  const { status, stdout, stderr } = await here.spawnWb(args, { env })
   expect({ status, stdout }, stderr).toEqual({ status: 1, stdout: '' })
   for (const secret of Object.values(env)) expect(stderr).not.toContain(secret)
   expect(await listens(port)).toBe(false)
@@ -159,7 +159,7 @@ describe('a provider that cannot be found', () => {
     })
     configure(here, oidc(issuer))
     const port = await freePort()
-    const ending = here.wb(['serve', '--port', String(port)], { env })
+    const ending = here.spawnWb(['serve', '--port', String(port)], { env })
     await reached
     expect(await listens(port)).toBe(false)
     answer()

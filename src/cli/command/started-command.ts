@@ -69,7 +69,16 @@ export abstract class StartedCommand extends Command {
 
   /** Runs the command and returns its exit status. */
   async execute(): Promise<number> {
-    await this._run()
+    let failure: Error | undefined
+    try {
+      await this.init()
+      await this.run()
+    } catch (error) {
+      failure = error as Error
+      await this.catch(failure)
+    } finally {
+      await this.finally(failure)
+    }
     return this.exitCode
   }
 

@@ -1,0 +1,102 @@
+import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { tmpdir } from 'node:os'
+import { join } from 'node:path'
+import { PassThrough } from 'node:stream'
+import { describe, expect, onTestFinished, test } from 'vitest'
+import { place } from '../commands/wb.ts'
+import { FakeIo } from '../harness/fake-io.ts'
+import { runInProcess } from '../harness/in-process.ts'
+
+/** Input and output with a home folder and a data directory of their own. */
+function newIo(options: { input?: string } = {}): FakeIo {
+  const home = mkdtempSync(join(tmpdir(), 'wb-main-'))
+  onTestFinished(() => rmSync(home, { recursive: true }))
+  return new FakeIo({ ...options, cwd: home, env: { HOME: home, WB_DATA_DIR: join(home, 'data') } })
+}
+
+describe('main', () => {
+  test('returns the exit status and writes to its own streams', async () => {
+    const io = newIo()
+    expect(await runInProcess(['explain', 'no_such_code'], io)).toBe(2)
+    expect(io.stdout.text).toBe('')
+    expect(io.stderr.text).toContain('"no_such_code" is not an error code')
+    expect(process.exitCode).toBeUndefined()
+  })
+
+  test('does not read a missing argument from stdin', async () => {
+    const io = newIo({ input: 'kb_name_taken\n' })
+    expect(await runInProcess(['explain'], io)).toBe(0)
+    expect(io.stdout.text.trim().split('\n').length).toBeGreaterThan(10)
+    expect(io.stdin.readableEnded).toBe(false)
+  })
+
+  test('removes WB_API_KEY from its environment and keeps the rest', async () => {
+    const io = newIo()
+    Object.assign(io.env, { WB_API_KEY: 'wb_live_secret', WB_WORKSPACE: 'demo' })
+    expect(await runInProcess(['version'], io)).toBe(0)
+    expect(io.env).toMatchObject({ WB_WORKSPACE: 'demo' })
+    expect(io.env).not.toHaveProperty('WB_API_KEY')
+  })
+
+  test('ends with status 130 at a signal, and stops listening', async () => {
+    const io = newIo()
+    const endless = new PassThrough()
+    Object.assign(io, { stdin: endless })
+    const ended = runInProcess(['kb', 'ingest', 'notes', '-', '--name', 'a.jsonl', '--create'], io)
+    // The first command of a run also loads its modules.
+    await expect.poll(() => endless.listenerCount('readable'), { timeout: 30_000 }).toBe(1)
+    io.signals.raise('SIGINT')
+    endless.end('{"_id": "1", "text": "too late"}\n')
+    expect(await ended).toBe(130)
+    expect(io.stderr.text).toMatch(/interrupted/i)
+    expect(io.signals.listeners.size).toBe(0)
+  })
+})
+
+const lines: readonly { args: string[]; input?: string }[] = [
+  { args: ['--help'] },
+  { args: ['kb', 'nope'] },
+  { args: ['kb', 'create', 'handbook'] },
+  { args: ['kb', 'ingest', 'handbook', '-', '--name', 'a.md'], input: 'Refunds take a week.\n' },
+  { args: ['kb', 'search', 'handbook', 'refunds'] },
+  { args: ['kb', 'list', '--jq', '.[].name'] },
+  { args: ['kb', 'show', 'missing'] },
+  { args: ['documents', 'list'] },
+  { args: ['doctor'] },
+  { args: ['api', 'POST', '/api/v1/workspaces', '-d', '{}'] },
+]
+
+/** What a command could leave behind in this process. */
+function leftovers(dataDir: string) {
+  const events = ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit', 'uncaughtException', 'unhandledRejection'] as const
+  const open = readdirSync('/proc/self/fd').flatMap(fd => {
+    try {
+      return [readlinkSync(`/proc/self/fd/${fd}`)]
+    } catch {
+      return []
+    }
+  })
+  return {
+    listeners: events.map(name => process.listenerCount(name)),
+    sockets: process.getActiveResourcesInfo().filter(name => /TCP|Process|Worker|MessagePort/.test(name)),
+    files: open.filter(path => path.startsWith(dataDir)),
+  }
+}
+
+test.runIf(process.platform === 'linux')(
+  'fifty commands leave no listeners, connections, processes or open files behind',
+  async () => {
+    const here = place()
+    const served = place()
+    const { url } = await served.serve()
+    const runAll = async (more: readonly string[]) => {
+      for (const { args, input } of lines) await here.wb([...args, ...more], { input })
+    }
+    // Native parts of jq and SQLite are loaded once.
+    await runAll([])
+    const before = leftovers(here.home)
+    for (const more of [[], ['--url', url], [], ['--url', url], []]) await runAll(more)
+    expect(before.files).toEqual([])
+    await expect.poll(() => leftovers(here.home)).toEqual(before)
+  },
+)

@@ -1,0 +1,90 @@
+import { resolve } from 'node:path'
+import { Readable, Writable } from 'node:stream'
+import { systemClock } from '../../src/base/clock.ts'
+import type { EndingSignal, Io, Signals } from '../../src/cli/io.ts'
+import { clipboard } from '../../src/cli/terminal/clipboard.ts'
+
+export interface FakeIoOptions {
+  env?: Readonly<Record<string, string>>
+  cwd?: string
+  /** Text that stdin holds. */
+  input?: string
+}
+
+/** Input and output of one command line in this process. Its streams are pipes, as those of a spawned one. */
+export class FakeIo implements Io {
+  readonly stdin: NodeJS.ReadStream
+  readonly stdout = new Sink() as Sink & NodeJS.WriteStream
+  readonly stderr = new Sink() as Sink & NodeJS.WriteStream
+  readonly env: Record<string, string | undefined>
+  readonly cwd: string
+  readonly script = resolve('bin/run.js')
+  readonly clock = systemClock
+  readonly signals = new FakeSignals()
+  /** Pages that were opened. */
+  readonly opened: string[] = []
+
+  constructor({ env = {}, cwd = '/', input = '' }: FakeIoOptions = {}) {
+    this.env = { ...env }
+    this.cwd = cwd
+    this.stdin = Readable.from(input === '' ? [] : [Buffer.from(input)]) as NodeJS.ReadStream
+  }
+
+  discardsStdout(): boolean {
+    return false
+  }
+
+  writeNow(text: string): void {
+    this.stdout.write(text)
+  }
+
+  async openBrowser(url: string): Promise<void> {
+    this.opened.push(url)
+  }
+
+  get copy() {
+    return clipboard(this.env)
+  }
+}
+
+/** A pipe that keeps what is written to it. */
+class Sink extends Writable {
+  readonly #parts: Buffer[] = []
+
+  override _write(part: Buffer, _encoding: BufferEncoding, done: () => void): void {
+    this.#parts.push(part)
+    done()
+  }
+
+  get text(): string {
+    return Buffer.concat(this.#parts).toString('utf8')
+  }
+}
+
+/** Signals that a test sends. */
+class FakeSignals implements Signals {
+  readonly listeners = new Set<(name: EndingSignal) => void>()
+  readonly uncaught = new Set<(error: unknown) => void>()
+
+  listen(listener: (name: EndingSignal) => void): () => void {
+    this.listeners.add(listener)
+    return () => this.listeners.delete(listener)
+  }
+
+  withDefaults<T>(work: () => T): T {
+    return work()
+  }
+
+  raise(name: EndingSignal): void {
+    for (const listener of this.listeners) listener(name)
+  }
+
+  onUncaught(listener: (error: unknown) => void): () => void {
+    this.uncaught.add(listener)
+    return () => this.uncaught.delete(listener)
+  }
+
+  exit(status: number): never {
+    throw new Error(`the process would end with status ${status}`)
+  }
+}
