@@ -2,13 +2,13 @@ import { spawn } from 'node:child_process'
 import { once } from 'node:events'
 import { setTimeout as wait } from 'node:timers/promises'
 import { expect, onTestFinished, test } from 'vitest'
-import { nodeIo } from '../../src/cli/node-io.ts'
 import { jqFilter } from '../../src/cli/terminal/jq.ts'
 import { Output } from '../../src/cli/terminal/output.ts'
+import { FakeIo } from '../harness/fake-io.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { place } from './wb.ts'
 
-const { signals } = nodeIo()
+const { signals } = new FakeIo()
 const bases = [{ name: 'hand book', chunks: 3 }, { name: 'papers' }]
 
 test.each([

@@ -5,10 +5,10 @@ import { type ClientRequest, createServer as createHttp, type IncomingMessage, r
 import { connect, createServer } from 'node:net'
 import { join } from 'node:path'
 import { describe, expect, test } from 'vitest'
-import { nodeIo } from '../../src/cli/node-io.ts'
 import { serve } from '../../src/cli/serve/serve.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { findServer, takeServerLock } from '../../src/storage/sqlite/server-lock.ts'
+import { FakeIo } from '../harness/fake-io.ts'
 import { discovery, oidcConfig } from './discovery.ts'
 import { type Place, place } from './wb.ts'
 
@@ -69,7 +69,7 @@ describe('wb serve', () => {
     await once(free, 'listening')
     const { port } = free.address() as { port: number }
     await new Promise(resolve => free.close(resolve))
-    const io = { ...nodeIo(), env: {} }
+    const io = new FakeIo()
     const profile = readProfile({ dataDir: here.dataDir, config }, io)
     const voice = () => {
       mkdirSync(join(here.dataDir, 'serve.json', 'in-the-way'), { recursive: true })

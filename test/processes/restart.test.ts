@@ -240,7 +240,10 @@ describe('rescue mode', () => {
     const server = await watch(here)
     const message = 'workbase.db is empty, and the data that was here is gone: restore your backup'
     expect(await server.event('rescue')).toMatchObject({ error: { message } })
-    const [listed, looked] = [await here.spawnWb(['workspaces', 'list']), await here.spawnWb(['doctor', '--deep'])]
+    const [listed, looked] = [
+      await here.spawnWb(['workspaces', 'list']),
+      await here.spawnWb(['doctor', '--deep']),
+    ]
     expect(listed).toMatchObject({ status: 6, stderr: expect.stringContaining(message) })
     expect(looked).toMatchObject({ status: 1, stdout: expect.stringContaining(`store\tfailed\t${message}`) })
     expect(looked.stdout + looked.stderr).not.toContain('defect')
@@ -296,7 +299,10 @@ describe('rescue mode', () => {
       })
       server.process.kill('SIGTERM')
       expect(await server.ended).toBe(0)
-      expect(await here.spawnWb(['workspaces', 'list', '--config', file])).toMatchObject({ status: 6, stdout: '' })
+      expect(await here.spawnWb(['workspaces', 'list', '--config', file])).toMatchObject({
+        status: 6,
+        stdout: '',
+      })
     },
   )
 

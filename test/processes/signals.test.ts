@@ -3,9 +3,9 @@ import { closeSync, constants, existsSync, mkdirSync, openSync, readdirSync } fr
 import { join, resolve } from 'node:path'
 import { describe, expect, onTestFinished, test, vi } from 'vitest'
 import { runtimeHere } from '../../src/cli/connection/resolve-runtime.ts'
-import { nodeIo } from '../../src/cli/node-io.ts'
 import { readProfile } from '../../src/cli/settings/profile.ts'
 import { place } from '../commands/wb.ts'
+import { FakeIo } from '../harness/fake-io.ts'
 
 const isLinux = process.platform === 'linux'
 const timeLimitMs = 20_000
@@ -127,7 +127,7 @@ describe('a command that only reads creates no data directory', () => {
 
   test('and a running one sees the store that another command creates', async () => {
     const here = place()
-    const io = { ...nodeIo(), env: here.env }
+    const io = new FakeIo({ env: here.env, cwd: here.home })
     const session = runtimeHere(readProfile({ dataDir: here.dataDir }, io), io, {
       note: () => {},
       voice: { level: 'silent', stream: process.stderr },
