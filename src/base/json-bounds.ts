@@ -15,7 +15,7 @@ const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d
  */
 export function jsonExcess(bytes: Buffer): string | undefined {
   let depth = 0
-  // Arrays, objects, and keys: each takes far more memory than its bytes.
+  // Number of arrays, objects and keys, each of which takes far more memory than its bytes.
   let nodes = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!
