@@ -1,10 +1,10 @@
 /**
- * Checks comments, texts for users and pages against the rules of style, and prints each violation with its file and
- * line.
+ * Checks comments, texts for users and Markdown pages against the style rules, and prints each violation with
+ * its file and line.
  *
- *   node --import tsx scripts/check-writing.ts [PATH...]
+ *     node --import tsx scripts/check-writing.ts [PATH...]
  *
- * `scripts/writing-allowed.json` lists words that are right where they are, and paths that are not checked yet.
+ * `scripts/writing-allowed.json` lists exceptions, and paths that are not checked yet.
  *
  * @see CONTRIBUTING.md#style
  */
@@ -12,11 +12,11 @@ import { execFileSync } from 'node:child_process'
 import { existsSync, readFileSync } from 'node:fs'
 import { type Node, parseSync } from 'oxc-parser'
 
-/** A comment, a text for users, or a paragraph of a page. */
+/** A comment, a text for users, or a paragraph of a Markdown page. */
 interface Passage {
   readonly kind: 'doc comment' | 'comment' | 'text' | 'command summary' | 'paragraph'
   readonly text: string
-  /** Line of its first character in the file, from 1. */
+  /** Line of the first character, from 1. */
   readonly line: number
 }
 
@@ -26,9 +26,9 @@ interface Violation {
 }
 
 interface Allowed {
-  /** Paths that are skipped unless an argument names them. */
+  /** Paths to skip unless they are given as arguments. */
   readonly unchecked: readonly string[]
-  /** Words as they are written, by file. */
+  /** Allowed words by file, spelled as in the file. */
   readonly words: Readonly<Record<string, readonly string[]>>
 }
 
@@ -54,7 +54,7 @@ const troubleWords = [
   'beside it',
   'nothing but',
 ]
-/** The blank between two words can be a line break, with the asterisk of a comment. */
+/** White space between two words, which can include a line break and the asterisk of a comment. */
 const blank = String.raw`\s+(?:\* )?`
 const troubleWord = new RegExp(String.raw`\b(?:${troubleWords.join('|').replaceAll(' ', blank)})\b`, 'gi')
 const summaryCharsMax = 60
@@ -115,7 +115,7 @@ interface Text extends Pick<Passage, 'text'> {
   readonly node: Node
 }
 
-/** Returns the strings of a program that have several words, or are the summary of a command. */
+/** Returns the strings of a program that contain a space, with a mark for command summaries. */
 function textsIn(node: unknown, kind: Text['kind'] = 'text'): Text[] {
   if (Array.isArray(node)) return node.flatMap(child => textsIn(child))
   if (!isNode(node) || node.type === 'ImportDeclaration') return []
@@ -132,7 +132,7 @@ function isNode(value: unknown): value is Node {
   return typeof value === 'object' && value !== null && 'type' in value
 }
 
-/** Returns the paragraphs of a page in Markdown, without code. */
+/** Returns the paragraphs of a Markdown page, without code. */
 function paragraphsOf(page: string): Passage[] {
   const paragraphs: Passage[] = []
   let paragraph: string[] = []
