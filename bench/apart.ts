@@ -16,8 +16,8 @@ export interface Apart<Result> {
 }
 
 /**
- * Runs a program of this folder in its own process, so that its load does not delay this one. The program takes JSON as
- * its argument and prints JSON.
+ * Runs a program of this folder in its own process, so that its load does not delay this one. The program
+ * takes JSON as its only argument, and prints JSON.
  */
 export function runApart<Result>(name: string, argument: object, options: ApartOptions = {}): Apart<Result> {
   const file = join(import.meta.dirname, name)

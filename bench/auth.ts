@@ -1,5 +1,5 @@
 /**
- * What it costs to know who asks, and what a guesser costs those who are known.
+ * Measures the cost of authentication, and the effect of guessed tokens on other callers.
  *
  * npm run bench:auth -- [--quick] [check | jwt | http | guess | tell]…
  */
@@ -34,7 +34,7 @@ const presented: Presented = {
   siteOrigin: () => 'http://localhost',
 }
 
-/** CPU and wall time of one verification, in milliseconds, over many in a row. */
+/** Returns CPU and wall time of one verification in milliseconds, as the mean of many in a row. */
 async function costOf(
   verifier: Verifier,
   tokens: readonly string[],
@@ -53,7 +53,7 @@ function costRow(name: string, [cpuMs, wallMs]: [number, number], goal: string):
   return [name, cpuMs.toFixed(4), wallMs.toFixed(4), goal]
 }
 
-/** A key that this process has seen once, over a store on the disk. */
+/** Measures the check of an API key, with a store on disk: the first time, and later. */
 async function checkCost(): Promise<void> {
   const folder = temporaryFolder()
   const store = await openEmbedded({ path: join(folder, 'workbase.db') })
@@ -88,7 +88,7 @@ async function checkCost(): Promise<void> {
   console.log(table(['one check', 'CPU ms', 'wall ms', 'goal'], rows))
 }
 
-/** Tokens under keys that are loaded: each for the first time, and one again and again. */
+/** Measures the check of JWTs with loaded keys: each for the first time, and one repeatedly. */
 async function jwtCost(): Promise<void> {
   const issuer = 'https://id.example'
   const { privateKey, publicKey } = await generateKeyPair('ES256')
@@ -127,7 +127,7 @@ async function jwtCost(): Promise<void> {
   console.log(table(['one check', 'CPU ms', 'wall ms', 'goal'], rows))
 }
 
-/** Servers that were not stopped yet. */
+/** Servers that are still running. */
 const running = new Set<Server>()
 
 async function started(setting: Setting): Promise<Server> {
@@ -144,9 +144,9 @@ async function stopAll(): Promise<void> {
   running.clear()
 }
 
-/** A server with keys. */
+/** A server that requires API keys. */
 interface Guarded {
-  /** One workspace of it. */
+  /** URL of a workspace on it. */
   readonly url: string
   readonly tokens: readonly string[]
 }
@@ -176,7 +176,10 @@ async function workspaceOf(server: { url: string; headers?: Record<string, strin
 
 const bearer = (token: string) => ({ authorization: `Bearer ${token}` })
 
-/** One workspace by three servers in turn: without auth, with a key, with a key and a scrypt for each request. */
+/**
+ * Measures the same request on three servers in turn: without authentication, with a key, and with a key and
+ * an additional scrypt for each request.
+ */
 async function requestRates(): Promise<void> {
   const open = await started({ config: unlimited })
   const known = await guarded(1)
@@ -209,7 +212,7 @@ function p99({ ms, statuses }: Paced): number {
   return quantile(ms, 0.99)
 }
 
-/** How long a token that the server has not seen waits until it is let in. */
+/** Returns the response times of tokens that the server has not seen before, in milliseconds. */
 async function firstTimes(url: string, tokens: readonly string[], everyMs: number): Promise<number[]> {
   const waits: number[] = []
   for (const token of tokens) {
@@ -223,7 +226,7 @@ async function firstTimes(url: string, tokens: readonly string[], everyMs: numbe
   return waits
 }
 
-/** Those who are known, and those who come with the right token for the first time, while somebody else guesses. */
+/** Measures the effect of a guesser on a known key, and on valid tokens that are used for the first time. */
 async function underGuesses(): Promise<void> {
   const seconds = quick ? 4 : 20
   const rounds = quick ? 1 : 3
@@ -236,7 +239,7 @@ async function underGuesses(): Promise<void> {
   const [quiet, loud, waits, guesses]: [number[], number[], number[], Paced[]] = [[], [], [], []]
   for (let round = 0; round < rounds; round++) {
     quiet.push(p99(await paced(good)))
-    // The guesser begins before the others and ends after them.
+    // The guesser starts before the other requests and ends after them.
     const guessing = paced({ ...guess, seconds: seconds + 4 })
     await new Promise(resolve => setTimeout(resolve, 2_000))
     const cold = unseen.slice(round * colds, (round + 1) * colds)
@@ -260,7 +263,7 @@ async function underGuesses(): Promise<void> {
   console.log(table(['200 wrong secrets a second from elsewhere', 'figure', 'goal'], rows))
 }
 
-/** Whether the time of a refusal tells that a prefix exists. */
+/** Measures if the response time of a rejection reveals that a prefix exists. */
 async function tellingTimes(): Promise<void> {
   const { url, tokens } = await guarded(1)
   const prefix = prefixOf(tokens[0]!)
@@ -268,7 +271,7 @@ async function tellingTimes(): Promise<void> {
   const times: Record<'unknown' | 'wrong', number[]> = { unknown: [], wrong: [] }
   const kinds = ['unknown', 'wrong'] as const
   for (let at = -10; at < each; at++)
-    // Which of the two comes first changes, so that neither always follows the other.
+    // The order alternates, so that neither kind always follows the other.
     for (const kind of at % 2 === 0 ? kinds : kinds.toReversed()) {
       const token = wrongToken(kind === 'wrong' ? prefix : undefined)
       const began = performance.now()

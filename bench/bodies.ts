@@ -1,5 +1,5 @@
 /**
- * What large request bodies cost a server, and another caller of it, while they arrive.
+ * Measures the cost of large request bodies for a server, and for another caller while they arrive.
  *
  * npm run bench:bodies -- [stalled | strangers | searches | chunks]…
  */
@@ -28,7 +28,7 @@ interface Attack {
   readonly connections: number
   readonly declaredBytes: number
   readonly sentBytes: number
-  /** Sends the body in chunks of this size, without a declared length. */
+  /** Size of the chunks of the body in bytes; if set, no length is declared. */
   readonly chunkBytes?: number
   request(stage: Stage): { line: string; token?: string }
 }
@@ -112,7 +112,7 @@ async function measure(attack: Attack): Promise<(string | number)[]> {
     const { connections, declaredBytes, sentBytes, chunkBytes } = attack
     const { port } = stage
     const body: BodyFlood = { port, line, token, connections, declaredBytes, sentBytes, chunkBytes }
-    // On a real network the attack would take no CPU time of this machine, so that it yields to everything else here.
+    // On a real network, the attack would take no CPU time on this machine, so it gets the lowest priority.
     const flood = runApart<Record<string, number>>('body-flood.ts', body, { niceness: 19 })
     const under = await paced({ ...search, seconds })
     flood.stop()

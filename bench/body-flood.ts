@@ -1,6 +1,6 @@
 /**
- * Sends bodies by many connections at once until standard input ends. The flood is the one argument, as JSON; how many
- * connections were answered with each status is printed as JSON.
+ * Sends bodies over many connections at once until standard input ends. Takes a flood as its only argument,
+ * as JSON. Prints the number of connections by response status, as JSON.
  */
 import { once } from 'node:events'
 import { type HeldBody, sendHeldBody, tally } from '../test/harness/body-attacks.ts'

@@ -1,4 +1,4 @@
-/** The fake model in a process of its own, until its input ends: it says where it is in one line of JSON. */
+/** Runs the fake model in its own process until standard input ends. Prints its URL as one line of JSON. */
 import { startChatServer } from '../test/fakes/chat-server.ts'
 
 const words = Number(process.argv[2] ?? 40)

@@ -1,6 +1,6 @@
 /**
- * The chat in a terminal of its own while an answer streams at 200 tokens a second: how long a key takes to be seen, how
- * long a token takes, what it costs the processor, and whether a long answer costs more than a short one.
+ * Measures the chat in a terminal while a response streams at 200 tokens per second: the delay until a key
+ * and a token are visible, the CPU time, and the effect of a long response.
  *
  * npm run bench:chat-tui
  */
@@ -18,7 +18,7 @@ const keys = 60
 const runtime = await chatRuntime()
 const home = temporaryFolder()
 let sentAt = new Map<string, number>()
-/** Tokens of the answer so far, and whether it goes on. */
+/** Number of tokens before the measured part of the response. */
 let lead = 0
 runtime.play = async (stage: Stage) => {
   for (let at = 0; at < lead; at++) await stage.token(`word${at} ${at % 12 === 11 ? '\n\n' : ''}`)
@@ -45,7 +45,7 @@ child.onData(text => {
   waiting.clear()
 })
 
-/** When these words are on the screen, behind an offset of all that was written. */
+/** Waits until the terminal has shown a text after an offset in its output. Returns the time. */
 async function shows(words: string, from = 0): Promise<number> {
   while (!seen.includes(words, from)) await new Promise<void>(done => waiting.add(done))
   return performance.now()
@@ -74,7 +74,7 @@ async function round(ahead: number) {
     child.write(mark)
     echoMs.push((await shows(mark, from)) - pressed)
   }
-  // Nobody types in this part.
+  // No keys are sent in this part.
   const [cpuBefore, before] = [cpuSecondsOf(child.pid), performance.now()]
   await watched
   const share = (cpuSecondsOf(child.pid) - cpuBefore) / ((performance.now() - before) / 1_000)

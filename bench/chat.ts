@@ -1,6 +1,6 @@
 /**
- * What the runtime adds between a model and who reads it: the time to the first token beside that of the model asked
- * directly, in turn; and what 500 answers at once cost a server, all with the same key.
+ * Measures the delay that the runtime adds to a model: the time to the first token through the runtime and
+ * directly, in turn. Also measures the cost of 500 concurrent responses, all with the same key.
  *
  * npm run bench:chat -- [first | many]…
  */
@@ -15,7 +15,7 @@ const rounds = 300
 const warmUp = 30
 const streams = 500
 const dispatcher = new Agent({ connections: 8, pipelining: 1 })
-/** One caller, with a connection per stream. */
+/** Agent of a single caller, with one connection per stream. */
 const streaming = new Agent({ pipelining: 1 })
 
 interface Model {
@@ -23,7 +23,7 @@ interface Model {
   stop(): void
 }
 
-/** @param perSecond  tokens of one answer; 0 is as quick as they are read */
+/** @param perSecond  tokens of one response per second; 0 for no limit */
 async function startModel(words: number, perSecond: number): Promise<Model> {
   const args = ['--import', 'tsx', `${import.meta.dirname}/chat-model.ts`, String(words), String(perSecond)]
   const child = spawn(process.execPath, args, { stdio: ['pipe', 'pipe', 'inherit'] })
@@ -45,7 +45,7 @@ function asJson(body: object) {
   }
 }
 
-/** Milliseconds to the first token, and all that came. */
+/** Returns the milliseconds until the first token. Reads the whole response. */
 async function toFirst(
   url: string,
   body: object,
@@ -70,7 +70,7 @@ interface Agents {
   conversation(): Promise<string>
 }
 
-/** An agent of a server that a model answers for. */
+/** Creates an agent on a server that uses a given model. */
 async function agentOn(server: string, model: string): Promise<Agents> {
   const root = `${server}/api/v1/workspaces`
   const { workspaceId } = await post<{ workspaceId: string }>(root, { name: 'bench' })
@@ -134,9 +134,9 @@ function residentMb(pid: number): number {
 }
 
 interface Crowd {
-  /** Time within which the answers start. Each goes on for 10 s. */
+  /** Time in milliseconds within which the responses start. Each one takes 10 s. */
   readonly startMs: number
-  /** Tokens of each answer in a second. */
+  /** Tokens of each response per second. */
   readonly perSecond: number
 }
 

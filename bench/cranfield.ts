@@ -1,5 +1,5 @@
 /**
- * Retrieval quality over HTTP with the defaults, on a collection in BEIR form.
+ * Measures retrieval quality over HTTP with default settings, on a collection in BEIR format.
  *
  * npm run bench:cranfield -- [DATA_FOLDER] [--chunker whole]
  */
@@ -20,7 +20,7 @@ interface Embedder {
   chunks: number
 }
 
-/** Long enough that no abstract is cut. */
+/** Chunk size that no abstract exceeds. */
 const wholeChars = 100_000
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -50,7 +50,7 @@ async function ingest(server: Server, base: string): Promise<Map<string, string>
   return sourceIds
 }
 
-/** Wait until everything is fitted; the state is on the wire. */
+/** Waits until the API reports that everything is fitted. */
 async function untilReady(server: Server, base: string): Promise<void> {
   for (let attempt = 0; attempt < 600; attempt++) {
     const { embedder } = await call<{ embedder: Embedder }>(server, 'GET', base)

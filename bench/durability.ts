@@ -1,6 +1,6 @@
 /**
- * kill -9 of a server at random moments of an ingest, while it also fits: every acknowledged document must be there
- * afterwards with all its chunks, and nothing may be there by half.
+ * Kills a server (`kill -9`) at random moments while it ingests and fits. Afterwards, every acknowledged
+ * document must be there with all its chunks, and no document may be incomplete.
  *
  * npm run bench:durability -- [--rounds 50] [--seed 1]
  */
@@ -15,13 +15,17 @@ const { values } = parseArgs({
   options: { rounds: { type: 'string', default: '50' }, seed: { type: 'string', default: '1' } },
 })
 const rounds = Number(values.rounds)
-/** More than a round takes in. */
+/** Maximum number of documents in a round, more than it has time to ingest. */
 const documentsMax = 20_000
 const lastDocuments = 400
-/** After the first acknowledgement. */
+/** Maximum time between the first acknowledgement and the kill. */
 const killWithinMs = 500
 
-/** Numbers from 0 to 1, the same for a seed. @see mulberry32 */
+/**
+ * Returns a generator of numbers from 0 to 1, the same for the same seed.
+ *
+ * @see mulberry32
+ */
 function random(seed: number): () => number {
   let state = seed
   return () => {
@@ -46,15 +50,15 @@ function* linesOf(round: number, count: number): Generator<string> {
 }
 
 interface Ingesting {
-  /** Ids in the order of their acknowledgement. */
+  /** Ids in order of acknowledgement. */
   readonly acknowledged: string[]
-  /** Resolves with the first of them. */
+  /** Resolves at the first acknowledgement. */
   readonly began: Promise<void>
   /** Resolves when the stream ends or breaks. */
   readonly ended: Promise<void>
 }
 
-/** Send documents as one stream, and note what is acknowledged while it runs. */
+/** Sends documents as one stream, and collects the acknowledged ids while it runs. */
 function ingest(server: Server, base: string, round: number, count: number): Ingesting {
   const acknowledged: string[] = []
   const { promise: began, resolve: begin } = withResolvers()
@@ -88,7 +92,7 @@ function withResolvers() {
   return { promise, resolve }
 }
 
-/** What the file of the store says of itself. */
+/** Checks the store file, and looks for acknowledged documents in it. */
 function inspect(dataDir: string, acknowledged: readonly string[]) {
   const database = new Database(join(dataDir, 'workbase.db'), { readonly: true })
   try {
@@ -132,7 +136,7 @@ function inspect(dataDir: string, acknowledged: readonly string[]) {
   }
 }
 
-/** As if the lease of the killed process had run out, so that the next one fits again. */
+/** Ends the lease of the killed process, so that the next one can fit. */
 function endLease(dataDir: string): void {
   const database = new Database(join(dataDir, 'workbase.db'))
   database.prepare('UPDATE collection SET lease_until = 0').run()

@@ -1,5 +1,6 @@
 /**
- * Requests per second beside a bare h3 route, in turn, each server in a process of its own.
+ * Measures requests per second in comparison with a bare h3 route. The servers run in their own processes,
+ * and are measured in turn.
  *
  * npm run bench:http
  */

@@ -1,5 +1,6 @@
 /**
- * Ingest of a corpus by the command line: chunk, embed, index, durable, and the fit that follows.
+ * Measures an ingest of a corpus with the command line: chunking, embedding, indexing, durable storage, and
+ * the fit that follows.
  *
  * npm run bench:ingest -- [DATA_FOLDER]
  */

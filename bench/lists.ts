@@ -1,5 +1,5 @@
 /**
- * A page deep in a long list beside the first page of a short one, in turn.
+ * Measures a page deep in a long list in comparison with the first page of a short one, in turn.
  *
  * npm run bench:lists
  */
@@ -44,7 +44,7 @@ try {
   remove(server.dataDir)
 }
 
-/** Path of a list of as many documents. */
+/** Creates a list of `count` documents, and returns its path. */
 async function documentsOf(name: string, workspaceId: string, count: number): Promise<string> {
   const bases = `/api/v1/workspaces/${workspaceId}/knowledge-bases`
   const { knowledgeBaseId } = await call<{ knowledgeBaseId: string }>(server, 'POST', bases, { name })

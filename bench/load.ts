@@ -1,6 +1,6 @@
 import { Agent, request } from 'undici'
 
-/** Requests per second of one path over some seconds, by a fixed number of connections. */
+/** Returns the requests per second that one URL serves, over a fixed number of connections. */
 export async function throughput(
   url: string,
   options: { seconds: number; connections: number; headers?: Record<string, string> },

@@ -1,5 +1,6 @@
 /**
- * Event-loop delay of a server while it ingests, fits and searches at once, with bodies up to 1 MB.
+ * Measures the event-loop delay of a server that ingests, fits and searches at the same time, with bodies up
+ * to 1 MB.
  *
  * npm run bench:loop -- [DATA_FOLDER]
  */
@@ -41,7 +42,7 @@ function row(name: string, { p50, p99, p999, max }: Delay): string[] {
   return [name, ...[p50, p99, p999, max].map(ms => ms.toFixed(1))]
 }
 
-/** Texts of about a megabyte, no two alike. */
+/** Returns a text of about a megabyte, different for each seed. */
 function bigText(seed: number): string {
   const parts = [`part ${seed}`]
   for (let size = 0, at = seed; size < megabyte * 0.9; at++) {

@@ -1,4 +1,4 @@
-/** Preloaded into a server: writes its event-loop delay to a file whenever asked by SIGUSR2. */
+/** Preloaded into a server: writes its event-loop delay to a file on each SIGUSR2. */
 import { writeFileSync } from 'node:fs'
 import { monitorEventLoopDelay } from 'node:perf_hooks'
 import { isMainThread } from 'node:worker_threads'

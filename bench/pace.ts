@@ -1,6 +1,6 @@
 /**
- * Requests at a fixed pace from a process of its own, however slow the answers are. The pace is the one argument, as
- * JSON; what came of it is printed as JSON.
+ * Sends requests at a fixed rate from its own process, without waiting for responses. Takes a `Pace` as its
+ * only argument, as JSON. Prints a `Paced` as JSON.
  */
 import { Agent, request } from 'undici'
 import { wrongToken } from './tokens.ts'
@@ -9,20 +9,20 @@ export interface Pace {
   url: string
   perSecond: number
   seconds: number
-  /** An address of this machine that the requests come from. */
+  /** Local address to send the requests from. */
   from: string
-  /** One that is sent each time, or what each time another wrong token begins with. */
+  /** A token to send each time, or the prefix of a different wrong token for each request. */
   token: string | { prefix: string }
-  /** Sent as JSON by POST; a GET is sent without it. */
+  /** Body of a POST request, sent as JSON; without it, GET is used. */
   body?: object
 }
 
 export interface Paced {
-  /** From the sending of each request to the end of its answer. */
+  /** Time from each request to the end of its response, in milliseconds. */
   ms: number[]
-  /** How many answers had each status. */
+  /** Number of responses by status. */
   statuses: Record<string, number>
-  /** How fast the requests really went. */
+  /** Actual rate of requests. */
   perSecond: number
 }
 

@@ -3,14 +3,18 @@ import { median } from './statistics.ts'
 
 const runs = 15
 
-/** A whole process. */
+/** Command line of a process. */
 export interface Line {
   readonly command: string
   readonly args: readonly string[]
   readonly env?: NodeJS.ProcessEnv
 }
 
-/** How long a process takes, in milliseconds. @throws Error  it ended with another status than 0 */
+/**
+ * Runs a process, and returns its duration in milliseconds.
+ *
+ * @throws Error  its exit status is not 0
+ */
 export function time({ command, args, env = process.env }: Line): number {
   const started = performance.now()
   const { status, stderr } = spawnSync(command, args, { env, encoding: 'utf8' })
@@ -18,7 +22,10 @@ export function time({ command, args, env = process.env }: Line): number {
   return performance.now() - started
 }
 
-/** Each line in turn with bare Node, so that a drift of the machine meets both: name, median in ms, and ratio. */
+/**
+ * Compares command lines with bare Node, in turn, so that changes of the machine's speed affect both. Returns
+ * rows with name, median in milliseconds, and ratio.
+ */
 export function compare(lines: Readonly<Record<string, Line>>): string[][] {
   const bare: number[] = []
   const times = new Map(Object.keys(lines).map(name => [name, [] as number[]]))

@@ -1,6 +1,6 @@
 /**
- * Sends generated request heads to a server over raw sockets. Ends with an error when the server crashes, leaves a
- * connection hanging, or answers with anything but HTTP and the error envelope.
+ * Sends generated request heads to a server over raw sockets. Fails if the server crashes, leaves a
+ * connection hanging, or sends anything except HTTP with the error envelope.
  *
  * npm run bench:request-heads -- [COUNT] [SEED]
  */

@@ -1,4 +1,4 @@
-/** Preloaded into a server: each request costs one scrypt more, as if no token were ever remembered. */
+/** Preloaded into a server: adds one scrypt to each request, as if tokens were never cached. */
 import { randomBytes, scrypt } from 'node:crypto'
 import { Server } from 'node:http'
 

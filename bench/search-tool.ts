@@ -1,6 +1,7 @@
 /**
- * For how many questions the passages of the tool `search_kb` hold a relevant document, on a collection in BEIR form.
- * A model can ask for eight; ten are those of the search behind it.
+ * Measures the share of questions for which the tool `search_kb` returns a relevant document, on a collection
+ * in BEIR format. A model can request up to eight passages; for comparison, ten come from a search without
+ * the tool.
  *
  * npm run bench:search-tool -- [DATA_FOLDER]
  */
@@ -53,7 +54,7 @@ async function post<T>(path: string, body: object): Promise<T> {
   return JSON.parse(await send(path, JSON.stringify(body))) as T
 }
 
-/** Documents of the collection by the id that they have here. */
+/** Ingests the collection. Returns its document ids by the ids that they have in the knowledge base. */
 async function ingest(base: string): Promise<Map<string, string>> {
   const body = entriesOf(folder, 'corpus.jsonl')
     .filter(({ text }) => text)

@@ -7,7 +7,7 @@ import { createInterface } from 'node:readline'
 
 const bin = join(import.meta.dirname, '../bin/run.js')
 
-/** A `wb serve` of the built tree on a free port. */
+/** A running `wb serve` of the built tree, on a free port. */
 export interface Server {
   readonly url: string
   readonly pid: number
@@ -19,7 +19,7 @@ export function temporaryFolder(): string {
   return mkdtempSync(join(tmpdir(), 'workbase-bench-'))
 }
 
-/** Arguments and environment with which a command sees nothing but its data directory. */
+/** Returns a command line and environment that isolate the command from the user's configuration. */
 export function wb(dataDir: string, ...args: string[]) {
   const environment = {
     ...process.env,
@@ -30,12 +30,12 @@ export function wb(dataDir: string, ...args: string[]) {
   return { command: process.execPath, args: [bin, ...args], env: environment }
 }
 
-/** More requests than any of these programs makes in a minute: what is measured is not the limit of them. */
+/** Configuration with a rate limit that no benchmark reaches. */
 export const unlimited = { runtime: { rateLimit: { capacity: 1_000_000 } } }
 
-/** How a server differs from one without a configuration. */
+/** Configuration of a server that differs from the default. */
 export interface Setting {
-  /** What `workbase.yaml` would hold, without its version. */
+  /** Contents of `workbase.yaml`, without its version. */
   readonly config?: object
   readonly env?: Readonly<Record<string, string>>
 }
@@ -61,7 +61,7 @@ export async function startServer(dataDir = temporaryFolder(), setting: Setting 
   }
 }
 
-/** A configuration file that only who is given its name finds. */
+/** Writes a configuration file, and returns its path. Its name is not one that Workbase searches for. */
 function written(dataDir: string, config: object): string {
   const path = join(dataDir, 'bench.yaml')
   writeFileSync(path, JSON.stringify({ version: 1, ...config }))
@@ -80,7 +80,7 @@ async function readyLine(child: ChildProcess): Promise<{ url: string; pid: numbe
   throw new Error('the server ended before it was ready')
 }
 
-/** One JSON call; throws the envelope's words on a failure. A server may come with the headers that it asks for. */
+/** Sends a JSON request with the headers of the server. Throws an error with the response if it fails. */
 export async function call<T>(
   server: { url: string; headers?: Readonly<Record<string, string>> },
   method: string,

@@ -1,5 +1,5 @@
 /**
- * Start of whole processes, in turn with `node -e 0`, and the time until a server answers.
+ * Measures the start of whole processes, in turn with `node -e 0`, and the time until a server is ready.
  *
  * npm run bench:startup -- [DATA_FOLDER]
  */
@@ -14,7 +14,7 @@ import { median, table } from './statistics.ts'
 const question =
   'what similarity laws must be obeyed when constructing aeroelastic models of heated high speed aircraft'
 const corpus = `${process.argv[2] ?? cranfield}/corpus.jsonl`
-/** Copies of the corpus, told apart by a word, that make a store of over 10,000 chunks. */
+/** Number of copies of the corpus, each with a distinct word, for a store of over 10,000 chunks. */
 const copies = 6
 
 async function untilReady(dataDir: string): Promise<{ readyMs: number; server: Server }> {
@@ -28,7 +28,7 @@ function residentMegabytes(pid: number): string {
   return (memoryOf(pid).now / 1_048_576).toFixed(0)
 }
 
-/** A folder of BEIR files, one for each copy. */
+/** Creates a folder of BEIR files, one for each copy. */
 function multiplied(): string {
   const folder = temporaryFolder()
   const entries = readFileSync(corpus, 'utf8').trim().split('\n')

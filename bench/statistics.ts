@@ -1,4 +1,4 @@
-/** Quantile of a sample by the nearest rank; `share` from 0 to 1. */
+/** Returns a quantile of a sample by the nearest rank; `share` is from 0 to 1. */
 export function quantile(sample: readonly number[], share: number): number {
   const sorted = [...sample].sort((a, b) => a - b)
   return sorted[Math.min(sorted.length - 1, Math.floor(share * sorted.length))] ?? Number.NaN
@@ -12,7 +12,7 @@ export function mean(sample: readonly number[]): number {
   return sample.reduce((sum, value) => sum + value, 0) / sample.length
 }
 
-/** A table for a terminal or a Markdown page. */
+/** Returns a table in Markdown, which is also readable in a terminal. */
 export function table(heads: readonly string[], rows: readonly (readonly (string | number)[])[]): string {
   const line = (cells: readonly (string | number)[]) => `| ${cells.join(' | ')} |`
   return [line(heads), line(heads.map(() => '---')), ...rows.map(line)].join('\n')

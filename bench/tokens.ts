@@ -8,12 +8,12 @@ function letters(count: number): string {
   return Array.from({ length: count }, () => alphabet[randomInt(alphabet.length)]).join('')
 }
 
-/** The public part of a token. */
+/** Returns the public part of a token. */
 export function prefixOf(token: string): string {
   return token.split('_')[2]!
 }
 
-/** A token that nobody has, each time another: with a prefix that somebody has, or one that nobody has. */
+/** Returns a new invalid token, by default with an unknown prefix. */
 export function wrongToken(prefix = letters(prefixChars)): string {
   return `wb_live_${prefix}_${letters(secretChars)}`
 }

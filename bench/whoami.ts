@@ -1,6 +1,6 @@
 /**
- * `wb whoami` against a running server, in turn with `node -e 0`: by a key in the environment, and by a login that a
- * Secret Service keeps (dbus-run-session and gnome-keyring-daemon).
+ * Measures `wb whoami` against a running server, in turn with `node -e 0`: with a key in the environment, and
+ * with a login in a Secret Service (dbus-run-session and gnome-keyring-daemon).
  *
  * npm run bench:whoami
  */

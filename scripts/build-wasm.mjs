@@ -4,10 +4,10 @@ import { fileURLToPath } from 'node:url'
 import wabt from 'wabt'
 
 /**
- * Compile the vector scan kernels to `<outDir>/scan.wasm`.
+ * Compiles the vector scan kernels to `<outDir>/scan.wasm`.
  *
- * @param {string} outDir  made when missing
- * @returns {Promise<string>} path of the file written
+ * @param {string} outDir created if it is missing
+ * @returns {Promise<string>} path of the file
  */
 export async function buildWasm(outDir) {
   const source = fileURLToPath(new URL('../src/storage/scan/scan.wat', import.meta.url))
@@ -19,7 +19,7 @@ export async function buildWasm(outDir) {
 
   mkdirSync(outDir, { recursive: true })
   const target = join(outDir, 'scan.wasm')
-  // A rename, so that a process reading the old file never sees half of the new one.
+  // Renamed, so that a process never reads a partial file.
   const draft = `${target}.${process.pid}`
   writeFileSync(draft, buffer)
   renameSync(draft, target)

@@ -7,8 +7,8 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const outDir = join(root, 'dist')
 
 /**
- * Native parts, parts that find files beside themselves, and large parts that few commands need.
- * The rest is bundled, as reading many small files is most of what starting costs.
+ * Packages that are not bundled: native ones, those that load their own files, and large ones for few
+ * commands. The rest is bundled, because reading many small files takes most of the startup time.
  */
 const external = [
   'openai',
@@ -26,8 +26,8 @@ const external = [
 ]
 
 /**
- * The command line speaks HTTP/1.1 through a few parts of undici, which are bundled: the package as a whole takes longer
- * to load than most commands run. Its HTTP/2 is left out, as it is never negotiated and loads `node:http2`.
+ * Bundles the few parts of undici that the command line needs for HTTP/1.1, because loading the whole package
+ * takes longer than most commands run. Leaves out HTTP/2, which is never negotiated and loads `node:http2`.
  */
 const undiciParts = {
   name: 'undici-parts',
@@ -39,7 +39,7 @@ const undiciParts = {
   },
 }
 
-/** Ink asks for the tools of React's developers, which nobody has who runs this. */
+/** Removes Ink's connection to the React developer tools, which users do not have. */
 const withoutDevtools = {
   name: 'without-devtools',
   setup(build) {
@@ -47,7 +47,7 @@ const withoutDevtools = {
   },
 }
 
-/** What zod would say in other languages is half of it. */
+/** Removes the translations of zod's messages, which are half of its size. */
 const inEnglish = {
   name: 'in-english',
   setup(build) {
@@ -55,16 +55,20 @@ const inEnglish = {
   },
 }
 
-/** Bundled CommonJS packages call these. */
+/** Globals that bundled CommonJS packages use. */
 const commonJs = `import{createRequire as $require}from'node:module';import{fileURLToPath as $path}from'node:url';\
 const require=$require(import.meta.url),__filename=$path(import.meta.url),__dirname=$path(new URL('.',import.meta.url));`
 
-/** A production install (`npm ci --omit=dev`) runs `prepare` without the tools; a tree that is built stays as it is. */
+/**
+ * Returns true in a production install (`npm ci --omit=dev`), which runs `prepare` without the build tools.
+ */
 function toolsMissing() {
   return !existsSync(join(root, 'node_modules', 'esbuild'))
 }
 
-/** Commands, workers and the two halves that are loaded by name; each is a file of its own in `dist`. */
+/**
+ * Returns the commands, the workers, and the modules that are loaded by name. Each becomes a file in `dist`.
+ */
 async function entryPoints() {
   const { glob } = await import('tinyglobby')
   return glob(['commands/**/*.ts', 'src/cli/{main,node-io}.ts', 'src/runtime.ts', 'src/**/worker.ts'], {
@@ -85,7 +89,7 @@ function commit() {
   }
 }
 
-/** Replace a file in one step, so that a process that starts meanwhile reads the old or the new one whole. */
+/** Replaces a file atomically, so that a process that starts in the meantime reads a complete file. */
 function replace(path, contents) {
   mkdirSync(dirname(path), { recursive: true })
   const draft = `${path}.${process.pid}`
@@ -93,7 +97,7 @@ function replace(path, contents) {
   renameSync(draft, path)
 }
 
-/** Remove what an earlier build left. Chunks stay unless asked: a running process may still load one. */
+/** Deletes files of earlier builds. Keeps chunks unless `clean`: a running process may still load them. */
 function sweep(written, clean) {
   const kept = new Set([...written, 'scan.wasm', 'build.json'])
   for (const entry of readdirSync(outDir, { recursive: true, withFileTypes: true })) {
@@ -104,9 +108,9 @@ function sweep(written, clean) {
 }
 
 /**
- * Bundle commands, command line, runtime and workers in one run, so that they share one copy of everything.
+ * Bundles commands, command line, runtime and workers together, so that they share code.
  *
- * @param {{clean: boolean}} options  clean also removes chunks of earlier builds
+ * @param {{clean: boolean}} options clean: also delete chunks of earlier builds
  */
 async function build({ clean }) {
   const [{ build: bundle }, { buildWasm }, { wireContract }] = await Promise.all([

@@ -7,9 +7,9 @@ const root = fileURLToPath(new URL('..', import.meta.url))
 const path = join(root, 'oclif.manifest.json')
 
 /**
- * The command manifest of what is built, as text. With it no command is loaded before it is chosen.
+ * Returns the manifest of the built commands. With it, a command is loaded only when it runs.
  *
- * @returns {Promise<string>}
+ * @returns {Promise<string>} text of the manifest
  */
 export async function manifestText() {
   const plugin = new Plugin({
@@ -21,12 +21,12 @@ export async function manifestText() {
   })
   await plugin.load()
   const { commands, ...rest } = plugin.manifest
-  // The order in which folders are read is nobody's promise.
+  // The order in which folders are read is not defined.
   const sorted = Object.fromEntries(Object.entries(commands).sort(([a], [b]) => (a < b ? -1 : 1)))
   return `${JSON.stringify({ commands: sorted, ...rest }, null, 2)}\n`
 }
 
-/** The manifest that is committed; empty when there is none. */
+/** Returns the committed manifest; empty if the file is missing. */
 export function committedManifest() {
   try {
     return readFileSync(path, 'utf8')

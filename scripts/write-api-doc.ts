@@ -34,7 +34,7 @@ is in [security](security.md#who-may-do-what).
 This page is written by \`npx tsx scripts/write-api-doc.ts\`.
 `
 
-/** The text of docs/api.md. */
+/** Returns the text of docs/api.md. */
 export function apiDoc(): string {
   const document = openApiDocument(api, { version: '0' })
   const operations = Object.entries(document.paths).flatMap(([path, methods]) =>
@@ -69,7 +69,7 @@ function sectionOf({ method, path, operation }: { method: string; path: string; 
   ].join('\n\n')
 }
 
-/** Fields of a body, those that have to be there in bold. */
+/** Returns the fields of a body, required ones in bold. */
 function bodyOf({ requestBody }: Operation): string {
   const [[mediaType, { schema }] = ['', { schema: {} as Schema }]] = Object.entries(
     requestBody?.content ?? {},

@@ -28,7 +28,7 @@ and in the log of the runtime. \`wb explain CODE\` and \`GET /error-codes\` say 
 This page is written by \`npx tsx scripts/write-errors-doc.ts\`.
 `
 
-/** The text of docs/errors.md. The heading of a code is its anchor, so underscores become hyphens. */
+/** Returns the text of docs/errors.md. Headings are anchors, so codes have hyphens instead of underscores. */
 export function errorsDoc(): string {
   const sections = errorCodes.map(code => {
     const { status, hint } = errorRegistry[code]

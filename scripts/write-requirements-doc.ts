@@ -8,27 +8,27 @@ import { basename, join } from 'node:path'
 import { errorCodes } from '../src/contract/errors.ts'
 
 const page = 'docs/requirements.md'
-/** Provokes every registered code, those of requirements and others. */
+/** Test that provokes every registered code. */
 const everyCode = 'test/wire/every-code.test.ts'
 
-/** A requirement, and what shows that it is met. */
+/** A requirement with its proof. */
 interface Requirement {
   readonly id: string
   readonly text: string
-  /** Links to tests, or `planned: …` where the part that will meet it is not built. */
+  /** Links to tests, or `planned: …` if the feature is not implemented yet. */
   readonly proof: string
 }
 
-/** Paths of tests by the ID of the requirement that they cite. */
+/** Paths of tests by the id of the requirement that they cite. */
 export type Citations = ReadonlyMap<string, ReadonlySet<string>>
 
 const row = /^\| <a id="(?<id>S[\w.-]+)"><\/a>\S+ \| (?<text>.*) \| (?<proof>[^|]*) \|$/
 const citation = /\bS\d(?:\.\d)?-(?:\d\d|[a-z][a-z_]+)\b/g
-/** The ID of a registered code in the title of a test that runs for several codes. */
+/** Placeholder for the id of an error code, in titles of tests that run for several codes. */
 const templated = 'S7.3-%s'
 const comment = /\/\*[\s\S]*?\*\/|(?<=^|\s)\/\/.*$/gm
 
-/** Returns the requirements of the page, in its order. */
+/** Returns the requirements of the page, in order. */
 export function requirementsIn(text: string): Requirement[] {
   return text.split('\n').flatMap(line => {
     const groups = row.exec(line)?.groups as Requirement | undefined
@@ -37,9 +37,9 @@ export function requirementsIn(text: string): Requirement[] {
 }
 
 /**
- * Finds the requirements that the titles and tables of tests cite. Comments do not count.
+ * Finds the requirements that tests cite in titles and tables. Comments do not count.
  *
- * @param requirements  those of the page, of which a templated title may cite several
+ * @param requirements  requirements of the page; a title with a placeholder may cite several
  */
 export function findCitations(requirements: readonly Requirement[]): Citations {
   const known = new Set(requirements.map(({ id }) => id))
@@ -61,14 +61,14 @@ function testFiles(): string[] {
     .sort()
 }
 
-/** Returns the IDs behind a templated title: those of the codes that the file names. */
+/** Returns the ids that a title with a placeholder cites: those of the codes that occur in the file. */
 function codesOf(file: string, code: string): string[] {
   const named = new Set(code.match(/\w+/g))
-  // This test names those codes alone that it does not provoke.
+  // In this test, only the codes that it does not provoke occur.
   return errorCodes.filter(name => named.has(name) !== (file === everyCode)).map(name => `S7.3-${name}`)
 }
 
-/** Returns the page with the links to the tests of `citations`. */
+/** Returns the page with links to the tests of `citations`. */
 export function requirementsDoc(text: string, citations: Citations): string {
   const lines = text.split('\n').map(line => {
     const found = row.exec(line)?.groups as Requirement | undefined
@@ -80,7 +80,7 @@ export function requirementsDoc(text: string, citations: Citations): string {
   return lines.join('\n')
 }
 
-/** Returns true if the part that will meet a requirement is not built yet. */
+/** Returns true if the feature of a requirement is not implemented yet. */
 export function isPlanned({ proof }: Requirement): boolean {
   return proof.startsWith('planned: ')
 }
@@ -89,7 +89,7 @@ function linksTo(files: ReadonlySet<string>): string {
   return [...files].map(file => `[${nameOf(file)}](../${file})`).join(', ')
 }
 
-/** `wire/protocol` for `test/wire/protocol.test.ts`. */
+/** Returns a short name of a test: `wire/protocol` for `test/wire/protocol.test.ts`. */
 function nameOf(file: string): string {
   return join(file.split('/').slice(1, -1).join('/'), basename(file, '.test.ts'))
 }

@@ -15,17 +15,17 @@ import { appSettings } from './http/settings.ts'
 import { type BootError, setupHandlers } from './operation/setup.ts'
 import { openRuntime, type Runtime, type RuntimeSettings } from './runtime.ts'
 
-/** A runtime as a server has it: whole, or in rescue mode. */
+/** A server's runtime, complete or in rescue mode. */
 export interface Served extends Pick<Runtime, 'app' | 'fetch' | 'close'> {
-  /** Why it is in rescue mode; undefined when it is not. */
+  /** Reason for rescue mode; undefined in normal operation. */
   readonly fault?: unknown
 }
 
 /**
- * Open a runtime for a server. Where its control plane cannot be opened, the server answers in rescue mode: it says how
- * it is, takes what mends it, and refuses everything else.
+ * Opens a runtime for a server. If its control plane cannot be opened, the server starts in rescue mode: it
+ * reports its state, accepts changes to its setup, and rejects all other requests.
  *
- * @param isAgain  the server answers already, and must not vanish: whatever is in the way, it is in rescue mode
+ * @param isAgain  true if the server is running already; any failure then starts rescue mode
  * @throws validation_error  see `openRuntime`
  * @see docs/operating.md#rescue-mode
  */
@@ -43,7 +43,10 @@ function isOfControlPlane(fault: unknown): fault is WbError {
   return fault.code === 'driver_unavailable' || fault.code.startsWith('control_plane_')
 }
 
-/** Faults of the control plane have messages for everyone; others could name a path or an address. */
+/**
+ * Returns the error to show. Messages about the control plane are safe for all callers; others could contain
+ * a path or an address.
+ */
 function bootErrorOf(fault: unknown): BootError {
   if (isOfControlPlane(fault)) return { code: fault.code, message: fault.message }
   const code = fault instanceof WbError ? fault.code : 'internal_error'
@@ -51,7 +54,7 @@ function bootErrorOf(fault: unknown): BootError {
 }
 
 const { root, version, features, errorCodes, docs } = operational
-/** What needs no store. */
+/** Routes that need no store. */
 const surface = { operational: { root, version, features, errorCodes, docs }, setup, rescue }
 
 function openRescue(settings: RuntimeSettings, fault: unknown): Served {

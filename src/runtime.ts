@@ -48,60 +48,65 @@ import { Releases } from './workspaces/releases.ts'
 export interface RuntimeSettings {
   readonly config: Config
   readonly environment: Environment
-  /** Absolute path; made when missing. */
+  /** Absolute path; created if it is missing. */
   readonly dataDir: string
-  /** Long work in worker threads, so that the event loop stays free; short commands work on the spot. */
+  /**
+   * True to run long work in worker threads, which keeps the event loop responsive; false in short commands.
+   */
   readonly threads: boolean
-  /** No other machine can connect: a loopback bind, or no port at all. */
+  /** True if no other machine can connect: bound to loopback, or no port at all. */
   readonly loopback: boolean
-  /** This process holds the server lock: it clears what is ephemeral and takes up what others left. */
+  /**
+   * True if this process holds the server lock. It deletes ephemeral workspaces and continues unfinished
+   * work.
+   */
   readonly server: boolean
-  /** Opens the runtime anew once its requests are answered; left out where nobody would. */
+  /** Reopens the runtime after its current requests; absent if it cannot be restarted. */
   readonly restart?: () => void
   readonly log: Log
 }
 
-/** What a test owns. */
+/** Parts that tests can replace. */
 export interface Seams {
   readonly clock?: Clock
   readonly outbound?: Outbound
-  /** The addresses of a name, before the guard checks them. */
+  /** Resolves a host name to addresses, before the guard checks them. */
   readonly resolve?: Resolve
-  /** How the identity provider is reached. */
+  /** Sends requests to the identity provider. */
   readonly fetch?: typeof fetch
-  /** How MCP servers are asked for their tools. */
+  /** Lists the tools of MCP servers. */
   readonly listTools?: ListRemoteTools
-  /** Is given what agents call tools with. */
+  /** Receives the tools of agents. */
   readonly tools?: (tools: Pick<ReturnType<typeof openAgents>, 'toolbox' | 'gate'>) => void
   /** Free space on the disk of the store. */
   readonly disk?: Disk
-  /** Stands before the store of control rows, to make it slow or failing. */
+  /** Wraps the store of control rows, to make it slow or failing. */
   readonly rows?: (store: RowStore) => RowStore
-  /** Stands before the store of content, to make it slow, failing or less able. */
+  /** Wraps the store of content, to make it slow, failing or less capable. */
   readonly content?: (store: ContentStore) => ContentStore
-  /** Stores of kinds that have none in this version, or instead of those that have. */
+  /** Additional content stores by workspace kind, which override built-in ones. */
   readonly drivers?: ContentStores
-  /** A code that a route answers without declaring it becomes an internal error. */
+  /** True to replace an error code that a route does not declare with an internal error. */
   readonly strictErrors?: boolean
 }
 
 export interface Runtime {
   readonly app: App
-  /** @param as  `operator` is whoever owns the data directory; else the request says who it is from */
+  /** @param as  `operator` for the owner of the data directory; otherwise the request is authenticated */
   fetch(request: Request, as?: 'operator'): Promise<Response>
-  /** How many jobs and fits are due. */
+  /** Returns the number of jobs and fits that are due. */
   pending(): Promise<number>
-  /** Finish the work that is due. */
+  /** Runs the work that is due, and waits for it. */
   settle(options: { signal: AbortSignal; onProgress(step: FitProgress): void }): Promise<void>
   close(): Promise<void>
 }
 
 /**
- * Build every room once, in order.
+ * Opens all parts of the runtime, in order.
  *
  * @throws control_plane_unavailable  the store cannot be opened
- * @throws driver_unavailable         the control plane of the configuration is not in this version
- * @throws validation_error           a secret of the configuration leads to nothing, or the identity provider cannot be found
+ * @throws driver_unavailable         this version does not support the configured control plane
+ * @throws validation_error           a configured secret is missing, or the identity provider is unreachable
  */
 export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}): Promise<Runtime> {
   const opened: { close(): Promise<void> }[] = []
@@ -113,7 +118,7 @@ export async function openRuntime(settings: RuntimeSettings, seams: Seams = {}):
   }
 }
 
-/** @param opened  is given what holds on to something outside of this process's memory, for when the rest fails */
+/** @param opened  receives the parts with files, threads or connections, to close them if the rest fails */
 async function build(
   settings: RuntimeSettings,
   seams: Seams,

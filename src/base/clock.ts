@@ -1,8 +1,10 @@
-/** Time, as a part that a test can own. */
+/** Source of time, which tests can replace. */
 export interface Clock {
-  /** Milliseconds since 1970. */
+  /** Returns the milliseconds since 1970. */
   now(): number
-  /** Run once after a delay; the timer keeps no process alive. Returns a function that calls it off. */
+  /**
+   * Runs a function once after a delay. Does not keep the process alive. Returns a function that cancels it.
+   */
   after(delayMs: number, run: () => void): () => void
 }
 
@@ -15,12 +17,12 @@ export const systemClock: Clock = {
   },
 }
 
-/** ISO-8601 in UTC with milliseconds. */
+/** Returns the current time as ISO 8601 in UTC with milliseconds. */
 export function timestamp(clock: Clock): string {
   return new Date(clock.now()).toISOString()
 }
 
-/** Starts a timer with a monotonic clock. The returned function gives the elapsed milliseconds, to the microsecond. */
+/** Starts a monotonic timer. Returns a function for the elapsed milliseconds, with microsecond precision. */
 export function stopwatch(): () => number {
   const startedAt = performance.now()
   return () => Math.round((performance.now() - startedAt) * 1_000) / 1_000

@@ -1,6 +1,6 @@
 import type { Clock } from './clock.ts'
 
-/** Something took longer than it may. */
+/** Error for work that exceeded its time limit. */
 export class TimedOut extends Error {
   override readonly name = 'TimedOut'
 
@@ -10,10 +10,10 @@ export class TimedOut extends Error {
 }
 
 /**
- * Have a controller abort when a signal fires, for its reason; at once where it has fired. The signal holds the
- * controller: one of `AbortSignal.any` may be collected before it fires.
+ * Aborts a controller when a signal fires, with its reason; at once if it has fired already. The signal keeps
+ * the controller alive. The result of `AbortSignal.any` can be garbage collected before it fires.
  *
- * @returns undoes it
+ * @returns a function that removes the connection
  */
 export function abortWith(controller: AbortController, signal: AbortSignal | null | undefined): () => void {
   const abort = () => controller.abort(signal?.reason)
@@ -23,11 +23,11 @@ export function abortWith(controller: AbortController, signal: AbortSignal | nul
 }
 
 /**
- * Wait for some work, but not for ever.
+ * Waits for work, with a time limit.
  *
- * @param work   its signal fires when nobody waits any longer; work that does not listen to it goes on unheard
- * @param until  fires the signal of the work too, which then ends as it likes
- * @throws TimedOut  it took longer
+ * @param work   its signal fires when the caller stops waiting; its result is then ignored
+ * @param until  also aborts the work, which then decides how to end
+ * @throws TimedOut  the work took longer
  */
 export async function within<T>(
   clock: Clock,
@@ -54,9 +54,9 @@ export async function within<T>(
 }
 
 /**
- * Wait for some work, or until the signal fires; the work then goes on unheard.
+ * Waits for work until a signal fires. The work then continues without a caller.
  *
- * @throws the signal's reason
+ * @throws the reason of the signal
  */
 export async function unlessAborted<T>(work: Promise<T>, signal: AbortSignal): Promise<T> {
   let leave = () => {}

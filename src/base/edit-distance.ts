@@ -1,5 +1,6 @@
 /**
- * How many characters are inserted, deleted or replaced to turn one text into another. Costs the product of their lengths.
+ * Returns the number of insertions, deletions and replacements that turn one text into another. Takes time
+ * proportional to the product of their lengths.
  *
  * @see Wagner and Fischer, "The string-to-string correction problem", JACM 21(1), 1974
  */

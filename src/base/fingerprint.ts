@@ -1,9 +1,9 @@
 import { createHash } from 'node:crypto'
 
 /**
- * `sha256:` and 64 hexadecimal digits of a JSON value; the order of keys does not matter.
+ * Returns a hash of a JSON value: `sha256:` and 64 hexadecimal digits. The order of keys does not matter.
  *
- * @throws RangeError  it is nested deeper than the stack is
+ * @throws RangeError  the value is nested too deeply for the stack
  */
 export function fingerprint(value: unknown): string {
   return `sha256:${createHash('sha256')
@@ -11,7 +11,7 @@ export function fingerprint(value: unknown): string {
     .digest('hex')}`
 }
 
-/** The same value with its keys in the order of their code units. */
+/** Returns a copy of the value with its keys sorted by code unit. */
 function inOrder(value: unknown): unknown {
   if (Array.isArray(value)) return value.map(inOrder)
   if (typeof value !== 'object' || value === null) return value

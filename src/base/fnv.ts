@@ -2,9 +2,9 @@ const offsetBasis = 0x811c9dc5
 const prime = 0x01000193
 
 /**
- * FNV-1a over UTF-16 units, unsigned 32 bits: the same everywhere, and no protection against anyone.
+ * Returns the FNV-1a hash of UTF-16 units: unsigned 32 bits, the same on every machine, not cryptographic.
  *
- * @param basis  another one gives another hash of the same text
+ * @param basis  start value; another one results in another hash of the same text
  * @see http://www.isthe.com/chongo/tech/comp/fnv/
  */
 export function fnv1a(text: string, basis: number = offsetBasis): number {

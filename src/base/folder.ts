@@ -2,8 +2,8 @@ import { mkdirSync, type Stats, statSync } from 'node:fs'
 import { dirname } from 'node:path'
 
 /**
- * Creates a folder and its missing parents, readable by this user only. Node's recursive `mkdirSync` never returns on file
- * systems that refuse new folders with ENOENT, such as `/proc`.
+ * Creates a folder and its missing parents, accessible by this user only. Node's recursive `mkdirSync` never
+ * returns on file systems that refuse new folders with ENOENT, such as `/proc`.
  *
  * @throws the error of the system
  */
@@ -22,7 +22,10 @@ function isFolder(path: string): boolean {
   return statsOf(path)?.isDirectory() ?? false
 }
 
-/** Returns undefined where nothing is, also below a file. There, Node 20 throws although it is told not to. */
+/**
+ * Returns undefined if there is no file, also for a path below a file. There, Node 20 ignores
+ * `throwIfNoEntry`.
+ */
 export function statsOf(path: string): Stats | undefined {
   try {
     return statSync(path, { throwIfNoEntry: false })

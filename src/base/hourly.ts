@@ -2,7 +2,7 @@ import type { Clock } from './clock.ts'
 
 const everyMs = 3_600_000
 
-/** Work that is done now and every hour, never twice at a time. */
+/** Runs work at once and then every hour, but never twice at the same time. */
 export class Hourly {
   readonly #clock: Clock
   readonly #work: () => Promise<void>
@@ -10,7 +10,7 @@ export class Hourly {
   #isOver = false
   #callOff = () => {}
 
-  /** @param work  tells of its failures itself, and ends early when `isOver` */
+  /** @param work  reports its own failures, and ends early when `isOver` is true */
   constructor(clock: Clock, work: () => Promise<void>) {
     this.#clock = clock
     this.#work = work
@@ -25,14 +25,14 @@ export class Hourly {
     this.#callOff = this.#clock.after(everyMs, () => this.start())
   }
 
-  /** Do it once more, unless it is being done. */
+  /** Runs the work once more, unless it is running. */
   now(): void {
     this.#running ??= this.#work().finally(() => {
       this.#running = undefined
     })
   }
 
-  /** Ends when what is under way has ended. */
+  /** Stops, and waits for running work. */
   async close(): Promise<void> {
     this.#isOver = true
     this.#callOff()

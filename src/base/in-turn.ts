@@ -1,4 +1,4 @@
-/** Runs the tasks of one key in sequence, in the order in which they were added. */
+/** Runs the tasks of each key in sequence, in the order in which they were added. */
 export class InTurn {
   readonly #last = new Map<string, Promise<unknown>>()
 

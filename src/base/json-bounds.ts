@@ -6,16 +6,16 @@ const colon = 0x3a
 const [openArray, closeArray, openObject, closeObject] = [0x5b, 0x5d, 0x7b, 0x7d]
 
 /**
- * Returns how a JSON text is too costly to parse, as it reads after "is", or undefined. Brackets and colons inside
- * strings do not count.
+ * Returns why a JSON text is too costly to parse, worded to follow "is"; undefined if it is not. Brackets and
+ * colons inside strings do not count.
  *
- * Cost: one pass over the bytes; strings are skipped by `memchr`.
+ * Makes one pass over the bytes, and skips strings with `memchr`.
  *
  * @param bytes  JSON in UTF-8
  */
 export function jsonExcess(bytes: Buffer): string | undefined {
   let depth = 0
-  // Arrays, objects, and keys: each takes far more memory than its bytes.
+  // Number of arrays, objects and keys, each of which takes far more memory than its bytes.
   let nodes = 0
   for (let at = 0; at < bytes.length; at++) {
     const byte = bytes[at]!
@@ -32,7 +32,7 @@ export function jsonExcess(bytes: Buffer): string | undefined {
   return undefined
 }
 
-/** Returns the position of the quote that ends a string; negative if there is none. */
+/** Returns the position of the quote that ends a string; negative if the string does not end. */
 function endOfString(bytes: Buffer, from: number): number {
   let end = bytes.indexOf(quote, from)
   while (end >= 0 && isEscaped(bytes, end, from)) end = bytes.indexOf(quote, end + 1)

@@ -3,7 +3,7 @@ import { presentable, redactLine } from './redact.ts'
 
 export type LogLevel = 'trace' | 'debug' | 'info' | 'warn' | 'error' | 'fatal' | 'silent'
 
-/** Where a room says what happened. An `error` among the facts is written with its stack. */
+/** Structured log. An `error` among the facts is written with its stack. */
 export interface Log {
   debug(facts: object, message: string): void
   info(facts: object, message: string): void
@@ -12,9 +12,9 @@ export interface Log {
 }
 
 /**
- * A logger of one JSON object per line, from which secrets are taken out before it is written.
+ * Creates a logger that writes one JSON object per line, and removes secrets before it does.
  *
- * @param options.stream  where lines go, for instance `process.stderr`
+ * @param options.stream  receives the lines, for example `process.stderr`
  */
 export function createLog(options: { level: LogLevel; stream: { write(line: string): unknown } }): Log {
   return pino(

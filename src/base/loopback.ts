@@ -1,20 +1,24 @@
 /**
- * Whether a host is this machine, so that what is sent there crosses no network, and nobody else reaches what listens
- * there.
+ * Returns true if a host is this machine: data sent to it crosses no network, and other machines cannot
+ * connect to a port bound to it.
  *
- * @param host  name or address, of a URL (IPv6 in brackets) or of a bind
+ * @param host  name or address, from a URL (IPv6 in brackets) or a bind
  * @see RFC 6761 section 6.3
  */
 export function isLoopback(host: string): boolean {
   return /^(?:localhost|.+\.localhost|127(?:\.\d{1,3}){3}|\[?::1\]?)$/.test(host)
 }
 
-/** Returns true if data sent to an address crosses a network unencrypted. @see docs/security.md#rule-15 */
+/**
+ * Returns true if data sent to an address crosses a network unencrypted.
+ *
+ * @see docs/security.md#rule-15
+ */
 export function isInTheClear({ protocol, hostname }: Pick<URL, 'protocol' | 'hostname'>): boolean {
   return protocol !== 'https:' && !isLoopback(hostname)
 }
 
-/** A host that is listened on, as this machine reaches it in a URL. */
+/** Returns the host of a URL with which this machine can connect to a bind address. */
 export function reachable(host: string): string {
   if (host === '0.0.0.0') return '127.0.0.1'
   if (host === '::') return '[::1]'

@@ -1,4 +1,4 @@
-/** What is made when it is first asked for, and then kept. */
+/** Returns a function that creates a value at its first call, and returns it at each later one. */
 export function once<T>(make: () => T): () => T {
   let made: { readonly value: T } | undefined
   return () => {

@@ -5,18 +5,18 @@ import { fileURLToPath } from 'node:url'
 /** The build of this package, as `npm run build` recorded it. */
 export interface PackageBuild {
   readonly version: string
-  /** Abbreviated hash, or `unknown` outside a clone. */
+  /** Abbreviated hash; `unknown` if built outside a Git clone. */
   readonly commit: string
-  /** ISO-8601 with milliseconds. */
+  /** ISO 8601 with milliseconds. */
   readonly buildTime: string
 }
 
 const found: { root?: string; version?: string; build?: { readonly value: PackageBuild | undefined } } = {}
 
 /**
- * Absolute path of the folder that holds this package's `package.json`, from source and from a bundle alike.
+ * Returns the absolute path of the folder with this package's `package.json`, from source and from a bundle.
  *
- * @throws Error when no folder above this file is the package
+ * @throws Error  no folder above this file has that file
  */
 export function packageRoot(): string {
   found.root ??= rootAbove(dirname(fileURLToPath(import.meta.url)))
@@ -34,7 +34,6 @@ function rootAbove(folder: string): string {
   return rootAbove(parent)
 }
 
-/** Version of this package. */
 export function packageVersion(): string {
   found.version ??= readVersion()
   return found.version
@@ -46,7 +45,7 @@ function readVersion(): string {
 }
 
 /**
- * Returns the build of this package; undefined if it was never built. The first call reads it for the life of the process,
+ * Returns the build of this package; undefined if it was never built. The result of the first call is cached,
  * so call it at startup: a later build replaces the file while a server still runs the earlier one.
  */
 export function packageBuild(): PackageBuild | undefined {

@@ -1,6 +1,6 @@
 import { setTimeout as wait } from 'node:timers/promises'
 
-/** Wait, and keep the process alive meanwhile; resolves early when it is called off. */
+/** Waits, and keeps the process alive meanwhile. Resolves early when the signal fires. */
 export async function pause(ms: number, signal: AbortSignal): Promise<void> {
   await wait(ms, undefined, { signal }).catch(() => {})
 }

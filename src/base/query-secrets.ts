@@ -1,7 +1,7 @@
-/** Text that is shown instead of a secret. */
+/** Text that replaces a secret. */
 export const hidden = '[redacted]'
 
-/** Names of parameters that carry a secret, in lower case, without separators. */
+/** Names of parameters with a secret value, in lower case and without separators. */
 const secretName = new RegExp(
   [
     '^(?:key|sig|sas|auth|pass|pwd|pat|jwt)$',
@@ -10,23 +10,25 @@ const secretName = new RegExp(
   ].join('|'),
 )
 
-/** A parameter in the query or the fragment of a text that is a URL. */
+/** A parameter in the query or fragment of a URL. */
 const parameter = /([?&#])([^=&#]*)=([^&#]+)/g
-/** Like {@link parameter}, anywhere in a text. Names have a maximum length, so a long text is read in linear time. */
+/**
+ * Like {@link parameter}, for URLs within a text. The length of names is limited, to search in linear time.
+ */
 const parameterInText = /([?&#])([\w.%~+[\]-]{1,80})=([^\s&#"'\\<>]+)/g
 
-/** Returns the name of the first URL parameter whose name suggests a secret; undefined if there is none. */
+/** Returns the name of the first URL parameter that suggests a secret value; undefined if there are none. */
 export function secretParameterOf(url: string): string | undefined {
   const found = [...url.matchAll(parameter)].find(([, , name]) => isSecret(name!))
   return found?.[2]
 }
 
-/** Returns a URL with the values of such parameters replaced by `[redacted]`. Everything else is unchanged. */
+/** Returns a URL with the values of such parameters replaced by `[redacted]`. */
 export function withoutQuerySecrets(url: string): string {
   return url.replace(parameter, hideValue)
 }
 
-/** Like {@link withoutQuerySecrets}, for all URLs of a text. */
+/** Like {@link withoutQuerySecrets}, for all URLs in a text. */
 export function hideQuerySecrets(text: string): string {
   return text.replace(parameterInText, hideValue)
 }
@@ -35,7 +37,7 @@ function hideValue(pair: string, mark: string, name: string): string {
   return isSecret(name) ? `${mark}${name}=${hidden}` : pair
 }
 
-/** @param name  as in the URL; can be percent-encoded */
+/** @param name  as in the URL; may be percent-encoded */
 function isSecret(name: string): boolean {
   const [decoded = ''] = new URLSearchParams(`${name}=`).keys()
   return secretName.test(decoded.toLowerCase().replace(/[^a-z0-9]/g, ''))

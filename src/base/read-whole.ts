@@ -1,4 +1,4 @@
-/** A body has more bytes than it may. */
+/** Error for a body with too many bytes. */
 export class TooLong extends Error {
   override readonly name = 'TooLong'
 
@@ -8,9 +8,9 @@ export class TooLong extends Error {
 }
 
 /**
- * The parts of an answer's body.
+ * Yields the parts of a response body.
  *
- * @throws TooLong  over `bytesMax`; the rest of the body is not read
+ * @throws TooLong  more than `bytesMax` bytes; the rest of the body is not read
  */
 export async function* bounded(
   body: AsyncIterable<Uint8Array> | null,
@@ -25,9 +25,9 @@ export async function* bounded(
 }
 
 /**
- * All bytes of an answer's body.
+ * Returns all bytes of a response body.
  *
- * @throws TooLong  over `bytesMax`; the rest of the body is not read
+ * @throws TooLong  more than `bytesMax` bytes; the rest of the body is not read
  */
 export async function readWhole(
   body: AsyncIterable<Uint8Array> | null,
@@ -38,7 +38,7 @@ export async function readWhole(
   return Buffer.concat(parts)
 }
 
-/** Let go of a body that nobody reads: it would hold its connection. */
+/** Discards an unread body, which would otherwise keep its connection open. */
 export async function leave(body: AsyncIterable<Uint8Array> | null): Promise<void> {
   await body?.[Symbol.asyncIterator]().return?.()
 }

@@ -1,15 +1,18 @@
 import { hidden, hideQuerySecrets } from './query-secrets.ts'
 
-/** Longest message that is logged or sent, in UTF-16 units. */
+/** Maximum length of a message that is logged or sent, in UTF-16 units. */
 export const messageCharsMax = 500
-/** What is looked at of a message, before it is cut: enough that nothing behind it could come to stand in the first part. */
+/**
+ * Length of a message that is searched for secrets, in UTF-16 units. Long enough that redaction cannot move
+ * unsearched text into the part that is kept.
+ */
 const messageCharsRead = 4_000
-/** Longest text of a line of the log, in UTF-16 units. */
+/** Maximum length of a text in a log line, in UTF-16 units. */
 const textCharsMax = 16_000
-/** Length of such a text that is searched for secrets before it is cut, in UTF-16 units. */
+/** Length of such a text that is searched for secrets, in UTF-16 units. */
 const textCharsRead = 20_000
 
-/** Secrets that are known by their shape: keys of this runtime, of model providers and of code hosts, JWTs. */
+/** Secrets with a known format: keys of this runtime, of model providers and of code hosts, and JWTs. */
 const shapes = new RegExp(
   [
     'wb_live_[A-Za-z0-9_]+',
@@ -31,20 +34,20 @@ const shapes = new RegExp(
 /** A bearer or basic credential, but not phrases such as "a bearer token". */
 const bearer =
   /\b(Bearer|Basic)\s+(?!(?:tokens?|auth|authentication|credentials?)(?=\.?(?:[^A-Za-z0-9._~+/=-]|$)))[A-Za-z0-9._~+/=-]{4,}/gi
-/** Bounded, as a search begins anew at every word. */
+/** User name and password of a URL. Lengths are limited, because the search starts again at every word. */
 const userInfo = /(\b[a-z][a-z0-9+.-]{0,30}:\/\/)[^\s/?#@"'\\]{1,500}@/gi
 const secretName = /(?:token|password|passwd|secret|api[-_]?key|authorization)$/i
 /**
- * `token=…`, `api_key: …`, `"password":"…"`; the value ends where a word, a quoted text or a parameter would. A message
- * about a field, such as `token: must be …`, is not a value.
+ * Pairs such as `token=…`, `api_key: …` and `"password":"…"`. The value ends at white space, a quote or a
+ * separator. Messages about a field, such as `token: must be …`, do not match.
  */
 const pairs =
   /((?:token|password|passwd|secret|api[-_]?key|authorization)(?:\\?["'])?\s*[:=]\s*(?:\\?["'])?)(?!\[redacted\]|Bearer |Basic |null\b|(?:a|an|are|cannot|expected|has|invalid|is|may|must|needs|no|not|the|this|too|unrecognized|was) )[^\s"'&,;}\\]+/gi
-/** One cheap look for whether any of the above could match. */
+/** Fast test for texts that may match one of the expressions above. */
 const suspicious =
   /token|passw|secret|api[-_]?key|authorization|bearer|basic|wb_live|sk-|AstraCS|gsk_|hf_|gh[pousr]_|github_pat|xox|AKIA|AIza|eyJ|@|(?:key|sig|sas|auth|pass|pwd|pat|jwt|signature|passphrase|credentials?)=/i
 
-/** The text without what looks like a secret. */
+/** Replaces everything in a text that looks like a secret. */
 export function redact(text: string): string {
   if (!suspicious.test(text)) return text
   return hideQuerySecrets(text)
@@ -54,7 +57,7 @@ export function redact(text: string): string {
     .replace(pairs, `$1${hidden}`)
 }
 
-/** A line of JSON without the secrets in its texts, and without the texts whose names say that they are secret. */
+/** Redacts a line of JSON: secrets in its texts, and all texts whose names indicate a secret. */
 export function redactLine(line: string): string {
   if (!suspicious.test(line)) return line
   return `${JSON.stringify(JSON.parse(line, clean))}\n`
@@ -65,12 +68,15 @@ function clean(name: string, value: unknown): unknown {
   return secretName.test(name) ? hidden : cut(redact(readable(value, textCharsRead)), textCharsMax)
 }
 
-/** A message as it may leave: without secrets, and not longer than a message needs to be. */
+/** Returns a message for logs and responses: redacted, and cut to its maximum length. */
 export function presentable(message: string): string {
   return cut(redact(readable(message, messageCharsRead)), messageCharsMax)
 }
 
-/** Returns the beginning of a long text, without its last word if that may be half a secret, which is not recognized. */
+/**
+ * Returns the beginning of a long text, without its last word if that may be an unrecognizable part of a
+ * secret.
+ */
 function readable(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
   let end = charsMax

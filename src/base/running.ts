@@ -1,10 +1,10 @@
-/** Whether a process of this machine is there. */
+/** Returns true if a process of this machine is running. */
 export function isRunning(pid: number): boolean {
   try {
     process.kill(pid, 0)
     return true
   } catch (error) {
-    // It runs, and is somebody else's.
+    // The process is running, but belongs to another user.
     return (error as NodeJS.ErrnoException).code === 'EPERM'
   }
 }

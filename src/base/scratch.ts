@@ -5,25 +5,25 @@ import { createFolder } from './folder.ts'
 import { randomHex } from './id.ts'
 import { isRunning } from './running.ts'
 
-/** Below the data directory: files that came with a request, while it is answered. */
+/** Folder in the data directory for uploaded files, which are kept until their request is answered. */
 export const uploadsFolder = 'uploads'
 
-/** A file that lasts no longer than the work that made it. */
+/** A temporary file, for the duration of one task. */
 export interface ScratchFile {
-  /** Nothing is there yet. */
+  /** Path of the file, which does not exist yet. */
   readonly path: string
-  /** Fails silently: what is left is swept later. */
+  /** Deletes the file. Ignores errors, because leftovers are deleted later. */
   remove(): Promise<void>
 }
 
-/** A name that no other file has, in a folder of this user's own, which is made when missing. */
+/** Returns a unique path in a private folder, which is created if it is missing. */
 export function scratchFile(folder: string): ScratchFile {
   createFolder(folder)
   const path = join(folder, `${process.pid}-${randomHex(8)}`)
   return { path, remove: () => rm(path, { force: true }).catch(() => {}) }
 }
 
-/** Files of a scratch folder whose process is gone; a file of this process counts when it has not begun to work. */
+/** Returns scratch files whose process has ended. At startup, this includes files with this process's id. */
 export function scratchLeftovers(folder: string, options: { atStart: boolean }): string[] {
   return entriesOf(folder)
     .filter(name => {
@@ -34,7 +34,7 @@ export function scratchLeftovers(folder: string, options: { atStart: boolean }):
     .map(name => join(folder, name))
 }
 
-/** Remove what killed processes left, before this process makes files of its own. */
+/** Deletes the files of killed processes. Call it before this process creates its own. */
 export function sweepScratch(folder: string): void {
   for (const path of scratchLeftovers(folder, { atStart: true })) rmSync(path, { force: true })
 }

@@ -1,21 +1,21 @@
 import { parentPort, Worker, workerData } from 'node:worker_threads'
 import { type ErrorCode, WbError } from '../contract/errors.ts'
 
-/** Named operations; inputs and outputs must survive structured cloning when a worker runs them. */
+/** Operations by name. Inputs and outputs must support structured cloning to run in a worker. */
 // biome-ignore lint/suspicious/noExplicitAny: operations of any input are one family; call sites are typed by `Ops`
 export type Ops = Record<string, (input: any) => unknown>
 
 type In<O extends Ops, K extends keyof O> = Parameters<O[K]>[0]
 type Out<O extends Ops, K extends keyof O> = Awaited<ReturnType<O[K]>>
 
-/** Runs operations, begun in the order of the calls, here or in a worker thread. */
+/** Runs operations on this thread or in a worker thread. They start in the order of the calls. */
 export interface Host<O extends Ops> {
-  /** @param transfer  buffers of the input that move to the worker instead of being copied */
+  /** @param transfer  buffers of the input to move to the worker instead of copying them */
   run<K extends keyof O & string>(name: K, input: In<O, K>, transfer?: ArrayBuffer[]): Promise<Out<O, K>>
   close(): Promise<void>
 }
 
-/** Operations on the calling thread. */
+/** Creates a host that runs operations on the calling thread. */
 export function inline<O extends Ops>(ops: O, close: () => void = () => {}): Host<O> {
   return {
     run: async (name, input) => (await ops[name]!(input)) as never,
@@ -32,20 +32,20 @@ type Answer =
   | { id: number; value: unknown }
   | { id: number; failure: { code?: ErrorCode; message: string; facts?: object; stack?: string } }
 
-/** How much a worker thread may take. */
+/** Resource limits of a worker thread. */
 export interface ThreadLimits {
-  /** Size of its heap. A worker that needs more ends, and its calls fail. */
+  /** Heap size in MB. A worker that needs more ends, and its calls fail. */
   readonly heapMegabytes?: number
-  /** How long it stays without a call. */
+  /** Idle time in milliseconds after which the worker ends. */
   readonly idleMs?: number
 }
 
 /**
- * Operations in a worker thread. The first call starts the thread; after it failed or was idle, the next call starts
- * another one.
+ * Creates a host that runs operations in a worker thread. The first call starts the thread. After a failure
+ * or an idle timeout, the next call starts a new one.
  *
- * @param entry  the built worker file; it calls `serve`
- * @param data   what the worker is made with, see `serve`
+ * @param entry  built worker file, which calls `serve`
+ * @param data   passed to `serve` in the worker
  */
 export function threaded<O extends Ops>(entry: string, data: unknown, limits: ThreadLimits = {}): Host<O> {
   const { heapMegabytes, idleMs } = limits
@@ -55,7 +55,9 @@ export function threaded<O extends Ops>(entry: string, data: unknown, limits: Th
   let idle: NodeJS.Timeout | undefined
   let nextId = 0
 
-  /** A worker that broke is told of twice, by its error and by its end; another one may run by then. */
+  /**
+   * Rejects all waiting calls. A worker reports both an error and its exit; a new one may be running by then.
+   */
   function fail(broken: Worker, error: Error): void {
     if (worker !== broken) return
     worker = undefined
@@ -88,7 +90,7 @@ export function threaded<O extends Ops>(entry: string, data: unknown, limits: Th
     await ended
   }
 
-  /** Only without calls in progress; the next call starts another worker. */
+  /** Ends an idle worker; the next call starts a new one. */
   function endIdle(): void {
     const ending = worker
     worker = undefined
@@ -113,7 +115,7 @@ export function threaded<O extends Ops>(entry: string, data: unknown, limits: Th
   }
 }
 
-/** An error that ended a thread arrives as a copy without its class, which would count as a defect. */
+/** Restores the class of an error that ended a thread. A copy without its class would count as a defect. */
 function reviveThrown(error: Error & { code?: ErrorCode; facts?: object }): Error {
   return error.name === 'WbError' ? revive(error) : error
 }
@@ -126,7 +128,7 @@ function revive(failure: { code?: ErrorCode; message: string; facts?: object; st
 }
 
 /**
- * The worker's side: build the operations once, then begin each call as it comes.
+ * Runs operations inside a worker thread: creates them once, then starts each call as it arrives.
  *
  * @param open  receives the `data` of `threaded`
  */

@@ -1,4 +1,4 @@
-/** The vector at length 1 as a new Float32Array; a vector without length stays all zero. */
+/** Returns the vector scaled to length 1, as a new Float32Array. A zero vector stays zero. */
 export function unitVector(vector: ArrayLike<number>): Float32Array {
   let squares = 0
   for (let at = 0; at < vector.length; at++) squares += vector[at]! * vector[at]!
@@ -9,7 +9,7 @@ export function unitVector(vector: ArrayLike<number>): Float32Array {
   return unit
 }
 
-/** Returns true for a vector of length zero, which has no direction. */
+/** Returns true for a zero vector, which has no direction. */
 export function isZero(vector: ArrayLike<number>): boolean {
   return Array.prototype.every.call(vector, entry => entry === 0)
 }

@@ -1,12 +1,15 @@
 import { stemmer } from 'stemmer'
 
-/** Longest term, in UTF-16 units; what goes beyond is cut off, so that a blob of base64 stays one small term. */
+/** Maximum length of a term, in UTF-16 units. Longer ones are cut, for example base64 data. */
 export const termLengthMax = 64
 
-/** Maximum number of distinct words of a query. A longer query is a text, whose first words show its subject. */
+/**
+ * Maximum number of distinct words of a query. The first words of a longer text are enough to show its
+ * subject.
+ */
 const queryWordsMax = 256
 
-/** Words and folded characters remembered; a full memo is emptied, which costs one slow pass and no memory. */
+/** Maximum number of cached words and of cached characters. A full cache is cleared. */
 const memoSizeMax = 1 << 16
 
 const separator = 0
@@ -19,7 +22,7 @@ const asciiKinds = Uint8Array.from({ length: 128 }, (_, code) => {
   return /[a-z0-9]/.test(character) ? plain : separator
 })
 
-/** A word of a text and where it stands there: `text.slice(start, end)` is the word as it was written. */
+/** A word of a text with its position: `text.slice(start, end)` is its original spelling. */
 export interface WordSpan {
   word: string
   start: number
@@ -27,8 +30,8 @@ export interface WordSpan {
 }
 
 /**
- * English words that carry no topic. They are dropped from queries and from the built-in embedder's terms;
- * the fragments that an apostrophe leaves behind ("don't" is `don`, `t`) are among them.
+ * English words without a topic, including the parts of words with an apostrophe ("don't" is `don`, `t`).
+ * They are removed from queries and from the terms of the built-in embedder.
  */
 export const stopwords: ReadonlySet<string> = new Set(
   `a about above across after again against all almost also although always am among an and another any are
@@ -54,9 +57,9 @@ function remember<K>(memo: Map<K, string>, key: K, value: string): string {
 }
 
 /**
- * The letters and digits of one character beyond ASCII, without case and accents: nothing for an accent that stands
- * alone, `boundary` for what parts words. A character that means several words keeps them together: `㏂` is `am`,
- * `½` is `12`.
+ * Returns the letters and digits of a character beyond ASCII, without case and accents: an empty text for a
+ * combining accent, and `boundary` for characters between words. A character for several words becomes one
+ * word: `㏂` is `am`, `½` is `12`.
  */
 function fold(codePoint: number): string {
   const known = folds.get(codePoint)
@@ -138,13 +141,16 @@ class WordScanner implements WordSpan {
   }
 }
 
-/** The words of a text with their places in it, in order; the words are those of `words`. */
+/** Yields the words of a text, as in `words`, with their positions. */
 export function* wordSpans(text: string): Generator<WordSpan, void, undefined> {
   const scanner = new WordScanner(text)
   while (scanner.next()) yield { word: scanner.word, start: scanner.start, end: scanner.end }
 }
 
-/** The words of a text, in order: runs of letters and digits, lower case, compatibility forms and accents removed. */
+/**
+ * Returns the words of a text, in order: runs of letters and digits, without case, compatibility forms and
+ * accents.
+ */
 export function words(text: string): string[] {
   const found: string[] = []
   const scanner = new WordScanner(text)
@@ -153,7 +159,7 @@ export function words(text: string): string[] {
 }
 
 /**
- * The Porter stem of a lower-case word; a word with anything but ASCII letters is its own stem.
+ * Returns the Porter stem of a lower-case word. A word with non-ASCII characters or digits stays as it is.
  *
  * @see https://tartarus.org/martin/PorterStemmer/
  */
@@ -161,14 +167,14 @@ export function stem(word: string): string {
   const known = stems.get(word)
   if (known !== undefined) return known
   if (word.length > termLengthMax || !/^[a-z]+$/.test(word)) return word
-  // A slice keeps its whole text alive for as long as the memo holds it.
+  // Copied, because a slice would keep its whole text in memory as long as it is cached.
   const detached = Buffer.from(word, 'latin1').toString('latin1')
   return remember(stems, detached, stemmer(detached))
 }
 
 /**
- * Returns the distinct words of a query in lower case, without stopwords unless it has no other words. Accents and marks
- * are kept, because the index analyzes words itself.
+ * Returns the distinct words of a query in lower case, without stopwords if it has other words. Keeps accents
+ * and marks, because the index analyzes words itself.
  */
 export function queryWords(text: string): string[] {
   const all = [...new Set(text.toLowerCase().match(/[\p{L}\p{N}\p{M}\p{Co}]+/gu))]
@@ -182,7 +188,9 @@ function cut(word: string): string {
   return word.slice(0, splitsPair ? termLengthMax - 1 : termLengthMax)
 }
 
-/** What a text is about, in order and with repetitions: the stems of its words that are not stopwords. */
+/**
+ * Returns the terms of a text, in order and with repetitions: the stems of its words that are not stopwords.
+ */
 export function terms(text: string): string[] {
   const found: string[] = []
   const scanner = new WordScanner(text)

@@ -4,10 +4,10 @@ import type { Ingest } from '../contract/documents.ts'
 import type { RowStore, Stored, Write } from '../storage/rows.ts'
 import { type DocumentRow, type JobRow, tables } from '../storage/tables.ts'
 
-/** Each attempt but the last lost against another change of the document. */
+/** Maximum number of attempts; each one but the last failed because of another change to the document. */
 const attemptsMax = 20
 
-/** A new job on a document, and what makes it last: part of the unit that inserts the document. */
+/** Creates a job for a document. The writes that store it belong to the unit that inserts the document. */
 export function newJob(
   document: { workspaceId: string; knowledgeBaseId: string; documentId: string },
   body: Ingest,
@@ -42,19 +42,22 @@ export function newJob(
   }
 }
 
-/** A job with a change that is seen from outside: `updatedAt` grows by a millisecond at least. */
+/** Returns a job with a visible change: `updatedAt` increases by at least a millisecond. */
 export function changedJob(job: JobRow, change: Partial<JobRow>, clock: Clock): JobRow {
   const updatedAt = new Date(Math.max(clock.now(), Date.parse(job.updatedAt) + 1)).toISOString()
   return { ...job, ...change, updatedAt }
 }
 
-/** A job at its end. */
+/** Returns a job that has ended. */
 export function endedJob(job: JobRow, end: Partial<JobRow>, clock: Clock): JobRow {
   const lapsed = { leaseOwner: null, leaseUntil: null, endedAt: timestamp(clock) }
   return changedJob(job, { ...end, ...lapsed }, clock)
 }
 
-/** Write the end of a job over what it was; its input and its batches go. The first one is refused when it changed. */
+/**
+ * Returns the writes that end a job, and delete its input and batches. The first fails if the job has
+ * changed.
+ */
 export function endingWrites(before: Stored<JobRow>, after: JobRow): Write[] {
   const prefix = [after.workspaceId, after.jobId]
   return [
@@ -64,7 +67,7 @@ export function endingWrites(before: Stored<JobRow>, after: JobRow): Write[] {
   ]
 }
 
-/** The document that a job makes; undefined when it is gone, or another one has its id. */
+/** Returns the document of a job; undefined if it is gone, or if another document has its id. */
 export async function documentOf(rows: RowStore, job: JobRow): Promise<Stored<DocumentRow> | undefined> {
   const { workspaceId, knowledgeBaseId, documentId, jobId } = job
   const found = await rows.get(tables.documents, [workspaceId, knowledgeBaseId, documentId])
@@ -72,10 +75,10 @@ export async function documentOf(rows: RowStore, job: JobRow): Promise<Stored<Do
 }
 
 /**
- * End a job as failed, and its document with it, which then stands in nobody's way.
+ * Ends a job as failed together with its document, which no longer blocks other ingests.
  *
  * @param errorMessage  without secrets, at most 500 characters
- * @returns the job as it ended; undefined when somebody changed it meanwhile
+ * @returns the ended job; undefined if the job changed in the meantime
  */
 export async function failJob(
   { rows, clock }: { rows: RowStore; clock: Clock },

@@ -6,7 +6,7 @@ import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, endedJob, endingWrites, failJob } from './changes.ts'
 import type { JobNews } from './news.ts'
 
-/** Renewals within the time of one lease. */
+/** Number of renewals during one lease. */
 const renewalsPerLease = 3
 
 export interface ClaimParts {
@@ -18,19 +18,19 @@ export interface ClaimParts {
   readonly leaseMs: number
 }
 
-/** Somebody cancelled the job or took it over: what is written for it here would be refused. */
+/** Error for a job that was cancelled or taken over by another process; writes for it would fail. */
 export class ClaimLost extends Error {
   override readonly name = 'ClaimLost'
 }
 
-/** Applies a unit of row writes, perhaps with others of another store. */
+/** Applies a unit of row writes, possibly with content writes. */
 type Apply = (rows: readonly Write[]) => Promise<Outcome>
 
 /**
  * A job that this process works on.
  *
- * Whoever changes the job raises its version, so that of two who believe it theirs only one can write for it. Writes
- * for it wait for each other, as each needs the version that the one before it made.
+ * Every change of the job raises its version, so only one of several processes that believe to own it can
+ * write to it. Writes run one after the other, because each needs the version that the previous one created.
  */
 export class Claim {
   readonly #parts: ClaimParts
@@ -40,7 +40,7 @@ export class Claim {
   #isLost = false
   #callOff = () => {}
 
-  /** @param held  the job as it was claimed */
+  /** @param held  the job as claimed */
   constructor(parts: ClaimParts, held: Stored<JobRow>) {
     this.#parts = parts
     this.#held = held
@@ -51,7 +51,7 @@ export class Claim {
     return this.#held.row
   }
 
-  /** Aborts when the work is to end: the job is lost, or the process closes. */
+  /** Aborts when the work must stop: the job was lost, or the process closes. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
@@ -61,9 +61,9 @@ export class Claim {
   }
 
   /**
-   * Tell how far the work is, in one unit with other writes.
+   * Stores the progress of the job, in one unit with other writes.
    *
-   * @returns which of `rows` was refused, counted from 0
+   * @returns for a refusal, the position in `rows`, from 0
    * @throws ClaimLost
    */
   advance(change: Partial<Pick<Job, 'processed' | 'total'>>, rows: readonly Write[]): Promise<Outcome> {
@@ -77,9 +77,9 @@ export class Claim {
   }
 
   /**
-   * End the job in the unit that makes its result last.
+   * Ends the job in the unit that stores its result.
    *
-   * @returns which of `rows`, or of what `apply` adds to them, was refused, counted from 0
+   * @returns for a refusal, the position in `rows` followed by the changes that `apply` adds, from 0
    * @throws ClaimLost
    */
   succeed(result: NonNullable<Job['result']>, rows: readonly Write[], apply: Apply): Promise<Outcome> {
@@ -88,7 +88,7 @@ export class Claim {
     return this.#write(job => endedJob(job, end, clock), endingWrites, rows, apply)
   }
 
-  /** End the job and its document as failed, unless it is lost. */
+  /** Ends the job and its document as failed, unless the job was lost. */
   async fail(errorMessage: string): Promise<void> {
     await this.#inTurn(async () => {
       const ended = this.#isLost ? undefined : await failJob(this.#parts, this.#held, errorMessage)
@@ -96,24 +96,24 @@ export class Claim {
     })
   }
 
-  /** Leave the job to whoever comes next, at once. */
+  /** Ends the lease at once, so that another process can take over the job. */
   async release(): Promise<void> {
     const lapsed = timestamp(this.#parts.clock)
     await this.#inTurn(() => this.#renew({ leaseOwner: null, leaseUntil: lapsed }))
   }
 
-  /** Stop working on it. */
+  /** Stops the work. */
   interrupt(): void {
     this.#stop.abort()
   }
 
-  /** Stop working on it: it is no longer ours. */
+  /** Stops the work, because the job was cancelled or taken over. */
   lose(): void {
     this.#isLost = true
     this.interrupt()
   }
 
-  /** Renew its lease no more. */
+  /** Stops renewing the lease. */
   close(): void {
     this.#callOff()
   }
@@ -165,7 +165,7 @@ export class Claim {
     })
   }
 
-  /** Nobody outside sees a lease, so `updatedAt` stays. */
+  /** Changes the lease. Keeps `updatedAt`, because leases are not visible to clients. */
   async #renew(lease: Partial<JobRow>): Promise<void> {
     if (this.#isLost || this.job.endedAt !== null) return
     const row = { ...this.job, ...lease }
@@ -176,7 +176,7 @@ export class Claim {
   }
 }
 
-/** What is forgotten of a job that got further. */
+/** Resets the count of dead processes if the job made progress. */
 function furtherThan({ processed }: JobRow, change: Partial<Pick<Job, 'processed'>>): Pick<JobRow, 'deaths'> {
   return (change.processed ?? 0) > processed ? { deaths: 0 } : {}
 }

@@ -2,19 +2,19 @@ import type { Job } from '../contract/jobs.ts'
 import type { ServerEvent } from '../contract/route.ts'
 
 export interface JobFollowerParts {
-  /** The job as it is; undefined when it is gone. */
+  /** Returns the current job; undefined if it was deleted. */
   readonly read: () => Promise<Job | undefined>
-  /** `updatedAt` of the last change that is known already. */
+  /** `updatedAt` of the last change that the client knows; null if it knows none. */
   readonly after: string | null
-  /** Call back when it may have changed; returns a function that calls it off. */
+  /** Calls back when the job may have changed. Returns a function that cancels it. */
   readonly wait: (wake: () => void) => () => void
 }
 
 /**
- * A job at each change that is read, the newest one always, until it ends or is gone.
+ * Yields the latest state of a job after each change, until it ends or is deleted.
  *
- * An iterator and not a generator, as the `return` of a generator waits for its `next`, which here waits for what may
- * take long.
+ * An iterator, not a generator, because `return` of a generator waits for a pending `next`, which can take
+ * long here.
  *
  * @see docs/http.md#event-streams
  */
@@ -54,7 +54,7 @@ export class JobFollower implements AsyncIterableIterator<ServerEvent> {
     let callOff = () => {}
     const woken = new Promise<void>(resolve => {
       this.#wake = resolve
-      // Before reading: what comes while the store is asked must not be waited for in vain.
+      // Registered before reading, so that no change is missed in the meantime.
       callOff = this.#parts.wait(resolve)
     })
     try {

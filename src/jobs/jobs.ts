@@ -12,9 +12,9 @@ import { failJob } from './changes.ts'
 import { JobFollower } from './follower.ts'
 import type { JobNews } from './news.ts'
 
-/** How soon what other processes did is seen. */
+/** Interval at which changes of other processes are read, in milliseconds. */
 const pollMs = 500
-/** A job that runs changes often, and each change is another attempt. */
+/** Maximum number of attempts; a running job changes often, and each change requires another one. */
 const attemptsMax = 100
 
 interface Parts {
@@ -22,18 +22,18 @@ interface Parts {
   readonly pager: Pager
   readonly clock: Clock
   readonly news: JobNews
-  /** Somebody waits for jobs. */
+  /** Called when a client follows a job. */
   readonly watched: () => void
-  /** A job was ended from outside. */
+  /** Called when a client has cancelled a job. */
   readonly cancelled: (jobId: string) => void
 }
 
-/** Jobs of workspaces, as their owners see them. */
+/** Jobs of workspaces, for the API. */
 export class Jobs {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * Jobs, the newest first.
+   * Lists jobs, newest first.
    *
    * @throws workspace_not_found, invalid_cursor
    */
@@ -49,7 +49,7 @@ export class Jobs {
   }
 
   /**
-   * End a job as failed; one that has ended stays as it is.
+   * Cancels a job, which ends it as failed. A job that has ended stays as it is.
    *
    * @throws workspace_not_found, job_not_found
    */
@@ -67,9 +67,9 @@ export class Jobs {
   }
 
   /**
-   * Events of a job, whichever process works on it.
+   * Returns the events of a job that any process works on.
    *
-   * @param after  id of the last event that is known; what is no such id counts as none
+   * @param after  id of the last event that the client knows; ignored if it is not a timestamp
    * @throws workspace_not_found, job_not_found
    */
   async follow(

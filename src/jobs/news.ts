@@ -2,11 +2,11 @@ import type { Job } from '../contract/jobs.ts'
 
 type Listener = (job: Job) => void
 
-/** What this process changes of jobs, told to those here who wait for it. */
+/** Reports the jobs that this process changes to listeners in it. */
 export class JobNews {
   readonly #listeners = new Set<Listener>()
 
-  /** Call back with each job that changed. Returns a function that ends it. */
+  /** Registers a listener. Returns a function that removes it. */
   listen(listener: Listener): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)

@@ -14,7 +14,7 @@ type Parts = { readonly pager: Pager; readonly config: Config } & Pick<
   'rows' | 'clock' | 'log' | 'audit' | 'host' | 'mark' | 'perform'
 >
 
-/** A step of a job that somebody waits for. */
+/** Progress of a job that a caller waits for. */
 interface Step {
   readonly label: string
   readonly done: number
@@ -24,20 +24,20 @@ interface Step {
 /** The jobs of a store, and the worker of this process. */
 export interface JobsRoom {
   readonly handlers: Handlers<typeof jobs>
-  /** Work from now on, as a server does. */
+  /** Starts to work on jobs continuously, as in a server. */
   start(): void
-  /** There may be something to do. */
+  /** Checks for jobs to work on. */
   wake(): void
-  /** What is worked on, at most and now, and how many wait. */
+  /** Returns the capacity, the running jobs and the queued ones. */
   load(): Promise<IngestLoad>
-  /** How many jobs somebody could take up. */
+  /** Returns the number of jobs that no process works on. */
   due(): Promise<number>
-  /** Do what is due, and wait for it. */
+  /** Runs all jobs that are due, and waits for them. */
   settle(signal: AbortSignal, onProgress: (step: Step) => void): Promise<void>
   close(): Promise<void>
 }
 
-/** Nothing is worked on before `start`, `wake` or `settle`. */
+/** Opens the jobs of a store. No job runs before `start`, `wake` or `settle`. */
 export function openJobs(parts: Parts): JobsRoom {
   const { runtime, controlPlane } = parts.config
   const news = new JobNews()

@@ -4,7 +4,7 @@ import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-/** Rows deleted by one unit: other writers wait for a few milliseconds. */
+/** Maximum number of rows to delete in one unit, which blocks other writers for a few milliseconds. */
 const sliceSize = 200
 const dayMs = 86_400_000
 
@@ -15,7 +15,7 @@ export interface JobRetentionParts {
   readonly retentionDays: number
 }
 
-/** Deletes jobs that ended long ago. One process of a store does it. */
+/** Deletes jobs that ended long ago. Only one process of a store runs it. */
 export class JobRetention {
   readonly #parts: JobRetentionParts
   readonly #hourly: Hourly
@@ -26,7 +26,7 @@ export class JobRetention {
     this.#hourly = new Hourly(parts.clock, () => this.#prune().catch(failed))
   }
 
-  /** Prune now and every hour. */
+  /** Deletes old jobs now and every hour. */
   start(): void {
     this.#hourly.start()
   }

@@ -11,13 +11,16 @@ import { type JobRow, tables } from '../storage/tables.ts'
 import { changedJob, failJob } from './changes.ts'
 import { Claim, type ClaimParts } from './claim.ts'
 
-/** Candidates that are looked at together; whoever loses all of them to others looks again. */
+/** Number of candidates to read at once. If other processes claim all of them, more are read. */
 const candidatesMax = 16
-/** Jobs that run at once on one store, at most. */
+/** Maximum number of running jobs on one store. */
 const runningMax = 10_000
-/** A text that ends each process at work on it, as by its memory, must not keep a server from starting for ever. */
+/**
+ * Maximum number of processes that may die while they work on a job. Without it, a text that kills each
+ * process, for example by its memory use, would prevent every start of a server.
+ */
 const deathsMax = 10
-/** Owners of leases that work in this process. */
+/** Lease owners in this process. */
 const atWork = new Set<string>()
 
 export interface WorkerParts extends Omit<ClaimParts, 'owner'> {
@@ -25,13 +28,13 @@ export interface WorkerParts extends Omit<ClaimParts, 'owner'> {
   readonly audit: Pick<AuditTrail, 'note'>
   /** Name of the machine. */
   readonly host: string
-  /** Tells this process from others that had its number. */
+  /** Distinguishes this process from earlier ones with the same process id. */
   readonly mark: string
-  /** Jobs at once. */
+  /** Maximum number of jobs at the same time. */
   readonly capacity: number
-  /** How often jobs that others left are looked for. */
+  /** Interval between checks for abandoned jobs, in milliseconds. */
   readonly everyMs: number
-  /** Does the work and ends the job, or throws why not. */
+  /** Does the work and ends the job, or throws the reason of a failure. */
   readonly perform: (claim: Claim) => Promise<void>
 }
 
@@ -40,7 +43,7 @@ interface Running {
   readonly done: Promise<void>
 }
 
-/** Takes up jobs in the order in which they came, a few at once: those that wait, and those that others left. */
+/** Runs jobs, a few at a time: first abandoned ones, then pending ones in order of creation. */
 export class Worker {
   readonly #parts: WorkerParts
   readonly #owner: string
@@ -56,18 +59,18 @@ export class Worker {
     atWork.add(this.#owner)
   }
 
-  /** Work from now on, and look now and then for what others left. */
+  /** Runs jobs from now on, and checks for abandoned jobs at intervals. */
   start(): void {
     this.wake()
     this.#callOff = this.#parts.clock.after(this.#parts.everyMs, () => this.start())
   }
 
-  /** There may be something to do. */
+  /** Checks for jobs to work on. */
   wake(): void {
     this.#fill().catch(error => this.#parts.log.error({ error }, 'looking for jobs failed'))
   }
 
-  /** How many jobs somebody could take up. */
+  /** Returns the number of jobs that no process works on. */
   async due(): Promise<number> {
     const { rows } = this.#parts
     return (await this.#abandoned()).length + (await rows.count(tables.jobs, 'byStatus', ['pending']))
@@ -78,7 +81,7 @@ export class Worker {
     return { active: this.#running.size, capacity: this.#parts.capacity, queued }
   }
 
-  /** Do all that is due, and wait for it. */
+  /** Runs all jobs that are due, and waits for them. */
   async settle(signal: AbortSignal, onChange: (job: Job) => void): Promise<void> {
     const unlisten = this.#parts.news.listen(onChange)
     const stop = () => void this.close()
@@ -95,12 +98,12 @@ export class Worker {
     }
   }
 
-  /** Somebody else ended this job. */
+  /** Stops the work on a job that was ended elsewhere. */
   drop(jobId: string): void {
     this.#running.get(jobId)?.claim.lose()
   }
 
-  /** Take up no more, and leave what is under way to whoever comes next. */
+  /** Claims no more jobs, and releases running ones for other processes. */
   async close(): Promise<void> {
     this.#isOver = true
     this.#callOff()
@@ -110,7 +113,7 @@ export class Worker {
     atWork.delete(this.#owner)
   }
 
-  /** Take up jobs while there is room; asked meanwhile, look once more. */
+  /** Claims jobs while there is capacity. A call in the meantime makes it check once more. */
   #fill(): Promise<void> {
     this.#isNewsThere = true
     this.#filling ??= this.#takeUp()
@@ -118,7 +121,7 @@ export class Worker {
   }
 
   async #takeUp(): Promise<void> {
-    // Else it could end before it is known that it runs.
+    // Otherwise it could finish before `#filling` is set.
     await Promise.resolve()
     try {
       while (this.#isNewsThere && !this.#isOver) {
@@ -152,7 +155,7 @@ export class Worker {
     return this.#parts.rows.list(tables.jobs, pending)
   }
 
-  /** Jobs that somebody began and no longer works on. */
+  /** Returns jobs that were started, but that no process works on any more. */
   async #abandoned(): Promise<Stored<JobRow>[]> {
     const { rows, clock } = this.#parts
     const running = { index: 'byLease', prefix: ['running'], limit: runningMax }
@@ -163,8 +166,8 @@ export class Worker {
   }
 
   /**
-   * Its process ran on this machine and is gone: nobody has to wait for the end of its lease. In a container that is
-   * started again its number is often this one's.
+   * Returns true if the job's process ran on this machine and has ended, so that its lease can be ignored.
+   * After a restart of a container, it often had the same process id as this one.
    */
   #isOfTheDead({ leaseOwner }: JobRow): boolean {
     if (!leaseOwner?.startsWith(`${this.#parts.host}:`)) return false
@@ -225,7 +228,10 @@ export class Worker {
     }
   }
 
-  /** Where the store failed, its lease is left to run out: the job is taken up again when that may be over. */
+  /**
+   * Ends a job as failed. If the store failed, leaves the lease to expire instead: the job runs again later,
+   * when the store may have recovered.
+   */
   async #failed(claim: Claim, error: unknown): Promise<void> {
     const { log } = this.#parts
     const { jobId } = claim.job

@@ -28,14 +28,14 @@ import { collectionGone, unlessGone } from './guards.ts'
 
 type Place = Pick<KnowledgeBase, 'workspaceId' | 'knowledgeBaseId'>
 
-/** A knowledge base with all that work on its content needs. */
+/** A knowledge base, with everything needed to work on its content. */
 export interface BaseContext {
   readonly base: KnowledgeBase
   readonly store: ContentStore
   readonly key: CollectionKey
   readonly collection: Collection
   readonly embedding: EmbeddingService
-  /** The vectors stand in a space that the runtime fits itself. */
+  /** True if the runtime fits the vector space itself. */
   readonly fitted: boolean
 }
 
@@ -46,7 +46,7 @@ export interface KnowledgeBasesParts {
   readonly stores: ContentStores
   readonly chunking: Services<ChunkingService>
   readonly embedding: Services<EmbeddingService>
-  /** Whether a fit of the collection is under way here. */
+  /** Returns true while this process fits the vector space of a collection. */
   readonly fitting: (key: CollectionKey) => boolean
 }
 
@@ -62,14 +62,14 @@ export class KnowledgeBases {
   async list(workspaceId: string, query: PageQuery): Promise<Page<KnowledgeBase>> {
     const { rows, pager } = this.parts
     const list = { index: 'byWorkspace', prefix: [workspaceId] }
-    // Read at once, as each reading is a way to the store and back.
+    // Started before the check, to save a round trip to the store.
     const page = pager.page(tables.knowledgeBases, list, query)
     page.catch(() => {})
     await requireWorkspace(rows, workspaceId)
     return page
   }
 
-  /** Those of some that are there, in the order in which they were made. */
+  /** Returns those of the given knowledge bases that exist, in order of creation. */
   async some(workspaceId: string, knowledgeBaseIds: readonly string[]): Promise<KnowledgeBase[]> {
     const { rows } = this.parts
     const stored = await Promise.all(
@@ -82,7 +82,7 @@ export class KnowledgeBases {
   }
 
   /**
-   * Create a knowledge base with a collection of its own, or on one that exists.
+   * Creates a knowledge base with a new collection, or on an existing one.
    *
    * @throws the codes of docs/http.md#creating-a-knowledge-base, in that order
    */
@@ -98,7 +98,7 @@ export class KnowledgeBases {
     throw baseNotFound(knowledgeBaseId)
   }
 
-  /** The record and, for the built-in provider, where its embedder stands. */
+  /** Returns a knowledge base and, for the built-in provider, the state of its embedder. */
   async show(workspaceId: string, knowledgeBaseId: string): Promise<KnowledgeBase & { embedder?: Embedder }> {
     const base = await this.get(workspaceId, knowledgeBaseId)
     const { embeddingServiceId } = base
@@ -118,7 +118,7 @@ export class KnowledgeBases {
   }
 
   /**
-   * A knowledge base opened for work on its content.
+   * Opens a knowledge base for work on its content.
    *
    * @throws knowledge_base_not_found, driver_unavailable
    * @throws collection_unavailable  the collection is gone
@@ -152,7 +152,7 @@ export class KnowledgeBases {
   /**
    * Returns a service that a knowledge base binds. It cannot be deleted before the knowledge base.
    *
-   * @throws knowledge_base_not_found   it was deleted meanwhile
+   * @throws knowledge_base_not_found   it was deleted in the meantime
    * @throws control_plane_unavailable  the store has lost the service
    */
   async bound<Row extends ChunkingService | EmbeddingService>(
@@ -170,9 +170,10 @@ export class KnowledgeBases {
   }
 
   /**
-   * Does work on a knowledge base that may be deleted in the meantime, alone or with its workspace.
+   * Runs work on a knowledge base that may be deleted in the meantime, alone or with its workspace.
    *
-   * @throws workspace_not_found, knowledge_base_not_found  it was deleted
+   * @throws workspace_not_found       the workspace was deleted
+   * @throws knowledge_base_not_found  the knowledge base was deleted
    */
   async whileThere<T>(place: Place, work: () => Promise<T>): Promise<T> {
     try {
@@ -182,7 +183,10 @@ export class KnowledgeBases {
     }
   }
 
-  /** Returns the refusal of a deleted knowledge base, if an error comes from its missing collection; else undefined. */
+  /**
+   * Returns the "not found" error of a deleted knowledge base if its missing collection caused the given
+   * error.
+   */
   async absenceOf({ workspaceId, knowledgeBaseId }: Place, error: unknown): Promise<unknown> {
     if (!(error instanceof WbError) || error.code !== 'collection_unavailable') return undefined
     return this.get(workspaceId, knowledgeBaseId).then(
@@ -192,9 +196,11 @@ export class KnowledgeBases {
   }
 
   /**
+   * Changes a knowledge base.
+   *
    * @throws workspace_not_found, knowledge_base_not_found, reranking_service_not_found
    * @throws forbidden         the policy would change, and the caller lacks the scope for that
-   * @throws validation_error  the policy cannot be read
+   * @throws validation_error  the policy cannot be parsed
    */
   async update(
     workspaceId: string,
@@ -225,8 +231,8 @@ export class KnowledgeBases {
   }
 
   /**
-   * Delete a knowledge base and everything that speaks of it, in one unit. A collection of its own goes too; of one
-   * that it was attached to, only what was ingested through it.
+   * Deletes a knowledge base and everything that refers to it, in one unit. Drops a collection that was
+   * created with it; from one that it was attached to, deletes only what was ingested through it.
    *
    * @throws workspace_not_found, knowledge_base_not_found, driver_unavailable
    */
@@ -242,7 +248,7 @@ export class KnowledgeBases {
     return base
   }
 
-  /** Purge step of a workspace: the collections that its knowledge bases made. */
+  /** Deletes the knowledge bases of a workspace that is being deleted, with the collections that they own. */
   async purge(workspace: Workspace): Promise<void> {
     for (;;) {
       const [next] = await this.parts.rows.list(tables.knowledgeBases, {
@@ -256,7 +262,7 @@ export class KnowledgeBases {
   }
 
   /**
-   * The collections of the workspace that keep vectors, whether or not a knowledge base holds them.
+   * Lists the collections of a workspace that have vectors, with and without a knowledge base.
    *
    * @throws workspace_not_found, driver_unavailable
    */
@@ -279,7 +285,9 @@ export class KnowledgeBases {
   }
 }
 
-/** What goes with a knowledge base: its row first, whose absence is refused, and every mention of it. */
+/**
+ * Returns the writes that delete a knowledge base and all references to it. The first fails if it is missing.
+ */
 function removalOf({ workspaceId, knowledgeBaseId }: KnowledgeBase): Write[] {
   const prefix = [workspaceId, knowledgeBaseId]
   const { documents, knowledgeFilters, jobs, jobInputs, jobBatches, agents, conversations } = tables

@@ -6,13 +6,13 @@ import { limits } from '../contract/limits.ts'
 import type { Line } from '../contract/route.ts'
 import type { EnqueueResult, Ingestion, IngestResult } from './ingest.ts'
 
-/** What the wire may say of whatever was thrown; the log is told the rest. */
+/** Returns the response for an error; details go to the log only. */
 export type TellFailure = (
   thrown: unknown,
   requestId: string,
 ) => { readonly status: number; readonly envelope: ErrorEnvelope }
 
-/** Ingest lines as they arrive; one outcome a line, in the order of the lines. */
+/** Ingests lines as they arrive, and yields one outcome for each line, in order. */
 export async function* ingestLines(
   ingestion: Ingestion,
   base: { workspaceId: string; knowledgeBaseId: string },
@@ -27,14 +27,14 @@ export async function* ingestLines(
       ingestLine(ingestion, base, line, caller, tellFailure),
     )
     waiting.push({ line, outcome })
-    // Reads of the store end at once, so that without a turn between them a burst of lines would be one long one.
+    // Reads of the store end synchronously, so without this pause many lines would block the event loop.
     await nextTurn()
     if (waiting.length >= limits.batchLinesInProgress) yield await waiting.shift()!.outcome
   }
   for (const { outcome } of waiting) yield await outcome
 }
 
-/** Lines of one text or one file name are taken one after the other, so that the first one wins. */
+/** Returns true for lines with the same text or file name. They are ingested in order: the first one wins. */
 function areRivals(a: Line<Ingest>, b: Line<Ingest>): boolean {
   if ('error' in a || 'error' in b) return false
   const sameName = a.value.sourceFilename !== null && a.value.sourceFilename === b.value.sourceFilename
@@ -59,7 +59,11 @@ async function ingestLine(
   }
 }
 
-/** An ingest as the API returns it. @see docs/http.md#documents-and-chunks */
+/**
+ * Returns the API response for an ingest.
+ *
+ * @see docs/http.md#documents-and-chunks
+ */
 export function ingestReply(result: IngestResult | EnqueueResult) {
   const { document } = result
   switch (result.kind) {

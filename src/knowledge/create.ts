@@ -29,14 +29,14 @@ type Lexical = KnowledgeBase['lexical']
 const lexicalOff = { enabled: false, analyzer: null, options: {} }
 
 /**
- * Creates knowledge bases. The first of several errors is thrown, in the order of
+ * Creates knowledge bases. If there are several errors, throws the first in the order of
  * docs/http.md#creating-a-knowledge-base.
  */
 export class KnowledgeBaseMaker {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * Make a knowledge base with a collection of its own.
+   * Creates a knowledge base with a new collection.
    *
    * @throws the codes for a new collection of docs/http.md#creating-a-knowledge-base
    */
@@ -50,7 +50,7 @@ export class KnowledgeBaseMaker {
     const { workspace, store } = await this.open(workspaceId)
     const key = { workspaceId, name: body.name }
     const taken = await store.collection(key)
-    // Asked after the collection: one that a knowledge base made meanwhile is that base's.
+    // Checked after the collection, because another knowledge base may have created it in the meantime.
     if (await this.isHeld(key)) throw nameTaken(body.name)
     if (taken) throw new WbError('collection_name_taken', `a collection named '${body.name}' exists`)
     const embedding = await this.bound(this.parts.embedding, workspaceId, body.embeddingServiceId)
@@ -66,7 +66,7 @@ export class KnowledgeBaseMaker {
   }
 
   /**
-   * Make a knowledge base on a collection that exists and that no other one holds.
+   * Creates a knowledge base on an existing collection that no other knowledge base uses.
    *
    * @throws the codes for `attach: true` of docs/http.md#creating-a-knowledge-base
    */
@@ -131,12 +131,14 @@ export class KnowledgeBaseMaker {
     return service
   }
 
-  /** Whether a knowledge base has the collection. */
+  /** Returns true if a knowledge base uses the collection. */
   async isHeld({ workspaceId, name }: CollectionKey): Promise<boolean> {
     return (await this.parts.rows.count(tables.knowledgeBases, 'byCollection', [workspaceId, name])) > 0
   }
 
-  /** What was found otherwise than by the checks before, as somebody else was quicker. */
+  /**
+   * Returns the error for a failed write, which can only be caused by a concurrent change after the checks.
+   */
   private refusal(outcome: Outcome & { ok: false }, base: KnowledgeBase): WbError {
     const { workspaceId, name } = base
     const lacking = [
@@ -152,7 +154,7 @@ export class KnowledgeBaseMaker {
   }
 }
 
-/** The row to insert, after checks that keep what it binds from vanishing meanwhile. */
+/** Returns the insert of a knowledge base, after checks that its workspace and services still exist. */
 function unitOf(base: KnowledgeBase): Write[] {
   const { workspaceId, embeddingServiceId, chunkingServiceId, rerankingServiceId } = base
   const bound: Write[] = [
@@ -166,17 +168,19 @@ function unitOf(base: KnowledgeBase): Write[] {
 }
 
 /**
- * The service that makes the vectors of a collection: that of the store, the runtime's own, or none when who writes
- * brings them.
+ * Returns the service that creates the vectors of a collection: the built-in one, that of the store, or null
+ * if clients supply the vectors.
  */
 export function vectorServiceOf({ fitted, vectorService }: Collection) {
   return fitted ? { provider: builtInProvider, modelName: builtInModel } : (vectorService ?? null)
 }
 
 /**
- * @throws vector_collection_required   the collection keeps no vectors
+ * Checks that an embedding service fits an existing collection.
+ *
+ * @throws vector_collection_required   the collection has no vectors
  * @throws dimension_mismatch           its vectors have another length than those of the service
- * @throws vectorize_service_mismatch   its vectors are made by another service, or not by the built-in embedder
+ * @throws vectorize_service_mismatch   its vectors come from another service
  */
 function requireSuited(collection: Collection, embedding: EmbeddingService): void {
   const { name, dimension, fitted } = collection
@@ -197,10 +201,10 @@ function requireSuited(collection: Collection, embedding: EmbeddingService): voi
 }
 
 /**
- * Nothing to fit where another provider makes the vectors.
+ * Checks that the store supports the built-in embedder, if the service uses it.
  *
- * @throws driver_unavailable  the store cannot keep a space that the runtime fits
- * @throws dimension_mismatch  the service says another dimension than such a space has
+ * @throws driver_unavailable  the store does not support vector spaces that the runtime fits
+ * @throws dimension_mismatch  the service has another dimension than the built-in embedder
  */
 function requireFittable(store: ContentStore, { provider, embeddingDimension }: EmbeddingService): void {
   if (provider !== builtInProvider) return

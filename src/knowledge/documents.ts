@@ -24,9 +24,9 @@ interface Parts {
   readonly space: Space
 }
 
-/** Chunks that are rewritten in one transaction when metadata changes. */
+/** Number of chunks to rewrite in one transaction when metadata changes. */
 const rewriteSlice = 256
-/** Each attempt but the last lost against another change of the document. */
+/** Maximum number of attempts; each one but the last failed because of another change to the document. */
 const attemptsMax = 20
 
 const unset = {
@@ -55,13 +55,13 @@ export class Documents {
     return this.parts.pager.page(tables.documents, list, query)
   }
 
-  /** How many there are, whatever became of them. */
+  /** Returns the number of documents in any state. */
   count(workspaceId: string, knowledgeBaseId: string): Promise<number> {
     return this.parts.rows.count(tables.documents, 'byKnowledgeBase', [workspaceId, knowledgeBaseId])
   }
 
   /**
-   * Register a document without content.
+   * Registers a document without content.
    *
    * @throws knowledge_base_not_found
    * @throws conflict  the id is taken
@@ -93,11 +93,11 @@ export class Documents {
   }
 
   /**
-   * Change a document; changed metadata and visibility reach its chunks first. Where somebody changed it meanwhile, such
-   * as the job that makes it, this begins anew, so that its chunks say what the document says.
+   * Changes a document. Applies new metadata and visibility to its chunks first. Starts again if the document
+   * changed in the meantime, for example by its ingest job, so that the chunks match the document.
    *
    * @throws document_not_found, knowledge_base_not_found
-   * @throws conflict  others kept changing the document
+   * @throws conflict  the document changed during every attempt
    */
   update(place: DocumentPlace, patch: DocumentFields, caller: Caller): Promise<Document> {
     return this.parts.bases.whileThere(place, () => this.changed(place, patch, caller))
@@ -135,7 +135,7 @@ export class Documents {
     if (!outcome.ok) throw documentNotFound(place.documentId)
   }
 
-  /** Delete documents one by one; a failure is told and the rest goes on. */
+  /** Deletes documents one by one. Continues after a failure, and returns it. */
   async deleteEach(workspaceId: string, knowledgeBaseId: string, documentIds: readonly string[]) {
     await this.parts.bases.context(workspaceId, knowledgeBaseId)
     const deleted: string[] = []
@@ -155,7 +155,7 @@ export class Documents {
   }
 
   /**
-   * Chunks in order, nulls last.
+   * Returns chunks by index, nulls last.
    *
    * @throws document_not_found, invalid_cursor, list_records_not_supported
    */
@@ -192,7 +192,7 @@ export class Documents {
     throw documentNotFound(place.documentId)
   }
 
-  /** Rewrite the payloads of a document's chunks; their vectors follow a changed title where the runtime makes them. */
+  /** Rewrites the payloads of a document's chunks, and their vectors if the runtime fits the space itself. */
   private async restamp(place: DocumentPlace, document: DocumentRow, caller: Caller): Promise<void> {
     const context = await this.parts.bases.context(place.workspaceId, place.knowledgeBaseId)
     let cursor: { chunkIndex: number | null; id: string } | undefined
@@ -246,7 +246,7 @@ export interface DocumentPlace {
   readonly documentId: string
 }
 
-/** A document that is renamed, failed or given another hash by hand is no longer the one that ingest made. */
+/** Returns false if a manual change of name, hash or status makes a document differ from the ingested one. */
 function keepsKeys(row: DocumentRow, patch: DocumentFields): boolean {
   const isSame = (field: 'sourceFilename' | 'contentHash') =>
     patch[field] === undefined || patch[field] === row[field]
@@ -269,7 +269,11 @@ function documentNotFound(documentId: string): WbError {
   return new WbError('document_not_found', `document '${documentId}' not found`)
 }
 
-/** Failure codes of a bulk deletion. @see docs/http.md#documents-and-chunks */
+/**
+ * Failure codes of a bulk deletion.
+ *
+ * @see docs/http.md#documents-and-chunks
+ */
 const deletionCodes: Partial<Record<ErrorCode, string>> = {
   document_not_found: 'not_found',
   knowledge_base_not_found: 'not_found',

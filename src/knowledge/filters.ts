@@ -10,18 +10,18 @@ import type { RowStore } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { KnowledgeBases } from './bases.ts'
 
-/** Whose filters. */
+/** A knowledge base. */
 interface Place {
   readonly workspaceId: string
   readonly knowledgeBaseId: string
 }
 
-/** One of them. */
+/** A filter of a knowledge base. */
 interface FilterPlace extends Place {
   readonly knowledgeFilterId: string
 }
 
-/** Filters of a knowledge base that are saved under a name, for searches to use. */
+/** Named filters of a knowledge base, for use in searches. */
 export class KnowledgeFilters {
   constructor(
     private readonly parts: {
@@ -40,9 +40,9 @@ export class KnowledgeFilters {
   }
 
   /**
-   * Save a filter; its name need not be its own.
+   * Saves a filter. Its name does not have to be unique.
    *
-   * @throws validation_error  the filter cannot be read: names the place
+   * @throws validation_error  the filter cannot be parsed; the message contains the path of the problem
    * @throws workspace_not_found, knowledge_base_not_found
    * @throws conflict          the id is taken
    */
@@ -92,7 +92,7 @@ export class KnowledgeFilters {
     if (!outcome.ok) throw notFound(place)
   }
 
-  /** The condition of a saved filter; undefined where it holds for everything. */
+  /** Returns the condition of a saved filter; undefined if it matches everything. */
   async condition(place: FilterPlace): Promise<Filter | undefined> {
     return parseFilter((await this.get(place)).filter)
   }

@@ -5,14 +5,16 @@ import { WbError } from '../contract/errors.ts'
 import { type CollectionKey, type ContentStore, keyText } from '../storage/content.ts'
 import type { PassageOps } from './passages.ts'
 
-/** Below this many chunks a fitted space brings nothing over the placeholder. */
+/** Minimum number of chunks for a fit; below it, a fitted space is no better than the placeholder. */
 const fitRecordsMin = 10
-/** Share of unfitted chunks at which a refit does not wait for quiet. */
+/** Share of unfitted chunks above which a refit starts without waiting for ingest to stop. */
 const unfittedShareMax = 0.2
 const quietMs = 2_000
-/** Longer than a fit takes; after it, others take up what a killed process left. */
+/**
+ * Duration of a lease: longer than one step of a fit. Then other processes can take over from a killed one.
+ */
 const leaseMs = 30_000
-/** Pause after a fit that another process does, or that failed. */
+/** Pause after a fit that failed, or that another process is running. */
 const retryMs = 10_000
 const stageSlice = 512
 
@@ -25,25 +27,27 @@ export interface FitProgress {
 type OnProgress = (step: FitProgress) => void
 
 interface Parts {
-  /** Stores whose collections can be fitted. */
+  /** Store with collections that can be fitted. */
   readonly store: ContentStore
-  /** A thread of its own, as a fit takes seconds. */
+  /** Runs on a separate thread, because a fit takes seconds. */
   readonly host: Host<PassageOps>
   readonly clock: Clock
   readonly log: Log
-  /** Tells the holder of a lease from others. */
+  /** Identifies this process as the owner of leases. */
   readonly owner: string
 }
 
-/** How a fit ended: the space is in force, or another process has the lease, or it was given up. */
+/** Result of a fit: the new space is current, another process has the lease, or the fit was abandoned. */
 type Ending = 'done' | 'leased' | 'given up'
 
-/** Keeps the fitted spaces up with what is ingested. */
+/** Refits the vector spaces of collections as they grow. */
 export class Fitting {
   private readonly running = new Map<string, Promise<Ending>>()
   private readonly checking = new Set<string>()
   private readonly timers = new Map<string, () => void>()
-  /** Fits follow each other, as each holds all passages of its collection in memory. */
+  /**
+   * The most recent fit. Fits run one at a time, because each holds all passages of its collection in memory.
+   */
   private last: Promise<unknown> = Promise.resolve()
   private closed = false
 
@@ -53,24 +57,26 @@ export class Fitting {
     return this.running.has(keyText(key))
   }
 
-  /** Note that a collection grew: fit at once when much is unfitted, else when ingest has been quiet. */
+  /**
+   * Reacts to a growing collection: fits it at once if many chunks are unfitted, else when ingest has paused.
+   */
   grew(key: CollectionKey): void {
     this.later(key, quietMs)
     this.catchUp(key, unfittedShareMax)
   }
 
-  /** Collections of which something is unfitted and a fit pays. */
+  /** Returns the collections that have unfitted chunks, and enough chunks for a fit. */
   async due(): Promise<(CollectionKey & { unfitted: number; records: number })[]> {
     const unfitted = (await this.parts.store.fitted?.unfitted()) ?? []
     return unfitted.filter(entry => entry.records >= fitRecordsMin)
   }
 
-  /** Take up what an earlier process left. */
+  /** Starts the fits that an earlier process did not finish. */
   async resume(): Promise<void> {
     for (const key of await this.due()) this.catchUp(key, 0)
   }
 
-  /** Fit all that is due, and wait for it. */
+  /** Runs all fits that are due, and waits for them. */
   async settle(signal: AbortSignal, onProgress: OnProgress): Promise<void> {
     await Promise.all(this.running.values())
     for (const key of await this.due()) {
@@ -79,14 +85,14 @@ export class Fitting {
     }
   }
 
-  /** Start no more fits, and give those that run up; the store keeps the space in force. */
+  /** Starts no more fits and abandons running ones. The store keeps the current spaces. */
   async close(): Promise<void> {
     this.closed = true
     for (const cancel of this.timers.values()) cancel()
     await Promise.allSettled(this.running.values())
   }
 
-  /** Look once more after a pause, which begins anew each time. */
+  /** Checks a collection after a pause. Another call restarts the pause. */
   private later(key: CollectionKey, pauseMs: number): void {
     if (this.closed) return
     const name = keyText(key)
@@ -98,7 +104,7 @@ export class Fitting {
     this.timers.set(name, cancel)
   }
 
-  /** Fit when more than a share of the collection is unfitted, and look again after it. */
+  /** Starts a fit if more than a share of the collection is unfitted. */
   private catchUp(key: CollectionKey, share: number): void {
     const name = keyText(key)
     if (this.closed || this.isRunning(key) || this.checking.has(name)) return
@@ -118,7 +124,9 @@ export class Fitting {
     return entry !== undefined && entry.unfitted > entry.records * share
   }
 
-  /** What did not come about is tried again after a while, and not at once: its cause rarely goes so fast. */
+  /**
+   * Runs a fit. After a failure, waits before the next attempt, because the cause rarely disappears at once.
+   */
   private async keepUp(key: CollectionKey): Promise<void> {
     const ending = await this.run(key, () => {})
     if (ending === 'done') this.grew(key)

@@ -1,12 +1,12 @@
 import { unitVector } from '../base/unit-vector.ts'
 
-/** Best passages that a query is moved towards. */
+/** Number of best passages that a query is moved towards. */
 export const feedbackPassages = 3
 const feedbackWeight = 0.5
 /** Added to a rank before its reciprocal is taken. */
 const rankOffset = 1
 
-/** A record and how well it suits a query; finite, and compared within one list only. */
+/** A record with its score, which is finite, and can only be compared within its list. */
 export interface Scored<Id extends string | number = string> {
   record: Id
   score: number
@@ -14,21 +14,21 @@ export interface Scored<Id extends string | number = string> {
 
 /** A record of a fused ranking. */
 export interface Fused<Id extends string | number = number> extends Scored<Id> {
-  /** Its lexical score, scaled to 0..1; 0 where the lexical list lacks it. */
+  /** Lexical score, scaled to 0..1; 0 if the lexical list lacks the record. */
   lexical: number
 }
 
-/** The two rankings of one collection that are fused. A list has a record at most once. */
+/** Two rankings of one collection to fuse. Each list contains a record at most once. */
 export interface Lists<Id extends string | number = number> {
   readonly vector: readonly Scored<Id>[]
   readonly lexical: readonly Scored<Id>[]
-  /** 0 is vectors alone, 1 words alone. */
+  /** Weight of the lexical list: 0 for vectors only, 1 for words only. */
   readonly lexicalWeight: number
-  /** Candidates that each list was asked for: a list of this length was cut. */
+  /** Requested length of each list; a list of this length may be incomplete. */
   readonly pool: number
 }
 
-/** Lists, and a name for the space of their vectors: similarities of one scale can be compared. */
+/** Lists with the name of their vector space. Similarities of the same scale can be compared. */
 export type ListsOfScale<Id extends string | number = number> = Lists<Id> & { readonly scale: string }
 
 /** Fuses two rankings into one, as {@link fuseEach} does. */
@@ -37,17 +37,17 @@ export function fuse<Id extends string | number>(lists: Lists<Id>): Fused<Id>[] 
 }
 
 /**
- * Fuses several pairs of rankings, each for itself, into scores from 0 to 1 that can be compared:
- * (1 - w) × vector score + w × lexical score, where a record that a list lacks has 0. Best first. Of equal scores, the
- * higher lexical score comes first, then the lower record. So from w = 0.5 on, the only record of all lexical lists comes
- * first, whatever the vectors say.
+ * Fuses several pairs of rankings, each separately, into comparable scores from 0 to 1: (1 - w) × vector
+ * score + w × lexical score. A record that is missing in a list has the score 0 there. The result is sorted
+ * best first; of equal scores, the higher lexical score comes first, then the lower record. So from w = 0.5
+ * on, a record that is the only one in all lexical lists comes first for any vector scores.
  *
- * Scores are scaled linearly, the best of all to 1 and a floor to 0; lexical scores over all lists, vector scores over
- * those of one scale. What is 0 or less stays 0, however little the others have. The floor is:
+ * Scores are scaled linearly: the best of all to 1, and a floor to 0. Lexical scores are scaled over all
+ * lists, vector scores over the lists of the same scale. Scores of 0 or less become 0. The floor is:
  *
- * - for vectors the lowest score, as models differ in the similarity of unrelated texts, but never below 0;
- * - for words 0, which is the score of every record that is not listed. A list that was cut lacks records with a score,
- *   so then it is the lowest score of the lists that were cut.
+ * - for vectors, the lowest score, but never below 0, as models differ in the similarity of unrelated texts;
+ * - for words, 0, which is the score of all records that are not listed. A list of full length lacks records
+ *   with a positive score, so then the floor is the lowest score of these lists.
  */
 export function fuseEach<Id extends string | number>(several: readonly ListsOfScale<Id>[]): Fused<Id>[][] {
   const ofWords = scalerFor(
@@ -70,9 +70,9 @@ export function fuseEach<Id extends string | number>(several: readonly ListsOfSc
 type Scaler = (score: number) => number
 
 /**
- * Maps the best of `all` to 1 and the floor to 0.
+ * Returns a function that maps the best score of `all` to 1, and the floor to 0.
  *
- * @param atFloor  the lowest of these is the floor, unless it is negative; 0 where there are none
+ * @param atFloor  its lowest score is the floor, unless negative; if empty, the floor is 0
  */
 function scalerFor(all: readonly { score: number }[], atFloor: readonly { score: number }[]): Scaler {
   const most = all.reduce((most, { score }) => Math.max(most, score), 0)
@@ -89,11 +89,11 @@ function scoresOf<Id extends string | number>(list: readonly Scored<Id>[], scale
 }
 
 /**
- * Ranks the records of a ranking anew by reciprocal rank fusion with the lexical ranks among them:
- * (1 - share) / (1 + rank) + share / (1 + lexical rank). Scores stay with the places, so that they can be compared with
- * those of other rankings as before.
+ * Reranks a ranking by reciprocal rank fusion with the lexical ranks of its records: (1 - share) / (1 + rank)
+ * + share / (1 + lexical rank). The scores keep their positions, so that they stay comparable with other
+ * rankings.
  *
- * @param lexical  best first; records that the ranking lacks are passed over
+ * @param lexical  best first; records that are not in the ranking are ignored
  * @param share    weight of the lexical ranks, 0 to 1
  * @see Cormack, Clarke, Büttcher, "Reciprocal rank fusion outperforms Condorcet", SIGIR 2009
  */
@@ -114,7 +114,7 @@ export function rerank<Id extends string | number, S extends Scored<Id>>(
     .map(({ hit }, place) => ({ ...hit, score: ranked[place]!.score }))
 }
 
-/** The vector of a passage that a search found, and how much it counts. */
+/** The vector of a found passage, and its weight. */
 export interface Feedback {
   readonly vector: Float32Array
   /** Above 0. */
@@ -122,8 +122,8 @@ export interface Feedback {
 }
 
 /**
- * Moves a query towards its best passages: query + beta × the weighted mean of their vectors, at length 1.
- * All passages must be visible to the caller, or hidden text would shape what they find.
+ * Moves a query towards its best passages: query + beta × the weighted mean of their vectors, scaled to
+ * length 1. All passages must be visible to the caller; otherwise hidden text would influence the results.
  *
  * @see Rocchio, "Relevance feedback in information retrieval", 1971
  */

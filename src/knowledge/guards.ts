@@ -12,8 +12,8 @@ export function requireDimension(field: string, found: number, dimension: number
 }
 
 /**
- * A fitted space changes whenever it is refitted, so nobody else's vector means anything in it; and a collection
- * without vectors has no place for one.
+ * Rejects a vector of a client if the runtime fits the space, as vectors of other models have no meaning in
+ * it, or if the collection has no vectors.
  *
  * @throws vector_collection_not_allowed
  */
@@ -36,7 +36,7 @@ export function refuseRawVector(
     )
 }
 
-/** @throws vector_collection_required  there is nothing that a vector could be compared with, or kept in */
+/** @throws vector_collection_required  the collection has no vectors */
 export function requireVectors({ name, dimension }: Collection): void {
   if (dimension === 0)
     throw new WbError('vector_collection_required', `the collection '${name}' keeps no vectors`, {
@@ -44,17 +44,21 @@ export function requireVectors({ name, dimension }: Collection): void {
     })
 }
 
-/** Returns undefined for a knowledge base that was deleted in the meantime. @throws any other error */
+/**
+ * Returns undefined for a knowledge base that was deleted in the meantime.
+ *
+ * @throws any other error
+ */
 export function unlessGone(error: unknown): undefined {
   if (!(error instanceof WbError) || error.code !== 'knowledge_base_not_found') throw error
 }
 
-/** The knowledge base is there, and what held its content is not. */
+/** Creates the error for a knowledge base whose collection is missing. */
 export function collectionGone({ name }: KnowledgeBase): WbError {
   return new WbError('collection_unavailable', `the collection of '${name}' is gone`)
 }
 
-/** Creates the error for a write that met a change of others at each attempt. */
+/** Creates the error for a write that a concurrent change prevented at each attempt. */
 export function overtaken(): WbError {
   return new WbError('conflict', 'other writes kept coming first; nothing was written')
 }

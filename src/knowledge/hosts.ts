@@ -4,20 +4,20 @@ import { type Host, inline, threaded } from '../base/threads.ts'
 import type { ContentStore } from '../storage/content.ts'
 import { type PassageOps, passageOps } from './passages.ts'
 
-/** Where the work on text is done, by who waits for it, so that a long text holds up no query. */
+/** Hosts for work on text, by urgency, so that a long text does not delay queries. */
 export interface Hosts {
-  /** A caller waits. */
+  /** Queries, which a caller waits for. */
   readonly query: Host<PassageOps>
-  /** Chunking and embedding of what is ingested. */
+  /** Chunking and embedding of ingested texts. */
   readonly index: Host<PassageOps>
-  /** A fit, which takes seconds. */
+  /** Fits, which take seconds. */
   readonly fit: Host<PassageOps>
   close(): Promise<void>
 }
 
 export interface HostsParts {
   readonly path: string
-  /** A thread each, which opens the store at `path` for itself; else on the spot, over `content`. */
+  /** True to run each host on a thread that opens the store at `path`; false to run inline, on `content`. */
   readonly threads: boolean
   readonly content: ContentStore
 }

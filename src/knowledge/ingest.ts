@@ -19,9 +19,11 @@ import type { PassageOps } from './passages.ts'
 import { titleOf } from './payload.ts'
 import type { Space } from './space.ts'
 
-/** Texts up to this length are hashed on the spot; it takes under a millisecond. */
+/** Maximum length of texts that are hashed on this thread, which takes under a millisecond. */
 const hashHereChars = 250_000
-/** Each attempt but the last lost against another write, of which as many as this at once are not expected. */
+/**
+ * Maximum number of attempts. Each one but the last fails because of another write; so many are not expected.
+ */
 const attemptsMax = 100
 
 export type IngestResult =
@@ -38,26 +40,28 @@ export interface IngestParts {
   readonly bases: KnowledgeBases
   readonly chunking: Services<ChunkingService>
   readonly space: Space
-  /** Chunking and embedding of what is ingested. */
+  /** Chunks and embeds ingested texts. */
   readonly index: Host<PassageOps>
-  /** Told after each document, so that a fit follows when it is due. */
+  /** Called after each document, to start a fit when it is due. */
   readonly ingested: (context: BaseContext) => void
 }
 
 /**
- * Turns texts into documents: chunk, embed, and write document, chunks and index in one transaction; at once, or as a
- * job. A text that the knowledge base holds already, or whose file name another text has, changes nothing unless
- * `overwriteOnNameConflict` is set; then the old document goes in that transaction.
+ * Turns texts into documents: chunks and embeds them, and writes document, chunks and index in one
+ * transaction; at once, or as a job. A text that the knowledge base already contains, or whose file name is
+ * taken, changes nothing unless `overwriteOnNameConflict` is set; then the transaction also deletes the old
+ * document.
  */
 export class Ingestion {
   constructor(private readonly parts: IngestParts & { readonly enqueued: () => void }) {}
 
   /**
-   * Ingest one text.
+   * Ingests one text.
    *
-   * @throws conflict                the document id is taken
-   * @throws invalid_chunker         service and override do not make a valid chunker; the document is kept as failed
-   * @throws embedding_unavailable, embedding_dimension_mismatch  likewise
+   * @throws conflict         the document id is taken
+   * @throws invalid_chunker  service and override do not form a valid chunker; the document is stored as
+   *                          failed
+   * @throws embedding_unavailable, embedding_dimension_mismatch the document is stored as failed
    */
   async ingest(
     workspaceId: string,
@@ -77,7 +81,7 @@ export class Ingestion {
   }
 
   /**
-   * Take a text in and leave the rest to a job. Document, job and text are kept before this resolves.
+   * Accepts a text and creates a job for the rest. Document, job and text are stored before this resolves.
    *
    * @throws conflict  the document id is taken
    */
@@ -85,7 +89,7 @@ export class Ingestion {
     return this.acceptedFirst({ workspaceId, knowledgeBaseId }, body, intake => this.queue(intake))
   }
 
-  /** @param write  undefined when another write came first: begin again */
+  /** @param write  returns undefined if another write came first, to start again */
   private acceptedFirst<T>(
     place: { workspaceId: string; knowledgeBaseId: string },
     body: Ingest,
@@ -133,7 +137,7 @@ export class Ingestion {
     }
   }
 
-  /** A word in place of a result: another write came first, begin again. */
+  /** Returns a string instead of a result if another write came first, and the ingest must start again. */
   private async write(
     intake: Intake,
     prepared: Embeddings,
@@ -160,7 +164,7 @@ export class Ingestion {
     const now = timestamp(this.parts.clock)
     const document = documentRow(intake, { status: 'writing', updatedAt: now })
     const { job, writes } = newJob(document, intake.body, this.parts.clock)
-    // What is replaced keeps its name until it goes.
+    // A document that is to be replaced keeps its name until it is deleted.
     const isHeld = intake.replaced.some(row => row.nameKey === nameKey)
     const row = { ...document, ingestKey, nameKey: isHeld ? null : nameKey, jobId: job.jobId }
     const gone = intake.replaced.filter(({ documentId }) => documentId === document.documentId)
@@ -180,7 +184,7 @@ export class Ingestion {
     if (outcome.reason === 'exists') throw idTaken(intake.documentId)
   }
 
-  /** Keep a trace of what could not be ingested; it stands in nobody's way when it is sent again. */
+  /** Stores a failed document with its error. It does not block another ingest of the text. */
   private async keepFailed(intake: Intake, error: unknown): Promise<void> {
     const { context } = intake
     const errorMessage = presentable(
@@ -197,7 +201,7 @@ export class Ingestion {
   }
 }
 
-/** A document in the place of others. */
+/** Returns the writes that insert a document and delete those that it replaces. */
 function inPlaceOf(context: BaseContext, replaced: readonly DocumentRow[], row: DocumentRow) {
   const { rows, changes } = deletionOf(context, replaced)
   return { rows: [...rows, { op: 'insert' as const, table: tables.documents, row }], changes }

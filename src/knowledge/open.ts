@@ -34,19 +34,19 @@ export interface KnowledgeParts extends BasesParts, HostsParts, Pick<SpaceParts,
   readonly clock: Clock
   readonly log: Log
   readonly docling: DoclingSettings
-  /** Guarded; follows no redirect. */
+  /** Guarded; does not follow redirects. */
   readonly fetch: typeof fetch
-  /** Tells this process from others that fit spaces. */
+  /** Identifies this process among those that fit vector spaces. */
   readonly owner: string
-  /** Spaces are fitted while documents come in; else when somebody asks for it. */
+  /** True to fit spaces while documents are ingested; false to fit them on request only. */
   readonly fitsOnItsOwn: boolean
-  /** Told when there is a job to do. */
+  /** Called when a job was created. */
   readonly enqueued: () => void
   readonly tellFailure: TellFailure
   readonly measureSearch: MeasureSearch
 }
 
-/** Knowledge bases and their content, the work on it that goes on behind, and their routes by topic. */
+/** Opens knowledge bases, with their content, background work, and route handlers by topic. */
 export function openKnowledge(parts: KnowledgeParts) {
   const hosts = openHosts(parts)
   const fitting = new Fitting({ ...parts, store: parts.content, host: hosts.fit })
@@ -67,11 +67,11 @@ export function openKnowledge(parts: KnowledgeParts) {
     bases,
     documents,
     many,
-    /** How many fits are due. */
+    /** Returns the number of fits that are due. */
     due: async () => (await fitting.due()).length,
-    /** Take up the fits that an earlier process left. */
+    /** Starts the fits that an earlier process did not finish. */
     resume: () => fitting.resume(),
-    /** Fit all that is due, and wait for it. */
+    /** Runs all fits that are due, and waits for them. */
     settle: (signal: AbortSignal, onProgress: (step: FitProgress) => void) =>
       fitting.settle(signal, onProgress),
     async close() {

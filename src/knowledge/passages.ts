@@ -12,7 +12,7 @@ import { collectionMissing, fittedOf } from '../storage/missing.ts'
 import { chunkerFor } from './chunk/index.ts'
 import { extractNatively, type SentFile } from './parse/index.ts'
 
-/** Vectors, and the generation of the space that they stand in. */
+/** Vectors, and the generation of their space. */
 export interface Embedded {
   readonly generation: number
   readonly vectors: Float32Array[]
@@ -22,33 +22,33 @@ export interface Embedded {
 export interface EmbeddedQuery {
   readonly generation: number
   readonly vector: Float32Array
-  /** Words of the query that the space does not know, so the vector does not represent them. */
+  /** Words of the query that the model does not know, so the vector does not represent them. */
   readonly unknownWords: readonly string[]
 }
 
-/** Chunks of a text, and their vectors where the runtime makes those itself. */
+/** Chunks of a text, with their vectors if the runtime fits the space itself. */
 export interface Prepared {
   readonly chunkerId: string
   readonly chunks: string[]
   readonly embedded: Embedded | undefined
 }
 
-/** Passages that are read at once while a model is fitted. */
+/** Number of passages to read at once for a fit. */
 const readSlice = 2_000
 
 /**
- * The work on text that may take long: chunking, embedding in a fitted space, fitting one. It runs in a worker
- * thread of the server, and on the spot in a short command.
+ * Creates the operations on text that can take long: chunking, embedding in a fitted space, and fitting one.
+ * They run on a worker thread in a server, and inline in a short command.
  */
 export function passageOps(opening: Promise<ContentStore>) {
   const spaces = new Spaces(opening)
   return {
     hash: (text: string) => sha256(text),
 
-    /** The text of a file. */
+    /** Extracts the text of a file. */
     extract: (file: SentFile) => extractNatively(file),
 
-    /** Chunk a text, and embed the chunks where their space is fitted. */
+    /** Chunks a text, and embeds the chunks if their space is fitted. */
     async prepare(input: {
       text: string
       title: string | null
@@ -68,18 +68,22 @@ export function passageOps(opening: Promise<ContentStore>) {
 
     embedQuery: (input: { key: CollectionKey; text: string }) => spaces.embedQuery(input.key, input.text),
 
-    /** Fit a model on the passages of a collection and keep it as the candidate for the next generation. */
+    /** Fits a model to the passages of a collection, as the candidate for the next generation. */
     fit: (key: CollectionKey) => spaces.fit(key),
 
-    /** Embed up to `limit` records in the candidate: how many, or false when `owner` lost its lease. */
+    /**
+     * Embeds up to `limit` records in the candidate space. Returns their number; false if the lease was lost.
+     */
     stage: (input: Step & { limit: number }) => spaces.stage(input),
 
-    /** Put the candidate in force; false while records lack a vector in it, or when `owner` lost its lease. */
+    /**
+     * Makes the candidate current. Returns false if records lack a vector in it, or if the lease was lost.
+     */
     swap: (input: Step) => spaces.swap(input),
   } satisfies Ops
 }
 
-/** A step of a fit, by the holder of its lease. */
+/** A step of a fit, with the owner of its lease. */
 interface Step {
   readonly key: CollectionKey
   readonly owner: string
@@ -87,25 +91,25 @@ interface Step {
 
 export type PassageOps = ReturnType<typeof passageOps>
 
-/** A model that is not in force yet. */
+/** A fitted model that is not current yet. */
 interface Candidate {
-  /** Collection that it was fitted on. */
+  /** Id of its collection. */
   readonly collection: number
   readonly generation: number
   readonly model: LsaModel
   readonly fitted: Fitted
 }
 
-/** A model in force; undefined for a placeholder. */
+/** The current model of a collection; undefined for a placeholder. */
 interface InForce {
   readonly generation: number
   readonly model: LsaModel | undefined
 }
 
-/** Models that are kept in memory; one of 20,000 terms takes about 4 MB. */
+/** Maximum number of models in memory; one of 20,000 terms takes about 4 MB. */
 const modelsMax = 32
 
-/** Models by collection, kept while their generation is in force, and the one that is being fitted. */
+/** Current models by collection, and the candidate of a fit in progress. */
 class Spaces {
   private readonly models = new Map<number, InForce>()
   private candidate: Candidate | undefined
@@ -148,7 +152,7 @@ class Spaces {
     const spaces = await this.spaces()
     const records = await spaces.unstaged(key, generation, limit)
     const vectors = records.map(passage => ({ record: passage.record, vector: model.embed(passage) }))
-    // Also of none, as it tells whether the lease is still held.
+    // Also called without vectors, to check that the lease is still held.
     return (await spaces.stage(key, { generation, owner }, vectors)) && vectors.length
   }
 
@@ -174,7 +178,7 @@ class Spaces {
     return current
   }
 
-  /** Undefined when the collection was deleted meanwhile; another one may have its name. */
+  /** Returns undefined if the collection was deleted in the meantime; another one may have its name. */
   private async candidateFor(key: CollectionKey): Promise<Candidate | undefined> {
     const collection = await (await this.opening).collection(key)
     return this.candidate?.collection === collection?.id ? this.candidate : undefined

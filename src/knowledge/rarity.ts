@@ -1,18 +1,18 @@
 import type { Occurrences } from '../storage/content.ts'
 
 /**
- * Weight of a word in a question: ln(1 + (N - n + 0.5) / (n + 0.5)) where n of N records hold it, as in BM25. Above 0 for
- * every word, and highest for one that no record holds.
+ * Returns the weight of a word in a question, as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5)), if n of N
+ * records contain it. Above 0 for every word, and highest for a word that no record contains.
  */
 function rarity(records: number, holding: number): number {
   return Math.log1p((records - holding + 0.5) / (holding + 0.5))
 }
 
 /**
- * Share of a question that each record holds, from 0 (none of its words) to 1 (all of them); rare words count more. It
- * depends on the question, the record and the counts alone, not on what else was found.
+ * Computes the share of a question that each record contains, from 0 (none of its words) to 1 (all of them).
+ * Rare words count more. Other results have no influence on the share.
  *
- * @returns shares by record; a record that is missing holds nothing
+ * @returns shares by record; the share of a missing record is 0
  */
 export function coverages({ records, words }: Occurrences): Map<number, number> {
   const held = new Map<number, number>()
@@ -26,8 +26,8 @@ export function coverages({ records, words }: Occurrences): Map<number, number> 
 }
 
 /**
- * Share of a question, 0 to 1, that remains without some of its words; rare words count more. Words that no record holds
- * do not count, because they cannot be found.
+ * Returns the share of a question, 0 to 1, that remains without some of its words. Rare words count more.
+ * Words that no record contains do not count, because they cannot be found.
  */
 export function shareWithout(unknown: ReadonlySet<string>, { records, words }: Occurrences): number {
   let known = 0

@@ -17,25 +17,27 @@ interface Parts {
   readonly space: Space
 }
 
-/** Each attempt but the last lost against another change of the same records, or of their documents. */
+/**
+ * Maximum number of attempts; each one but the last failed because of another change to records or documents.
+ */
 const attemptsMax = 20
 
 /**
  * Records that clients store directly.
  *
- * One that takes a chunk's place, or deletes it, changes the document of the chunk in the same unit: it counts a chunk
- * less, and is no longer the one that ingest made.
+ * Replacing or deleting a chunk also changes its document in the same unit: the document has one chunk less,
+ * and no longer counts as the ingested text.
  */
 export class Records {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * Store records, each replacing the one with its id; all or none.
+   * Stores records, each replacing the one with its id; all or none.
    *
-   * @returns how many were stored
-   * @throws validation_error               an id stands twice
+   * @returns number of records
+   * @throws validation_error        an id appears twice
    * @throws dimension_mismatch, vector_collection_not_allowed, embedding_unavailable
-   * @throws collection_unavailable         the collection is gone, or others kept changing what is replaced
+   * @throws collection_unavailable  the collection is gone, or every attempt met a concurrent change
    */
   async upsert(workspaceId: string, knowledgeBaseId: string, body: Upsert, caller: Caller): Promise<number> {
     refuseRepeats(body.records)
@@ -54,18 +56,18 @@ export class Records {
     return ids.length
   }
 
-  /** @returns whether there was such a record */
+  /** @returns true if the record existed */
   async delete(workspaceId: string, knowledgeBaseId: string, recordId: string): Promise<boolean> {
     const context = await this.parts.bases.context(workspaceId, knowledgeBaseId)
     return !(await this.write(context, [recordId], { op: 'deleteRecord', ...context.key, id: recordId }))
   }
 
   /**
-   * Make a change that leaves nothing of the records that stand under some ids.
+   * Applies a change that replaces or deletes the records with the given ids.
    *
-   * @returns why it was refused
+   * @returns the reason of a refusal; undefined on success
    * @throws knowledge_base_not_found
-   * @throws collection_unavailable  others kept changing what goes
+   * @throws collection_unavailable  concurrent changes prevented every attempt
    */
   private async write(context: BaseContext, ids: readonly string[], change: ContentWrite) {
     const { base, store, key } = context
@@ -81,7 +83,7 @@ export class Records {
     throw new WbError('collection_unavailable', 'the records keep changing; nothing was written')
   }
 
-  /** What makes the documents of chunks say that these are gone. */
+  /** Returns the writes that subtract removed chunks from their documents. */
   private async documentsWithout({ base }: BaseContext, owners: readonly Owner[]): Promise<Write[]> {
     const lost = new Map<string, number>()
     for (const { documentId } of owners)
@@ -90,7 +92,7 @@ export class Records {
     for (const [documentId, chunks] of lost) {
       const key = [base.workspaceId, base.knowledgeBaseId, documentId]
       const stored = await this.parts.rows.get(tables.documents, key)
-      // An attached collection may bring along chunks of documents that are elsewhere.
+      // An attached collection may contain chunks of documents that are not in this knowledge base.
       if (stored) writes.push(this.withFewer(stored, chunks))
     }
     return writes
@@ -128,7 +130,10 @@ export class Records {
   }
 }
 
-/** A collection is known by its name, which another knowledge base may have meanwhile. */
+/**
+ * Returns a check that the knowledge base exists. Its collection alone is no proof: another one may use its
+ * name.
+ */
 function stillThere({ base: { workspaceId, knowledgeBaseId } }: BaseContext): Write {
   return { op: 'require', table: tables.knowledgeBases, key: [workspaceId, knowledgeBaseId] }
 }

@@ -12,13 +12,15 @@ import { titleOf } from './payload.ts'
 import { modeUsed, ordered, type Ranking, readHits, reranked, Searcher, type Searching } from './search.ts'
 import type { Space } from './space.ts'
 
-/** Knowledge bases that are searched at the same time. */
+/** Number of knowledge bases to search at the same time. */
 const searchedAtOnce = 4
-/** Maximum number of attempts. All but the last met a knowledge base that was deleted after it was ranked. */
+/** Maximum number of attempts. Each one but the last fails because a ranked knowledge base was deleted. */
 const attemptsMax = 8
-/** Passages by which it is told how much of a question a knowledge base speaks of. */
+/** Number of best passages that determine how well a knowledge base covers a question. */
 const passagesRead = 3
-/** Weight of a knowledge base whose best passages hold no word of the question; a full one weighs 1. */
+/**
+ * Weight of a knowledge base whose best passages contain no word of the question; with all words, it is 1.
+ */
 const weightMin = 0.5
 
 interface Parts {
@@ -29,29 +31,31 @@ interface Parts {
 
 /** The caller of a search in several knowledge bases. */
 interface SearchingMany extends Searching {
-  /** Leaves out named knowledge bases that are deleted in the meantime; otherwise they fail the search. */
+  /**
+   * True to leave out named knowledge bases that are deleted in the meantime; otherwise they fail the search.
+   */
   readonly leavesOutDeleted?: boolean
 }
 
-/** A candidate among those of other knowledge bases. */
+/** A candidate with the ranking of its knowledge base. */
 interface Placed extends Scored {
   readonly ranking: Ranking
-  /** Decides between equal scores, as within one knowledge base. */
+  /** Decides between equal scores, as in a search of one knowledge base. */
   readonly lexical: number
 }
 
 /**
- * Finds passages in several knowledge bases. Each is ranked for itself, by its own statistics: none are ever counted
- * over several, so that a score says nothing of rows that stand elsewhere.
+ * Finds passages in several knowledge bases. Each is ranked by its own statistics; counts are never combined,
+ * so that a score reveals nothing about other knowledge bases.
  */
 export class ManySearcher {
   constructor(private readonly parts: Parts) {}
 
   /**
-   * The best of all, best first. One knowledge base that cannot be searched fails the whole search; one that is deleted
-   * meanwhile does so only where it was named.
+   * Returns the best hits of all knowledge bases, best first. Fails if any knowledge base cannot be searched.
+   * One that is deleted in the meantime fails the search only if it was requested by id.
    *
-   * @throws the codes of a search in one knowledge base, which is named; validation_error for too many
+   * @throws the codes of a search in one knowledge base, with its name; validation_error for too many
    */
   async search(workspaceId: string, body: SearchMany, caller: SearchingMany) {
     const leavesOut = !body.knowledgeBaseIds || caller.leavesOutDeleted === true
@@ -95,7 +99,7 @@ export class ManySearcher {
     return ranked.filter(ranking => ranking !== undefined)
   }
 
-  /** Returns the refusal of a knowledge base that was deleted after it was ranked. */
+  /** Returns the "not found" error of a knowledge base that was deleted after it was ranked. */
   private async absenceOf(rankings: readonly Ranking[], error: unknown): Promise<unknown> {
     for (const { context } of rankings) {
       const absence = await this.parts.bases.absenceOf(context.base, error)
@@ -123,7 +127,7 @@ function commonMode(rankings: readonly Ranking[]): string {
   return others.length > 0 ? 'mixed' : mode
 }
 
-/** One provider is asked for the vector of one question once, however many knowledge bases share it. */
+/** Wraps a space to embed the question only once for each embedding service. */
 function onceEach(space: Space): Pick<Space, 'embedQuery'> {
   const asked = new Map<string, ReturnType<Space['embedQuery']>>()
   return {
@@ -138,12 +142,13 @@ function onceEach(space: Space): Pick<Space, 'embedQuery'> {
 }
 
 /**
- * All candidates, best first, with scores that can be compared.
+ * Merges the candidates of all rankings, best first, with comparable scores.
  *
- * Each knowledge base is ranked as it would be alone, but the scores are stretched over all of them together. Where
- * words are asked for, they are then weighed by the share of those words that the best passages of the knowledge base
- * hold, which takes no statistics: a word that is rare where it is off the topic scores high there, and this holds
- * against it. Of equal scores, the higher lexical score comes first, then the earlier knowledge base.
+ * Each knowledge base is ranked as if searched alone, but scores are scaled over all of them. If the
+ * question has text, scores are then weighted by the share of its words that the best passages of the
+ * knowledge base contain. Otherwise an unrelated knowledge base could score high, because words of the
+ * question are rare in it. Of equal scores, the higher lexical score comes first, then the earlier knowledge
+ * base.
  *
  * @see Callan, Lu, Croft, "Searching distributed collections with inference networks", 1995, section 5
  */
@@ -154,7 +159,7 @@ async function mergeOf(rankings: readonly Ranking[], text: string | undefined): 
   return placed.flat().sort((a, b) => b.score - a.score || b.lexical - a.lexical)
 }
 
-/** One knowledge base, or similarities in one vector space. */
+/** Returns true for a single ranking, and for pure vector rankings in the same vector space. */
 function areComparable(rankings: readonly Ranking[]): boolean {
   if (rankings.length < 2) return true
   const scales = new Set(rankings.map(({ context }) => scaleOf(context)))
@@ -175,7 +180,10 @@ async function stretched(rankings: readonly Ranking[], text: string | undefined)
   )
 }
 
-/** Says which similarities have a like meaning. Spaces that the runtime fits are made alike. */
+/**
+ * Returns a name for the scale of similarities, within which scores can be compared. All fitted spaces share
+ * one.
+ */
 function scaleOf({ fitted, embedding }: BaseContext): string {
   const { provider, modelName, embeddingDimension, distanceMetric } = embedding
   return fitted ? provider : JSON.stringify([provider, modelName, embeddingDimension, distanceMetric])
@@ -186,7 +194,9 @@ async function weightOf(ranking: Ranking, ranked: readonly Scored[], text: strin
   return weightMin + (1 - weightMin) * (await coverage(ranking, best, text))
 }
 
-/** Share of the telling words of a question that passages hold, 0 to 1; 1 where no word tells anything. */
+/**
+ * Returns the share of the question's meaningful words that passages contain, 0 to 1; 1 without such words.
+ */
 async function coverage(ranking: Ranking, passages: readonly Scored[], text: string): Promise<number> {
   const { context, visibility } = ranking
   const asked = new Set(terms(text))
@@ -197,7 +207,7 @@ async function coverage(ranking: Ranking, passages: readonly Scored[], text: str
   return [...asked].filter(term => held.has(term)).length / asked.size
 }
 
-/** Reads what was chosen, knowledge base by knowledge base, and puts it back in order. */
+/** Reads the chosen hits from each knowledge base, and restores their order. */
 async function readPlaced(best: readonly Placed[]): Promise<HitOfBase[]> {
   const rankings = [...new Set(best.map(({ ranking }) => ranking))]
   const chosenOf = (ranking: Ranking) => best.filter(one => one.ranking === ranking)
@@ -213,7 +223,7 @@ async function readPlaced(best: readonly Placed[]): Promise<HitOfBase[]> {
   })
 }
 
-/** Say which knowledge base it was; one that is not there has said so. */
+/** Adds the name of the knowledge base to an error, unless the knowledge base is missing. */
 function rethrowFor({ base: { name } }: BaseContext, error: unknown): never {
   if (!(error instanceof WbError) || error.code === 'knowledge_base_not_found') throw error
   throw new WbError(error.code, `${error.message} (knowledge base '${name}')`, error.facts, { cause: error })

@@ -16,7 +16,7 @@ import { shownPayload } from './payload.ts'
 import { coverages, shareWithout } from './rarity.ts'
 import { inOneSpace, type Space } from './space.ts'
 
-/** Candidates that a ranking has at least, for the scale of its scores. */
+/** Minimum number of candidates in a ranking, which determine the scale of its scores. */
 const poolMin = 100
 
 export interface Found {
@@ -27,24 +27,26 @@ export interface Found {
   readonly ignored: string[]
 }
 
-/** The even mixture that needs no tuning. */
+/** Default weight of words, which needs no tuning. */
 const lexicalWeightDefault = 0.5
-/** A placeholder space knows spellings only; measured, it harms below this. */
+/**
+ * Default weight of words for a placeholder space, which only knows spelling. Lower values measured worse.
+ */
 const lexicalWeightOfPlaceholder = 0.8
-/** Weight of the lexical ranks in a rerank. In hybrid search, where words count already, more weight lowers the quality. */
+/** Weight of the lexical ranks in a rerank. Higher values lower the quality of hybrid search. */
 const rerankShare = { vector: 0.2, hybrid: 0.02, lexical: 0 }
 
-/** Ranked by vectors alone, by words alone, or by both fused. */
+/** Ranking by vectors only, by words only, or by both fused. */
 type Mode = 'vector' | 'lexical' | 'hybrid'
 
-/** What a request asks for, defaults of the knowledge base applied. */
+/** A search request, with the defaults of the knowledge base applied. */
 interface Plan {
   readonly mode: Mode
   readonly text: string | undefined
   readonly vector: Float32Array | undefined
   readonly topK: number
   readonly pool: number
-  /** Above 0 and below 1; left out, it depends on the space. */
+  /** Above 0 and below 1; if undefined, it depends on the space. */
   readonly lexicalWeight: number | undefined
   readonly rerank: boolean
   readonly showVectors: boolean
@@ -53,25 +55,25 @@ interface Plan {
   readonly ignored: string[]
 }
 
-/** Candidates of a knowledge base in their order, which are not read yet. */
+/** Ordered candidates of a knowledge base, before their records are read. */
 export interface Ranking {
   readonly context: BaseContext
   readonly mode: Mode
   /** More candidates than requested, because scores are scaled over them. */
   readonly lists: Lists
-  /** The first `topK` are ranked again by their lexical ranks. */
+  /** Reranking of the first `topK` by their lexical ranks. */
   readonly reranking: { readonly topK: number; readonly lexical: readonly Scored[] } | undefined
   readonly showVectors: boolean
-  /** Question to compute the coverage of the hits for. */
+  /** Text to compute the coverage of the hits for. */
   readonly coverageOf: string | undefined
   readonly visibility: Reach['visibility']
   readonly ignored: readonly string[]
 }
 
-/** What is known of who searches. */
+/** The part of a caller that a search needs. */
 export type Searching = Pick<Caller, 'visibility' | 'signal'>
 
-/** Finds passages: by vector, by words, or by both fused. */
+/** Finds passages by vectors, by words, or by both fused. */
 export class Searcher {
   constructor(
     private readonly space: Pick<Space, 'embedQuery'>,
@@ -79,7 +81,7 @@ export class Searcher {
   ) {}
 
   /**
-   * Best hits first, ties by age of the record.
+   * Returns hits, best first; equal scores by age of the record.
    *
    * @throws validation_error, dimension_mismatch, vector_collection_not_allowed, vector_collection_required
    * @throws knowledge_filter_not_found
@@ -92,7 +94,7 @@ export class Searcher {
     return { hits: [...hits.values()], mode: modeUsed(ranking), ignored: [...ranking.ignored] }
   }
 
-  /** The candidates alone: at least `topK`, where there are as many. */
+  /** Returns the candidates only: at least `topK` if there are as many. */
   async rankFor(context: BaseContext, body: Search, caller: Searching): Promise<Ranking> {
     const plan = planOf(context, body, caller, await this.savedFilter(context, body))
     const lists = await this.rankInForce(context, plan, caller.signal)
@@ -114,7 +116,7 @@ export class Searcher {
       : this.filters.condition({ ...base, knowledgeFilterId })
   }
 
-  /** A swap of the space between embedding the query and comparing it makes the ranking begin again. */
+  /** Ranks again if the vector space is swapped between embedding the query and comparing it. */
   private async rankInForce(context: BaseContext, plan: Plan, signal: AbortSignal): Promise<Lists> {
     return inOneSpace(() => this.rank(context, plan, signal).catch(unlessMoved))
   }
@@ -156,7 +158,7 @@ function pointsNowhere({ collection }: BaseContext, { vector }: EmbeddedQuery): 
   return collection.metric !== 'euclidean' && isZero(vector)
 }
 
-/** Share of a question that its vector represents, 0 to 1. The rest is left to lexical search. */
+/** Returns the share of a question that its vector represents, 0 to 1. Lexical search counts for the rest. */
 async function supportOf(context: BaseContext, plan: Plan, query: EmbeddedQuery): Promise<number> {
   const unknown = new Set(query.unknownWords)
   return unknown.size === 0
@@ -164,7 +166,7 @@ async function supportOf(context: BaseContext, plan: Plan, query: EmbeddedQuery)
     : shareWithout(unknown, await occurrences(context, plan.text!, [], plan.reach))
 }
 
-/** Pseudo-relevance feedback over rows that the caller may see, as candidates are never others. */
+/** Applies pseudo-relevance feedback. All candidates are rows that the caller may see. */
 async function withFeedback(context: BaseContext, plan: Plan, query: EmbeddedQuery, lists: Lists) {
   const similar = new Set(lists.vector.filter(({ score }) => score > 0).map(({ record }) => record))
   const best = fuse(lists)
@@ -253,7 +255,9 @@ function byWords(context: BaseContext, plan: Plan): Promise<Scored[]> {
   })
 }
 
-/** Returns the frequencies of a question's words over all rows that the caller may see, whatever the filter. */
+/**
+ * Returns the frequencies of a question's words over all rows that the caller may see, without the filter.
+ */
 function occurrences(
   { store, collection, key }: BaseContext,
   text: string,
@@ -275,7 +279,7 @@ async function rerankingFor(context: BaseContext, plan: Plan, { lexical }: Lists
   return { topK, lexical: await byWords(context, plan) }
 }
 
-/** Reads the chosen hits of a ranking, by record and in their order; those that are gone by now are left out. */
+/** Reads the chosen hits of a ranking, by record and in order. Leaves out records that no longer exist. */
 export async function readHits(
   { context, showVectors, coverageOf, visibility }: Ranking,
   chosen: readonly Scored[],

@@ -7,14 +7,14 @@ import type { BaseContext } from './bases.ts'
 import { requireVectors } from './guards.ts'
 import type { Embedded, EmbeddedQuery, PassageOps } from './passages.ts'
 
-/** A fit that ends meanwhile moves the space; each attempt begins with the one in force. */
+/** Maximum number of attempts; each one but the last failed because a fit replaced the space. */
 const attemptsMax = 5
 
 /**
- * Do what stands in one space, and again from the start when another one came into force meanwhile.
+ * Runs work that needs one vector space throughout, and repeats it if the space changes in the meantime.
  *
- * @param work  undefined when the space moved
- * @throws collection_unavailable  it keeps moving
+ * @param work  returns undefined if the space changed
+ * @throws collection_unavailable  the space changed during every attempt
  */
 export async function inOneSpace<T>(work: () => Promise<T | undefined>): Promise<T> {
   for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -25,20 +25,20 @@ export async function inOneSpace<T>(work: () => Promise<T | undefined>): Promise
 }
 
 export interface SpaceParts {
-  /** Work that a caller waits for, such as the vector of a query. */
+  /** Host of work that a caller waits for, such as the vector of a query. */
   readonly query: Host<PassageOps>
   readonly openEmbedder: (service: EmbeddingService) => Embedder
 }
 
-/** Vectors for passages, in the space of a knowledge base. */
+/** Creates vectors for passages, in the space of a knowledge base. */
 export class Space {
   constructor(private readonly parts: SpaceParts) {}
 
   /**
-   * Embed passages in the space that is in force; for none, nobody is asked.
+   * Embeds passages in the current space. Sends no request if there are no passages.
    *
-   * @returns vectors of the collection's dimension, and the generation that they stand in
-   * @throws vector_collection_required  the collection keeps no vectors
+   * @returns vectors of the collection's dimension, and the generation of their space
+   * @throws vector_collection_required  the collection has no vectors
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async embed(
@@ -56,9 +56,9 @@ export class Space {
   }
 
   /**
-   * Embeds a query in the current space. Only a space that is fitted by this runtime can have unknown words.
+   * Embeds a query in the current space. Only a space that this runtime fitted can have unknown words.
    *
-   * @throws vector_collection_required  the collection keeps no vectors
+   * @throws vector_collection_required  the collection has no vectors
    * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async embedQuery(context: BaseContext, text: string, signal: AbortSignal): Promise<EmbeddedQuery> {
@@ -71,7 +71,7 @@ export class Space {
   }
 }
 
-/** A hosted model reads the title as the first line. */
+/** Returns the text for a hosted model, with the title as the first line. */
 function asText({ title, text }: Passage): string {
   return title === null ? text : `${title}\n${text}`
 }

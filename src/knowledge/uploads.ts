@@ -7,21 +7,21 @@ import { isTextLike, requireText } from './parse/index.ts'
 import type { Extracted } from './parse/parser.ts'
 import type { PassageOps } from './passages.ts'
 
-/** Makes of an uploaded file what an ingest of its text would send. */
+/** Converts uploaded files to ingest requests. */
 export class Uploads {
   constructor(
     private readonly parts: {
       readonly docling: Docling
-      /** Where the text is taken out, as that may take long. */
+      /** Host for text extraction, which can take long. */
       readonly index: Host<PassageOps>
     },
   ) {}
 
   /**
-   * The body of an ingest of this file. What stands beside the file is looked at after it.
+   * Reads an uploaded file, and returns the ingest request for its text. Validates other form fields last.
    *
    * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
-   * @throws payload_too_large  its text is longer than a text may be
+   * @throws payload_too_large  the text of the file is too long
    * @throws invalid_metadata, invalid_chunker, invalid_visible_to, validation_error
    * @see docs/ingesting.md#files-over-http
    */

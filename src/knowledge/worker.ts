@@ -2,7 +2,7 @@ import { serve } from '../base/threads.ts'
 import { openEmbedded } from '../storage/open.ts'
 import { passageOps } from './passages.ts'
 
-/** A thread with a connection of its own to the store. */
+/** Worker thread with its own connection to the store. */
 serve((data: { path: string }) => {
   const opening = openEmbedded({ path: data.path, threads: false, isOpenElsewhere: true })
   return {

@@ -3,14 +3,14 @@ import type { Outcome, RowStore, Table, Value, Write } from './rows.ts'
 
 const attemptsMax = 8
 
-/** How a change ended: the row as it now stands, that there is none, or which check refused it. */
+/** Result of a change: the stored row, `absent` if there is no such row, or the check that failed. */
 export type Changed<Row> = { row: Row } | { absent: true } | { refused: Outcome & { ok: false } }
 
 /**
- * Read a row, change it and write it back if nobody changed it in between; else again from the start.
+ * Reads a row, changes it and writes it back. Starts again if another caller changed the row in between.
  *
- * @param also  further checks of the same unit; a refusal of one of them is returned, counted from 0
- * @throws conflict  others kept changing the row
+ * @param also  further checks of the same unit; if one fails, it is returned with its position, from 0
+ * @throws conflict  other callers changed the row during every attempt
  */
 export async function changeRow<Row extends object>(
   rows: RowStore,

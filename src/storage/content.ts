@@ -5,60 +5,61 @@ import type { Statistics, Visibility } from './visibility.ts'
 export type Metric = 'cosine' | 'dot' | 'euclidean'
 export type Payload = Record<string, unknown>
 
-/** Where a knowledge base keeps its records. Names are unique in a workspace. */
+/** The records of a knowledge base. Names are unique in a workspace. */
 export interface Collection {
-  /** Never used twice in a store, as a name may be. */
+  /** Unique for all time in a store. A name can be used again after its collection was dropped. */
   readonly id: number
   readonly workspaceId: string
   readonly name: string
-  /** 0 where it keeps no vectors. */
+  /** Number of entries in each vector; 0 if the collection has no vectors. */
   readonly dimension: number
   readonly metric: Metric
   readonly lexical: boolean
-  /** The runtime fits the vector space on the collection's own passages. */
+  /** True if the runtime fits the vector space to the passages of the collection. */
   readonly fitted: boolean
   /**
-   * Number of the vector space in force. A record written for another one is refused, so that two spaces
-   * never stand in one collection. Only fitted collections move beyond 0.
+   * Number of the current vector space, from 0. A record for another space is refused, so that the collection
+   * never mixes two spaces. Only fitted collections reach a value above 0.
    */
   readonly generation: number
-  /** Counts changes of the collection; what is derived from it compares this before it answers. */
+  /**
+   * Number of changes to the collection. Data derived from it is current if it was derived at this version.
+   */
   readonly version: number
   readonly records: number
-  /** Records that the model in force was fitted on; 0 for a placeholder. */
+  /** Number of records that the current model was fitted to; 0 if there is no model yet. */
   readonly fittedRecords: number
-  /** The model by which the store itself makes vectors of text, where it does. */
+  /** Model that the store itself uses to create vectors from text, if it does so. */
   readonly vectorService?: VectorService
-  /** The store ranks again what it found, by a model of its own. */
+  /** True if the store reranks its results with its own model. */
   readonly reranks?: boolean
 }
 
-/** A model by the name that its provider gives it. */
+/** A model, by the provider's name for it. */
 export interface VectorService {
   readonly provider: string
   readonly modelName: string
 }
 
-/** A record to keep: `vector` has the collection's dimension and finite entries. */
+/** A record to store. `vector` has the dimension of the collection, and finite entries. */
 export interface ContentRecord {
   readonly id: string
   readonly documentId: string | null
   readonly chunkIndex: number | null
-  /** Weighs in lexical search. */
+  /** Searched by lexical search, together with `text`. */
   readonly title: string | null
   readonly text: string | null
-  /** Everything that a hit shows, without `chunkText`. */
+  /** All fields of a search result except `chunkText`. */
   readonly payload: Payload
   readonly vector: Float32Array
 }
 
-/** Names a collection. */
 export interface CollectionKey {
   readonly workspaceId: string
   readonly name: string
 }
 
-/** A key as one text, for a map in memory. */
+/** Returns a key as text, for use as the key of a map. */
 export function keyText({ workspaceId, name }: CollectionKey): string {
   return JSON.stringify([workspaceId, name])
 }
@@ -69,33 +70,41 @@ export type ContentWrite =
       readonly dimension: number
       readonly metric: Metric
       readonly lexical: boolean
-      /** The runtime fits the vector space on the collection's own passages. */
+      /** True if the runtime fits the vector space to the passages of the collection. */
       readonly fitted: boolean
     } & CollectionKey)
   /** Never fails. */
   | ({ readonly op: 'dropCollection' } & CollectionKey)
-  /** Records replace those of the same id. Fails `stale` when the generation is no longer in force, `absent` without the collection. */
+  /**
+   * Replaces records that have the same id. Fails with `stale` if `generation` is not the current one, and
+   * with `absent` if there is no such collection.
+   */
   | ({
       readonly op: 'upsert'
       readonly generation: number
       readonly records: readonly ContentRecord[]
     } & CollectionKey)
-  /** Delete the records of a document; never fails. */
+  /** Deletes the records of a document; never fails. */
   | ({ readonly op: 'deleteDocument'; readonly documentId: string } & CollectionKey)
-  /** Delete the records of all documents of a knowledge base; never fails. */
+  /** Deletes the records of all documents of a knowledge base; never fails. */
   | ({ readonly op: 'deleteDocuments'; readonly knowledgeBaseId: string } & CollectionKey)
-  /** Fails `absent` without the record. */
+  /** Fails with `absent` if there is no such record. */
   | ({ readonly op: 'deleteRecord'; readonly id: string } & CollectionKey)
-  /** Fails `stale` when one of the records belongs to another document than is said, `absent` without the collection. */
+  /**
+   * Fails with `stale` if a record belongs to another document than stated, and with `absent` without the
+   * collection.
+   */
   | ({ readonly op: 'requireOwners'; readonly owners: readonly Owner[] } & CollectionKey)
 
-/** The document that a record belongs to; null for a record of its own, and for one that is not there. */
+/** The document that a record belongs to; null for a record without a document, and for a missing record. */
 export interface Owner {
   readonly id: string
   readonly documentId: string | null
 }
 
-/** One candidate of a ranking; `record` is the store's own number, stable while the record is not replaced. */
+/**
+ * One search result. `record` is the store's number of the record, which changes when the record is replaced.
+ */
 export interface Scored {
   readonly record: number
   readonly score: number
@@ -116,7 +125,7 @@ export interface RecordView {
   readonly vector?: Float32Array
 }
 
-/** Frequencies of words in a collection, counted over the records that a caller may see. */
+/** Word frequencies in a collection, counted over the records that a caller may see. */
 export interface Occurrences {
   /** Records that the caller may see. */
   readonly records: number
@@ -125,27 +134,30 @@ export interface Occurrences {
 
 export interface WordOccurrences {
   readonly word: string
-  /** Number of visible records that hold the word, in any form that the index treats as equal. */
+  /** Number of visible records that contain the word, in any form that the index treats as equal. */
   readonly records: number
-  /** Records of `among` that hold the word. */
+  /** Those of the requested records that contain the word. */
   readonly among: readonly number[]
 }
 
-/** Lexical ranking. Absent: `hybrid_not_supported`. */
+/** Ranking by words. A store without it fails such a search with `hybrid_not_supported`. */
 export interface LexicalSearch {
-  /** Best first, at most `limit`. Refuses with `hybrid_not_supported` when it cannot count as `statistics` demands. */
+  /**
+   * Returns at most `limit` results, best first. Fails with `hybrid_not_supported` if the store does not
+   * support `statistics`.
+   */
   search(
     key: CollectionKey,
     query: { text: string; limit: number; statistics: Statistics } & Reach,
   ): Promise<Scored[]>
-  /** Counts each word over the visible records, and says which of the records `among` hold it. */
+  /** Counts each word over the visible records, and returns which of the records `among` contain it. */
   occurrences(
     key: CollectionKey,
     query: { words: readonly string[]; among: readonly number[]; visibility: Visibility },
   ): Promise<Occurrences>
 }
 
-/** Reading records in order. Absent: `list_records_not_supported`. */
+/** Reading of records in order. A store without it fails a listing with `list_records_not_supported`. */
 export interface RecordListing {
   ofDocument(
     key: CollectionKey,
@@ -158,75 +170,79 @@ export interface RecordListing {
   ): Promise<RecordView[]>
 }
 
-/** Text of a record, to make a vector of. */
+/** Text of a record, for embedding. */
 export interface StoredPassage {
   readonly record: number
   readonly title: string | null
   readonly text: string
 }
 
-/** A fitted model in the form that it is kept in. */
+/** A fitted model in its stored form. */
 export interface EncodedModel {
   readonly terms: string
   readonly weights: Uint8Array
 }
 
-/** A fit under way: the space that it makes, the one after that in force, and the holder of the lease on it. */
+/** A fit in progress: the generation that it creates (the current one plus 1), and the owner of its lease. */
 export interface Fit {
   readonly generation: number
   readonly owner: string
 }
 
-/** What a fit came to. */
+/** Result of a fit. */
 export interface Fitted {
   readonly model: EncodedModel
-  /** How many records the model was fitted on. */
+  /** Number of records that the model was fitted to. */
   readonly records: number
-  /** Highest record that the fit read; what is above counts as unfitted. */
+  /** Highest record that the fit read. Higher ones count as unfitted. */
   readonly through: number
 }
 
-/** A vector space that the runtime fits on the collection's own passages. */
+/** Vector spaces that the runtime fits to the passages of a collection. */
 export interface FittedSpaces {
-  /** The model in force; undefined for a placeholder. */
+  /** Returns the current model; undefined if no model has been fitted yet. */
   model(key: CollectionKey): Promise<{ generation: number; model: EncodedModel | undefined }>
-  /** Passages with text, by ascending record number, after `after`. */
+  /** Returns passages with text and a record number above `after`, in ascending order. */
   passages(key: CollectionKey, after: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Take or renew the lease on fitting; false while another owner holds it. What was staged under a lease is thrown
-   * away when another owner takes it, or when it is released, so that vectors of two fits never mix.
+   * Takes or renews the lease on fitting; returns false while another owner holds it. Staged vectors are
+   * deleted when the lease is released or passes to another owner, so that vectors of two fits never mix.
    */
   lease(key: CollectionKey, owner: string, durationMs: number): Promise<boolean>
   release(key: CollectionKey, owner: string): Promise<void>
   /**
-   * Keep vectors of the space that a fit makes; records that are gone by now are passed over.
-   * False, and nothing kept, when another space came into force, or the owner no longer holds the lease.
+   * Stores vectors of the space that a fit creates. Skips records that no longer exist.
+   *
+   * @returns false, with nothing stored, if the current space has changed or the owner no longer holds the
+   *          lease
    */
   stage(
     key: CollectionKey,
     fit: Fit,
     vectors: readonly { record: number; vector: Float32Array }[],
   ): Promise<boolean>
-  /** Records that have no staged vector in `generation`, by number, at most `limit`. */
+  /** Returns records without a staged vector in `generation`, by number, at most `limit`. */
   unstaged(key: CollectionKey, generation: number, limit: number): Promise<StoredPassage[]>
   /**
-   * Put what was staged in force in one step and drop the old space.
-   * False, and nothing changed, while records lack a staged vector, and as `stage`.
+   * Makes the staged space the current one, and drops the old one, in one step.
+   *
+   * @returns false, with nothing changed, if a record lacks a staged vector, or for the reasons given for
+   *          `stage`
    */
   swap(key: CollectionKey, fit: Fit, fitted: Fitted): Promise<boolean>
-  /** Fitted collections with records that the model in force was not fitted on. */
+  /** Returns the fitted collections with records that the current model was not fitted to. */
   unfitted(): Promise<(CollectionKey & { unfitted: number; records: number })[]>
 }
 
-/** Commands in the language of the database itself. Absent: `driver_unavailable`. */
+/** Commands in the language of the database itself. A store without them fails with `driver_unavailable`. */
 export interface RawCommands {
   /**
-   * Run one command and give its answer as it is.
+   * Runs one command and returns the unchanged response of the database.
    *
-   * @param place.target  what it is run on; without a name, the keyspace
+   * @param place.target  collection or table to run it on; the keyspace if the name is null
    * @param command       has one key, the name of the command
-   * @throws data_api_error        the database refused it
-   * @throws data_api_unavailable  the database does not answer
+   * @throws data_api_error        the database refused the command
+   * @throws data_api_unavailable  the database does not respond
    */
   run(
     place: {
@@ -242,41 +258,46 @@ export interface RawCommands {
 /**
  * Content of knowledge bases: records, their vectors and their text.
  *
- * Throws storage codes only: `collection_unavailable`, `driver_unavailable`, `data_api_error`, `data_api_unavailable`.
- * Optional powers are optional members; `missing.ts` turns an absence into its code.
+ * Throws storage errors only: `collection_unavailable`, `driver_unavailable`, `data_api_error`,
+ * `data_api_unavailable`.
+ * Optional features are optional members; `missing.ts` turns a missing one into an error.
  */
 export interface ContentStore {
   readonly name: string
   collection(key: CollectionKey): Promise<Collection | undefined>
   /**
-   * Apply content changes, and row writes with them: in one transaction where rows lie in the same store,
-   * else the rows last. A refusal counts positions over rows, then changes.
+   * Applies changes of content together with writes of rows: in one transaction if the rows are in the same
+   * store, else the rows last. If one fails, its position is counted over the rows first, then the changes.
    *
-   * @throws dimension_mismatch  a vector of another length than the collection's; nothing was changed
+   * @throws dimension_mismatch  a vector does not have the dimension of the collection; nothing was changed
    */
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome>
   /**
-   * Exact nearest records, best first: cosine similarity, dot product, or 1/(1+distance).
+   * Returns the exact nearest records, best first. The score is cosine similarity, dot product, or
+   * 1/(1+distance).
    *
-   * With `generation`, refused with `collection_unavailable` and the fact `stale` when another space is in force:
-   * a vector that was made before a swap says nothing about the new space.
+   * @param query.generation  generation that the vector was computed for
+   * @throws collection_unavailable  with the fact `stale`, if `generation` is not the current one
    */
   nearest(
     key: CollectionKey,
     query: { vector: Float32Array; limit: number; generation?: number } & Reach,
   ): Promise<Scored[]>
-  /** Records by number, in the order asked for; those that are gone or hidden are left out. */
+  /** Returns records by number, in the requested order, without those that are missing or not visible. */
   read(
     key: CollectionKey,
     records: readonly number[],
     options: { vectors: boolean; visibility: Visibility },
   ): Promise<RecordView[]>
-  /** The documents that records belong to, by their ids, in the order asked for. */
+  /** Returns the documents that records belong to, in the order of `ids`. */
   owners(key: CollectionKey, ids: readonly string[]): Promise<Owner[]>
   readonly lexical?: LexicalSearch
   readonly listing?: RecordListing
   readonly fitted?: FittedSpaces
-  /** The collections of a workspace, by name. Absent where none outlives the knowledge base that made it. */
+  /**
+   * Lists the collections of a workspace, by name. Absent in a store whose collections are always deleted
+   * with their knowledge base.
+   */
   readonly collections?: (workspaceId: string) => Promise<Collection[]>
   readonly commands?: RawCommands
 }

@@ -5,30 +5,34 @@ import type { AnyTable, Column, ListQuery, RowStore, Stored, Table, Value } from
 import { storeSecret } from './secret.ts'
 
 const sealBytes = 12
-/** A page that holds more ends early, so that no list takes more memory than a process has. */
+/**
+ * Maximum number of characters in a page. A page that exceeds it ends early, to limit the memory it takes.
+ */
 const pageCharsMax = 16_000_000
-/** Rows that are read at once where some of them are not shown. */
+/** Minimum number of rows per read when some of them are filtered out. */
 const keptBatchMin = 50
 
-/** The cursors of a store, sealed by a key that lies in it. */
+/** Creates the cursors of a store, signed with a key that is kept in the store. */
 export async function openCursors(rows: RowStore): Promise<Cursors> {
   return new Cursors(await storeSecret(rows, 'cursor-key'))
 }
 
-/** Keyset cursors, sealed so that one works only for the list that gave it. */
+/** Keyset cursors, signed so that a cursor is valid only for the list that it came from. */
 export class Cursors {
-  /** @param key  secret of the store, so that every process of it accepts the same cursors */
+  /** @param key  secret of the store, so that all its processes accept the same cursors */
   constructor(private readonly key: string) {}
 
   /**
+   * Returns the cursor of a position in a list.
+   *
    * @param list      identity of the list: its table, parents and query
-   * @param position  sort values of the last row that was shown
+   * @param position  sort values of the last row of the page
    */
   seal(list: string, position: readonly Value[]): string {
     return Buffer.from(JSON.stringify([...position, this.sign(list, position)])).toString('base64url')
   }
 
-  /** @throws invalid_cursor  not made by `seal` for this list */
+  /** @throws invalid_cursor  the cursor was not created by `seal` for this list */
   open(list: string, cursor: string): Value[] {
     const parts = cursor.length <= limits.cursorChars ? parse(cursor) : undefined
     const seal = parts?.pop()
@@ -48,7 +52,7 @@ export class Cursors {
 function parse(cursor: string): Value[] | undefined {
   try {
     const bytes = Buffer.from(cursor, 'base64url')
-    // Decoding skips what is no base64url, so one cursor would have many spellings.
+    // The decoder skips characters outside base64url, so one cursor would have many spellings.
     if (bytes.toString('base64url') !== cursor) return undefined
     const parts: unknown = JSON.parse(bytes.toString('utf8'))
     return Array.isArray(parts) && parts.every(isValue) ? parts : undefined
@@ -71,10 +75,10 @@ export interface Page<Row> {
   nextCursor: string | null
 }
 
-/** Which rows, in which order. A cursor works for the list that gave it, and for no other. */
+/** An index and a prefix, which select and order rows. */
 export interface List extends Pick<ListQuery, 'index' | 'prefix'> {}
 
-/** A list that may run backwards, and may end before its rows do. */
+/** A list that can run backwards, and can end at a given value. */
 export interface Stretch extends List, Pick<ListQuery, 'descending' | 'through'> {
   /** Condition that rows are selected by. A cursor is valid for one condition only. */
   readonly filter?: string
@@ -88,9 +92,9 @@ export class Pager {
   ) {}
 
   /**
-   * One page of the rows under a prefix of an index.
+   * Returns one page of the rows under a prefix of an index.
    *
-   * @throws invalid_cursor  the cursor is not of this list
+   * @throws invalid_cursor  the cursor belongs to another list
    */
   async page<Row extends object>(
     table: Table<Row>,
@@ -109,9 +113,9 @@ export class Pager {
   }
 
   /**
-   * One page of rows that were found otherwise, in the order of an index.
+   * Returns one page of rows that the caller has already read, in the order of an index.
    *
-   * @throws invalid_cursor  the cursor is not of this list
+   * @throws invalid_cursor  the cursor belongs to another list
    */
   async pageOf<Row extends object>(
     table: Table<Row>,
@@ -134,9 +138,9 @@ export class Pager {
   }
 
   /**
-   * One page of those rows that are kept; it is filled across the others, and ends early like any other.
+   * Returns one page of the rows that `keep` accepts. Like any page, it ends early if it grows too long.
    *
-   * @throws invalid_cursor  the cursor is not of this list
+   * @throws invalid_cursor  the cursor belongs to another list
    */
   async pageOfKept<Row extends object, Kept extends Row>(
     table: Table<Row>,
@@ -152,7 +156,7 @@ export class Pager {
       const batch = await this.rows.list(table, { ...list, after, limit, charsMax: pageCharsMax })
       for (const stored of batch) if (keep(stored.row)) kept.push({ ...stored, row: stored.row })
       const isLast = batch.length < limit && charsOf(batch) <= pageCharsMax
-      // Two rows are needed for a page that ends early: the one that shows that there is more is not in it.
+      // A page that ends early leaves out its last row, which only proves that there are more.
       const isFull = kept.length > 1 && charsOf(kept) > pageCharsMax
       if (isFull) return this.cut(table, list, kept, Math.min(query.limit, kept.length - 1))
       if (isLast || kept.length > query.limit) return this.cut(table, list, kept, query.limit)
@@ -160,7 +164,7 @@ export class Pager {
     }
   }
 
-  /** @param found  the rows of the page, and more if there are any */
+  /** @param found  rows of the page, followed by at least one more row if there are more */
   private cut<Row extends object, Found extends Row>(
     table: Table<Row>,
     list: Stretch,
@@ -186,7 +190,7 @@ function identityOf(table: AnyTable, { index, prefix, descending, through, filte
   return place.join('/')
 }
 
-/** Texts by code points, as the store compares them; nulls first. */
+/** Orders texts by code point, like the store; nulls first. */
 function order(left: readonly Value[], right: readonly Value[]): number {
   for (const [at, value] of left.entries()) {
     const other = right[at] ?? null

@@ -7,8 +7,8 @@ export const damageHint =
 /**
  * Creates the error for a part of a store that cannot be read.
  *
- * @param what   names the part in the message: `row 7 of documents`
- * @param cause  goes to the log
+ * @param what   name of the part for the message: `row 7 of documents`
+ * @param cause  logged, but not shown
  */
 export function damaged(what: string, cause?: unknown): WbError {
   const message = `the store is damaged: ${what} cannot be read`

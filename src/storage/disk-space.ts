@@ -44,7 +44,7 @@ export interface Disk {
   allocate(folder: string, bytes: number): Promise<void>
 }
 
-/** Free space of a store: observes its writes, and asks the disk. */
+/** Free space of a store: observes its writes, and queries the disk when necessary. */
 export class DiskSpace {
   readonly #folder: string
   readonly #disk: Disk
@@ -55,7 +55,7 @@ export class DiskSpace {
     this.#disk = disk
   }
 
-  /** Returns the host of the writes, with each outcome observed. */
+  /** Wraps the host of the writes to observe the outcome of each write. */
   observed<O extends Ops>(writes: Host<O>): Host<O> {
     return {
       ...writes,

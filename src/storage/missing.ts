@@ -15,9 +15,9 @@ export function collectionMissing({ name }: CollectionKey): WbError {
 }
 
 /**
- * Lexical search of a collection.
+ * Returns the lexical search of a store.
  *
- * @throws hybrid_not_supported  the store has none, or the collection was made without an index for it
+ * @throws hybrid_not_supported  the store has no lexical search, or the collection was created without it
  */
 export function lexicalOf(store: ContentStore, collection: Pick<Collection, 'lexical'>): LexicalSearch {
   if (!store.lexical)
@@ -36,7 +36,7 @@ export function listingOf(store: ContentStore): RecordListing {
   return store.listing
 }
 
-/** @throws driver_unavailable  the store has no spaces of the runtime's own */
+/** @throws driver_unavailable  the store does not support vector spaces that the runtime fits */
 export function fittedOf(store: ContentStore): FittedSpaces {
   if (!store.fitted)
     throw new WbError('driver_unavailable', `the ${store.name} store cannot keep the built-in embedder`, {
@@ -45,7 +45,7 @@ export function fittedOf(store: ContentStore): FittedSpaces {
   return store.fitted
 }
 
-/** @throws driver_unavailable  the store has no language of its own */
+/** @throws driver_unavailable  the store does not support commands */
 export function commandsOf(store: ContentStore): RawCommands {
   if (!store.commands) throw new WbError('driver_unavailable', `the ${store.name} store takes no commands`)
   return store.commands

@@ -14,25 +14,26 @@ export interface OpenStore {
   readonly content: ContentStore
   /** @throws control_plane_unavailable  the disk is full */
   requireSpace(): Promise<void>
-  /** Finish what is under way, then let go of the files. */
+  /** Waits for running work, then closes the files. */
   close(): Promise<void>
 }
 
 export interface EmbeddedOptions extends ConnectionOptions {
   /** The database file, or `:memory:`. */
   readonly path: string
-  /** Whether writing and heavy reading have threads of their own, as in a server; a store in memory has none. */
+  /** True to write and search on separate threads, as in a server. A store in memory ignores it. */
   readonly threads?: boolean
   readonly clock?: Clock
   readonly disk?: Disk | undefined
 }
 
 /**
- * The embedded store: one SQLite file for control rows and content, safe for several processes.
+ * Opens the embedded store: one SQLite file for control rows and content. Several processes can use it at
+ * once.
  *
- * Its folder is made when missing, the file is readable by its owner only, its schema is brought up to date.
+ * Creates the folder if it is missing, makes the file readable by its owner only, and migrates its schema.
  *
- * @throws control_plane_unavailable  it cannot be opened, is damaged, or a newer version of Workbase wrote it
+ * @throws control_plane_unavailable  the store cannot be opened, is damaged, or is of a newer version
  */
 export function openEmbedded({
   path,
@@ -43,7 +44,7 @@ export function openEmbedded({
 }: EmbeddedOptions): Promise<OpenStore> {
   return guard(async () => {
     const opening = openConnection(path, options)
-    // Before the first wait: another call in this process must not read its files any more.
+    // Registered before the first `await`, because other calls in this process must no longer read the files.
     const noteClosed = noteOpen(path)
     const connection = await opening.catch(error => {
       noteClosed()

@@ -15,7 +15,7 @@ import { ChunkingService, EmbeddingService, LlmService, RerankingService } from 
 import { Workspace } from '../contract/workspaces.ts'
 import type { tables } from './tables.ts'
 
-// Rows of earlier versions may lack what came later.
+// Rows of earlier versions may lack fields that were added later.
 const text = z.string().nullish()
 const object = z.looseObject({}).nullish()
 const messageRow = Message.omit({ chatId: true }).extend({
@@ -30,8 +30,8 @@ const messageRow = Message.omit({ chatId: true }).extend({
 const jobKey = { workspaceId: z.string(), knowledgeBaseId: z.string(), jobId: z.string() }
 
 /**
- * Schemas of rows, by table. The fields of the contract must fit its schemas for replies, which every row has to pass
- * anyway when it is sent; the others have their types in `tables.ts`. Fields without a schema are ignored.
+ * Schemas of rows, by table. Fields of the API must fit its reply schemas, which every row has to pass anyway
+ * when it is sent. Other fields have their types in `tables.ts`. Fields without a schema are ignored.
  */
 export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   settings: z.object({ name: z.string(), value: z.string() }),

@@ -1,31 +1,36 @@
-/** Where rows of one kind lie; plain data, so that it can travel to a worker. */
+/** A table of rows of one kind; plain data, so that it can be sent to a worker thread. */
 export interface AnyTable {
   readonly name: string
   readonly key: readonly string[]
-  /** Sets of columns that no two rows may share; a null in one of them lifts the constraint. */
+  /**
+   * Sets of columns whose combined values must be unique, by name. A row with a null in the set is exempt.
+   */
   readonly unique: Readonly<Record<string, readonly string[]>>
-  /** List orders: leading columns are matched, the others sort. `ordinal` is the order of insertion, alone the table's own. */
+  /**
+   * Sort orders of lists, by name: the leading columns are matched, the others sort. `ordinal` is the order
+   * of insertion; as the only column it is the table's own order.
+   */
   readonly indexes: Readonly<Record<string, readonly string[]>>
 }
 
-/** One kind of control row, and the type of its rows. */
+/** A table, with the type of its rows. */
 export interface Table<Row extends object> extends AnyTable {
   readonly key: readonly Column<Row>[]
   readonly unique: Readonly<Record<string, readonly Column<Row>[]>>
   readonly indexes: Readonly<Record<string, readonly (Column<Row> | 'ordinal')[]>>
-  /** Carries the row type; never set. */
+  /** Declares the row type; never set. */
   readonly row?: Row
 }
 
 export type Column<Row> = keyof Row & string
 export type Value = string | number | null
 
-/** A row as it is kept: `version` counts its changes from 1, `ordinal` is unique in its table and only grows. */
+/** A stored row. `version` counts its changes from 1; `ordinal` is unique in its table and only increases. */
 export interface Stored<Row> {
   readonly row: Row
   readonly version: number
   readonly ordinal: number
-  /** Length of the row as JSON. */
+  /** Length of the row as JSON text. */
   readonly chars: number
 }
 
@@ -33,30 +38,32 @@ export interface ListQuery {
   readonly index: string
   /** Values of the leading columns. */
   readonly prefix: readonly Value[]
-  /** Values of the remaining columns of the row to start after. */
+  /** Values of the remaining columns of a row; the list starts after that row. */
   readonly after?: readonly Value[]
   readonly limit: number
-  /** The list ends with the row by which all its rows, as JSON, are longer than this. */
+  /** The list ends with the row that brings its total length as JSON text above this. */
   readonly charsMax?: number
   readonly descending?: boolean
-  /** The last value of the first remaining column that the list goes on to; a row without one is left out. */
+  /** Last value of the first remaining column to include. A row with null in that column is left out. */
   readonly through?: string | number
 }
 
-/** A checked change, as data. A unit of them is applied whole or not at all. */
+/** A write with its condition, as data. A unit of writes is applied completely or not at all. */
 export type Write =
-  /** Fails `exists` on the key, `taken` on a unique set. */
+  /** Fails with `exists` for a duplicate key, and with `taken` for a duplicate unique set. */
   | { readonly op: 'insert'; readonly table: AnyTable; readonly row: object }
-  /** Fails `absent`, `stale` when `version` is given and differs, `taken` on a unique set. */
+  /**
+   * Fails with `absent`, with `stale` if `version` is given and differs, and with `taken` on a unique set.
+   */
   | { readonly op: 'replace'; readonly table: AnyTable; readonly row: object; readonly version?: number }
-  /** Fails `absent`, `stale` when `version` is given and differs. */
+  /** Fails with `absent`, and with `stale` if `version` is given and differs. */
   | {
       readonly op: 'delete'
       readonly table: AnyTable
       readonly key: readonly Value[]
       readonly version?: number
     }
-  /** Delete every row under a prefix of an index; never fails. */
+  /** Deletes every row under a prefix of an index; never fails. */
   | {
       readonly op: 'deleteAll'
       readonly table: AnyTable
@@ -64,8 +71,8 @@ export type Write =
       readonly prefix: readonly Value[]
     }
   /**
-   * Take a text out of a list that rows under a prefix of an index hold in `field`, unless that would leave none: an
-   * empty list may mean all. Never fails.
+   * Removes a text from the list in `field` of each row under a prefix of an index. Keeps the text if the
+   * list would become empty, as an empty list may mean "all". Never fails.
    */
   | {
       readonly op: 'withdraw'
@@ -75,9 +82,9 @@ export type Write =
       readonly field: string
       readonly value: string
     }
-  /** Fails `absent`. */
+  /** Fails with `absent` if there is no such row. */
   | { readonly op: 'require'; readonly table: AnyTable; readonly key: readonly Value[] }
-  /** Fails `present` when a row stands under the prefix. */
+  /** Fails with `present` if there is a row under the prefix. */
   | {
       readonly op: 'requireNone'
       readonly table: AnyTable
@@ -87,19 +94,17 @@ export type Write =
 
 export type Refusal = 'exists' | 'taken' | 'stale' | 'absent' | 'present'
 
-/** Whether a unit was applied; else which of its writes was refused, and why. */
+/** Result of a unit: applied, or the position of the write that failed and the reason. */
 export type Outcome =
   | { readonly ok: true }
-  /** `unique` names the set of a `taken`. */
+  /** `unique` is the name of the set if the reason is `taken`. */
   | { readonly ok: false; readonly at: number; readonly reason: Refusal; readonly unique?: string }
 
-/**
- * Control rows. Every method may throw `control_plane_unavailable`.
- */
+/** Control rows. Every method may throw `control_plane_unavailable`. */
 export interface RowStore {
   get<Row extends object>(table: Table<Row>, key: readonly Value[]): Promise<Stored<Row> | undefined>
   list<Row extends object>(table: Table<Row>, query: ListQuery): Promise<Stored<Row>[]>
   count(table: AnyTable, index: string, prefix: readonly Value[]): Promise<number>
-  /** Apply a unit of checked writes; durable when it resolves. */
+  /** Applies a unit of writes, which is durable when the promise resolves. */
   atomic(writes: readonly Write[]): Promise<Outcome>
 }

@@ -4,7 +4,7 @@ import { tables } from './tables.ts'
 
 const secretBytes = 32
 
-/** A secret of the store, the same for every process of it, made by whichever comes first; 64 hex characters. */
+/** Returns a secret of the store, 64 hex characters. The first process creates it; all others read it. */
 export async function storeSecret(rows: RowStore, name: 'cursor-key' | 'token-key'): Promise<string> {
   const stored = await rows.get(tables.settings, [name])
   if (stored) return stored.row.value

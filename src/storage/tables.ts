@@ -209,6 +209,7 @@ export const tables = {
     unique: {},
     indexes: {
       byWorkspace: ['workspaceId', 'createdAt', 'agentId'],
+      byName: ['workspaceId', 'name', 'ordinal'],
       byLlmService: ['workspaceId', 'llmServiceId', 'ordinal'],
       byRerankingService: ['workspaceId', 'rerankingServiceId', 'ordinal'],
     },

@@ -8,8 +8,8 @@ const schemas = new Map(
 )
 
 /**
- * Wraps rows so that each is checked against the schema of its table when it is read. A row that does not fit was changed
- * on disk, and fails as damage.
+ * Wraps a row store to check each row that is read against the schema of its table. A row that does not fit
+ * was changed on disk, and is reported as damage.
  */
 export function validatedRows(rows: RowStore): RowStore {
   return {
@@ -33,7 +33,7 @@ function requireValid<S extends Stored<object>>(table: AnyTable, stored: S): S {
   throw damaged(`row ${stored.ordinal} of ${table.name}`, new Error(problem))
 }
 
-/** Returns the first field that does not fit and why; undefined for a valid row. */
+/** Returns the first field that does not fit, and the reason; undefined for a valid row. */
 export function rowProblem({ name }: AnyTable, row: unknown): string | undefined {
   const result = schemas.get(name)?.safeParse(row)
   if (!result || result.success) return undefined

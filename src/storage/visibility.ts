@@ -1,22 +1,22 @@
 declare const brand: unique symbol
 
 /**
- * Whose rows a read may see. Made only in `access/visibility.ts`; every read of content demands one,
- * so that a search path cannot forget it.
+ * The principals whose rows a read may see. Created only in `access/visibility.ts`. Required by every read of
+ * content, so that no search path can omit the check.
  */
 export interface Visibility {
   readonly [brand]: true
-  /** `all`: every row. Else rows whose `visible_to` holds one of these, or `*`. */
+  /** `all` for every row, else rows whose `visible_to` contains one of these or `*`. */
   readonly principals: 'all' | readonly string[]
 }
 
 /**
- * What lexical scores are counted over: all rows of the collection, or the caller's visible rows only.
- * Counts never reach across collections.
+ * Rows that lexical scores are computed from: all rows of the collection, or only those that the caller may
+ * see. Counts never include other collections.
  */
 export type Statistics = 'collection' | 'visible'
 
-/** Hidden rows must not show in scores: only a caller who sees all rows gets the collection's own counts. */
+/** Returns `collection` only for a caller who sees all rows, because scores must not reveal hidden rows. */
 export function statisticsFor(visibility: Visibility): Statistics {
   return visibility.principals === 'all' ? 'collection' : 'visible'
 }

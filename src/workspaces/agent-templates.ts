@@ -1,7 +1,9 @@
 import { newId } from '../base/id.ts'
 import type { Agent, AgentTemplate } from '../contract/agents.ts'
 
-/** What agents can be made from, in the order in which it is listed; new workspaces start with the defaults. */
+/**
+ * Templates for agents, in the order in which they are listed. New workspaces start with the default ones.
+ */
 export const agentTemplates: readonly AgentTemplate[] = [
   {
     templateId: 'bobby',
@@ -41,7 +43,11 @@ export const agentTemplates: readonly AgentTemplate[] = [
   },
 ]
 
-/** The agent that a template makes. @see docs/api.md#agent-templates */
+/**
+ * Creates the agent of a template.
+ *
+ * @see docs/api.md#agent-templates
+ */
 export function agentOf(
   { name, description, systemPrompt }: AgentTemplate,
   place: { workspaceId: string; llmServiceId: string | null; createdAt: string; agentId?: string },

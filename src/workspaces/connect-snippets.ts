@@ -1,15 +1,19 @@
 import { singleQuoted } from '../base/shell-word.ts'
 import type { Snippet } from '../contract/connect.ts'
 
-/** What the code of all targets is about. */
+/** Addresses and names that the code of all targets uses. */
 export interface SnippetPlace {
-  /** Route that searches. */
+  /** Address of the search route. */
   readonly searchUrl: string
   readonly mcpUrl: string
   readonly apiKeyEnvVar: string
 }
 
-/** Code for agents of each framework, in the order in which they are listed. @see docs/connecting.md */
+/**
+ * Returns sample code for each agent framework, in the order in which they are listed.
+ *
+ * @see docs/connecting.md
+ */
 export function snippets(place: SnippetPlace): Snippet[] {
   return [
     {
@@ -121,7 +125,7 @@ ${searchFunction(place, '@tool()')}
 
 const rest = { language: 'python', transport: 'rest', requiresMcp: false, notes: null } as const
 
-/** A function of Python's own library alone; the frameworks read its docstring. */
+/** Returns a function that uses only Python's standard library. The frameworks read its docstring. */
 function searchFunction({ searchUrl, apiKeyEnvVar }: SnippetPlace, decorator?: string): string {
   return `import json
 import os

@@ -6,12 +6,12 @@ const workspacesMax = 1_000
 const keptMs = 24 * 3_600_000
 
 /**
- * The latest tool calls that came to this process by MCP, for each workspace; gone when it ends.
+ * Recent MCP tool calls to this process, by workspace. Kept in memory only.
  *
  * @see docs/connecting.md
  */
 export class Traffic {
-  /** The workspace that was called last stands last. */
+  /** Calls by workspace, most recently called workspace last. */
   readonly #calls = new Map<string, TrafficEntry[]>()
 
   constructor(private readonly clock: Clock) {}
@@ -25,7 +25,7 @@ export class Traffic {
     if (this.#calls.size > workspacesMax) this.#calls.delete(oldest!)
   }
 
-  /** What is kept of a workspace, the newest first. */
+  /** Returns the stored calls of a workspace, newest first. */
   of(workspaceId: string): TrafficEntry[] {
     const since = this.clock.now() - keptMs
     const calls = this.#calls.get(workspaceId) ?? []

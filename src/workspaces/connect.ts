@@ -12,17 +12,23 @@ export interface ConnectionsParts {
   readonly clock: Clock
   readonly log: Log
   readonly traffic: Traffic
-  /** The configuration does not switch MCP off. */
+  /** True unless the configuration disables MCP. */
   readonly mcpEnabled: boolean
-  /** The names of the tools that an MCP client of the caller is told of. */
+  /** Returns the names of the tools that MCP offers to the caller. */
   readonly listTools: (workspaceId: string, caller: Caller) => Promise<readonly string[]>
 }
 
-/** How agents of other programs come to a workspace, and what came. @see docs/connecting.md */
+/**
+ * Instructions for connecting external agents to a workspace, and their recent calls.
+ *
+ * @see docs/connecting.md
+ */
 export class Connections {
   constructor(private readonly parts: ConnectionsParts) {}
 
   /**
+   * Returns code that connects agent frameworks to the workspace.
+   *
    * @param origin  scheme, host and port under which the caller reached the runtime
    * @throws workspace_not_found
    */
@@ -67,7 +73,7 @@ export class Connections {
   }
 
   /**
-   * The latest calls, and a summary of all that are kept.
+   * Returns the latest calls, and a summary of all stored ones.
    *
    * @throws workspace_not_found
    */
@@ -79,7 +85,7 @@ export class Connections {
   }
 }
 
-/** A call that was denied is a failure. */
+/** Counts denied calls as failures. */
 function summaryOf(calls: readonly TrafficEntry[]) {
   const total = calls.length
   const successes = calls.filter(({ outcome }) => outcome === 'success').length

@@ -2,11 +2,11 @@ import { WbError } from '../contract/errors.ts'
 import type { ConnectionTest, Workspace } from '../contract/workspaces.ts'
 import { type ContentStores, storeOf } from './kinds.ts'
 
-/** A collection that need not be there: the store is asked for it to see whether it answers. */
+/** Name of a collection to read as a test; it does not have to exist. */
 const asked = 'connection_test'
 
 /**
- * Whether the store of a workspace answers. Never fails: what is wrong is what it tells.
+ * Tests the connection to the store of a workspace. Never throws: failures are returned.
  *
  * @see docs/connecting.md#whether-the-store-answers
  */

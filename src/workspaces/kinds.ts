@@ -7,11 +7,11 @@ export type ContentStores = Partial<Record<WorkspaceKind, ContentStore>>
 
 type Bound = Pick<Workspace, 'kind' | 'url' | 'keyspace' | 'credentials'>
 
-/** Kinds whose content lies in a database that the workspace names. */
+/** Kinds whose content is in a database that the workspace specifies. */
 const remoteKinds: ReadonlySet<WorkspaceKind> = new Set(['astra', 'hcd'])
 
 /**
- * The store that holds the content of a workspace.
+ * Returns the content store of a workspace.
  *
  * @throws workspace_misconfigured  the URL, the keyspace or the token of its database is missing
  * @throws driver_unavailable       this runtime has no driver for its kind

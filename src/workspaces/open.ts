@@ -44,13 +44,13 @@ export interface WorkspacesParts {
   readonly releases: Releases
   readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
   readonly listTools: McpServersParts['listTools']
-  /** The names of the tools that an MCP client of the caller is told of. */
+  /** Returns the names of the tools that MCP offers to the caller. */
   readonly listOwnTools: ConnectionsParts['listTools']
-  /** What else a workspace owns, and how it goes with it. */
+  /** Steps that delete what other modules store for a workspace. */
   readonly purge: readonly PurgeStep[]
 }
 
-/** Workspaces and what they own by reference, and their routes by topic. */
+/** Opens workspaces, their services and connections, with route handlers by topic. */
 export function openWorkspaces(parts: WorkspacesParts) {
   const { clock, config, stores, releases, models } = parts
   const { checkUrl } = models
@@ -71,7 +71,7 @@ export function openWorkspaces(parts: WorkspacesParts) {
     chunking,
     embedding,
     traffic,
-    /** Delete the workspaces that last as long as the server that they were made in. */
+    /** Deletes the workspaces that exist only while the server runs that they were created in. */
     deleteEphemeral: () => workspaces.deleteEphemeral(),
     handlers: {
       workspaces: workspaceHandlers(workspaces, stores),

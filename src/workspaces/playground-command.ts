@@ -1,7 +1,9 @@
 import { WbError } from '../contract/errors.ts'
 import type { CommandName, PlaygroundCommand, TargetKind } from '../contract/playground.ts'
 
-/** What a command is about: a collection, a table, either of them, or all of the keyspace. */
+/**
+ * Target of a command: a collection, a table, either of them, or all collections or tables of the keyspace.
+ */
 type Scope = TargetKind | 'either' | 'collections' | 'tables'
 
 const scopeOf: Readonly<Record<CommandName, Scope>> = {
@@ -28,7 +30,7 @@ const scopeOf: Readonly<Record<CommandName, Scope>> = {
   deleteMany: 'either',
 }
 
-/** What a command is run on; no name is the keyspace. */
+/** Target of a command; the keyspace if `name` is null. */
 export interface Target {
   readonly commandName: CommandName
   readonly kind: TargetKind
@@ -36,10 +38,9 @@ export interface Target {
 }
 
 /**
- * Check a command and say what it is run on.
+ * Validates a command, and returns its target.
  *
- * @throws invalid_playground_command  it is not the one command that it is called, or its target is missing, too many,
- *                                     or of the wrong kind
+ * @throws invalid_playground_command  the command does not match its name, or its target is invalid
  * @see docs/connecting.md#commands-of-the-database
  */
 export function targetOf(body: PlaygroundCommand): Target {

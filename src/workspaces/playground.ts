@@ -10,14 +10,15 @@ import { type ContentStores, storeOf } from './kinds.ts'
 import { targetOf } from './playground-command.ts'
 
 /**
- * Run one command in the language of a workspace's own database.
+ * Runs one command in the language of a workspace's own database.
  *
- * A command knows nothing of row-level access, so where that is on it is for those whom it does not bind.
+ * Commands bypass row-level access control, so if it is on, only callers with `manage:access` can run them.
  *
- * @throws unsupported_workspace_kind  its database has no such language; checked before the form of the command
- * @throws forbidden                   rows are kept from the caller
+ * @throws unsupported_workspace_kind  its database has no such language; checked first
+ * @throws forbidden                   row-level access control is on, and the caller lacks `manage:access`
  * @throws invalid_playground_command, workspace_misconfigured, driver_unavailable
- * @throws data_api_error, data_api_unavailable  the database refused, or does not answer
+ * @throws data_api_error        the database refused the command
+ * @throws data_api_unavailable  the database does not respond
  * @see docs/connecting.md#commands-of-the-database
  */
 export async function execute(

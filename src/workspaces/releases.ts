@@ -21,9 +21,9 @@ export class Releases {
   ) {}
 
   /**
-   * Whether the secret behind a record's reference may be sent to a host, as things stand now.
+   * Returns true if the secret behind a record's reference may currently be sent to a host.
    *
-   * @param host  the one that is really dialled, with its port unless that is the scheme's own
+   * @param host  the host that is really contacted, with its port unless it is the default of the scheme
    */
   async covers(ref: string, host: string, workspaceId: string): Promise<boolean> {
     const { policy } = this.parts
@@ -42,11 +42,11 @@ export class Releases {
   }
 
   /**
-   * Release a reference for a host.
+   * Releases a reference for a host.
    *
-   * @throws validation_error     no record may use the reference, whoever releases it
+   * @throws validation_error     the reference can never be released for records
    * @throws workspace_not_found
-   * @throws conflict             it is released so already
+   * @throws conflict             it has already been released for this host
    */
   async release(
     { ref, host, workspaceId }: SecretReleaseCreate,
@@ -91,7 +91,9 @@ export class Releases {
   }
 }
 
-/** The same for the same release, so that it exists once, and is found without a search. */
+/**
+ * Returns the id of a release. Equal releases have the same id, so each exists once and is found by its id.
+ */
 function releaseIdOf(ref: string, host: string, workspaceId: string | null): string {
   return idFrom('secret release', ref, host, workspaceId)
 }

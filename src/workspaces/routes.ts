@@ -117,7 +117,7 @@ export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers>
   }
 }
 
-/** @param usual  the provider that is asked where none is named */
+/** @param usual  provider to use if the query does not specify one */
 export function llmModelHandlers(
   { catalogue, checkUrl }: Pick<Models, 'catalogue' | 'checkUrl'>,
   usual: ChatProvider,

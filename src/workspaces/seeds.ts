@@ -36,7 +36,11 @@ function embeddingSeeds(kind: WorkspaceKind): EmbeddingCreateInput[] {
   return [embeddingPresets[kind === 'mock' ? 'mock-embedder' : 'nvidia-nv-embedqa-e5-v5']]
 }
 
-/** What a new workspace starts with, in the order in which it is listed. @see docs/http.md#a-new-workspace */
+/**
+ * Returns the writes for the initial contents of a new workspace, in the order in which they are listed.
+ *
+ * @see docs/http.md#a-new-workspace
+ */
 export function seedsOf(workspace: Workspace): Write[] {
   const { workspaceId, createdAt } = workspace
   const stamps = { workspaceId, createdAt, updatedAt: createdAt }
@@ -61,7 +65,7 @@ export function seedsOf(workspace: Workspace): Write[] {
   ]
 }
 
-/** Agents of one moment are listed by their ids. */
+/** Returns the default agents, with sorted ids because agents of the same time are listed by id. */
 function agentSeeds(place: { workspaceId: string; llmServiceId: string; createdAt: string }): Write[] {
   const defaults = agentTemplates.filter(({ defaultOnNewWorkspace }) => defaultOnNewWorkspace)
   const ids = defaults.map(() => newId()).sort()

@@ -13,7 +13,7 @@ import type {
 import type { AnyTable, Column, Table } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 
-/** What all services have. */
+/** Fields that all services have. */
 export interface AnyService {
   readonly workspaceId: string
   readonly name: string
@@ -22,27 +22,27 @@ export interface AnyService {
   readonly updatedAt: string
 }
 
-/** What the runtime writes on a service of any kind. */
+/** Fields that the runtime sets on services of any kind. */
 export type Stamps = Pick<AnyService, 'workspaceId' | 'createdAt' | 'updatedAt'>
 
-/** Rows that bind services of a kind, and their index by workspace and service. */
+/** A table whose rows bind services of a kind, and its index by workspace and service. */
 interface Binder {
   readonly noun: string
   readonly table: AnyTable
   readonly index: string
 }
 
-/** What tells one kind of service from another. `Create` is what a new one is made of. */
+/** Properties of one kind of service. `Create` is the type of the fields for a new one. */
 export interface ServiceKind<Row extends AnyService, Create> {
   readonly noun: string
   readonly table: Table<Row>
-  /** A new service; an id that is left out is made. */
+  /** Creates a service, with a new id if the fields have none. */
   compose(fields: Create, stamps: Stamps): Row
   idOf(row: Row): string
   readonly boundBy: readonly Binder[]
   readonly notFound: ErrorCode
   readonly inUse: ErrorCode
-  /** Fields that what is stored depends on: they stay as they are while the service is bound. */
+  /** Fields that stored content depends on. They cannot change while the service is bound. */
   readonly fixedWhileBound: readonly Column<Row>[]
 }
 
@@ -61,7 +61,7 @@ function byAgents(index: string): Binder {
   return { noun: 'an agent', table: tables.agents, index }
 }
 
-/** Nothing is fixed: chunks stay as they were cut, and the next document is cut by what then stands. */
+/** Chunking services. All fields can change: only new documents are chunked with the new settings. */
 export const chunkingKind: ServiceKind<ChunkingService, ChunkingCreate> = {
   noun: 'chunking service',
   table: tables.chunkingServices,

@@ -20,7 +20,7 @@ import type { Services } from './services.ts'
 
 type Place<Name extends string = never> = Record<'workspaceId' | Name, string>
 
-/** The five operations on services of one kind; `idOf` reads the id out of the path. */
+/** Returns handlers for the five operations on services of one kind. `idOf` reads the id from the path. */
 function serviceHandlers<Row extends AnyService, Create extends Partial<Row>, Params extends Place>(
   room: Services<Row, Create>,
   idOf: (params: Params) => string,

@@ -13,18 +13,18 @@ export interface ServicesParts<Row extends AnyService> {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  /** @throws validation_error  an address that may not be called, at the field */
+  /** @throws validation_error  the address may not be called; names the field */
   checkUrl(field: string, url: string): void
   /**
-   * Look at a service before it is written.
+   * Checks a service before it is written.
    *
-   * @param sent  what the caller said of it
-   * @throws WbError  it is not written
+   * @param sent  fields that the caller sent
+   * @throws WbError  the service must not be written
    */
   readonly vet?: (service: Row, sent: Partial<Row>, signal: AbortSignal) => Promise<void>
 }
 
-/** Services of one kind. Who only reads them leaves `Create` out. */
+/** Services of one kind. Omit `Create` for reading only. */
 export class Services<Row extends AnyService, Create extends Partial<Row> = never> {
   constructor(
     private readonly kind: ServiceKind<Row, Create>,
@@ -38,10 +38,12 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   }
 
   /**
+   * Creates a service.
+   *
    * @throws workspace_not_found
    * @throws conflict          the id is taken
    * @throws validation_error  the endpoint may not be called
-   * @throws what vetting says
+   * @throws the errors of `vet`
    */
   async create(workspaceId: string, fields: Create, { signal }: Pick<Caller, 'signal'>): Promise<Row> {
     await requireWorkspace(this.parts.rows, workspaceId)
@@ -57,7 +59,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     throw new WbError('conflict', `${this.kind.noun} with id '${this.kind.idOf(row)}' already exists`)
   }
 
-  /** @throws workspace_not_found, or the kind's own not-found code */
+  /** @throws workspace_not_found, or the not-found code of the kind */
   async get(workspaceId: string, id: string): Promise<Row> {
     const stored = await this.parts.rows.get(this.kind.table, [workspaceId, id])
     if (stored) return stored.row
@@ -66,9 +68,11 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
   }
 
   /**
-   * @throws the kind's in-use code  a fixed field changes while the service is bound
+   * Changes a service.
+   *
+   * @throws the in-use code of the kind a fixed field changes while the service is bound
    * @throws validation_error        the endpoint may not be called
-   * @throws what vetting says
+   * @throws the errors of `vet`
    */
   async update(
     workspaceId: string,
@@ -95,7 +99,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     return changed.row
   }
 
-  /** @throws the kind's in-use code while the service is bound */
+  /** @throws the in-use code of the kind  the service is bound */
   async delete(workspaceId: string, id: string): Promise<void> {
     await this.get(workspaceId, id)
     const checks = this.unbound(workspaceId, id)
@@ -107,7 +111,7 @@ export class Services<Row extends AnyService, Create extends Partial<Row> = neve
     throw outcome.at === checks.length ? this.notFound(id) : this.inUse(outcome.at)
   }
 
-  /** The service that was made first in the workspace. */
+  /** Returns the first service that was created in the workspace. */
   async first(workspaceId: string): Promise<Row | undefined> {
     const [stored] = await this.parts.rows.list(this.kind.table, {
       index: 'byWorkspace',

@@ -16,7 +16,7 @@ import { seedsOf } from './seeds.ts'
 
 const ephemeralSlice = 200
 
-/** The tenants. */
+/** Workspaces, which are the tenants of a runtime. */
 export class Workspaces {
   constructor(
     private readonly parts: {
@@ -29,7 +29,7 @@ export class Workspaces {
   ) {}
 
   /**
-   * Workspaces in the caller's reach, by creation.
+   * Lists the workspaces that the caller has access to, in order of creation.
    *
    * @throws invalid_cursor
    */
@@ -48,11 +48,11 @@ export class Workspaces {
   }
 
   /**
-   * Create a workspace and what it starts with, in one unit.
+   * Creates a workspace with its initial contents, in one unit.
    *
    * @throws conflict                     the id is taken
    * @throws workspace_name_conflict      the name is taken
-   * @throws workspace_database_conflict  another workspace is bound to the same url and keyspace
+   * @throws workspace_database_conflict  another workspace is bound to the same URL and keyspace
    */
   async create(body: WorkspaceCreate, caller: Pick<Caller, 'record'>): Promise<Workspace> {
     const { rows, clock } = this.parts
@@ -79,8 +79,10 @@ export class Workspaces {
   }
 
   /**
+   * Changes a workspace.
+   *
    * @throws workspace_not_found
-   * @throws forbidden                    a field needs more than the caller holds
+   * @throws forbidden                    a changed field requires more scopes than the caller has
    * @throws workspace_name_conflict
    * @throws workspace_database_conflict
    */
@@ -108,7 +110,7 @@ export class Workspaces {
   }
 
   /**
-   * Delete a workspace and all that it owns.
+   * Deletes a workspace and everything in it.
    *
    * @throws workspace_not_found, and the codes of `removeWorkspace`
    */
@@ -117,7 +119,9 @@ export class Workspaces {
     await removeWorkspace(this.parts, workspace, caller?.record({ label: workspace.name }))
   }
 
-  /** Delete the workspaces of kind `mock`, which last as long as the server that they were made in. */
+  /**
+   * Deletes the workspaces of kind `mock`, which exist only while the server runs that they were created in.
+   */
   async deleteEphemeral(): Promise<void> {
     const ofKind = { index: 'byKind', prefix: ['mock'], limit: ephemeralSlice }
     for (;;) {
@@ -128,12 +132,17 @@ export class Workspaces {
   }
 }
 
-/** Equal where two workspaces are bound to one database; null where they are bound to none. */
+/**
+ * Returns a key that is equal for workspaces of the same database; null for a workspace without a database.
+ */
 function databaseKeyOf({ url, keyspace }: Pick<Workspace, 'url' | 'keyspace'>): string | null {
   return url === null ? null : JSON.stringify([url, keyspace])
 }
 
-/** A workspace that shared its database before that was refused keeps it until it is bound to another one. */
+/**
+ * Returns a workspace with a new database key if its database changes. A workspace that has shared its
+ * database since before that was prohibited keeps its key until then.
+ */
 function rebound(
   row: WorkspaceRow,
   { url = row.url, keyspace = row.keyspace }: WorkspacePatch,

@@ -40,16 +40,19 @@ export async function listModels(rows: RowStore, workspaceId: string): Promise<M
 export async function agentOfModel(rows: RowStore, workspaceId: string, model: string): Promise<Agent> {
   const byId = await rows.get(tables.agents, [workspaceId, model])
   if (byId) return byId.row
-  const named: Agent[] = []
-  for await (const agent of agentsOf(rows, workspaceId)) if (agent.name === model) named.push(agent)
-  if (named.length > 1)
+  const [named, another] = await rows.list(tables.agents, {
+    index: 'byName',
+    prefix: [workspaceId, model],
+    limit: 2,
+  })
+  if (another)
     throw new WbError(
       'validation_error',
-      `model: ${named.length} agents are named ${JSON.stringify(model)}; use the ID of one of them`,
+      `model: several agents are named ${JSON.stringify(model)}; use the ID of one of them`,
       { hint: 'GET …/openai/v1/models lists the IDs.' },
     )
-  if (!named[0]) throw agentNotFound(model)
-  return named[0]
+  if (!named) throw agentNotFound(model)
+  return named.row
 }
 
 async function* agentsOf(rows: RowStore, workspaceId: string): AsyncGenerator<Agent, void, undefined> {

@@ -1,6 +1,6 @@
 import { isLineStart, isSpace, skipSpace } from './space.ts'
 
-/** How good a place is for a cut; a better one is greater. */
+/** Quality of a place for a cut; higher is better. */
 export const strength = { sentence: 1, item: 2, paragraph: 3, heading: 4 } as const
 
 /** Places in a text where a sentence or something greater begins, ascending. */
@@ -13,11 +13,12 @@ export interface Breaks {
 }
 
 /**
- * Find where sentences, list items, paragraphs and sections begin.
+ * Finds the beginnings of sentences, list items, paragraphs and sections.
  *
- * A place after a line end is the beginning of its line, indentation included. The line after a heading is no place,
- * so that a heading stays with what it heads; in fenced code only a blank line is one. One pass by character code:
- * `Intl.Segmenter` takes more than linear time (Node 20: three minutes for 2,000,000 characters, this 30 ms).
+ * A break after a line end is at the beginning of its line, indentation included. There is no break after a
+ * heading, so that a heading stays with its text. In fenced code, only blank lines are breaks. Makes one pass
+ * over the character codes, because `Intl.Segmenter` takes more than linear time (Node 20: three minutes for
+ * 2,000,000 characters; this takes 30 ms).
  */
 export function findBreaks(text: string): Breaks {
   const found = new Found()
@@ -69,7 +70,7 @@ function grown<Numbers extends Int32Array | Uint8Array>(from: Numbers, to: Numbe
   return to
 }
 
-/** What a line is; `open` and `close` are the fences of code. */
+/** Kind of a line; `open` and `close` are the fences of code. */
 type Kind = 'text' | 'item' | 'heading' | 'open' | 'code' | 'close'
 
 function kindOf(text: string, start: number, before: Kind): Kind {
@@ -84,7 +85,7 @@ function hasSentences(kind: Kind): boolean {
   return kind === 'text' || kind === 'item' || kind === 'close'
 }
 
-/** Strength of the beginning of a line, 0 for none. */
+/** Returns the strength of the break at the beginning of a line; 0 for no break. */
 function strengthBetween(before: Kind, kind: Kind, blank: boolean, ended: boolean): number {
   if (before === 'heading') return 0
   if (kind === 'code' || kind === 'close') return blank && kind === 'code' ? strength.sentence : 0
@@ -94,7 +95,7 @@ function strengthBetween(before: Kind, kind: Kind, blank: boolean, ended: boolea
   return ended ? strength.sentence : 0
 }
 
-/** Code in one line, as in ```` ```x``` ````, opens nothing. */
+/** Returns true for code in one line, as in ```` ```x``` ````, which does not open a block. */
 function closesOnItsLine(text: string, start: number): boolean {
   const limit = Math.min(start + 200, text.length)
   let at = start
@@ -119,7 +120,7 @@ function isItem(text: string, start: number): boolean {
   return at < text.length && marks.includes(text.charAt(at)) && isSpace(text.charCodeAt(at + 1))
 }
 
-/** Line ends in white space, and the offset after the last of them. */
+/** Returns the number of line ends in white space, and the offset after the last one. */
 function lineEnds(text: string, from: number, to: number): { count: number; last: number } {
   let count = 0
   let last = from
@@ -131,22 +132,25 @@ function lineEnds(text: string, from: number, to: number): { count: number; last
   return { count, last }
 }
 
-/** Words that end with a full stop and not with their sentence, and are longer than three letters or stand before capitals. */
+/**
+ * Abbreviations that end with a full stop, and would be taken for the end of a sentence: they have more than
+ * three letters, or often precede a capital.
+ */
 const abbreviations = new Set(
   'mr mrs ms dr prof st vs fig figs eq eqs ref refs no nos nr vol ch sec pp cf al ca approx dept gen sen rep rev bzw vgl abb abs tab'.split(
     ' ',
   ),
 )
 
-/** Characters looked at before a full stop; no abbreviation is longer. */
+/** Maximum number of characters to read before a full stop; no abbreviation is longer. */
 const wordMax = 12
 
 /**
- * Whether the text before white space ends a sentence.
+ * Returns true if the text before white space ends a sentence.
  *
  * @param end   offset of the white space
- * @param next  offset of what follows it
- * @param line  first character of the line, where a number with a full stop counts items
+ * @param next  offset of the text after it
+ * @param line  offset of the beginning of the line; a number with a full stop there is a list marker
  */
 function endsSentence(text: string, end: number, next: number, line: number): boolean {
   let at = end
@@ -171,12 +175,12 @@ function fullStops(text: string, stop: number, next: number, line: number): bool
   return word.length > 3 || !isLower(text, next)
 }
 
-/** What may stand in a word before its full stop: neither white space nor an opening bracket or quote. */
+/** Returns true for characters of a word before a full stop: not white space, opening brackets and quotes. */
 function isWordUnit(unit: number): boolean {
   return !isSpace(unit) && !'([{"\'“‘«'.includes(String.fromCharCode(unit))
 }
 
-/** Quotes and brackets between the end of a sentence and the white space. */
+/** Returns true for quotes and brackets that can follow the end of a sentence. */
 function isCloser(unit: number): boolean {
   switch (unit) {
     case 0x22: // "
@@ -188,7 +192,7 @@ function isCloser(unit: number): boolean {
     case 0x5f: // _
     case 0xbb: // »
     case 0x2019: // ’
-    case 0x201c: // “, which closes in German
+    case 0x201c: // “, a closing quote in German
     case 0x201d: // ”
     case 0x300d: // 」
     case 0x300f: // 』
@@ -200,12 +204,12 @@ function isCloser(unit: number): boolean {
   }
 }
 
-/** Ends of sentences in scripts that put no space after them: 。！？｡ */
+/** Returns true for ends of sentences in scripts that put no space after them: 。！？｡ */
 function isWideEnd(unit: number): boolean {
   return unit >= 0x3002 && (unit === 0x3002 || unit === 0xff01 || unit === 0xff1f || unit === 0xff61)
 }
 
-/** Ends of sentences in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese and Armenian. */
+/** Returns true for ends of sentences in Arabic, Urdu, Devanagari, Ethiopic, Khmer, Burmese and Armenian. */
 function isOtherEnd(unit: number): boolean {
   return (
     unit > 0x580 &&

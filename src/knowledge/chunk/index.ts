@@ -8,7 +8,7 @@ import { sentence } from './sentence.ts'
 
 const known: readonly Chunker[] = [recursive, line, sentence]
 
-/** What the listing route shows; the first of an engine is its default. */
+/** Chunkers as the API lists them. The first one of each engine is its default. */
 export const chunkers: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'description'>[] = known.map(
   ({ id, engine, strategy, description }) => ({ id, engine, strategy, description }),
 )
@@ -17,28 +17,29 @@ type Service = Pick<
   ChunkingService,
   'engine' | 'strategy' | 'chunkUnit' | 'maxChunkSize' | 'minChunkSize' | 'overlapSize'
 >
-/** Sizes for one ingest, over those of the service. */
+/** Sizes for one ingest, which override those of the service. */
 export type ChunkOverride = NonNullable<Ingest['chunker']>
 
-/** A chunker with its sizes set. */
+/** A chunker with fixed sizes. */
 export interface BoundChunker {
-  /** `chunker.id` of every chunk that it makes. */
+  /** Chunker id, which is stored with each chunk as `chunker.id`. */
   readonly id: string
   /**
-   * Chunks of a text in order, each an exact slice of it.
+   * Returns the chunks of a text in order; each is an exact slice of it.
    *
-   * @throws invalid_chunker  the sizes make more than a million chunks of the text
+   * @throws invalid_chunker  the sizes result in more than a million chunks
    */
   chunk(text: string): string[]
 }
 
 /**
- * The chunker that a service names, with the sizes of the service and those of one ingest over them.
+ * Returns the chunker of a service, with its sizes and the overrides of one ingest.
  *
- * A size that nobody gives is derived from `maxChars`. So is a size of the service that does not fit below a
- * `maxChars` of the ingest: who asks for small chunks need not know the overlap of the service.
+ * A missing size is derived from `maxChars`. If an ingest overrides `maxChars`, sizes of the service that are
+ * not below it are derived, too. So callers can request small chunks without knowing the service's overlap.
  *
- * @throws invalid_chunker  unknown engine or strategy, or an option that is no whole number or not below `maxChars`
+ * @throws invalid_chunker  unknown engine or strategy, or a size that is not an integer, or not below
+ *                          `maxChars`
  * @see docs/http.md#chunkers
  */
 export function chunkerFor(service: Service, override: ChunkOverride = {}): BoundChunker {

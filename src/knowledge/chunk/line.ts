@@ -1,6 +1,10 @@
 import { add, type Chunker, type ChunkOptions, type Span, splitsPair } from './chunker.ts'
 
-/** Whole lines, packed. @see docs/http.md#chunkers */
+/**
+ * Packs whole lines.
+ *
+ * @see docs/http.md#chunkers
+ */
 export const line: Chunker = {
   id: 'line:1',
   engine: 'langchain_ts',
@@ -22,7 +26,7 @@ function chunk(text: string, options: ChunkOptions): Span[] {
     if (end > start && (next - start > maxChars || lines >= maxLines)) {
       add(spans, start, end)
       const from = Math.max(end - overlapChars, next - maxChars)
-      // The pieces are walked a second time instead of being kept: there may be as many as characters.
+      // Computed again instead of stored, because there may be as many pieces as characters.
       do {
         start = pieceEnd(text, start, maxChars)
         lines--
@@ -35,7 +39,7 @@ function chunk(text: string, options: ChunkOptions): Span[] {
   return spans
 }
 
-/** End of the line that begins here, its LF, CRLF or CR included, or of its first `maxChars` characters. */
+/** Returns the end of the line at `start`, with its LF, CRLF or CR, or of its first `maxChars` characters. */
 function pieceEnd(text: string, start: number, maxChars: number): number {
   const limit = Math.min(start + maxChars, text.length)
   for (let at = start; at < limit; at++) {

@@ -1,9 +1,13 @@
 import { add, type Chunker, type ChunkOptions, pointLength, type Span, splitsPair } from './chunker.ts'
 
-/** In the order in which they are tried; a blank line may end its lines with CRLF. */
+/** Separators in order of preference. The lines around a blank line may end with CRLF. */
 const separators: readonly (readonly string[])[] = [['\n\n', '\n\r\n'], ['\n'], ['. '], ['? '], ['! '], [' ']]
 
-/** Windows of `maxChars`, each cut after its best last separator. @see docs/http.md#chunkers */
+/**
+ * Cuts windows of `maxChars` after the last of their best separators.
+ *
+ * @see docs/http.md#chunkers
+ */
 export const recursive: Chunker = {
   id: 'recursive-char:1',
   engine: 'langchain_ts',
@@ -13,7 +17,7 @@ export const recursive: Chunker = {
   chunk,
 }
 
-/** A last chunk below minChars cannot merge: it exists only where it and the chunk before it exceed maxChars. */
+/** Splits a text. A short last chunk stays, because together with the one before it would exceed maxChars. */
 function chunk(text: string, options: ChunkOptions): Span[] {
   const spans: Span[] = []
   const latest = separators.map(forms => forms.map(form => latestOf(text, form)))
@@ -51,7 +55,9 @@ function hardCut(text: string, start: number, before: number, maxChars: number):
   return cut - 1 > Math.max(start, before) ? cut - 1 : cut + 1
 }
 
-/** Later than `overlapChars` before the cut where the next window would otherwise not hold a code point of its own. */
+/**
+ * Returns the start of the next window: `overlapChars` before the cut, or later if it would not pass the cut.
+ */
 function nextStart(
   text: string,
   start: number,
@@ -64,10 +70,10 @@ function nextStart(
 }
 
 /**
- * End of the last separator that lies in [from, to), for bounds that never decrease from call to call.
+ * Returns a search for the end of the last separator in [from, to). Bounds must never decrease.
  *
- * Each character is looked at once in all calls, so that windows which overlap, or hold no separator, cost nothing
- * extra: `lastIndexOf` on the text would run back to its beginning.
+ * Reads each character once over all calls, even if windows overlap or contain no separator. `lastIndexOf` on
+ * the text would search back to its beginning.
  */
 function latestOf(text: string, separator: string): Latest {
   let last = -1

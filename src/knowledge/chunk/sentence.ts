@@ -13,13 +13,14 @@ import {
 } from './space.ts'
 
 /**
- * Whole sentences, packed.
+ * Packs whole sentences.
  *
- * A chunk is cut before a heading, a paragraph or a list item where one begins late enough in it, else before the
- * first sentence that does not fit, else at a line end or between words. Only a word above `maxChars` is cut, after
- * punctuation where there is some, and never inside a code point. A chunk begins with the whole sentences before
- * it that fit into `overlapChars` (words, where a sentence had to be cut). Every character that is not white space
- * is in a chunk; white space between chunks may be in none, and a chunk is never white space alone.
+ * A chunk is cut before a heading, a paragraph or a list item that begins late enough in it, else before the
+ * first sentence that does not fit, else at a line end or between words. Only a word above `maxChars` is cut,
+ * after punctuation if possible, and never inside a code point. A chunk begins with the preceding whole
+ * sentences that fit into `overlapChars` (or words, if a sentence had to be cut). Every character except
+ * white space is in a chunk. A chunk is never only white space, and white space between chunks may be in
+ * none.
  */
 export const sentence: Chunker = {
   id: 'sentence:1',
@@ -30,14 +31,14 @@ export const sentence: Chunker = {
   chunk,
 }
 
-/** Which break is preferred to a later sentence, and from which share of `maxChars` on. */
+/** Breaks that are preferred to a later sentence, and the share of `maxChars` after which they are. */
 const preferred = [
   { strength: strength.heading, share: 1 / 2 },
   { strength: strength.paragraph, share: 2 / 3 },
   { strength: strength.item, share: 3 / 4 },
 ]
 
-/** Characters before the end of a chunk that are searched for punctuation in a word that must be cut. */
+/** Number of characters before the end of a chunk to search for punctuation in a word that must be cut. */
 const punctuationReach = 64
 
 function chunk(text: string, options: ChunkOptions): Span[] {
@@ -51,22 +52,22 @@ function chunk(text: string, options: ChunkOptions): Span[] {
   return evenTail(text, spans, breaks, last, options)
 }
 
-/** One way through a text. The offsets that are asked for only grow, so that each search is one pass in all. */
+/** A pass over a text. Searched offsets only increase, so that each search reads the text once in total. */
 class Walk {
-  /** Where the next chunk begins. */
+  /** Offset where the next chunk begins. */
   start: number
-  /** Where the text begins that is in no chunk yet. */
+  /** Offset of the first text that is not in a chunk yet. */
   #fresh: number
   readonly #text: string
   readonly #breaks: Breaks
   readonly #options: ChunkOptions
-  /** For each strength, the last break that the window reaches; and how many breaks it reaches. */
+  /** Last break in the window for each strength, and the number of breaks up to the end of the window. */
   readonly #latest = [0, 0, 0, 0, 0]
   #reached = 0
-  /** Index of the first break after `#fresh`, and of the first in the overlap. */
+  /** Index of the first break after `#fresh`, and of the first one in the overlap. */
   #next = 0
   #first = 0
-  /** The last sentence whose end was asked for, as a long one is asked for by many chunks. */
+  /** The last sentence whose end was computed, because many chunks need the end of a long one. */
   #unit = { next: -1, end: -1 }
   readonly #last: number
   readonly #skipSpace: Forward
@@ -93,7 +94,7 @@ class Walk {
     this.#fresh = this.start
   }
 
-  /** Add the chunk of the window at `start`, which the text exceeds, and go to the next. */
+  /** Adds the chunk at `start`, which does not extend to the end of the text, and moves to the next. */
   advance(spans: Span[]): void {
     const full = this.start + this.#options.maxChars
     const ink = this.#ink(this.#fresh)
@@ -104,10 +105,10 @@ class Walk {
   }
 
   /**
-   * Where the text goes on after this chunk, white space after the chunk being skipped.
+   * Returns the offset after this chunk and the white space that follows it.
    *
    * @param full  end of the window
-   * @param ink  first character of the chunk that no other has; as a result, that the chunk has to begin there
+   * @param ink   first new character that is not white space; returned if the chunk must begin there
    */
   #cut(full: number, ink: number): number {
     const reach = this.#skipSpace(full)
@@ -121,12 +122,12 @@ class Walk {
     if (word >= low) return word
     const early = Math.max(sentence, line, word)
     if (early > ink) return early
-    // A word that fits without the white space before it, as after deep indentation.
+    // The word fits without the white space before it, for example after deep indentation.
     if (this.#endOfWord(ink) - ink <= this.#options.maxChars) return ink
     return this.#cutInWord(full, ink, low)
   }
 
-  /** The preferred break that the window reaches, else the last one; 0 for none. */
+  /** Returns the preferred break in the window, else the last one; 0 if there are none. */
   #breakUpTo(reach: number, low: number): number {
     const { at, count, strength: strengths } = this.#breaks
     for (; this.#reached < count && at[this.#reached]! <= reach; this.#reached++)
@@ -145,11 +146,11 @@ class Walk {
       if (isBreakAfter(text.charCodeAt(at - 1)) && !splitsPair(text, at)) return at
     if (!splitsPair(text, full)) return full
     if (full - 1 > ink) return full - 1
-    // Only a window of one character is too small for a pair; any other first leaves out the white space before it.
+    // A pair fits into any window above one character once the white space before it is left out.
     return this.start < ink ? ink : full + 1
   }
 
-  /** Where the chunk begins that is to hold the text from `#fresh`: earlier by the whole sentences that may overlap. */
+  /** Returns the start of the chunk that continues at `#fresh`, with its overlap of whole sentences. */
   #overlapStart(): number {
     const { at, count } = this.#breaks
     const fresh = this.#fresh
@@ -164,7 +165,9 @@ class Walk {
     return isLineStart(this.#text, fresh) ? fresh : Math.min(fresh, this.#wordFrom(bound))
   }
 
-  /** The earliest start at which a chunk still takes in the next sentence, or at least the next word. */
+  /**
+   * Returns the earliest start of a chunk that has room for the next sentence, or at least for the next word.
+   */
   #roomFor(fresh: number): number {
     const { maxChars } = this.#options
     const next = this.#breaks.at[this.#next] ?? 0
@@ -176,10 +179,7 @@ class Walk {
   }
 }
 
-/**
- * A last chunk below minChars takes sentences from the one before it; merging the two would exceed maxChars, as the
- * window before reached the end otherwise.
- */
+/** Moves sentences to a last chunk below minChars from the one before. Merging them would exceed maxChars. */
 function evenTail(text: string, spans: Span[], breaks: Breaks, last: number, options: ChunkOptions): Span[] {
   const [third, before, tail] = [spans.at(-3), spans.at(-2), spans.at(-1)]
   if (!before || !tail || last - tail.start >= options.minChars) return spans
@@ -193,7 +193,7 @@ function evenTail(text: string, spans: Span[], breaks: Breaks, last: number, opt
   return [...spans.slice(0, -2), { start: before.start, end: cut }, { start, end }]
 }
 
-/** Index of the first break at or after an offset. */
+/** Returns the index of the first break at or after an offset. */
 function firstBreak({ at, count }: Breaks, offset: number): number {
   let low = 0
   let high = count
@@ -205,14 +205,17 @@ function firstBreak({ at, count }: Breaks, offset: number): number {
   return low
 }
 
-/** Beginning of the first line that is not blank. */
+/** Returns the beginning of the first line that is not blank. */
 function beginningOf(text: string): number {
   let at = skipSpace(text, 0)
   while (at > 0 && !isLineStart(text, at)) at--
   return at
 }
 
-/** Where a word may be cut if it must be: after punctuation, and between characters of scripts without spaces. */
+/**
+ * Returns true if a long word can be cut after this character: after punctuation, and between characters of
+ * scripts without spaces.
+ */
 function isBreakAfter(unit: number): boolean {
   if (unit >= 0x80) return unit >= 0x2e80 && (unit < 0xac00 || unit > 0xdfff)
   return (
@@ -222,7 +225,7 @@ function isBreakAfter(unit: number): boolean {
 
 type Forward = (from: number) => number
 
-/** A search for the first offset from `from` on, remembered while later questions have the same answer. */
+/** Caches a search for the first offset at or after `from`, while later calls have the same result. */
 function forward(find: Forward): Forward {
   let asked = 0
   let found = -1
@@ -237,7 +240,9 @@ function forward(find: Forward): Forward {
 
 type Backward = (from: number, to: number) => number
 
-/** A search for the last offset in [from, to], -1 for none, that looks at each offset once if both only grow. */
+/**
+ * Returns a search for the last offset in [from, to], or -1. Reads each offset once if the bounds increase.
+ */
 function backward(find: Backward): Backward {
   let last = -1
   let searched = 0

@@ -5,10 +5,10 @@ import type { RowStore, Stored } from '../../storage/rows.ts'
 import { type DocumentRow, tables } from '../../storage/tables.ts'
 import type { BaseContext } from '../bases.ts'
 
-/** Documents of one file name that are looked at; more is not a name any more. */
+/** Maximum number of documents of one file name to read. */
 const namesakesMax = 1_000
 
-/** What is known of a text before it is chunked. */
+/** Facts about a text before it is chunked. */
 export interface Intake {
   readonly context: BaseContext
   readonly body: Ingest
@@ -16,11 +16,11 @@ export interface Intake {
   readonly contentHash: string
   readonly ingestKey: string
   readonly nameKey: string | null
-  /** Documents that this one takes the place of. */
+  /** Documents that this one replaces. */
   readonly replaced: readonly DocumentRow[]
 }
 
-/** A text that the knowledge base holds already, or whose file name another text has. */
+/** An existing document with the same text or file name. */
 export interface Existing {
   readonly kind: 'existing'
   readonly document: Document
@@ -28,7 +28,7 @@ export interface Existing {
 }
 
 /**
- * Compare a text with what is there, documents that a job still works on among it.
+ * Compares a text with the existing documents, including those that a job still works on.
  *
  * @throws conflict  the document id is taken
  * @see docs/http.md#documents-and-chunks
@@ -56,12 +56,12 @@ export async function accept(
   return { context, body, documentId, contentHash, ingestKey, nameKey, replaced }
 }
 
-/** What no two documents of one file name share; null for a document without one. */
+/** Returns a unique key for a file name in a knowledge base; null for a document without a file name. */
 export function nameKeyOf(context: BaseContext, name: string | null): string | null {
   return name ? `${domainOf(context)}:${name}` : null
 }
 
-/** Documents of one file name, the oldest first. */
+/** Returns the documents of one file name, oldest first. */
 export async function namesakesOf(
   rows: RowStore,
   { base: { workspaceId, knowledgeBaseId } }: BaseContext,
@@ -72,7 +72,7 @@ export async function namesakesOf(
   return rows.list(tables.documents, { index: 'byFilename', prefix, limit: namesakesMax })
 }
 
-/** A document without what only the runtime sees of it. */
+/** Returns a document without its internal fields. */
 function shown({ ingestKey: _, nameKey: __, jobId: ___, ...document }: DocumentRow): Document {
   return document
 }
@@ -81,7 +81,7 @@ export function idTaken(documentId: string): WbError {
   return new WbError('conflict', `document with id '${documentId}' already exists`)
 }
 
-/** Ids of knowledge bases may repeat in another workspace. */
+/** Returns a prefix for keys. It includes the workspace, because ids of knowledge bases can repeat. */
 function domainOf({ base }: BaseContext): string {
   return `${base.workspaceId}:${base.knowledgeBaseId}:`
 }

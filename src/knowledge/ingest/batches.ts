@@ -3,19 +3,19 @@ import type { Claim } from '../../jobs/claim.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type JobBatchRow, tables } from '../../storage/tables.ts'
 
-/** Batches that are read together; each holds up to a few megabytes. */
+/** Number of batches to read together; each has up to a few megabytes. */
 const batchesRead = 8
 
-/** Vectors that were made of neighbouring passages of a text, at one go. */
+/** Vectors of consecutive passages of a text, from one request. */
 export interface Batch {
-  /** Place of its first passage in the text. */
+  /** Index of the first passage in the text. */
   readonly start: number
-  /** Tells what was embedded, and by which model. */
+  /** Identifies the passages and the model. */
   readonly source: string
   readonly vectors: readonly Float32Array[]
 }
 
-/** Those that an earlier attempt at a job kept, in the order of the text. */
+/** Yields the batches that earlier attempts at a job stored, in the order of the text. */
 export async function* keptBatches(
   rows: RowStore,
   { job: { workspaceId, jobId } }: Claim,
@@ -31,8 +31,8 @@ export async function* keptBatches(
 }
 
 /**
- * Keep one for the next attempt; only while the text is there, so that nothing is left of a job whose knowledge base
- * is gone.
+ * Stores a batch for later attempts, only while the input of the job exists, so that a job of a deleted
+ * knowledge base leaves nothing behind.
  *
  * @throws ClaimLost, document_not_found
  */

@@ -7,10 +7,10 @@ import type { Embedded, Prepared } from '../passages.ts'
 import { documentPayload, titleOf } from '../payload.ts'
 import type { Intake } from './acceptance.ts'
 
-/** The chunks of a text with a vector each. */
+/** The chunks of a text, each with its vector. */
 export type Embeddings = Omit<Prepared, 'embedded'> & Embedded
 
-/** The row of a text that was taken in. */
+/** Creates the row of an accepted text. */
 export function documentRow(
   { body, context, documentId, contentHash }: Intake,
   state: Partial<Document> & Pick<Document, 'status' | 'updatedAt'>,
@@ -34,7 +34,7 @@ export function documentRow(
   }
 }
 
-/** What deletes documents with their chunks, as long as their knowledge base is there. */
+/** Returns the writes that delete documents with their chunks; they fail if the knowledge base is gone. */
 export function deletionOf(
   { base, key }: BaseContext,
   documents: readonly DocumentRow[],
@@ -51,7 +51,7 @@ export function deletionOf(
   }
 }
 
-/** What stores the chunks of a document; refused where their space is no longer in force. */
+/** Returns the change that stores the chunks of a document. It fails if their vector space is outdated. */
 export function upsertOf({ key }: BaseContext, document: Document, prepared: Embeddings): ContentWrite {
   const { generation } = prepared
   return { op: 'upsert', ...key, generation, records: recordsOf(document, prepared) }

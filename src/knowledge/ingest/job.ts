@@ -17,12 +17,12 @@ import { nameKeyOf, namesakesOf } from './acceptance.ts'
 import { documentGone, keepBatch, keptBatches } from './batches.ts'
 import { deletionOf, type Embeddings, upsertOf } from './document.ts'
 
-/** Passages that are embedded between two reports, where that costs nothing but time. */
+/** Number of passages to embed between two progress reports in a fitted space, where no provider is paid. */
 const fittedSlice = 512
-/** Each attempt but the last lost against another write. */
+/** Maximum number of attempts; each one but the last failed because of another write. */
 const attemptsMax = 100
 
-/** A job on its way: who works on it, where, and what was sent. */
+/** A job in progress: its claim, its knowledge base, and the request. */
 interface Work {
   readonly claim: Claim
   readonly context: BaseContext
@@ -31,16 +31,16 @@ interface Work {
 
 type Stage = Pick<DocumentRow, 'status'> & Partial<Pick<DocumentRow, 'chunkTotal'>>
 
-/** Does what an asynchronous ingest left to a job, from wherever an earlier attempt ended. */
+/** Runs the job of an asynchronous ingest, and continues where an earlier attempt ended. */
 export class IngestJob {
   constructor(private readonly parts: IngestParts) {}
 
   /**
-   * Chunk, embed and write the document of a job; what was paid for is kept between attempts.
+   * Chunks, embeds and writes the document of a job. Stores vectors of a provider between attempts.
    *
    * @throws ClaimLost
-   * @throws knowledge_base_not_found, document_not_found, invalid_chunker, embedding_unavailable,
-   *   embedding_dimension_mismatch, collection_unavailable  nothing was written
+   * @throws knowledge_base_not_found, document_not_found, invalid_chunker, collection_unavailable
+   * @throws embedding_unavailable, embedding_dimension_mismatch
    */
   async perform(claim: Claim): Promise<void> {
     const { workspaceId, knowledgeBaseId, jobId } = claim.job
@@ -77,7 +77,7 @@ export class IngestJob {
     return document
   }
 
-  /** Say of the document what is done with it now. */
+  /** Sets the current stage of the document. */
   private async enter({ claim }: Work, stage: Stage, change: { total?: number } = {}): Promise<void> {
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
       const { row, version } = await this.document(claim)
@@ -90,7 +90,7 @@ export class IngestJob {
     throw overtaken()
   }
 
-  /** Undefined when the space moved on the way. */
+  /** Returns undefined if the vector space changed in the meantime. */
   private embed(work: Work, passages: readonly Passage[]): Promise<Embedded | undefined> {
     return work.context.fitted ? this.embedHere(work, passages) : this.embedAway(work, passages)
   }
@@ -113,7 +113,7 @@ export class IngestJob {
     return { generation, vectors }
   }
 
-  /** A provider is asked for a batch only when nobody has paid for it. */
+  /** Requests a batch from the provider only if no earlier attempt has stored it. */
   private async embedAway(
     { claim, context }: Work,
     passages: readonly Passage[],
@@ -137,7 +137,10 @@ export class IngestJob {
     return { generation, vectors }
   }
 
-  /** Document, chunks, what they replace, and the end of the job in one unit; undefined when the space moved. */
+  /**
+   * Writes document, chunks, replacements and end of the job in one unit; returns undefined if the space
+   * changed.
+   */
   private async write(work: Work, prepared: Embeddings, title: string | null): Promise<true | undefined> {
     const { claim, context } = work
     for (let attempt = 0; attempt < attemptsMax; attempt++) {
@@ -173,7 +176,9 @@ export class IngestJob {
     throw overtaken()
   }
 
-  /** Documents that this one takes the place of, and the name that it may have: those taken in later go before it. */
+  /**
+   * Returns the documents that this one replaces, and its name key: null if a later document has the name.
+   */
   private async place({ context, body }: Work, { row, ordinal }: Stored<DocumentRow>) {
     const namesakes = await namesakesOf(this.parts.rows, context, row.sourceFilename)
     const replaced = namesakes
@@ -187,7 +192,7 @@ export class IngestJob {
   }
 }
 
-/** Vectors of another model would not fit to those that are made now. */
+/** Returns the properties that make vectors of two models incompatible. */
 function modelOf({ embedding }: BaseContext) {
   const { embeddingServiceId, provider, modelName, embeddingDimension } = embedding
   return [embeddingServiceId, provider, modelName, embeddingDimension]

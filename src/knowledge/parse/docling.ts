@@ -16,11 +16,11 @@ export interface DoclingSettings {
 
 interface DoclingParts {
   readonly clock: Clock
-  /** Follows no redirect. */
+  /** Does not follow redirects. */
   readonly fetch: typeof fetch
 }
 
-/** A converter of documents beside the runtime, which makes Markdown of them. */
+/** Client of an external service that converts documents to Markdown. */
 export class Docling {
   constructor(
     private readonly settings: DoclingSettings,
@@ -32,8 +32,10 @@ export class Docling {
   }
 
   /**
-   * @throws docling_unavailable  it is not configured, cannot be reached, or refuses
-   * @throws extraction_failed    it could make nothing of the file
+   * Converts a file to Markdown.
+   *
+   * @throws docling_unavailable  it is not configured, cannot be reached, or rejects the request
+   * @throws extraction_failed    the response has no text
    */
   async convert(file: SentFile, signal: AbortSignal): Promise<Extracted> {
     const { url, timeoutMs = timeoutMsDefault } = this.settings
@@ -76,7 +78,11 @@ async function formOf({ name, type, path }: SentFile): Promise<Response> {
   return new Response(form)
 }
 
-/** The Markdown of an answer, else its plain text. @see docs/ingesting.md#files-over-http */
+/**
+ * Returns the Markdown of a response, else its plain text.
+ *
+ * @see docs/ingesting.md#files-over-http
+ */
 function markdownOf(answer: unknown): string {
   const { document } = (answer ?? {}) as { document?: { md_content?: unknown; text_content?: unknown } }
   const text = document?.md_content ?? document?.text_content

@@ -4,33 +4,33 @@ import { limits } from '../../contract/limits.ts'
 import type { Extracted, Parser } from './parser.ts'
 import { text } from './text.ts'
 
-/** A file on disk, and what its sender says of it. */
+/** A file on disk, with the name and media type that its sender gave it. */
 export interface SentFile {
   readonly name: string
   readonly type: string
   readonly path: string
 }
 
-/** The first that takes a file reads it. */
+/** Parsers in order of preference. */
 const parsers: readonly Parser[] = [text]
 
-/** @throws unsupported_file_type  nothing here reads files of this type or name */
+/** @throws unsupported_file_type  no parser reads this media type or extension */
 function parserFor({ name, type }: Pick<SentFile, 'name' | 'type'>): Parser {
   const found = parsers.find(parser => parser.takes(type) || parser.extensions.has(extensionOf(name)))
   if (found) return found
   throw new WbError('unsupported_file_type', `'${name}' (${type}) is of no format that is read here`)
 }
 
-/** A file that is its own text. */
+/** Returns true for a file that contains plain text. */
 export function isTextLike(file: Pick<SentFile, 'name' | 'type'>): boolean {
   return text.takes(file.type) || text.extensions.has(extensionOf(file.name))
 }
 
 /**
- * What was taken out of a file, as a text that a JSON ingest could have sent.
+ * Checks that an extracted text meets the rules for texts of a JSON ingest.
  *
- * @throws payload_too_large  it is longer than a text may be
- * @throws extraction_failed  it holds what no text may
+ * @throws payload_too_large  it is too long
+ * @throws extraction_failed  it contains NUL characters or lone surrogates
  */
 export function requireText(extracted: Extracted): Extracted {
   const { text } = extracted
@@ -48,14 +48,14 @@ export function requireText(extracted: Extracted): Extracted {
 }
 
 /**
- * The text of a file, by the runtime's own parsers.
+ * Extracts the text of a file with a built-in parser.
  *
  * @throws unsupported_file_type, extraction_failed, payload_too_large
  */
 export async function extractNatively(file: SentFile): Promise<Extracted> {
   const parser = parserFor(file)
   const extracted = await parser.extract(await readFile(file.path))
-  // Here and not by the caller, as this may run in a thread that would copy it.
+  // Checked here, because returning the text may copy it between threads.
   return requireText({ text: extracted, parser: 'native', version: parser.version })
 }
 

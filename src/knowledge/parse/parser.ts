@@ -1,16 +1,16 @@
-/** Makes text of the files of some formats. */
+/** Extracts text from files of certain formats. */
 export interface Parser {
-  /** Name and version of the library that does it; null where the runtime does it itself. */
+  /** Name and version of the library used; null for the runtime's own code. */
   readonly version: string | null
   /** @param type  media type in lower case, without parameters */
   takes(type: string): boolean
-  /** In lower case, without the dot. */
+  /** File name extensions in lower case, without the dot. */
   readonly extensions: ReadonlySet<string>
-  /** @throws extraction_failed  the file is not what it is said to be, or is damaged */
+  /** @throws extraction_failed  the file is damaged, or has another format */
   extract(bytes: Uint8Array): string | Promise<string>
 }
 
-/** What a parser made of a file. */
+/** Text extracted from a file, and the parser used. */
 export interface Extracted {
   readonly text: string
   readonly parser: 'native' | 'docling'

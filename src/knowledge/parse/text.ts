@@ -5,7 +5,11 @@ const extensions =
   'txt text md markdown mdx rst adoc asciidoc json jsonc jsonl ndjson csv tsv log xml html htm yaml yml toml ini cfg ' +
   'conf properties graphql gql sql css scss sass less js jsx ts tsx py go rs java kt rb sh bash zsh ps1'
 
-/** Text in UTF-8, as it stands; a byte order mark is no part of it. @see docs/ingesting.md#files-over-http */
+/**
+ * Reads UTF-8 text unchanged, without a byte order mark.
+ *
+ * @see docs/ingesting.md#files-over-http
+ */
 export const text: Parser = {
   version: null,
   takes: type => type.startsWith('text/'),

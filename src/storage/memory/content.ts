@@ -25,16 +25,17 @@ interface Kept extends ContentRecord {
   readonly record: number
 }
 
-/** A collection and its records by id; replaced as a whole by each change. */
+/** A collection and its records by id; never changed, only replaced. */
 interface Shelf {
   readonly collection: Collection
   readonly records: ReadonlyMap<string, Kept>
 }
 
 /**
- * Content in memory, for workspaces whose vectors must never be written: brute force, one process, gone at its end.
+ * Opens a content store in memory, for workspaces whose vectors must never be written to disk. It searches by
+ * brute force, and its content is lost when the process ends.
  *
- * @param rows  where the row writes of a unit go; they are applied before the content is
+ * @param rows  store for the rows of a unit, which are written before the content is changed
  */
 export function openMemoryContent(rows: RowStore): ContentStore {
   const store = new MemoryContent(rows)
@@ -68,7 +69,7 @@ class MemoryContent {
     return this.#shelves.get(keyText(key))
   }
 
-  /** Units wait for each other, as the rows are written in between. */
+  /** Runs units one after another, because each waits for its rows to be written. */
   write(changes: readonly ContentWrite[], rows: readonly Write[]): Promise<Outcome> {
     const written = this.#writing.then(() => this.#write(changes, rows))
     this.#writing = written.catch(() => {})
@@ -157,7 +158,7 @@ class MemoryContent {
     )
   }
 
-  /** The score is the share of a record's words that occur in the query. */
+  /** Scores each record by the share of its words that occur in the query. */
   search(key: CollectionKey, text: string, limit: number, reach: Reach): Scored[] {
     this.#requireLexical(key)
     const asked = new Set(words(text))
@@ -306,7 +307,7 @@ interface Place {
   readonly id: string
 }
 
-/** By chunk index, nulls last, then by id. */
+/** Orders by chunk index, nulls last, then by id. */
 function byPlace(a: Place, b: Place): number {
   const order = (a.chunkIndex ?? Number.POSITIVE_INFINITY) - (b.chunkIndex ?? Number.POSITIVE_INFINITY)
   return Number.isNaN(order) || order === 0 ? compareCodePoints(a.id, b.id) : order

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
 
-// The part of the global that the scan uses: it is typed in lib.dom only, which server code must not see.
+// The parts of the global that the scan uses. Only lib.dom has their types, and server code must not use that.
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array)
@@ -18,16 +18,17 @@ declare namespace WebAssembly {
   }
 }
 
-/** The compiled scan kernels; holds no data and may be shared by any number of segments. */
+/** The compiled scan kernels. Holds no data, and can be shared by any number of segments. */
 export type ScanModule = WebAssembly.Module
 
 /** Linear memory of one segment. */
 export type ScanMemory = WebAssembly.Memory
 
 /**
- * One f64 at `out` for each of `count` rows. Arguments but `count` and `strideBytes` are byte offsets.
+ * Writes one f64 for each of `count` rows to `out`. Arguments are byte offsets, except `count` and
+ * `strideBytes`.
  *
- * @param slots  u32 row numbers to read, or 0 for the rows from `rows` on
+ * @param slots  u32 row numbers to read, or 0 to read the rows that start at `rows`
  */
 type Kernel = (
   query: number,
@@ -45,25 +46,24 @@ export interface ScanKernels {
   squaredNorm(row: number, strideBytes: number): number
 }
 
-/** Bytes of one page of linear memory. */
 export const PAGE_BYTES = 65_536
 
-/** Most pages that 32-bit addresses reach: 4 GiB. */
+/** Maximum number of pages that 32-bit addresses can reach: 4 GiB. */
 export const MAX_PAGES = 65_536
 
 const loaded: { module?: ScanModule } = {}
 
 /**
- * The scan kernels of this package, compiled on first use.
+ * Returns the scan kernels of this package; compiles them on first use.
  *
- * @throws Error ENOENT when `dist/scan.wasm` was not built
+ * @throws Error  ENOENT if `dist/scan.wasm` was not built
  */
 export function loadScanModule(): ScanModule {
   loaded.module ??= new WebAssembly.Module(readFileSync(join(packageRoot(), 'dist', 'scan.wasm')))
   return loaded.module
 }
 
-/** Give the kernels a memory of their own, `pages` pages at first and able to grow to `MAX_PAGES`. */
+/** Creates an instance of the kernels with its own memory of `pages` pages, which can grow to `MAX_PAGES`. */
 export function openScan(module: ScanModule, pages: number): { memory: ScanMemory; kernels: ScanKernels } {
   const memory = new WebAssembly.Memory({ initial: pages, maximum: MAX_PAGES })
   const instance = new WebAssembly.Instance(module, { scan: { memory } })

@@ -4,18 +4,18 @@
 ;;
 ;;   query   f64[p]      the query widened once, p = dimension rounded up to 4
 ;;   out     f64[count]  one result per row
-;;   slots   u32[count]  the rows to read; a null address stands for rows 0, 1, 2 ...
+;;   slots   u32[count]  the rows to read; a null address means rows 0, 1, 2 ...
 ;;   rows    f32[n][p]   row s starts at rows + s * strideBytes, strideBytes = 4 * p
 ;;
 ;; Lanes past the dimension hold zero in the query and in every row: they add nothing
 ;; to either result, and no kernel needs a tail.
 ;;
 ;; A product of two f32 is exact in f64 and no sum of 16384 of them overflows, so the
-;; only rounding is that of f64 arithmetic. Each row has accumulators of its own: its
-;; result is the same, bit for bit, wherever it lies and whichever rows are beside it.
+;; only rounding is that of f64 arithmetic. Each row has its own accumulators, so its
+;; result does not depend on its position or on other rows, to the last bit.
 ;;
-;; Rows are taken four at a time, one from each quarter of the work. A large scan waits
-;; for memory, and four streams in distant pages keep more reads in flight than one
+;; Rows are processed four at a time, one from each quarter of the list. A large scan
+;; waits for memory, and four streams in distant pages keep more reads in flight than one
 ;; (100,000 x 384: 13 ms against 24).
 
 (module
@@ -42,7 +42,7 @@
     (call $scan (i32.const 1) (local.get $query) (local.get $rows) (local.get $slots)
       (local.get $count) (local.get $strideBytes) (local.get $out)))
 
-  ;; Sum of the squares of one row: what dot4 gives a row whose query is the row itself.
+  ;; Sum of the squares of one row: the result of dot4 if the query is the row itself.
   (func (export "squaredNorm") (param $row i32) (param $strideBytes i32) (result f64)
     (local $end i32) (local $x v128) (local $p v128) (local $r v128)
     (local.set $end (i32.add (local.get $row) (local.get $strideBytes)))
@@ -56,7 +56,7 @@
     (call $sum (local.get $p) (local.get $r)))
 
   ;; The quarters start at rows 0, j, k and l. When count is not a multiple of four they
-  ;; overlap, so that none ends past count; a row in two of them gets one result twice.
+  ;; overlap, so that none ends past count; a row in two quarters is computed twice.
   (func $scan
     (param $kernel i32) (param $query i32) (param $rows i32) (param $slots i32) (param $count i32)
     (param $strideBytes i32) (param $out i32)
@@ -90,16 +90,17 @@
   (func $lesser (param $x i32) (param $y i32) (result i32)
     (select (local.get $x) (local.get $y) (i32.lt_u (local.get $x) (local.get $y))))
 
-  ;; Address of the row that is `i`th in the work.
+  ;; Address of the `i`th row to process.
   (func $row (param $rows i32) (param $slots i32) (param $i i32) (param $strideBytes i32) (result i32)
     (if (local.get $slots)
       (then (local.set $i
         (i32.load (i32.add (local.get $slots) (i32.shl (local.get $i) (i32.const 2)))))))
     (i32.add (local.get $rows) (i32.mul (local.get $i) (local.get $strideBytes))))
 
-  ;; Rows a, b, c, d; their sums in two accumulators each, p for the first two lanes of
-  ;; every four and r for the last two. The end is compared with `ne`: a row that ends at
-  ;; 4 GiB has end address 0. load64_zero + promote_low is one widening load.
+  ;; Dot products of the query with rows a, b, c, d. Each row has two accumulators: p for
+  ;; the first two lanes of every four and r for the last two. The end is compared with
+  ;; `ne`, because a row that ends at 4 GiB has end address 0. load64_zero and
+  ;; promote_low compile to one widening load.
   (func $dot4
     (param $query i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
     (param $strideBytes i32)
@@ -138,7 +139,7 @@
     (call $sum (local.get $pc) (local.get $rc))
     (call $sum (local.get $pd) (local.get $rd)))
 
-  ;; As dot4.
+  ;; Like dot4, for squared distances.
   (func $squaredDistance4
     (param $query i32) (param $a i32) (param $b i32) (param $c i32) (param $d i32)
     (param $strideBytes i32)

@@ -15,7 +15,7 @@ export interface Block {
   vectors: Float32Array
 }
 
-/** A question put to blocks of rows that are not resident. */
+/** A search over rows that are not in memory. */
 export interface BlockQuery {
   dimension: number
   metric: Metric
@@ -24,25 +24,28 @@ export interface BlockQuery {
   allowed?: ReadonlySet<number> | undefined
 }
 
-/** Floats per turn of the kernels' inner loop: rows are padded to a multiple of it. */
+/** Floats per iteration of the kernels' inner loop. Rows are padded to a multiple of it. */
 const LANES = 4
-/** Rows per kernel call: their results, 32 KiB, stay in the first cache. */
+/** Rows per kernel call. Their results, 32 KiB, fit into the level 1 cache. */
 const BATCH_ROWS = 4_096
-/** Below this share of allowed rows, looking them up one by one beats a pass over all at any dimension. */
+/**
+ * Share of allowed rows below which reading them one by one is faster than scanning all, at any dimension.
+ */
 const GATHER_SHARE = 0.25
-/** Record, squared norm and slot entry of one row, outside the linear memory; an estimate. */
+/** Estimated bytes of a row outside the linear memory: record, squared norm and slot entry. */
 const SIDE_BYTES = 64
-/** Rows of `scanBlocks` in memory at a time. */
+/** Maximum bytes of rows that `scanBlocks` holds in memory at a time. */
 const WINDOW_BYTES = 4 * 1024 * 1024
 
 /**
- * Resident vectors of one collection, and the exact nearest of them.
+ * Vectors of one collection in memory, with exact nearest-neighbor search.
  *
- * Results are computed in double precision from the stored floats: no row is skipped, quantised or approximated.
- * Slots are dense (a removed row's slot is taken by the last row), so a scan reads live rows only.
+ * Results are computed in double precision from the stored floats: no row is skipped, quantized or
+ * approximated. Slots are dense (the last row moves into the slot of a removed row), so a scan reads live
+ * rows only.
  *
- * Linear memory: the query as f64, BATCH_ROWS results, BATCH_ROWS slot numbers, then the rows; see `scan.wat`.
- * One row past the last is spare: the query is measured there.
+ * Layout of the linear memory: the query as f64, BATCH_ROWS results, BATCH_ROWS slot numbers, then the rows;
+ * see `scan.wat`. A spare row after the last one is used to compute the norm of the query.
  */
 export class Segment {
   readonly #dimension: number
@@ -59,8 +62,10 @@ export class Segment {
   readonly #slotOf = new Map<number, number>()
 
   /**
+   * Creates an empty segment.
+   *
    * @param dimension  1 to `limits.vectorLength`
-   * @throws RangeError dimension out of bounds
+   * @throws RangeError  the dimension is out of range
    */
   constructor(module: ScanModule, dimension: number, metric: Metric) {
     if (!Number.isInteger(dimension) || dimension < 1 || dimension > limits.vectorLength)
@@ -78,30 +83,31 @@ export class Segment {
     this.#views = viewsOf(memory)
   }
 
-  /** Rows held. */
+  /** Number of rows. */
   get size(): number {
     return this.#records.length
   }
 
-  /** Bytes held, room for further rows included: memory grows by doubling and never shrinks. */
+  /** Bytes in use, including free capacity: memory grows by doubling and never shrinks. */
   get bytes(): number {
     return this.#memory.buffer.byteLength + this.size * SIDE_BYTES
   }
 
   /**
-   * Make room for `rows` rows in all, so that a load of known size holds no more than it needs.
+   * Allocates memory for a total of `rows` rows. Loading a known number of rows then takes no more than
+   * necessary.
    *
-   * @throws RangeError beyond the 4 GiB that one segment can address
+   * @throws RangeError  more than the 4 GiB that one segment can address
    */
   reserve(rows: number): void {
     this.#growTo(this.#pagesFor(rows))
   }
 
   /**
-   * Hold a vector, in place of the record's earlier one if there is one.
+   * Adds a vector, or replaces the record's earlier one.
    *
-   * @param vector  finite, length = the segment's dimension; copied
-   * @throws RangeError wrong length, or the segment is full at 4 GiB
+   * @param vector  finite, with the dimension of the segment; copied
+   * @throws RangeError  wrong length, or the segment is full at 4 GiB
    */
   append(record: number, vector: Float32Array): void {
     this.#requireLength(vector)
@@ -113,7 +119,7 @@ export class Segment {
     this.#slotOf.set(record, slot)
   }
 
-  /** Let a record go; false when it was not held. */
+  /** Removes a record; returns false if it is not in the segment. */
   remove(record: number): boolean {
     const slot = this.#slotOf.get(record)
     if (slot === undefined) return false
@@ -130,7 +136,7 @@ export class Segment {
     return true
   }
 
-  /** Let every record go and keep the memory. */
+  /** Removes all records and keeps the memory. */
   clear(): void {
     this.#records.length = 0
     this.#squares.length = 0
@@ -138,17 +144,18 @@ export class Segment {
   }
 
   /**
-   * The `k` nearest records, nearest first; equal scores by record, ascending. O(size × dimension + size × log k).
+   * Returns the `k` nearest records, nearest first; equal scores by ascending record. O(size × dimension +
+   * size × log k).
    *
    * Scores: the cosine in [-1, 1], 0 if either vector is zero; the dot product; 1 / (1 + Euclidean distance).
    *
-   * @param query    finite, length = the segment's dimension
-   * @param allowed  only these records are considered, before the cut at `k`
-   * @throws RangeError wrong length
+   * @param query    finite, with the dimension of the segment
+   * @param allowed  if given, other records are left out before the `k` best are chosen
+   * @throws RangeError  wrong length
    */
   nearest(query: Float32Array, k: number, allowed?: ReadonlySet<number>): Scored[] {
     this.#requireLength(query)
-    // The query is measured as a row is, so that the cosine of equal vectors is exactly 1.
+    // The norm of the query is computed like that of a row, so that the cosine of equal vectors is exactly 1.
     const querySquare = this.#place(query, this.size)
     this.#views.doubles.set(query)
     const slots = allowed && allowed.size < this.size * GATHER_SHARE ? this.#slotsOf(allowed) : undefined
@@ -178,7 +185,7 @@ export class Segment {
     return this.#memory.buffer.byteLength / PAGE_BYTES
   }
 
-  /** Pages that hold `rows` rows and the spare one. */
+  /** Returns the number of pages for `rows` rows and the spare one. */
   #pagesFor(rows: number): number {
     return Math.ceil(this.#rowAt(rows + 1) / PAGE_BYTES)
   }
@@ -189,13 +196,13 @@ export class Segment {
     this.#views = viewsOf(this.#memory)
   }
 
-  /** Write a vector as the row of a slot; its squared norm. */
+  /** Writes a vector into a slot, and returns its squared norm. */
   #place(vector: Float32Array, slot: number): number {
     this.#views.floats.set(vector, this.#rowAt(slot) / 4)
     return this.#kernels.squaredNorm(this.#rowAt(slot), this.#strideBytes)
   }
 
-  /** Ascending, so that rows are visited in the order of their addresses. */
+  /** Returns slots in ascending order, so that rows are read in the order of their addresses. */
   #slotsOf(allowed: ReadonlySet<number>): Uint32Array {
     const slots: number[] = []
     for (const record of allowed) {
@@ -205,7 +212,7 @@ export class Segment {
     return Uint32Array.from(slots).sort()
   }
 
-  /** Let the metric's kernel write the results of `count` rows: those from `from` on, or those listed there. */
+  /** Runs the kernel of the metric on `count` rows: `slots` from index `from` on, or else rows from `from` on. */
   #measure(from: number, count: number, slots: Uint32Array | undefined): void {
     const kernel = this.#metric === 'euclidean' ? this.#kernels.squaredDistance : this.#kernels.dot
     if (slots) this.#views.words.set(slots.subarray(from, from + count), this.#slotsAt / 4)
@@ -220,12 +227,13 @@ export class Segment {
 }
 
 /**
- * The `k` nearest of rows too many to keep: each window of rows passes through one small segment.
+ * Returns the `k` nearest of rows that do not fit into memory: reads them through one small segment, a window
+ * at a time.
  *
- * The answer equals that of a `Segment` holding every row, to the last bit. Memory stays within a few MiB.
+ * The result is identical to that of a `Segment` with all rows. Takes a few MiB of memory.
  *
- * @param blocks  each record at most once
- * @throws RangeError a block whose vectors do not match its records, or wrong query length
+ * @param blocks  contain each record at most once
+ * @throws RangeError  a block whose vectors do not match its records, or a query of the wrong length
  */
 export function scanBlocks(module: ScanModule, blocks: Iterable<Block>, question: BlockQuery): Scored[] {
   const { dimension, metric, query, k, allowed } = question
@@ -251,10 +259,10 @@ export function scanBlocks(module: ScanModule, blocks: Iterable<Block>, question
   return best
 }
 
-/** Similarity from a kernel's result and the squared norms of query and row. */
+/** Functions from the result of a kernel, and the squared norms of query and row, to a score. */
 const scores: Record<Metric, (result: number, querySquare: number, rowSquare: number) => number> = {
   cosine: (result, querySquare, rowSquare) => {
-    // Floats have a least square near 2e-90, so that the product is zero only if a vector is.
+    // The least square of a nonzero float is near 2e-90, so the product is zero only if a vector is zero.
     const norms = Math.sqrt(querySquare * rowSquare)
     return norms === 0 ? 0 : Math.max(-1, Math.min(1, result / norms))
   },
@@ -268,7 +276,7 @@ interface Views {
   words: Uint32Array
 }
 
-/** Growing detaches earlier views of a memory: take them anew. */
+/** Returns views of a memory. They become invalid when the memory grows. */
 function viewsOf({ buffer }: ScanMemory): Views {
   return {
     floats: new Float32Array(buffer),
@@ -281,11 +289,11 @@ function byRank(a: Scored, b: Scored): number {
   return b.score - a.score || a.record - b.record
 }
 
-/** The `k` best so far: a binary heap with the worst on top. */
+/** The `k` best results so far, as a binary heap with the worst on top. */
 class Best {
   readonly #k: number
   readonly #heap: Scored[] = []
-  /** Scores below it are out of the running: most rows cost this one comparison. */
+  /** Results with a lower score cannot be among the best; most rows cost only this comparison. */
   bar = Number.NEGATIVE_INFINITY
 
   constructor(k: number) {

@@ -12,12 +12,15 @@ import type { Later } from './commit.ts'
 import type { Connection } from './connection.ts'
 import { ownerOf } from './records.ts'
 
-/** Deletions that a resident segment can catch up with at least; twice as many are kept at most. */
+/**
+ * Minimum number of logged deletions, which segments in memory need to catch up. The maximum is twice as
+ * many.
+ */
 const GONE_KEPT = 10_000
 
 type Op<K extends ContentWrite['op']> = Extract<ContentWrite, { op: K }>
 
-/** Content changes inside a transaction. */
+/** Applies changes of content inside a transaction. */
 export class Changes {
   readonly #connection: Connection
 
@@ -26,9 +29,9 @@ export class Changes {
   }
 
   /**
-   * Apply changes in order, up to the first that is refused. The caller undoes what went before it.
+   * Applies changes in order, up to the first that fails. The caller rolls back those before it.
    *
-   * @throws dimension_mismatch
+   * @throws dimension_mismatch  a vector has another length than the dimension of its collection
    */
   apply(changes: readonly ContentWrite[], later: Later): Outcome {
     for (const [at, change] of changes.entries()) {
@@ -81,7 +84,7 @@ export class Changes {
       this.#connection.prepare(`DELETE FROM ${table} WHERE collection = ?`).run(id)
     this.#connection.prepare('DELETE FROM collection WHERE id = ?').run(id)
     const tables = [vectorTable(id, generation), vectorTable(id, generation + 1), textTable(id)]
-    // After the text that earlier units of the commit have still to index.
+    // Deferred, because earlier units of the commit may still have to index text.
     later(() => {
       for (const table of tables) this.#connection.database.exec(`DROP TABLE IF EXISTS ${table}`)
     })
@@ -132,7 +135,7 @@ export class Changes {
     this.#removeAll(collection, found, later)
   }
 
-  /** Table by table, each in its own order: that many rows would else drive each other's pages out of memory. */
+  /** Deletes from one table at a time, each in key order, so that tables do not evict each other's pages. */
   #removeAll(collection: CollectionRow, found: readonly { record: number }[], later: Later): void {
     const removed = found.map(({ record }) => record).sort((a, b) => a - b)
     if (removed.length === 0) return
@@ -202,7 +205,7 @@ export class Changes {
       later(() => this.#connection.prepare(`DELETE FROM ${textTable(id)} WHERE rowid = ?`).run(record))
   }
 
-  /** Count a change of the collection. */
+  /** Records a change of the collection. */
   #moved(collection: CollectionRow, { added, removed }: { added: number; removed: readonly number[] }): void {
     const unfitted = removed.filter(record => record > collection.fittedThrough).length
     this.#connection
@@ -231,7 +234,7 @@ export function createVectorTable(connection: Connection, collection: number, ge
   )
 }
 
-/** A single NaN would spoil every ranking that it takes part in. */
+/** Rejects NaN and infinity, which would spoil every ranking that they take part in. */
 function requireFinite(vector: Float32Array): void {
   if (!vector.every(Number.isFinite)) throw new RangeError('a vector holds a number that is not finite')
 }

@@ -10,17 +10,17 @@ interface CollectionRow {
   readonly lexical: 0 | 1
 }
 
-/** Workspaces whose content lies in this store. */
+/** Workspaces whose content is in this store. */
 const durable = `(SELECT workspaceId FROM workspaces WHERE kind = 'local')`
 
 const nameOfCollection = `collection.workspace_id || '/' || collection.name`
 
-/** A knowledge base and the collection that is its own. */
+/** Knowledge bases joined with the collections that they own. */
 const owned = `knowledge_bases JOIN collection
   ON collection.workspace_id = knowledge_bases.workspaceId AND collection.name = knowledge_bases.vectorCollection
   WHERE knowledge_bases.body ->> '$.owned' = 1`
 
-/** Chunks that a document has, of what it says. */
+/** Number of chunks that are stored for a document. */
 const chunksOfDocument = `(SELECT count(*) FROM record JOIN collection ON collection.id = record.collection
   JOIN knowledge_bases ON knowledge_bases.workspaceId = collection.workspace_id
     AND knowledge_bases.vectorCollection = collection.name
@@ -93,7 +93,7 @@ const searches: readonly Search[] = [
   },
 ]
 
-/** What is wrong with the content of a store, whose collections have tables of their own. */
+/** Checks the content of a store, including the tables of each collection. */
 export function contentChecks(database: Database.Database): readonly Check[] {
   const collections = database
     .prepare<[], CollectionRow>('SELECT id, generation, dimension, staging, lexical FROM collection')
@@ -140,14 +140,18 @@ function misshapen({ id, generation, dimension }: CollectionRow): string {
     WHERE typeof(data) <> 'blob' OR length(data) <> ${dimension * Float32Array.BYTES_PER_ELEMENT}`
 }
 
-/** A contentless index keeps a row of sizes for each text. @see https://www.sqlite.org/fts5.html#the_docsize_table */
+/**
+ * Compares texts with the size rows that a contentless index keeps for each text.
+ *
+ * @see https://www.sqlite.org/fts5.html#the_docsize_table
+ */
 function unlikeText({ id }: CollectionRow): string[] {
   const table = textTable(id)
   const texts = `SELECT record FROM record WHERE collection = ${id} AND (text IS NOT NULL OR title IS NOT NULL)`
   return unlike(texts, `SELECT id AS record FROM ${table}_docsize`, table)
 }
 
-/** What stands in one of two lists of numbers alone. */
+/** Returns searches for the numbers that are in only one of two lists. */
 function unlike(one: string, other: string, table: string): string[] {
   const example = `SELECT '${table}/' || record AS example`
   return [`${example} FROM (${one} EXCEPT ${other})`, `${example} FROM (${other} EXCEPT ${one})`]

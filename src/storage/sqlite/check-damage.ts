@@ -9,7 +9,7 @@ import { migrations } from './migrations/index.ts'
 export interface Readable {
   readonly table: string
   readonly rows: number
-  /** No row is damaged or on a page that cannot be read. */
+  /** True if no row is damaged or on an unreadable page. */
   readonly isWhole: boolean
 }
 
@@ -54,7 +54,7 @@ function problemsOf(database: Database.Database, argument: string) {
   }
 }
 
-/** Adds the name of the table or index to a problem that gives its first page only. */
+/** Adds the name of the table or index to a problem that states only the number of its root page. */
 function withNames(database: Database.Database, problem: string): string {
   return problem.replace(/\bTree (\d+)\b/, (tree, page: string) => {
     const name = firstOf(() =>
@@ -64,7 +64,10 @@ function withNames(database: Database.Database, problem: string): string {
   })
 }
 
-/** Compares tables and indexes with those of a new store. Tables of collections are checked with their content. */
+/**
+ * Compares tables and indexes with those of a new store. Tables of collections are checked by
+ * `contentChecks`.
+ */
 export function schemaDamage(database: Database.Database): Check {
   const fresh = new Database(':memory:')
   for (const step of migrations) fresh.exec(step)
@@ -132,9 +135,9 @@ function countReadable(database: Database.Database, table: string, id: string): 
 }
 
 /**
- * Visits the rows of a table without using an index: from the beginning, and from the end if a page cannot be read.
+ * Visits the rows of a table without an index: forward, and also backward if a page cannot be read.
  *
- * @returns true if all rows were reached
+ * @returns true if all rows were visited
  */
 function eachRow(
   database: Database.Database,

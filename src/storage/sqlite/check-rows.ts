@@ -2,14 +2,14 @@ import type { AnyTable } from '../rows.ts'
 import { tables } from '../tables.ts'
 import type { Search } from './check-search.ts'
 
-/** Rows that name another by its id in the same workspace; null names none. */
+/** A column with the id of a parent row in the same workspace, or null. */
 interface Reference {
   readonly child: AnyTable
   readonly column: string
   readonly parent: AnyTable
 }
 
-/** What the trail and the store's own settings say outlives what they speak of. */
+/** Tables whose rows remain when their workspace is deleted. */
 const outliving: readonly AnyTable[] = [tables.workspaces, tables.settings, tables.audit]
 
 const ofWorkspaces: Reference[] = Object.values<AnyTable>(tables)
@@ -32,11 +32,11 @@ const withinWorkspaces: Reference[] = [
   ...naming(tables.llmServices, 'llmServiceId', [tables.agents]),
 ]
 
-/** The job that a row names has still to end. */
+/** Condition: the job that a row refers to has not ended. */
 const isAtWork = `EXISTS (SELECT 1 FROM jobs WHERE jobs.workspaceId = ${fieldOf('workspaceId')}
   AND jobs.jobId = ${fieldOf('jobId')} AND jobs.status IN ('pending', 'running'))`
 
-/** Rows without what they belong to, and what jobs left that have ended. */
+/** Searches for rows whose parent is missing, and for rows that ended jobs left behind. */
 export const rowSearches: readonly Search[] = [
   ...[...ofWorkspaces, ...withinWorkspaces].map(orphansOf),
   ...[tables.jobInputs, tables.jobBatches].map(

@@ -1,15 +1,15 @@
 import type Database from './driver.ts'
 
-/** One thing that was looked for. */
+/** Result of one check. */
 export interface Check {
   readonly check: string
-  /** How often it was found; 0 is well. */
+  /** Number of problems; 0 is good. */
   readonly count: number
-  /** Some of them, by key. */
+  /** Keys of some of the problems. */
   readonly examples: readonly string[]
 }
 
-/** What to look for: each statement selects some of it, as a text `example` a row. */
+/** A check for one kind of problem. Each statement selects one text, `example`, for each problem. */
 export interface Search {
   readonly check: string
   readonly selects: readonly string[]

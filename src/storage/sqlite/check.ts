@@ -13,19 +13,19 @@ import { migrations } from './migrations/index.ts'
 export type { Check, Readable }
 
 export interface StoreReport {
-  /** Of the file; an older one is brought up to date when a runtime opens it. */
+  /** Schema version of the file. An older one is migrated when a runtime opens the store. */
   readonly schema: number
   readonly known: number
   readonly checks: readonly Check[]
-  /** Rows that can be recovered; left out for a store that is not damaged. */
+  /** Rows that can be recovered; absent if the store is not damaged. */
   readonly readable?: readonly Readable[]
 }
 
 /**
- * Checks a store for damage and for rows that nothing refers to any more. Reads one snapshot while other processes go on,
- * and changes nothing.
+ * Checks a store for damage and for orphaned rows. Reads one snapshot and changes nothing; other processes
+ * can go on.
  *
- * Checks only for damage if the file is damaged, or has another schema than this runtime's.
+ * Checks only for damage if the file is damaged, or has another schema version than this runtime.
  *
  * @returns undefined if there is no store
  * @throws control_plane_unavailable  the store is gone, has lost changes, or cannot be opened

@@ -4,7 +4,7 @@ import { damaged } from '../damage.ts'
 import { collectionMissing } from '../missing.ts'
 import type { Connection } from './connection.ts'
 
-/** A collection as its row has it. */
+/** Row of a collection. */
 export interface CollectionRow {
   readonly id: number
   readonly dimension: number
@@ -16,13 +16,13 @@ export interface CollectionRow {
   readonly records: number
   readonly unfitted: number
   readonly fittedRecords: number
-  /** Highest record that the model in force was fitted on. */
+  /** Highest record that the current model was fitted to. */
   readonly fittedThrough: number
-  /** Whether vectors of the next generation are kept. */
+  /** 1 if there is a table of vectors of the next generation. */
   readonly staging: 0 | 1
   readonly leaseOwner: string | null
   readonly leaseUntil: number
-  /** Entries of `record_gone`. */
+  /** Number of rows in `record_gone`. */
   readonly gone: number
 }
 
@@ -32,7 +32,7 @@ const columns = `id, dimension, metric, lexical, fitted, generation, version, re
   fitted_records AS fittedRecords, fitted_through AS fittedThrough, staging, lease_owner AS leaseOwner,
   lease_until AS leaseUntil, gone`
 
-/** @throws control_plane_unavailable  its row is damaged */
+/** @throws control_plane_unavailable  the row of the collection is damaged */
 export function findCollection(connection: Connection, key: CollectionKey): CollectionRow | undefined {
   const found = connection
     .prepare<CollectionRow>(`SELECT ${columns} FROM collection WHERE workspace_id = ? AND name = ?`)
@@ -58,7 +58,7 @@ export function requireCollection(connection: Connection, key: CollectionKey): C
   return found
 }
 
-/** @throws dimension_mismatch */
+/** @throws dimension_mismatch  the vector has another length than the dimension of the collection */
 export function requireDimension(collection: CollectionRow, vector: Float32Array): void {
   if (vector.length !== collection.dimension)
     throw new WbError(
@@ -72,7 +72,7 @@ export function describeCollection(connection: Connection, key: CollectionKey): 
   return found && described(key, found)
 }
 
-/** The collections of a workspace, by name. */
+/** Returns the collections of a workspace, by name. */
 export function listCollections(connection: Connection, workspaceId: string): Collection[] {
   return connection
     .prepare<CollectionRow & { name: string }>(
@@ -90,17 +90,17 @@ function described(key: CollectionKey, found: CollectionRow): Collection {
   return { ...made, generation, version, records, fittedRecords }
 }
 
-/** The table that holds the vectors of one generation. */
+/** Returns the name of the table with the vectors of one generation. */
 export function vectorTable(collection: number, generation: number): string {
   return `vec_${collection}_${generation}`
 }
 
-/** The full-text table of a collection. */
+/** Returns the name of the full-text table of a collection. */
 export function textTable(collection: number): string {
   return `fts_${collection}`
 }
 
-/** Row of a table of vectors. */
+/** Row of a vector table. */
 export interface VectorRow {
   readonly record: number
   /** Null if the vector is missing. */
@@ -114,12 +114,12 @@ export function vectorOf(table: string, dimension: number, { record, data }: Vec
   return floatsOf(data)
 }
 
-/** Floats as the bytes that are kept, without copying them. */
+/** Returns the stored bytes of a vector, without copying them. */
 export function blobOf(vector: Float32Array): Buffer {
   return Buffer.from(vector.buffer, vector.byteOffset, vector.byteLength)
 }
 
-/** The floats of kept bytes; a view of them where its place in memory allows. */
+/** Returns the floats of stored bytes: a view if their alignment allows it, else a copy. */
 function floatsOf(blob: Buffer): Float32Array {
   const length = blob.byteLength / Float32Array.BYTES_PER_ELEMENT
   if (blob.byteOffset % Float32Array.BYTES_PER_ELEMENT === 0)

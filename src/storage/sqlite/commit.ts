@@ -3,17 +3,17 @@ import { isDiskFull } from '../disk-space.ts'
 import type { Connection } from './connection.ts'
 import { isOfStore } from './faults.ts'
 
-/** Units of one commit; more would make others wait long for the write lock. */
+/** Maximum number of units in a commit; more would make other processes wait long for the write lock. */
 const GROUP_UNITS_MAX = 256
 const WAITING_UNITS_MAX = 10_000
 
-/** Put off a step that cannot be refused to the end of the commit. */
+/** Defers a step that cannot fail to the end of the commit. */
 export type Later = (step: () => void) => void
 
-/** A piece of writing: runs in one go, inside a savepoint of its own. */
+/** A piece of writing, which runs synchronously inside its own savepoint. */
 export interface Unit<T> {
   run(later: Later): T
-  /** Whether the result stands; else the unit's writes are undone. */
+  /** Returns true to keep the unit's writes, and false to roll them back. */
   keeps(result: T): boolean
 }
 
@@ -24,9 +24,9 @@ interface Waiting {
 }
 
 /**
- * Group commit: units that wait at the same time share one transaction, and one wait for the disk.
+ * Group commit: units that wait at the same time share one transaction and one sync of the disk.
  *
- * A promise resolves after the commit. A unit that is refused or throws undoes its own writes only.
+ * A promise resolves after the commit. A unit that fails or throws rolls back its own writes only.
  */
 export class CommitQueue {
   readonly #connection: Connection
@@ -37,7 +37,7 @@ export class CommitQueue {
     this.#connection = connection
   }
 
-  /** @throws control_plane_unavailable  the commit failed, or too many units wait */
+  /** @throws control_plane_unavailable  the commit failed, or too many units are waiting */
   run<T>(unit: Unit<T>): Promise<T> {
     if (this.#waiting.length >= WAITING_UNITS_MAX)
       throw new WbError('control_plane_unavailable', 'too many writes wait for the store')
@@ -49,7 +49,7 @@ export class CommitQueue {
 
   async #drain(): Promise<void> {
     while (this.#waiting.length > 0) {
-      // What is asked in this turn of the event loop joins the group.
+      // Calls of the current turn of the event loop join the group.
       await new Promise(setImmediate)
       const group = this.#waiting.splice(0, GROUP_UNITS_MAX)
       try {
@@ -61,7 +61,9 @@ export class CommitQueue {
     this.#draining = undefined
   }
 
-  /** On a full disk, the log may take up space that a checkpoint gives back: enough to delete something. */
+  /**
+   * Retries after a checkpoint if the disk is full: the space of the log may be enough to delete something.
+   */
   async #inTransaction(group: readonly Waiting[]): Promise<(() => void)[]> {
     try {
       return await this.#attempt(group)
@@ -80,11 +82,11 @@ export class CommitQueue {
     }
   }
 
-  /** Apply a group in the open transaction; what tells its callers the results. */
+  /** Applies a group in the open transaction; returns functions that settle the promises of its units. */
   #commit(group: readonly Waiting[]): (() => void)[] {
     const steps: (() => void)[] = []
     const settlements = group.map(waiting => this.#apply(waiting, steps))
-    // Last, because every savepoint makes a full-text table write out a segment of its own.
+    // Deferred, because a full-text table writes a new segment at every savepoint.
     for (const step of steps) step()
     this.#connection.prepare('COMMIT').run()
     return settlements

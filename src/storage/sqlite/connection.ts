@@ -1,18 +1,17 @@
 import Database from './driver.ts'
 import { defineFilterFunctions } from './filter-sql.ts'
 
-/** Wait of a statement for a lock; `begin` waits in shorter steps, so that the thread stays free. */
+/** Timeout of a statement that waits for a lock. `begin` waits in shorter steps, to not block the thread. */
 const BUSY_TIMEOUT_MS = 5_000
 const BEGIN_STEP_MS = 10
 const BEGIN_STEPS_MAX = 1_000
-/** The write-ahead log is cut back to this when it is reset. */
+/** Size in bytes to which the write-ahead log is truncated when it is reset. */
 const LOG_SIZE_MAX = 64 * 1024 * 1024
 const STATEMENTS_MAX = 256
 
-/** A statement whose rows are of one type. */
 export type Statement<Row> = Database.Statement<unknown[], Row>
 
-/** One connection to the store: prepared statements kept, transactions spelled out. Serves one thread. */
+/** A connection to a store for use by one thread. Caches prepared statements; transactions are explicit. */
 export class Connection {
   readonly database: Database.Database
   readonly #statements = new Map<string, Statement<unknown>>()
@@ -27,11 +26,11 @@ export class Connection {
   }
 
   /**
-   * Make every commit durable before it is acknowledged.
+   * Makes every commit durable before it is acknowledged.
    *
-   * FULL is set after WAL: the driver is compiled so that a switch to WAL falls back to NORMAL.
+   * FULL is set after WAL, because the driver is compiled to fall back to NORMAL when it switches to WAL.
    *
-   * @throws SqliteError SQLITE_BUSY while another process makes the same switch
+   * @throws SqliteError  SQLITE_BUSY while another process makes the same switch
    */
   makeDurable(): void {
     this.database.pragma('journal_mode = WAL')
@@ -39,12 +38,12 @@ export class Connection {
     this.database.pragma(`journal_size_limit = ${LOG_SIZE_MAX}`)
   }
 
-  /** Refuse every write from now on. */
+  /** Rejects every write from now on. */
   makeReadOnly(): void {
     this.database.pragma('query_only = ON')
   }
 
-  /** The statement of an SQL text, compiled once. The type of its rows is the caller's word. */
+  /** Returns the cached statement of an SQL text. The caller is responsible for the type of its rows. */
   prepare<Row = unknown>(sql: string): Statement<Row> {
     let statement = this.#statements.get(sql)
     this.#statements.delete(sql)
@@ -57,21 +56,21 @@ export class Connection {
     return statement as Statement<Row>
   }
 
-  /** Run reads that must see one state of the store. */
+  /** Runs reads that must see the same state of the store. */
   snapshot<T>(read: () => T): T {
     this.prepare('BEGIN').run()
     try {
       return read()
     } finally {
-      // Some failures, such as those of the disk, end the transaction by themselves.
+      // Some failures, such as disk errors, end the transaction by themselves.
       if (this.database.inTransaction) this.prepare('COMMIT').run()
     }
   }
 
   /**
-   * Take the write lock, which processes hand round without a queue: asking often keeps the wait fair.
+   * Takes the write lock. SQLite has no queue for it, so frequent attempts keep the wait fair.
    *
-   * @throws SqliteError SQLITE_BUSY after about 10 seconds
+   * @throws SqliteError  SQLITE_BUSY after about 10 seconds
    */
   async begin(stepsMax = BEGIN_STEPS_MAX): Promise<void> {
     this.database.pragma(`busy_timeout = ${BEGIN_STEP_MS}`)
@@ -97,9 +96,9 @@ export class Connection {
   }
 
   /**
-   * Copies the log into the database, and gives its space back to the disk.
+   * Copies the log into the database file, and truncates it to free its space on the disk.
    *
-   * @returns false if another connection reads from the log, or the database would have to grow
+   * @returns false if another connection reads from the log, or the database file would have to grow
    */
   cutLog(): boolean {
     this.database.pragma(`busy_timeout = ${BEGIN_STEP_MS}`)
@@ -119,7 +118,7 @@ export class Connection {
   }
 }
 
-/** Whether another connection was in the way. */
+/** Returns true if the lock of another connection caused the error. */
 export function isBusy(error: unknown): boolean {
   return error instanceof Database.SqliteError && error.code.startsWith('SQLITE_BUSY')
 }

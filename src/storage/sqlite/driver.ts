@@ -4,10 +4,10 @@ import type BetterSqlite3 from 'better-sqlite3'
 const require = createRequire(import.meta.url)
 
 /**
- * SQLite: version 13 of the driver where Node can load it, which is from Node 22.14 on, and version 12 before. Version 12
- * ends the process on newer releases of Node 24.
+ * The SQLite driver: version 13 if Node can load it (Node 22.14 or later), else version 12, which crashes the
+ * process on newer releases of Node 24.
  *
- * Two copies of SQLite in a process would undo each other's file locks, so nothing else imports a driver.
+ * Import the driver only here: two copies of SQLite in a process would release each other's file locks.
  *
  * @see docs/decisions/sqlite-driver.md
  */

@@ -5,8 +5,8 @@ import { logFiles } from './log-damage.ts'
 import { hadStore, readTraces } from './marker.ts'
 
 /**
- * Returns true for a store without workspaces, which holds nothing at all. Returns false for a store that is lost, cannot
- * be read, or has a log: another process may use it, or the log has not been checked yet.
+ * Returns true for a store without workspaces, which contains no data. Returns false for a store that is
+ * lost, cannot be read, or has a log: another process may be using it, or its log has not been checked yet.
  */
 export function holdsNothing(path: string): boolean {
   const traces = readTraces(path, undefined)

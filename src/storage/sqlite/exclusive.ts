@@ -6,7 +6,7 @@ import { createFolder } from '../../base/folder.ts'
 import { isBusy } from './connection.ts'
 import Database from './driver.ts'
 
-/** What lies where a lock should is not made by us. Known across rooms by its name. */
+/** Error for a file that is not a lock file. Other modules identify it by its name. */
 class NotALock extends Error {
   override readonly name = 'NotALock'
 
@@ -15,7 +15,7 @@ class NotALock extends Error {
   }
 }
 
-/** The system does not let a lock be made or opened. Known across rooms by its name. */
+/** Error for a lock file that the operating system refuses to create or open. Identified by name, too. */
 class LockRefused extends Error {
   override readonly name = 'LockRefused'
 
@@ -26,19 +26,19 @@ class LockRefused extends Error {
 }
 
 /**
- * Hold a file of one's own against all other processes: an exclusive transaction on a SQLite file in rollback-journal
- * mode. The operating system gives it up when the process dies, however it dies. Never open such a file by other means
- * in this process: closing any descriptor of a file gives up all POSIX locks on it.
+ * Locks a file against all other processes: an exclusive transaction on a SQLite file in rollback-journal
+ * mode. The operating system releases the lock when the process ends for any reason. Never open the file by
+ * other means in this process: closing any descriptor of a file releases all POSIX locks on it.
  *
- * @param patienceMs  how long to wait for another, with this thread blocked
- * @returns the lock, which its `close` lets go; undefined while another process holds it
- * @throws NotALock     something else lies there
- * @throws SqliteError  the file cannot be made or written
+ * @param patienceMs  how long to wait for another process; the wait blocks this thread
+ * @returns the lock, which its `close` releases; undefined while another process holds it
+ * @throws NotALock     another kind of file is at the path
+ * @throws SqliteError  the file cannot be created or written
  * @see https://www.sqlite.org/lockingv3.html
  */
 export function holdExclusively(path: string, patienceMs: number): Database.Database | undefined {
   createFolder(dirname(path))
-  // To open a pipe would wait for its other end.
+  // Opening a pipe would wait for its other end.
   if (statSync(path, { throwIfNoEntry: false })?.isFile() === false) throw new NotALock(path)
   makeFile(path)
   const database = new Database(path, { timeout: patienceMs })
@@ -57,26 +57,29 @@ function isForeign(error: unknown): boolean {
   return error instanceof Database.SqliteError && /^SQLITE_(?:NOTADB|CORRUPT)/.test(error.code)
 }
 
-/** Readable by its owner only, which SQLite would leave to the umask. One that is there is not opened: see above. */
+/**
+ * Creates a lock file that only its owner can read; SQLite would use the umask. Never opens an existing file:
+ * see above.
+ */
 function makeFile(path: string): void {
   try {
     closeSync(openSync(path, 'wx', 0o600))
   } catch {
-    // It is there already, or SQLite says why it cannot be.
+    // It exists already, or SQLite will report why it cannot be created.
   }
 }
 
 const askAgainMs = 25
-/** Half a minute. */
+/** Attempts of `alone`: half a minute. */
 const asksMax = 1_200
 
 /**
- * Do some work alone among all processes that use the same file.
+ * Runs a task while no other process runs a task with the same lock file.
  *
- * @param signal  ends the wait
- * @throws NotALock     something else lies there
- * @throws LockRefused  it cannot be made or opened
- * @throws TimedOut     another process has held it for half a minute, as one does that is stopped
+ * @param signal  cancels the wait
+ * @throws NotALock     another kind of file is at the path
+ * @throws LockRefused  the lock file cannot be created or opened
+ * @throws TimedOut     another process has held the lock for half a minute, for example because it is stopped
  */
 export async function alone<T>(path: string, signal: AbortSignal, work: () => Promise<T>): Promise<T> {
   for (let asked = 0; asked < asksMax; asked++) {

@@ -4,10 +4,10 @@ import { damaged, damageHint } from '../damage.ts'
 import { diskFull, isDiskFull } from '../disk-space.ts'
 import Database from './driver.ts'
 
-/** What the schema or a trigger refuses: the fault of one unit, and of no other. */
+/** Result codes for a write that the schema or a trigger rejects. They concern one unit only. */
 const refusals = ['SQLITE_CONSTRAINT', 'SQLITE_ABORT'] as const
 
-/** Messages of SQLite about damaged rows or a damaged schema. Their code is the one of wrong SQL, too. */
+/** Messages of SQLite about damaged rows or a damaged schema, which have the same code as wrong SQL. */
 const damageInSql = new RegExp(
   [
     'malformed JSON',
@@ -23,7 +23,9 @@ const damageInSql = new RegExp(
 
 const permissionsHint = 'Check the permissions of the data directory.'
 
-/** What a person is told, by the leading part of SQLite's result code. The driver's own text stays in `cause`. */
+/**
+ * Messages for users, by the first part of SQLite's result code. The driver's message is kept as the `cause`.
+ */
 const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[] = [
   [
     'SQLITE_BUSY',
@@ -44,7 +46,7 @@ const faults: readonly (readonly [prefix: string, fact: string, hint?: string])[
   ...refusals.map(code => [code, 'the store refuses this change'] as const),
 ]
 
-/** The storage failure behind an error of the driver; undefined for a defect, such as wrong SQL. */
+/** Returns the storage error for an error of the driver; undefined for a defect, such as wrong SQL. */
 function faultOf(error: unknown): WbError | undefined {
   if (!(error instanceof Database.SqliteError)) return undefined
   if (error.code === 'SQLITE_ERROR' && damageInSql.test(error.message)) return damaged('part of it', error)
@@ -55,18 +57,20 @@ function faultOf(error: unknown): WbError | undefined {
   return new WbError('control_plane_unavailable', fact, { hint, sqlite: error.code }, { cause: error })
 }
 
-/** Whether a failure is of the store and all that waits for it, not of the unit that met it. */
+/**
+ * Returns true if an error concerns the whole store and all waiting units, not only the unit that caused it.
+ */
 export function isOfStore(error: unknown): boolean {
   const code = faultOf(error)?.facts.sqlite
   return typeof code === 'string' && !refusals.some(refusal => code.startsWith(refusal))
 }
 
-/** What a failure of storage work leaves as: those of the store become `control_plane_unavailable`. */
+/** Returns `control_plane_unavailable` for a storage failure, and any other error unchanged. */
 export function asFault(error: unknown): unknown {
   return faultOf(error) ?? error
 }
 
-/** Run a piece of storage work; see `asFault`. */
+/** Runs storage work, and converts its errors with `asFault`. */
 export async function guard<T>(work: () => T | Promise<T>): Promise<T> {
   try {
     return await work()
@@ -75,13 +79,13 @@ export async function guard<T>(work: () => T | Promise<T>): Promise<T> {
   }
 }
 
-/** The same operations, each under `guard`. */
+/** Wraps each operation in `guard`. */
 export function guarded<O extends Ops>(ops: O): O {
   const entries = Object.entries(ops).map(([name, op]) => [name, (input: unknown) => guard(() => op(input))])
   return Object.fromEntries(entries) as O
 }
 
-/** Errors of a folder that cannot be created, or in which no file can be created or changed. */
+/** Creates the error for a folder that cannot be created, or in which no file can be created or changed. */
 export function unwritable(cause: unknown): WbError {
   if (isDiskFull(cause)) return diskFull(cause)
   const { syscall, path, code } = cause as Partial<NodeJS.ErrnoException>

@@ -1,22 +1,22 @@
 import type { Filter, Order, Scalar } from '../filter.ts'
 import type Database from './driver.ts'
 
-/** A piece of SQL and the values of its `?`, in order. */
+/** SQL text with the values of its `?` placeholders, in order. */
 export interface SqlFragment {
   readonly sql: string
   readonly parameters: readonly (string | number)[]
 }
 
 /**
- * A filter as an SQL condition that is 0 or 1, never null, and agrees with `evaluate`.
+ * Converts a filter to an SQL condition that is 0 or 1, never null, and agrees with `evaluate`.
  *
- * Text is compared by the BINARY collation (UTF-8 bytes), numbers as doubles, and the type of the JSON value is
- * always asked, as SQLite has true as 1. Cost: for each row and condition one reading of the payload, about 1 µs
- * where it is text of 1 KB and 0.5 µs where it is JSONB.
+ * Text is compared with the BINARY collation (UTF-8 bytes), numbers as doubles. The type of the JSON value is
+ * always tested, because `true` is 1 in SQLite. Each condition reads the payload once for each row, which
+ * takes about 1 µs for JSON text of 1 KB, and 0.5 µs for JSONB.
  *
- * @param filter  `undefined` matches all
- * @param payloadColumn  SQL of the payload, an object as JSON text or JSONB, or null; qualified (`c.payload`),
- *                       written by the caller and never taken from a request
+ * @param filter  `undefined` matches everything
+ * @param payloadColumn  qualified SQL of the payload (`c.payload`), which is an object as JSON text or JSONB,
+ *                       or null; never taken from a request
  * @see https://www.sqlite.org/json1.html
  */
 export function toSql(filter: Filter | undefined, payloadColumn: string): SqlFragment {
@@ -59,10 +59,10 @@ function sqlOf(filter: Filter, payload: string, bind: Bind): string {
 }
 
 /**
- * Open end of a question about the value `stored` of a key.
+ * Returns the beginning of a condition on the value `stored` of a key, with an open parenthesis.
  *
- * The keys are compared one by one, although `json_each(payload, '$."key"')` would be faster: for SQLite that path
- * also finds the key `key\u0000more`, so a payload could forge a key that it may not carry.
+ * Compares the keys one by one, although `json_each(payload, '$."key"')` would be faster: in SQLite that path
+ * also finds the key `key\u0000more`, so a payload could forge a key that it may not contain.
  */
 function keyed(key: string, payload: string, bind: Bind): string {
   bind([key])
@@ -87,7 +87,9 @@ function oneOf(row: string, values: readonly Scalar[], bind: Bind): string {
   return joined('OR', '0', ways, way => way)
 }
 
-/** Numbers as numbers; a number beside a text as the text that JavaScript makes of it. */
+/**
+ * Returns a condition that compares numbers numerically, and a number with a text as JavaScript prints it.
+ */
 function within(order: Order, bound: string | number, bind: Bind): string {
   if (typeof bound === 'string') {
     bind([bound, bound])
@@ -97,7 +99,7 @@ function within(order: Order, bound: string | number, bind: Bind): string {
   return `${numberOf('stored')} ${order} ? OR ${textOf('stored')} ${order} ?`
 }
 
-/** Functions that the conditions call; every connection that runs them needs these. */
+/** Defines the SQL functions that the conditions call, for one connection. */
 export function defineFilterFunctions(database: Database.Database): void {
   database.function('number_text', { deterministic: true }, value => String(Number(value)))
 }
@@ -106,7 +108,10 @@ function textOf(row: string): string {
   return `${row}.type = 'text' AND ${row}.value`
 }
 
-/** Cast, as JSON may spell a double as an integer of other digits: 2^62 is written 4611686018427388000. */
+/**
+ * Casts to REAL, because JSON can write a double as an integer with other digits: 2^62 as
+ * 4611686018427388000.
+ */
 function numberOf(row: string): string {
   return `${isNumber(row)} AND CAST(${row}.value AS REAL)`
 }
@@ -119,7 +124,7 @@ function places(values: readonly unknown[]): string {
   return values.map(() => '?').join(', ')
 }
 
-/** Joined in halves: a chain of a thousand parts would pass SQLite's limit on the depth of an expression. */
+/** Joins parts as a balanced tree: a long chain would exceed SQLite's limit on expression depth. */
 function joined<Part>(
   operator: 'AND' | 'OR',
   empty: '0' | '1',

@@ -11,7 +11,7 @@ import {
 } from './collections.ts'
 import type { Connection } from './connection.ts'
 
-/** Vector spaces that are fitted on their collection: reading what a fit needs. */
+/** Reads the data that a fit of a vector space needs. */
 export class FittedReads {
   readonly #connection: Connection
 
@@ -54,7 +54,7 @@ export class FittedReads {
       const collection = requireCollection(this.#connection, key)
       const isStaging = collection.staging === 1 && collection.generation + 1 === generation
       if (!isStaging) return this.#lacking(collection, '1', limit)
-      // A fit stages in the order of the numbers, so that what is left usually stands behind the last one.
+      // A fit stages vectors in order of record number, so the rest usually follows the last staged one.
       const staged = vectorTable(collection.id, generation)
       const rest = this.#lacking(
         collection,
@@ -84,7 +84,7 @@ export class FittedReads {
   }
 }
 
-/** Vector spaces that are fitted on their collection: steps of a fit, each inside a transaction. */
+/** Writes the steps of a fit, each inside a transaction. */
 export class FittedWrites {
   readonly #connection: Connection
 
@@ -92,7 +92,7 @@ export class FittedWrites {
     this.#connection = connection
   }
 
-  /** A lease that changes hands, or is given back, throws away what was staged under it. */
+  /** Deletes staged vectors if the lease passes to another owner. */
   lease(key: CollectionKey, owner: string, { now, until }: { now: number; until: number }): boolean {
     const collection = findCollection(this.#connection, key)
     if (!collection) return false
@@ -114,7 +114,7 @@ export class FittedWrites {
       .run(collection.id)
   }
 
-  /** @throws dimension_mismatch */
+  /** @throws dimension_mismatch  a vector has another length than the dimension of the collection */
   stage(key: CollectionKey, fit: Fit, vectors: readonly { record: number; vector: Float32Array }[]): boolean {
     const collection = this.#fitting(key, fit)
     if (!collection) return false
@@ -152,7 +152,7 @@ export class FittedWrites {
     return true
   }
 
-  /** The collection, when the fit makes its next space and still holds the lease. */
+  /** Returns the collection if the fit creates its next generation and still holds the lease. */
   #fitting(key: CollectionKey, { generation, owner }: Fit): CollectionRow | undefined {
     const collection = findCollection(this.#connection, key)
     const isNext = collection?.generation === generation - 1
@@ -171,7 +171,7 @@ export class FittedWrites {
   }
 }
 
-/** Condition: the record `r` has no vector of the next generation. */
+/** Returns an SQL condition: the record `r` has no vector of the next generation. */
 function lacking({ id, generation }: CollectionRow): string {
   return `NOT EXISTS (SELECT 1 FROM ${vectorTable(id, generation + 1)} v WHERE v.record = r.record)`
 }

@@ -7,12 +7,12 @@ import { unwritable } from './faults.ts'
 import { findLogDamage, type LogDamage, logFiles, realPath } from './log-damage.ts'
 import { hadStore, hadTables, storeIdOf, type Traces } from './marker.ts'
 
-/** How often this process has each store open, by file. */
+/** Number of times that this process has each store open, by file. */
 const openHere = new Map<string, number>()
 
 /**
- * Records that this process has a store open. Its files must not be opened in any other way from now on: closing any
- * descriptor of a file gives up all POSIX locks that the process has on it.
+ * Records that this process has a store open. Other code must not open the store's files from now on, because
+ * closing any descriptor of a file releases all POSIX locks that the process has on it.
  *
  * @returns a function to call when the store is closed
  */
@@ -31,9 +31,9 @@ export function isOpenHere(path: string): boolean {
 }
 
 /**
- * Refuses a store whose file is gone, before SQLite creates an empty one.
+ * Rejects a store whose file is missing, before SQLite creates an empty one.
  *
- * @throws control_plane_unavailable
+ * @throws control_plane_unavailable  the file is missing, empty or not a regular file
  */
 export function requireStoreFile(path: string, traces: Traces): void {
   const stats = readableStats(path)
@@ -54,9 +54,9 @@ export function requireStoreFile(path: string, traces: Traces): void {
 }
 
 /**
- * Refuses a store that has lost committed changes, before SQLite overwrites what is left of them.
+ * Rejects a store that has lost committed changes, before SQLite overwrites the rest of them.
  *
- * @throws control_plane_unavailable
+ * @throws control_plane_unavailable  the log is damaged
  */
 export function requireIntactLog(path: string): void {
   const damage = findLogDamage(path)
@@ -72,7 +72,7 @@ function readableStats(path: string) {
 }
 
 /**
- * Refuses a database that is not the store that was here.
+ * Rejects a database that is not the store that was at this path before.
  *
  * @param database  is not changed
  * @throws control_plane_unavailable  it belongs to another program, is empty, or is another store
@@ -88,7 +88,7 @@ export function requireSameStore(database: Database.Database, path: string, trac
   const marked = traces.markers.find(marker => marker.id !== undefined)?.id
   if (marked === undefined) return
   const id = storeIdOf(database)
-  // A version without ids creates an empty store where it finds none. A backup without an id holds data.
+  // A version without ids creates an empty store if it finds none. A backup without an id contains data.
   const isFresh = id === undefined && database.prepare('SELECT 1 FROM workspaces').get() === undefined
   if (isFresh) throw lostStore(path, 'is empty', traces)
   if (id !== undefined && id !== marked) throw lostStore(path, 'is another store', traces)

@@ -6,7 +6,7 @@ import { type CollectionRow, requireCollection, textTable } from './collections.
 import type { Connection } from './connection.ts'
 import { type Reaches, visibilitySql } from './reach.ts'
 
-/** A match in the title counts this much more than one in the text. */
+/** Weight of a match in the title, relative to one in the text. */
 const TITLE_WEIGHT = '3.0'
 const TEXT_WEIGHT = '1.0'
 
@@ -37,9 +37,10 @@ export class Lexical {
   }
 
   /**
-   * Records that hold any of the query's words, best first; equal scores by record, ascending.
+   * Returns the records that contain any of the query's words, best first; equal scores by ascending record.
    *
-   * @throws hybrid_not_supported    the collection has no full-text index, or scores must not count hidden rows
+   * @throws hybrid_not_supported    the collection has no full-text index, or `statistics` is not
+   *                                 `collection`
    * @throws collection_unavailable  there is no such collection
    */
   search(key: CollectionKey, query: LexicalQuery): Scored[] {
@@ -55,7 +56,7 @@ export class Lexical {
   }
 
   /**
-   * Counts words over the records that a caller may see. Costs a pass over the index entries of each word.
+   * Counts words over the records that a caller may see. Reads all index entries of each word.
    *
    * @throws hybrid_not_supported    the collection has no full-text index
    * @throws collection_unavailable  there is no such collection
@@ -87,7 +88,7 @@ export class Lexical {
     return collection
   }
 
-  /** The engine ranks every match; what is not allowed is passed over before the cut. */
+  /** Ranks all matches with SQLite, and skips records that are not allowed before it applies the limit. */
   #rank(table: string, match: string, limit: number, allowed: ReadonlySet<number> | undefined): Scored[] {
     const rows = this.#connection
       .prepare<Scored>(
@@ -105,12 +106,12 @@ export class Lexical {
   }
 }
 
-/** A full-text expression that any of the words of a text satisfies; empty when there is none. */
+/** Returns a full-text expression that matches any word of a text; empty if the text has no words. */
 export function matchOf(text: string): string {
   return queryWords(text).map(phraseOf).join(' OR ')
 }
 
-/** A word as the engine takes it; a word holds no quotes. */
+/** Returns a word as a quoted full-text string. Words contain no quotes. */
 function phraseOf(word: string): string {
   return `"${word}"`
 }

@@ -4,13 +4,14 @@ import { isDeepStrictEqual } from 'node:util'
 import { statsOf } from '../../base/folder.ts'
 
 /*
- * SQLite reads a write-ahead log up to the first frame whose checksum is wrong, and takes that for its end. It has to: a
- * killed process leaves half a frame, and a log that was restarted keeps frames of its earlier round. By the same rule,
- * commits behind a damaged frame are dropped without an error, and the next write overwrites them.
+ * SQLite reads a write-ahead log up to the first frame with a wrong checksum, and treats that as the end of
+ * the log. It has to, because a killed process leaves part of a frame, and a restarted log still contains
+ * frames of its earlier round. But by the same rule, commits after a damaged frame are dropped without an
+ * error, and the next write overwrites them.
  *
- * This module reads the files before SQLite does, and detects damage by two facts. Every commit is
- * synced before the index of the log (`-shm`) counts it, and before the next frame is written. So commits are lost if
- * the index counts more frames than can be read, or if a commit that cannot be reached is followed by another frame.
+ * This module reads the files before SQLite does. Every commit is synced before the index of the log (`-shm`)
+ * counts it, and before the next frame is written. So commits are lost if the index counts more frames than
+ * can be read, or if a commit that cannot be reached is followed by another frame.
  *
  * @see https://www.sqlite.org/fileformat.html#the_write_ahead_log
  * @see https://www.sqlite.org/walformat.html
@@ -18,12 +19,12 @@ import { statsOf } from '../../base/folder.ts'
 
 const HEADER_BYTES = 32
 const FRAME_HEADER_BYTES = 24
-/** Two copies of its header, and the number of frames that were copied into the database file. */
+/** Bytes of the two copies of its header, and of the number of frames copied into the database file. */
 const INDEX_BYTES = 100
 const INDEX_HEADER_BYTES = 48
 const INDEX_VERSION = 3_007_000
 const LOG_MAGIC = 0x377f0682
-/** Frames of one read: about 1 MB. */
+/** Number of frames in one read, about 1 MB. */
 const FRAMES_READ = 256
 /** The page that holds this byte is never used. @see https://www.sqlite.org/fileformat.html#the_lock_byte_page */
 const LOCK_BYTE = 0x40000000
@@ -32,13 +33,13 @@ const LOCK_BYTE = 0x40000000
 export interface LogDamage {
   /** `log`: frames cannot be read. `log gone`: the log is missing. `cut`: pages of the database file are missing. */
   readonly kind: 'log' | 'log gone' | 'cut'
-  /** Length of the readable part of the log, which ends with a commit; 0 if there is none. */
+  /** Length in bytes of the readable part of the log, which ends with a commit; 0 if no part is readable. */
   readonly soundBytes: number
-  /** Identifies the round of the log that was read. */
+  /** Identifies the round of the log that was inspected. */
   readonly salts: string
 }
 
-/** Paths of the log of a store and of its index, which are next to the file that a link leads to. */
+/** Returns the paths of a store's log and of its index. Resolves symbolic links, as SQLite does. */
 export function logFiles(path: string): { log: string; index: string } {
   const real = realPath(path)
   return { log: `${real}-wal`, index: `${real}-shm` }
@@ -54,12 +55,14 @@ export function realPath(path: string): string {
 }
 
 /**
- * Searches for damage that makes SQLite drop committed changes. Changes nothing; other processes may go on writing.
+ * Searches for damage that makes SQLite drop committed changes. Changes nothing; other processes can go on
+ * writing.
  *
- * Call it before this process opens the store: closing these files gives up all locks that the process has on them.
+ * Call it before this process opens the store: closing these files releases all locks that the process has on
+ * them.
  *
- * @returns undefined if no damage can be proved. Without an index, a log that was cut off, or damaged in its last
- *          commit, looks like a write that was never finished.
+ * @returns undefined if no damage can be proved. Without an index, a log that was truncated, or is damaged in
+ *          its last commit, looks like a write that was never finished.
  */
 export function findLogDamage(path: string): LogDamage | undefined {
   const found = inspectLog(path)
@@ -70,7 +73,7 @@ export function findLogDamage(path: string): LogDamage | undefined {
 
 function inspectLog(path: string): LogDamage | undefined {
   const files = logFiles(path)
-  // Read before the log: it never counts a frame that the log does not have yet.
+  // Read before the log, because the index never counts a frame that is not in the log yet.
   const index = readIndex(files.index)
   return withFile(files.log, file => {
     const header = file === undefined ? undefined : readAt(file, 0, HEADER_BYTES)
@@ -92,7 +95,7 @@ function gone(kind: LogDamage['kind'], index: LogIndex | undefined): LogDamage {
   return { kind, soundBytes: 0, salts: index?.salts ?? '' }
 }
 
-/** SQLite takes a log with a damaged header for an empty one. */
+/** Checks a log with a damaged header, which SQLite treats as empty. */
 function damageWithoutHeader(file: number, index: LogIndex | undefined, path: string): LogDamage | undefined {
   if (index) return isAhead(index) ? gone('log', index) : undefined
   const pageBytes = pageBytesOf(path)
@@ -104,9 +107,9 @@ function damageWithoutHeader(file: number, index: LogIndex | undefined, path: st
 /** Header of a log. */
 interface LogShape {
   readonly pageBytes: number
-  /** Checksums use the other byte order than this machine. */
+  /** True if checksums use the other byte order than this machine. */
   readonly isSwapped: boolean
-  /** Marks the frames of this round; undefined if the header cannot be read. */
+  /** Salts of the frames of this round; undefined if the header cannot be read. */
   readonly salts: string | undefined
   /** Checksum of the header, from which the first frame continues. */
   readonly seed: Checksum | undefined
@@ -134,7 +137,7 @@ interface ScannedLog {
   pages: number
   /** Pages that are in the log, and beyond the end of the database file. */
   readonly beyond: ReadonlySet<number>
-  /** A commit that SQLite does not reach is followed by another frame. */
+  /** True if a commit that SQLite does not reach is followed by another frame. */
   hasLost: boolean
 }
 
@@ -168,7 +171,9 @@ interface Frame {
   readonly page: number
   /** Size of the database in pages, if the frame ends a commit; else 0. */
   readonly pagesAfter: number
-  /** The frame is of the current round, and its checksum continues that of the frame before it. */
+  /**
+   * True if the frame belongs to the current round, and its checksum continues that of the frame before it.
+   */
   readonly isSound: boolean
 }
 
@@ -231,7 +236,7 @@ interface LogIndex {
   readonly salts: string
 }
 
-/** @returns undefined if it is missing, was never used, or is being changed */
+/** @returns undefined if the index is missing, was never used, or is being changed */
 function readIndex(path: string): LogIndex | undefined {
   return withFile(path, file => {
     const bytes = file === undefined ? undefined : readAt(file, 0, INDEX_BYTES)
@@ -253,7 +258,7 @@ function isAhead(index: LogIndex | undefined): index is LogIndex {
 
 /** Returns true if a page is neither in the database file nor in the log. */
 function lacksPages(path: string, { pageBytes }: LogShape, { pages, beyond }: ScannedLog): boolean {
-  // Read again, as another process may have extended the file in the meantime.
+  // Read again, because another process may have extended the file in the meantime.
   const filePages = Math.floor(sizeOf(path) / pageBytes)
   const lockPage = Math.floor(LOCK_BYTE / pageBytes) + 1
   for (let page = filePages + 1; page <= pages; page++)

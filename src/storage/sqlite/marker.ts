@@ -23,7 +23,7 @@ export interface Marker {
 
 /** Evidence of a store at a path. */
 export interface Traces {
-  /** Every place where a marker is, or should be. */
+  /** All paths where a marker is or should be. */
   readonly markers: readonly Marker[]
   /** Log files that are not empty. */
   readonly leftovers: readonly string[]
@@ -35,8 +35,8 @@ const idBytes = 16
 const idSetting = 'store-id'
 
 /**
- * Reads the evidence of a store. Call it before reading the store's own file: the evidence is created after the file, so
- * that a store which another process creates at the same time is not taken for a lost one.
+ * Reads the evidence of a store. Call it before reading the store's own file: the evidence is created after
+ * the file, so a store that another process is creating is not mistaken for a lost one.
  */
 export function readTraces(path: string, dataDir: string | undefined): Traces {
   const { log, index } = logFiles(path)
@@ -57,7 +57,10 @@ export function hadTables({ markers, copies }: Traces): boolean {
   return markers.some(({ isThere }) => isThere) || copies.length > 0
 }
 
-/** A store outside of the data directory has a second marker in it, as the whole disk of the store may be missing. */
+/**
+ * Returns the paths of the markers. A store outside the data directory has a second marker inside it, because
+ * the whole disk of the store may be missing.
+ */
 function markerPaths(path: string, dataDir: string | undefined): string[] {
   const beside = `${path}.id`
   if (dataDir === undefined || isBelow(dataDir, path)) return [beside]
@@ -110,8 +113,8 @@ export function storeIdOf(database: Database.Database): string | undefined {
 }
 
 /**
- * Writes the markers of an open store, and creates its id if it has none. Does nothing on a full disk; the next start
- * tries again.
+ * Writes the markers of an open store, and creates its id if it has none. Does nothing if the disk is full;
+ * the next start tries again.
  *
  * @throws control_plane_unavailable  a marker cannot be written
  */
@@ -127,7 +130,7 @@ export async function markStore(connection: Connection, path: string, { markers 
 async function giveId(connection: Connection, markers: readonly Marker[]): Promise<string> {
   await connection.begin()
   try {
-    // Another process may have written it first. A restored backup without an id gets the id of the marker.
+    // Another process may have written the id first. A restored backup without an id gets the marker's id.
     const id = storeIdOf(connection.database) ?? markers.find(marker => marker.id)?.id ?? randomHex(idBytes)
     connection
       .prepare('INSERT INTO settings (version, body) VALUES (1, ?) ON CONFLICT DO NOTHING')

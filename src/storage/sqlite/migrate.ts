@@ -5,16 +5,16 @@ import { Connection } from './connection.ts'
 import Database from './driver.ts'
 import { migrations } from './migrations/index.ts'
 
-/** About five minutes: another process may be copying a large store before it migrates. */
+/** Attempts to take the write lock, for about five minutes: another process may be copying a large store. */
 const BEGIN_STEPS_MAX = 30_000
 
 /**
- * Look at a store before it is opened for writing.
+ * Checks the schema version of a store before it is opened for writing.
  *
- * @throws control_plane_unavailable  a newer runtime wrote it
+ * @throws control_plane_unavailable  a newer runtime wrote the store
  */
 export function requireKnownSchema(path: string): void {
-  // With no log beside it the file says it all; to open it would leave an empty log behind.
+  // Without a log, the version is in the header of the file. Opening the database would create an empty log.
   if (!existsSync(`${path}-wal`)) {
     requireKnown(versionInHeader(path), migrations.length)
     return
@@ -40,10 +40,10 @@ function versionInHeader(path: string): number {
 }
 
 /**
- * Bring the store to the schema that this runtime knows, in one transaction.
+ * Migrates the store to the schema of this runtime, in one transaction.
  *
- * A store that holds an earlier schema is copied first, to `<path>.before-<new version>`; earlier copies are deleted.
- * Processes that open one store at once wait for each other.
+ * Copies a store with an earlier schema to `<path>.before-<new version>` first, and deletes earlier copies.
+ * Processes that open a store at the same time wait for each other.
  *
  * @throws control_plane_unavailable  a newer runtime wrote the store; nothing was changed
  */
@@ -75,13 +75,15 @@ function requireKnown(version: number, known: number): void {
   )
 }
 
-/** Copy the committed state while the caller holds the write lock, so that nobody writes in between. */
+/**
+ * Copies the committed state. The caller holds the write lock, so no other process can write in the meantime.
+ */
 function keepCopy(path: string, version: number): void {
   const folder = dirname(path)
   const prefix = `${basename(path)}.before-`
   const draft = join(folder, `${basename(path)}.copy`)
   rmSync(draft, { force: true })
-  // SQLite fills an empty file; one that it makes could be read by others.
+  // SQLite fills an existing empty file. A file that it creates itself could be readable by other users.
   closeSync(openSync(draft, 'w', 0o600))
   const reader = new Connection(path)
   try {

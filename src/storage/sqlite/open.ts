@@ -7,14 +7,14 @@ import { isOpenHere, requireIntactLog, requireSameStore, requireStoreFile } from
 import { markStore, readTraces, type Traces } from './marker.ts'
 import { migrate, requireKnownSchema } from './migrate.ts'
 
-/** Attempts at the switch to WAL, which several processes may make at once on a fresh store. */
+/** Attempts to switch to WAL, as several processes may do so at once on a new store. */
 const SWITCHES_MAX = 1_000
 const SWITCH_PAUSE_MS = 10
 
 export interface ConnectionOptions {
-  /** Data directory of the runtime, which keeps a second marker of a store outside of it. */
+  /** Data directory of the runtime. For a store outside it, it contains a second marker. */
   readonly dataDir?: string | undefined
-  /** Another thread of this process has the store open, and has checked its files. */
+  /** True if another thread of this process has the store open, and has checked its files. */
   readonly isOpenElsewhere?: boolean | undefined
 }
 
@@ -48,7 +48,7 @@ async function prepared(connection: Connection, path: string, traces?: Traces): 
   }
 }
 
-/** Readable by its owner only, like the log files that SQLite puts beside it. */
+/** Creates a file that only its owner can read, like the log files that SQLite creates next to it. */
 function makeFile(path: string): void {
   try {
     createFolder(dirname(path))

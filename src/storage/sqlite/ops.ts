@@ -26,7 +26,7 @@ interface In {
   readonly key: CollectionKey
 }
 
-/** Everything that writes, each call a unit of the group commit. */
+/** Creates all write operations. Each call is a unit of the group commit. */
 export function writeOps(connection: Connection) {
   const queue = new CommitQueue(connection)
   const rows = new Rows(connection)
@@ -57,7 +57,7 @@ export function writeOps(connection: Connection) {
   } satisfies Ops)
 }
 
-/** Reads of content, which may take long. */
+/** Creates the reads of content that can take long. */
 export function readOps(connection: Connection) {
   const reaches = new Reaches(connection)
   const vectors = new Vectors(connection, reaches)

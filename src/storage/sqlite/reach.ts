@@ -5,14 +5,19 @@ import { payloadOf } from './collections.ts'
 import type { Connection } from './connection.ts'
 import { type SqlFragment, toSql } from './filter-sql.ts'
 
-/** Sets of allowed records that are remembered: one search asks for the same set several times. */
+/** Maximum number of cached sets of allowed records. A search uses the same set several times. */
 const SETS_MAX = 8
-/** Larger sets are computed anew, about 40 bytes a record. */
+/** Maximum number of records in a cached set, at about 40 bytes each. */
 const SET_SIZE_MAX = 250_000
-/** SQL reads the payload anew for each condition of a filter; one of more conditions has it parsed, once. */
+/**
+ * Maximum number of conditions to evaluate in SQL, which parses the payload again for each; above it, each
+ * payload is parsed once in JavaScript.
+ */
 const SQL_CONDITIONS_MAX = 4
 
-/** Condition on the payload of rows that a caller may see; undefined where that is every row. */
+/**
+ * Returns a condition on the payload of rows that a caller may see; undefined if the caller may see all rows.
+ */
 export function visibilitySql({ principals }: Visibility, payloadColumn: string): SqlFragment | undefined {
   if (principals === 'all') return undefined
   return {
@@ -22,7 +27,7 @@ export function visibilitySql({ principals }: Visibility, payloadColumn: string)
   }
 }
 
-/** Which records a reach leaves; counted before any ranking is cut. */
+/** Computes the records that a caller may see and that match a filter, before any ranking is limited. */
 export class Reaches {
   readonly #connection: Connection
   readonly #sets = new Map<string, ReadonlySet<number>>()
@@ -31,7 +36,7 @@ export class Reaches {
     this.#connection = connection
   }
 
-  /** The records of a collection that a reach allows; undefined when it allows them all. Cost: a pass over all payloads. */
+  /** Returns the allowed records of a collection; undefined if all are allowed. Reads all payloads. */
   allowed(collection: { id: number; version: number }, reach: Reach): ReadonlySet<number> | undefined {
     const visibility = visibilitySql(reach.visibility, 'payload')
     if (!visibility && !reach.filter) return undefined
@@ -88,7 +93,7 @@ export class Reaches {
   }
 }
 
-/** How often the SQL form of a filter reads a payload. */
+/** Returns the number of times that the SQL form of a filter reads a payload. */
 function conditionsOf(filter: Filter | undefined): number {
   switch (filter?.kind) {
     case undefined:

@@ -31,7 +31,7 @@ export interface DocumentQuery {
   readonly visibility: Visibility
 }
 
-/** Reading records as they are kept. */
+/** Reads stored records. */
 export class Records {
   readonly #connection: Connection
 
@@ -39,7 +39,7 @@ export class Records {
     this.#connection = connection
   }
 
-  /** @throws collection_unavailable */
+  /** @throws collection_unavailable  there is no such collection */
   read(
     key: CollectionKey,
     records: readonly number[],
@@ -68,9 +68,9 @@ export class Records {
   }
 
   /**
-   * Records of a document by chunk index, those without one last, then by id.
+   * Returns records of a document by chunk index, those without one last, then by id.
    *
-   * @throws collection_unavailable
+   * @throws collection_unavailable  there is no such collection
    */
   ofDocument(key: CollectionKey, { documentId, after, limit, visibility }: DocumentQuery): RecordView[] {
     return this.#connection.snapshot(() => {
@@ -101,7 +101,7 @@ export class Records {
   }
 }
 
-/** The document of a record; null where it has none, or is not there. */
+/** Returns the document of a record; null if the record has no document or does not exist. */
 export function ownerOf(connection: Connection, collection: number, id: string): string | null {
   const found = connection
     .prepare<{ documentId: string | null }>(
@@ -111,7 +111,7 @@ export function ownerOf(connection: Connection, collection: number, id: string):
   return found?.documentId ?? null
 }
 
-/** Index ranges of the records after a position, in order. */
+/** Returns the index ranges of the records after a position, in order. */
 function rangesAfter(after: DocumentQuery['after']): { where: string; values: (number | string)[] }[] {
   const unnumbered = 'chunk_index IS NULL'
   if (!after)

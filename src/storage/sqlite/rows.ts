@@ -8,7 +8,7 @@ interface StoredRow {
   readonly body: string
 }
 
-/** The body is cast because it can be of any type in a damaged row. */
+/** Columns of a stored row. The body is cast because a damaged row can have a body of any type. */
 const columnsOfRow = `ordinal, version, CAST(coalesce(body, '') AS TEXT) AS body`
 
 /** A part of an index, as an SQL condition. */
@@ -19,7 +19,10 @@ interface Range {
 
 type Refused = { readonly reason: Refusal; readonly unique?: string } | undefined
 
-/** Control rows: one table for each kind, the row as JSON, the columns of keys and indexes computed from it. */
+/**
+ * Control rows: one SQL table for each kind. Rows are stored as JSON, from which the other columns are
+ * computed.
+ */
 export class Rows {
   readonly #connection: Connection
 
@@ -62,7 +65,7 @@ export class Rows {
     return ranges.length === 1 ? read() : this.#connection.snapshot(read)
   }
 
-  /** The rows of a statement, up to the one that there is no room for. */
+  /** Returns rows until their total length exceeds `room`, with the row that exceeds it. */
   #read(sql: string, values: readonly Value[], room: number): StoredRow[] {
     const statement = this.#connection.prepare<StoredRow>(sql)
     if (room === Number.POSITIVE_INFINITY) return statement.all(...values)
@@ -82,7 +85,7 @@ export class Rows {
     return this.#connection.prepare<{ rows: number }>(sql).get(...prefix)!.rows
   }
 
-  /** Apply checked writes in order, up to the first that is refused. The caller undoes what went before it. */
+  /** Applies writes in order, up to the first that fails. The caller rolls back those before it. */
   apply(writes: readonly Write[]): Outcome {
     for (const [at, write] of writes.entries()) {
       const refused = this.#apply(write)
@@ -158,7 +161,7 @@ export class Rows {
       .run(value, ...prefix, value, value)
   }
 
-  /** What another row has that this one must not share. */
+  /** Returns the refusal if another row has the same key or the same values in a unique set. */
   #taken(table: AnyTable, row: object, self?: number): Refused {
     if (self === undefined && this.#find(table, table.key, valuesOf(row, table.key)))
       return { reason: 'exists' }
@@ -178,12 +181,15 @@ export class Rows {
   }
 }
 
-/** Name of the SQL index behind a declared one; migrations spell it out. */
+/** Returns the name of the SQL index of a declared one, as the migrations create it. */
 function indexName(table: Pick<AnyTable, 'name'>, index: string): string {
   return `${table.name}_${index}`
 }
 
-/** The plan is fixed by name: the planner has no statistics to choose well, and a missing index shows at once. */
+/**
+ * Returns the SQL to read a table by a given index. Fixed because the planner has no statistics to choose
+ * well, and because a missing index then fails at once.
+ */
 export function indexed(table: AnyTable, index: string): string {
   const isOwnOrder = columnsOf(table, index)[0] === 'ordinal'
   return `${table.name} ${isOwnOrder ? 'NOT INDEXED' : `INDEXED BY ${indexName(table, index)}`}`
@@ -200,7 +206,7 @@ function requireLength(columns: readonly string[], values: readonly Value[]): vo
     throw new RangeError(`${values.length} values for the columns ${columns.join(', ')}`)
 }
 
-/** A column that a row lacks is null. */
+/** Returns the values of columns; null for a column that the row lacks. */
 function valuesOf(row: object, columns: readonly string[]): Value[] {
   return columns.map(column => (row as Record<string, Value | undefined>)[column] ?? null)
 }
@@ -210,8 +216,8 @@ function equal(columns: readonly string[]): string {
 }
 
 /**
- * The rows after a position, as index ranges in the order of the list: first those that share all columns but
- * the last, then all but the last two, and so on. Nulls sort before everything else.
+ * Returns the rows after a position as index ranges, in the order of the list: first the rows that share all
+ * columns but the last, then all but the last two, and so on. Nulls sort before everything else.
  */
 function rangesAfter(columns: readonly string[], { after, descending }: ListQuery): Range[] {
   if (!after) return [{ where: '', values: [] }]
@@ -237,7 +243,7 @@ function beyondValue(column: string, value: Value, descending: boolean): Range[]
   return column === 'ordinal' ? [lower] : [lower, { where: `${column} IS NULL`, values: [] }]
 }
 
-/** Where a list ends before its rows do. */
+/** Returns the range that ends a list at `through`. */
 function endOf([column]: readonly string[], { through, descending }: ListQuery): Range {
   if (column === undefined || through === undefined) return { where: '', values: [] }
   return { where: `${column} ${descending ? '>=' : '<='} ?`, values: [through] }

@@ -8,18 +8,18 @@ import Database from './driver.ts'
 import { holdExclusively } from './exclusive.ts'
 import { unwritable } from './faults.ts'
 
-/** Where the `wb serve` of a data directory answers. */
+/** Address and process of the running `wb serve` of a data directory. */
 export interface Announcement {
   url: string
   pid: number
   startedAt: string
-  /** Certificate (PEM) of an https address, to trust for this connection. */
+  /** PEM certificate of an https address, to trust for this connection. */
   certificate?: string
 }
 
-/** The lock of a data directory, held until released or until the process ends. */
+/** Lock of a data directory, held until it is released or the process ends. */
 export interface ServerLock {
-  /** Let commands find this server. */
+  /** Publishes the address, so that commands find this server. */
   announce(announcement: Announcement): void
   release(): void
 }
@@ -28,14 +28,14 @@ export type Taken = { lock: ServerLock } | { heldBy: Announcement | undefined }
 
 const lockName = 'serve.lock'
 const announcementName = 'serve.json'
-/** A probe holds its shared lock for microseconds; a server holds on. */
+/** Time to wait for the lock. Checks hold it for microseconds only. */
 const patienceMs = 250
 
 /**
- * Become the one server of a data directory.
+ * Takes the lock of a data directory, so that only one server runs on it.
  *
- * @returns the lock, or who holds it (undefined while that server is still starting)
- * @throws control_plane_unavailable  the data directory cannot be written; so does `announce`
+ * @returns the lock, or the announcement of the server that holds it (undefined while it is starting)
+ * @throws control_plane_unavailable  the data directory cannot be written; `announce` throws it too
  * @see docs/security.md#rule-5
  */
 export function takeServerLock(dataDir: string): Taken {
@@ -55,7 +55,7 @@ export function takeServerLock(dataDir: string): Taken {
         try {
           rmSync(path, { force: true })
         } catch {
-          // Without the lock nobody believes it.
+          // Clients ignore the announcement when the lock is not held.
         }
         if (database.open) database.close()
       },
@@ -80,11 +80,12 @@ function lockedIn(dataDir: string): Database.Database | undefined {
 }
 
 /**
- * The `wb serve` of a data directory, if one runs.
+ * Returns the announcement of the running `wb serve` of a data directory, if there is one.
  *
- * Its announcement is believed only while the lock is held, when both files and the folder belong to this user and
- * nobody else can write them, and when the address is one that crosses no network in the clear: whoever could write it
- * would receive this user's credentials and documents. A link to the lock of another server is no lock of this one.
+ * The announcement is trusted only if the lock is held, if both files and the folder belong to this user and
+ * only this user can write them, and if the address does not send data unencrypted over a network. Otherwise,
+ * another user who can write the file could receive this user's credentials and documents. A symbolic link to
+ * the lock of another server is not accepted.
  *
  * @see docs/security.md#rule-6
  */
@@ -93,7 +94,7 @@ export function findServer(dataDir: string): Announcement | undefined {
   return announcement && isHeld(dataDir) ? announcement : undefined
 }
 
-/** Whether a server holds the lock. Takes a shared lock for a moment, which disturbs nobody. */
+/** Returns true if a server holds the lock. Takes a shared lock for a moment. */
 function isHeld(dataDir: string): boolean {
   const path = join(dataDir, lockName)
   const database = isPlainAndOurs(path) ? openForReading(path) : undefined
@@ -135,7 +136,9 @@ function isPlainAndOurs(path: string): boolean {
   return stats?.isFile() === true && isOurs(stats)
 }
 
-/** https, or http that ends on this machine: at loopback, or at an address of its own that a server was bound to. */
+/**
+ * Returns true for https, and for http to this machine: to loopback or to an address of a network interface.
+ */
 function isAddress(text: unknown): text is string {
   if (typeof text !== 'string' || !URL.canParse(text)) return false
   const url = new URL(text)
@@ -147,7 +150,9 @@ function isOwnAddress(hostname: string): boolean {
   return Object.values(networkInterfaces()).some(held => held?.some(({ address }) => address === bare))
 }
 
-/** A process of its own, and no group of them: it is told to people who then end it. */
+/**
+ * Returns true for the id of a single process. Users may kill it, and 0 or a negative id is a process group.
+ */
 function isProcessId(pid: unknown): pid is number {
   return Number.isSafeInteger(pid) && (pid as number) > 0
 }

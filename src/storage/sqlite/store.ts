@@ -13,25 +13,25 @@ import { type ReadOps, readOps, type WriteOps, writeOps } from './ops.ts'
 import { Rows } from './rows.ts'
 import type { WorkerData } from './worker.ts'
 
-/** Where the work of a store is done. */
+/** Hosts that run the operations of a store. */
 export interface Hosts {
   readonly reads: Host<ReadOps>
   readonly writes: Host<WriteOps>
 }
 
-/** Everything on the calling thread, over one connection. */
+/** Runs all operations on the calling thread, over one connection. */
 export function inlineHosts(connection: Connection): Hosts {
   return { reads: inline(readOps(connection)), writes: inline(writeOps(connection)) }
 }
 
-/** One thread that writes and one that reads, each started by its first call. */
+/** Runs operations on one thread that writes and one that reads. Each starts with its first call. */
 export function threadedHosts(path: string): Hosts {
   const entry = join(packageRoot(), 'dist', 'src', 'storage', 'sqlite', 'worker.js')
   const start = (role: WorkerData['role']) => ({ path, role }) satisfies WorkerData
   return { reads: threaded(entry, start('reader')), writes: threaded(entry, start('writer')) }
 }
 
-/** Counts the calls under way, so that a store is closed after the last of them. */
+/** Tracks running calls, so that a store is closed only after the last of them. */
 export class Gate {
   readonly #running = new Set<Promise<unknown>>()
   #isClosed = false
@@ -49,7 +49,7 @@ export class Gate {
   }
 
   /**
-   * Work that ends at once needs no waiting for.
+   * Runs work that ends synchronously, and so needs no tracking.
    *
    * @throws control_plane_unavailable  the store is closed, or cannot be read
    */
@@ -68,7 +68,7 @@ export class Gate {
   }
 }
 
-/** Control rows of an embedded store: read here, written where writing is done. */
+/** Creates the control rows of an embedded store. Reads run on this thread, writes on the host for writes. */
 export function rowStore(connection: Connection, { writes }: Hosts, gate: Gate): RowStore {
   const rows = new Rows(connection)
   return {

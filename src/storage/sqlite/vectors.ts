@@ -13,16 +13,19 @@ import {
 import type { Connection } from './connection.ts'
 import type { Reaches } from './reach.ts'
 
-/** Vectors kept in memory, over all collections; a collection that is larger is read from disk at each search. */
+/**
+ * Maximum bytes of vectors in memory, over all collections. Each search of a larger collection reads from
+ * disk.
+ */
 const RESIDENT_BYTES_MAX = 512 * 1024 * 1024
-/** Record, squared norm and slot of a row beside its floats, and the padding of a row; an estimate. */
+/** Estimated bytes of a row besides its floats: record, squared norm, slot and padding. */
 const ROW_SIDE_BYTES = 80
 const BLOCK_ROWS = 256
 
 export interface NearestQuery extends Reach {
   readonly vector: Float32Array
   readonly limit: number
-  /** Space that the vector stands in; refused when another one is in force. */
+  /** Vector space of the vector. The search fails if it is not the current one. */
   readonly generation?: number
 }
 
@@ -31,7 +34,7 @@ interface StoredVector {
   readonly vector: Float32Array
 }
 
-/** Vectors of one collection and generation, as they stood at a version of it. */
+/** Vectors of one generation of a collection in memory, as of a version of the collection. */
 interface Resident {
   readonly segment: Segment
   version: number
@@ -39,7 +42,9 @@ interface Resident {
   lastGone: number
 }
 
-/** Exact nearest records. Vectors are loaded at the first search and catch up with the store before each answer. */
+/**
+ * Finds the exact nearest records. Loads vectors at the first search, and updates them before each later one.
+ */
 export class Vectors {
   readonly #connection: Connection
   readonly #reaches: Reaches
@@ -53,10 +58,10 @@ export class Vectors {
   }
 
   /**
-   * The nearest records that a reach allows, best first; equal scores by record, ascending.
+   * Returns the nearest allowed records, best first; equal scores by ascending record.
    *
-   * @throws collection_unavailable  no such collection, or `generation` is not in force
-   * @throws dimension_mismatch
+   * @throws collection_unavailable  there is no such collection, or `generation` is not the current one
+   * @throws dimension_mismatch      the vector has another length than the dimension of the collection
    */
   nearest(key: CollectionKey, query: NearestQuery): Scored[] {
     return this.#connection.snapshot(() => {
@@ -76,7 +81,7 @@ export class Vectors {
     })
   }
 
-  /** Memory that vectors hold. */
+  /** Bytes of memory that vectors take. */
   get residentBytes(): number {
     return [...this.#residents.values()].reduce((bytes, { segment }) => bytes + segment.bytes, 0)
   }
@@ -104,7 +109,7 @@ export class Vectors {
     return resident
   }
 
-  /** The resident with what has changed since; undefined when the log of deletions no longer reaches back so far. */
+  /** Returns the resident with later changes applied; undefined if the log of deletions is too short. */
   #caughtUp(collection: CollectionRow, resident: Resident): Resident | undefined {
     const gone = this.#connection
       .prepare<{ seq: number; record: number }>(
@@ -114,11 +119,11 @@ export class Vectors {
     for (const { record } of gone) resident.segment.remove(record)
     resident.lastGone = gone.at(-1)?.seq ?? resident.lastGone
     this.#append(collection, resident)
-    // Whatever was not removed is one too many.
+    // A surplus row means that a deletion is missing from the log.
     return resident.segment.size === collection.records ? resident : undefined
   }
 
-  /** Numbers of records only grow, so what is new stands behind the last one seen. */
+  /** Appends new records, which have higher numbers than the last one read. */
   #append(collection: CollectionRow, resident: Resident): void {
     for (const { record, vector } of this.#rows(collection, resident.lastRecord)) {
       resident.segment.append(record, vector)
@@ -127,7 +132,7 @@ export class Vectors {
     resident.version = collection.version
   }
 
-  /** Let the segments go that were not asked for the longest; the last one stays. */
+  /** Removes the least recently used segments until the rest fit; keeps at least one. */
   #evict(): void {
     let bytes = this.residentBytes
     for (const [name, { segment }] of this.#residents) {

@@ -2,7 +2,7 @@ import { serve } from '../../base/threads.ts'
 import { Connection } from './connection.ts'
 import { readOps, writeOps } from './ops.ts'
 
-/** Which side of a store a thread serves, on a connection of its own. The store exists and is migrated. */
+/** Path of a store, and the operations that the thread runs on it. The store exists and is migrated. */
 export interface WorkerData {
   readonly path: string
   readonly role: 'reader' | 'writer'

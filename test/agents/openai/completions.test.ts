@@ -222,7 +222,7 @@ test('refuses invalid requests in the error format of the OpenAI API', async () 
       { model: 'nobody' },
       { status: 404, type: 'invalid_request_error', code: 'agent_not_found', param: 'model' },
     ],
-    [{ model: 'twin' }, { ...invalid, param: 'model', message: expect.stringContaining('2 agents') }],
+    [{ model: 'twin' }, { ...invalid, param: 'model', message: expect.stringContaining('several agents') }],
     [
       { messages: [{ role: 'user', content: [image] }] },
       { ...invalid, param: 'messages.0.content.0.type', message: expect.stringContaining("'image_url'") },
