@@ -38,7 +38,7 @@ export interface Io {
   discardsStdout(): boolean
   /** Writes to stdout before it returns. @throws Error  the text could not be written */
   writeNow(text: string): void
-  /** Opens a page in the browser. @throws Error  there is no browser */
+  /** Opens a page in the browser. @throws Error  no browser was found */
   openBrowser(url: string): Promise<void>
   /**
    * Copies a text with the clipboard program of this machine; undefined if there is none.

@@ -66,7 +66,7 @@ const lines: readonly { args: string[]; input?: string }[] = [
   { args: ['api', 'POST', '/api/v1/workspaces', '-d', '{}'] },
 ]
 
-/** What a command could leave behind in this process. */
+/** Listeners, handles and open files of this process. */
 function leftovers(dataDir: string) {
   const events = ['SIGINT', 'SIGTERM', 'SIGHUP', 'exit', 'uncaughtException', 'unhandledRejection'] as const
   const open = readdirSync('/proc/self/fd').flatMap(fd => {
