@@ -1,4 +1,4 @@
-import { mkdtempSync, readdirSync, readlinkSync, rmSync } from 'node:fs'
+import { mkdirSync, mkdtempSync, readdirSync, readlinkSync, rmSync, writeFileSync } from 'node:fs'
 import { tmpdir } from 'node:os'
 import { join } from 'node:path'
 import { PassThrough } from 'node:stream'
@@ -36,6 +36,23 @@ describe('main', () => {
     expect(await runInProcess(['version'], io)).toBe(0)
     expect(io.env).toMatchObject({ WB_WORKSPACE: 'demo' })
     expect(io.env).not.toHaveProperty('WB_API_KEY')
+  })
+
+  test.each([
+    ['api POST /api/v1/workspaces -d @body.json', 0, /"demo"/],
+    ['kb ingest notes docs --create', 0, /^added\t1$/m],
+    ['kb ingest notes docs/*.md --create', 0, /^added\t1$/m],
+    ['quickstart docs refunds', 0, /All refunds/],
+    ['config path --config docs/a.md', 0, /^\/.*\/docs\/a\.md$/m],
+    ['serve --https-cert docs/a.md --https-key docs/a.md', 2, /docs\/a\.md holds no certificate/],
+    ['trust docs', 2, /othing in \/.*\/docs needs trust/],
+  ])('resolves the paths of wb %s from its working directory', async (line, status, printed) => {
+    const io = newIo()
+    mkdirSync(join(io.cwd, 'docs'))
+    writeFileSync(join(io.cwd, 'docs', 'a.md'), 'All refunds take a week.')
+    writeFileSync(join(io.cwd, 'body.json'), '{"name": "demo"}')
+    expect(await runInProcess(line.split(' '), io)).toBe(status)
+    expect(io.stdout.text + io.stderr.text).toMatch(printed)
   })
 
   test('ends with status 130 at a signal, and stops listening', async () => {
