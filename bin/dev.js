@@ -15,8 +15,5 @@ for (const command of Object.values(plugin.manifest.commands))
     command.relativePath.at(-1).replace(/js$/, 'ts'),
   ]
 
-const [{ main }, { nodeIo }] = await Promise.all([
-  import('../src/cli/main.ts'),
-  import('../src/cli/node-io.ts'),
-])
+const { main, nodeIo } = await import('../src/cli/bin.ts')
 process.exitCode = await main(process.argv.slice(2), nodeIo(), { plugins: new Map([[plugin.name, plugin]]) })

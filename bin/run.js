@@ -3,8 +3,5 @@ import module from 'node:module'
 
 module.enableCompileCache?.()
 
-const [{ main }, { nodeIo }] = await Promise.all([
-  import('../dist/src/cli/main.js'),
-  import('../dist/src/cli/node-io.js'),
-])
+const { main, nodeIo } = await import('../dist/src/cli/bin.js')
 process.exitCode = await main(process.argv.slice(2), nodeIo())

@@ -4,6 +4,7 @@ import { servedUrl } from '../src/cli/connection/served-url.ts'
 import { takesUtf8 } from '../src/cli/environment.ts'
 import { UsageError } from '../src/cli/faults.ts'
 import { asciiSink } from '../src/cli/terminal/charset.ts'
+import { clipboard } from '../src/cli/terminal/clipboard.ts'
 import { plainLine } from '../src/cli/terminal/terminal-text.ts'
 import { baseAmong, RuntimePort } from '../src/tui/playground/port.ts'
 
@@ -39,7 +40,7 @@ export default class Playground extends WbCommand {
       port,
       clock: io.clock,
       terminal: io,
-      copy: io.copy,
+      copy: clipboard(io),
       colour: output.style.dim('') !== '',
       beginning: {
         about: {

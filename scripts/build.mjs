@@ -71,7 +71,7 @@ function toolsMissing() {
  */
 async function entryPoints() {
   const { glob } = await import('tinyglobby')
-  return glob(['commands/**/*.ts', 'src/cli/{main,node-io}.ts', 'src/runtime.ts', 'src/**/worker.ts'], {
+  return glob(['commands/**/*.ts', 'src/cli/bin.ts', 'src/runtime.ts', 'src/**/worker.ts'], {
     cwd: root,
   })
 }

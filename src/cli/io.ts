@@ -34,6 +34,8 @@ export interface Io {
   readonly script: string
   readonly clock: Clock
   readonly signals: Signals
+  /** Sets the status of the process, in case nothing keeps it alive until `main` returns. */
+  setExitStatus(status: number): void
   /** True if stdout discards what is written to it, as `/dev/null` does. */
   discardsStdout(): boolean
   /** Writes to stdout before it returns. @throws Error  the text could not be written */
@@ -41,9 +43,9 @@ export interface Io {
   /** Opens a page in the browser. @throws Error  no browser was found */
   openBrowser(url: string): Promise<void>
   /**
-   * Copies a text with the clipboard program of this machine; undefined if there is none.
+   * Copies a text with a clipboard program, which reads it from stdin.
    *
-   * The function throws an Error if the program fails. Its message does not contain the text.
+   * @throws Error  the program failed; the message does not contain the text
    */
-  readonly copy: ((text: string) => Promise<void>) | undefined
+  copyWith(command: readonly string[], text: string): Promise<void>
 }

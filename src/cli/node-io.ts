@@ -1,8 +1,8 @@
+import { once } from 'node:events'
 import { fstatSync, statSync, writeSync } from 'node:fs'
 import { isatty } from 'node:tty'
 import { systemClock } from '../base/clock.ts'
 import { type EndingSignal, endingSignals, type Io, type Signals } from './io.ts'
-import { clipboard } from './terminal/clipboard.ts'
 
 /** The input and output of this process. Only this file of the command line reads `process`. */
 export function nodeIo(): Io {
@@ -25,15 +25,16 @@ export function nodeIo(): Io {
     script: process.argv[1] ?? '',
     clock: systemClock,
     signals,
+    setExitStatus(status) {
+      process.exitCode = status
+    },
     discardsStdout: () => isNullDevice(process.stdout.fd),
     writeNow: text => writeWhole(process.stdout.fd, text),
     async openBrowser(url) {
       const { default: open } = await import('open')
       await open(url)
     },
-    get copy() {
-      return clipboard(process.env)
-    },
+    copyWith: (command, text) => copyWith(command, text, process.env),
   }
 }
 
@@ -93,6 +94,21 @@ function restoreTerminalsAtExit(): void {
     process.removeAllListeners('SIGHUP')
     process.kill(process.pid, 'SIGHUP')
   })
+}
+
+/** Runs a clipboard program. @throws Error  see {@link Io.copyWith} */
+export async function copyWith(
+  [program = '', ...args]: readonly string[],
+  text: string,
+  env: Io['env'],
+): Promise<void> {
+  const { spawn } = await import('node:child_process')
+  const child = spawn(program, args, { env, stdio: ['pipe', 'ignore', 'ignore'] })
+  // A program that ends before it has read all input reports that by its status.
+  child.stdin.on('error', () => {})
+  child.stdin.end(text)
+  const [status] = (await once(child, 'exit')) as [number | null]
+  if (status !== 0) throw new Error(`${program} ended with status ${status}`)
 }
 
 /** Node opens the null device in the place of a stream that is closed. */

@@ -4,7 +4,8 @@ import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { terminalClipboard } from '../../src/cli/environment.ts'
 import { UsageError } from '../../src/cli/faults.ts'
-import { clipboard, clipboardOr, clipboardSequence } from '../../src/cli/terminal/clipboard.ts'
+import { clipboardOr, clipboardSequence } from '../../src/cli/terminal/clipboard.ts'
+import { FakeIo } from '../harness/fake-io.ts'
 
 const hostile = 'a \x1b]0;owned\x07 b \u00fc'
 const encoded = Buffer.from(hostile).toString('base64')
@@ -16,10 +17,6 @@ function clipboardEndsWith(status: number): string {
   writeFileSync(join(folder, 'pbcopy'), `#!/bin/sh\nexit ${status}\n`)
   chmodSync(join(folder, 'pbcopy'), 0o755)
   return folder
-}
-
-function machine(env: Record<string, string>) {
-  return { env, copy: clipboard(env) }
 }
 
 describe('the sequence that sets the clipboard of a terminal', () => {
@@ -55,7 +52,7 @@ describe('copying a text', () => {
   ])('%s', async (_how, status, TERM, by, sent) => {
     const written: string[] = []
     const copy = clipboardOr(
-      machine({ PATH: clipboardEndsWith(status), TERM }),
+      new FakeIo({ env: { PATH: clipboardEndsWith(status), TERM } }),
       text => void written.push(text),
     )!
     expect(await copy(hostile)).toBe(by)
@@ -63,11 +60,11 @@ describe('copying a text', () => {
   })
 
   test('fails if the program fails and the terminal has no clipboard', async () => {
-    const copy = clipboardOr(machine({ PATH: clipboardEndsWith(1), TERM: 'dumb' }), () => {})!
+    const copy = clipboardOr(new FakeIo({ env: { PATH: clipboardEndsWith(1), TERM: 'dumb' } }), () => {})!
     await expect(copy(hostile)).rejects.toThrow('pbcopy ended with status 1')
   })
 
   test('is not available without a program and a terminal clipboard', () => {
-    expect(clipboardOr(machine({ TERM: 'dumb' }), () => {})).toBeUndefined()
+    expect(clipboardOr(new FakeIo({ env: { TERM: 'dumb' } }), () => {})).toBeUndefined()
   })
 })

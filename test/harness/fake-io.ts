@@ -2,7 +2,7 @@ import { resolve } from 'node:path'
 import { Readable, Writable } from 'node:stream'
 import { systemClock } from '../../src/base/clock.ts'
 import type { EndingSignal, Io, Signals } from '../../src/cli/io.ts'
-import { clipboard } from '../../src/cli/terminal/clipboard.ts'
+import { copyWith } from '../../src/cli/node-io.ts'
 
 export interface FakeIoOptions {
   env?: Readonly<Record<string, string>>
@@ -21,6 +21,7 @@ export class FakeIo implements Io {
   readonly script = resolve('bin/run.js')
   readonly clock = systemClock
   readonly signals = new FakeSignals()
+  exitStatus: number | undefined
   /** Pages that were opened. */
   readonly opened: string[] = []
 
@@ -28,6 +29,10 @@ export class FakeIo implements Io {
     this.env = { ...env }
     this.cwd = cwd
     this.stdin = Readable.from(input === '' ? [] : [Buffer.from(input)]) as NodeJS.ReadStream
+  }
+
+  setExitStatus(status: number): void {
+    this.exitStatus = status
   }
 
   discardsStdout(): boolean {
@@ -42,8 +47,8 @@ export class FakeIo implements Io {
     this.opened.push(url)
   }
 
-  get copy() {
-    return clipboard(this.env)
+  copyWith(command: readonly string[], text: string): Promise<void> {
+    return copyWith(command, text, this.env)
   }
 }
 

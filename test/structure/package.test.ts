@@ -30,21 +30,19 @@ function loadedWith(entry: string, seen = new Set<string>()): Set<string> {
 }
 
 describe('what starting loads', () => {
-  test.each([
-    'src/cli/main.js',
-    'commands/kb/list.js',
-    'commands/kb/search.js',
-    'commands/documents/show.js',
-  ])('%s loads no schema, no server, no store and no prompt', entry => {
-    const files = [...loadedWith(join('dist', entry))]
-    expect(files.length).toBeGreaterThan(1)
-    const heavy = files.filter(file =>
-      /ZodError|"better-sqlite3"|from"(?:@inquirer|undici|openai)|toNodeHandler/.test(
-        readFileSync(file, 'utf8'),
-      ),
-    )
-    expect(heavy).toEqual([])
-  })
+  test.each(['src/cli/bin.js', 'commands/kb/list.js', 'commands/kb/search.js', 'commands/documents/show.js'])(
+    '%s loads no schema, no server, no store and no prompt',
+    entry => {
+      const files = [...loadedWith(join('dist', entry))]
+      expect(files.length).toBeGreaterThan(1)
+      const heavy = files.filter(file =>
+        /ZodError|"better-sqlite3"|from"(?:@inquirer|undici|openai)|toNodeHandler/.test(
+          readFileSync(file, 'utf8'),
+        ),
+      )
+      expect(heavy).toEqual([])
+    },
+  )
 
   test('the walk sees what it looks for', () => {
     const runtime = [...loadedWith('dist/src/runtime.js')].map(file => readFileSync(file, 'utf8')).join('\n')
@@ -92,7 +90,7 @@ describe('the package', () => {
   test('S7.1-03: ships what runs and what is read, the page of error codes too, and no source, test or tool', () => {
     for (const path of [
       'bin/run.js',
-      'dist/src/cli/main.js',
+      'dist/src/cli/bin.js',
       'dist/scan.wasm',
       'oclif.manifest.json',
       'LICENSE',

@@ -38,8 +38,7 @@ export abstract class StartedCommand extends Command {
   protected output!: Output
   protected profile!: Profile
   protected session!: Session
-  /** Status that the command ends with. */
-  protected exitCode: number = exit.ok
+  #exitCode: number = exit.ok
   /** Aborts when the person presses Ctrl-C. */
   protected signal!: AbortSignal
   #progress: Progress = silent
@@ -79,7 +78,13 @@ export abstract class StartedCommand extends Command {
     } finally {
       await this.finally(failure)
     }
-    return this.exitCode
+    return this.#exitCode
+  }
+
+  /** Sets the status that the command ends with. */
+  protected set exitCode(status: number) {
+    this.#exitCode = status
+    this.io.setExitStatus(status)
   }
 
   override async init(): Promise<void> {

@@ -14,6 +14,7 @@ import { dirname, resolve } from 'node:path'
 import { nameHex } from '../../base/id.ts'
 import { UsageError } from '../faults.ts'
 import type { Io } from '../io.ts'
+import { clipboard } from '../terminal/clipboard.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 
 /** Where a token goes that is known once. It is checked before there is a token, so that none is lost. */
@@ -110,7 +111,8 @@ function moveToFree(draft: string, path: string): void {
   }
 }
 
-function clipboardTarget({ copy: put }: Io): TokenTarget {
+function clipboardTarget(io: Io): TokenTarget {
+  const put = clipboard(io)
   if (!put)
     throw new UsageError(
       'there is no program for the clipboard here (wl-copy, xclip, xsel, pbcopy, clip.exe)',

@@ -2,6 +2,7 @@ import { isInTheClear } from '../../base/loopback.ts'
 import { openLink } from '../connection/browser.ts'
 import { hasBrowser } from '../environment.ts'
 import type { Io } from '../io.ts'
+import { clipboard } from '../terminal/clipboard.ts'
 import type { Output } from '../terminal/output.ts'
 import type { Progress } from '../terminal/progress.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
@@ -53,15 +54,14 @@ export class DeviceScreen {
   /** Enter does what can be done here. */
   #offer(): void {
     const { output, io } = this.parts
-    const { copy } = io
-    const url = hasBrowser(io.env) ? this.#link() : undefined
+    const [copy, url] = [clipboard(io), hasBrowser(io.env) ? this.#link() : undefined]
     const offered = [copy && 'copies the code', url && 'opens the browser'].filter(Boolean)
     if (offered.length > 0) output.warn(`  Enter ${offered.join(' and ')}`)
     // What is typed here without need would else stand in the screen, and in the next line of the shell.
     this.#stops.push(onEnter(io, () => void this.#act(copy, url)))
   }
 
-  async #act(copy: Io['copy'], url: string | undefined): Promise<void> {
+  async #act(copy: ReturnType<typeof clipboard>, url: string | undefined): Promise<void> {
     const { output, progress, io } = this.parts
     const tell = (line: string) => progress.above(() => output.warn(line))
     try {

@@ -1,26 +1,16 @@
-import { spawn } from 'node:child_process'
-import { once } from 'node:events'
-import { clipboardCommand, type Environment, terminalClipboard } from '../environment.ts'
+import { clipboardCommand, terminalClipboard } from '../environment.ts'
 import { UsageError } from '../faults.ts'
 import type { Io } from '../io.ts'
 import { count } from './output.ts'
 
 /**
- * What puts a text into the clipboard of this person; undefined where no program does.
+ * Returns a function that copies a text with the clipboard program of this machine; undefined if there is none.
  *
- * @throws Error  (the function that is returned) it did not arrive; the message says why, without the text
+ * The returned function throws an Error if the program fails, see {@link Io.copyWith}.
  */
-export function clipboard(environment: Environment): ((text: string) => Promise<void>) | undefined {
-  const [program, ...args] = clipboardCommand(environment) ?? []
-  if (program === undefined) return undefined
-  return async text => {
-    const child = spawn(program, args, { env: environment, stdio: ['pipe', 'ignore', 'ignore'] })
-    // One that ends before it has read says so by its status.
-    child.stdin.on('error', () => {})
-    child.stdin.end(text)
-    const [status] = (await once(child, 'exit')) as [number | null]
-    if (status !== 0) throw new Error(`${program} ended with status ${status}`)
-  }
+export function clipboard(io: Pick<Io, 'env' | 'copyWith'>): ((text: string) => Promise<void>) | undefined {
+  const command = clipboardCommand(io.env)
+  return command && (text => io.copyWith(command, text))
 }
 
 /** The receiver of copied text: a program, or the terminal, which does not confirm that it stored the text. */
@@ -39,10 +29,10 @@ const sentBytesMax = 75_000
  * @see https://invisible-island.net/xterm/ctlseqs/ctlseqs.html
  */
 export function clipboardOr(
-  { copy: program, env }: Pick<Io, 'copy' | 'env'>,
+  io: Pick<Io, 'env' | 'copyWith'>,
   write: (text: string) => void,
 ): ((text: string) => Promise<CopiedBy>) | undefined {
-  const terminal = terminalClipboard(env)
+  const [program, terminal] = [clipboard(io), terminalClipboard(io.env)]
   if (!program && !terminal) return undefined
   return async text => {
     try {
