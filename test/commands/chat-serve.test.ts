@@ -92,11 +92,11 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   type('/retry\r')
   await answered('It ends well.')
   type('/versions 1\r')
-  await shows('version 1/2')
+  await shows('version 1 of 2')
   type('/versions\r')
   await shows('tell me more → A long story begins here.')
   type('\x1b[B\r')
-  await shows('version 2/2')
+  await shows('version 2 of 2')
   type('/rename A story\r')
   await shows('renamed the conversation to A story')
 
