@@ -83,11 +83,11 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   await shows('A long story')
   first.process.kill('SIGKILL')
   await first.ended
-  await shows('went away in the middle of the answer; /retry asks again')
-  await shows('the runtime is away, trying again')
+  await shows('reconnecting…')
   isSilent = false
   const port = ['--port', new URL(first.url).port]
   const second = await here.serve(port)
+  await shows('went away in the middle of the answer; /retry asks again')
   await shows('the runtime is back')
   type('/retry\r')
   await answered('It ends well.')

@@ -7,7 +7,6 @@ import { toolName } from '../../cli/chat/tool-name.ts'
 import { reportOf } from '../../cli/command/report.ts'
 import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { Unreachable } from '../../client/unreachable.ts'
 import type { Citation, TurnEvent } from '../../contract/chat.ts'
 import { isAway } from '../parts/away.ts'
 import { choicesOf, chosenBy, namesOf } from './choices.ts'
@@ -37,6 +36,9 @@ interface Reading {
   isStopped: boolean
   ended: Promise<void>
 }
+
+/** Opens the events of a turn; `leave` ends the reading if there are none. */
+type Opening = (signal: AbortSignal, leave: () => void) => AsyncIterable<TurnEvent>
 
 /** Maximum time that leaving waits for the runtime to stop a turn. */
 const stopMaxMs = 2_000
@@ -114,7 +116,7 @@ export class Chat {
         this.#read(signal => port.send(effect.say, signal))
         break
       case 'resume':
-        this.#read(signal => this.#resumed(effect, signal))
+        this.#read((signal, leave) => this.#resumed(effect, signal, leave))
         break
       case 'abort':
         this.#stop()
@@ -200,7 +202,7 @@ export class Chat {
     act().catch((error: unknown) => this.#noted(reportOf(error).message, true))
   }
 
-  #read(open: (signal: AbortSignal) => AsyncIterable<TurnEvent>): void {
+  #read(open: Opening): void {
     const before = this.#reading
     // A turn that is stopped before the runtime has stored its question is read until it can be stopped.
     if (!before?.isStopped) before?.leave.abort()
@@ -214,12 +216,13 @@ export class Chat {
     reading.ended = this.#stopping.then(() => this.#follow(reading, open))
   }
 
-  async #follow(reading: Reading, open: (signal: AbortSignal) => AsyncIterable<TurnEvent>): Promise<void> {
+  async #follow(reading: Reading, open: Opening): Promise<void> {
     const { signal } = reading.leave
     if (signal.aborted || reading.isStopped) return
     const onConnection = (isLost: boolean) => this.dispatch({ type: 'connection', isLost })
     try {
-      for await (const event of followed({ port: this.parts.port, signal, onConnection }, open(signal))) {
+      const first = open(signal, () => reading.leave.abort())
+      for await (const event of followed({ port: this.parts.port, signal, onConnection }, first)) {
         reading.isStored = true
         if (reading.isStopped && !signal.aborted) await this.#stopTurn(reading)
         if (signal.aborted) return
@@ -230,11 +233,16 @@ export class Chat {
     }
   }
 
-  async *#resumed({ content, exceptIds, orSend }: Resume, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  async *#resumed(
+    { content, exceptIds, orSend }: Resume,
+    signal: AbortSignal,
+    leave: () => void,
+  ): AsyncGenerator<TurnEvent> {
     let isAttached = false
     try {
       for await (const event of this.parts.port.attach(signal)) {
         if (!isAttached) {
+          if (signal.aborted) break
           if (event.event !== 'user-message' || exceptIds.includes(event.data.messageId)) break
           if (content !== undefined && event.data.content !== content) break
           this.dispatch({ type: 'attached', question: event.data })
@@ -245,8 +253,9 @@ export class Chat {
     } catch (error) {
       if (isAttached || !isMissing(error)) throw error
     }
-    if (isAttached) throw new Unreachable('the answer has no end', '')
+    if (isAttached) return
     if (orSend) yield* this.parts.port.send(orSend, signal)
+    else leave()
   }
 
   #stop(): void {
