@@ -16,7 +16,7 @@ const lastMs = Date.parse('9999-12-31T23:59:59.999Z')
 /**
  * Checks that a caller holds everything that it grants.
  *
- * @throws forbidden  when the caller lacks a granted scope, or may not grant another principal's access
+ * @throws forbidden  when the caller lacks a granted scope, or `manage:access` to name another principal
  * @see docs/security.md#rule-7
  */
 export function checkGrant(subject: Subject | null, { scopes, principalId }: Grant): void {
