@@ -22,7 +22,7 @@ export interface Demand {
   readonly changed?: readonly string[]
   /** True if another caller created the requested record. */
   readonly isOfOther?: boolean
-  /** Origin of the request. A rule that depends on it refuses requests without it. */
+  /** Facts about how the request arrived. A rule that depends on them refuses requests without them. */
   readonly approach?: Approach
 }
 
@@ -123,7 +123,8 @@ function forSetup({ approach }: Demand, { subject, mode }: AuthContext): Decisio
 }
 
 /**
- * Checks reach before scopes: a caller without access to a workspace learns nothing about the scopes of its routes.
+ * Checks workspace access before scopes: a caller without access to a workspace learns nothing about the
+ * scopes of its routes.
  *
  * @see docs/requirements.md#S5.5-03
  */

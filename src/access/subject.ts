@@ -84,9 +84,8 @@ export function subjectName({ subject }: AuthContext): string | null {
   return subject && `${subject.type}:${subject.id}`
 }
 
-/** Creator of a record. */
 export interface Creator {
-  /** Name of the subject, as `subjectName` returns it; null for an anonymous caller, absent on old records. */
+  /** Name of the subject, from {@link subjectName}; null for an anonymous caller, absent on old records. */
   readonly createdBy?: string | null
   readonly ownerPrincipalId: string | null
 }

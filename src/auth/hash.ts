@@ -3,7 +3,6 @@ import { randomHex } from '../base/id.ts'
 
 const keyBytes = 32
 
-/** Returns the SHA-256 hash of a text. */
 export function sha256(text: string): Buffer {
   return hash('sha256', text, 'buffer')
 }

@@ -157,8 +157,7 @@ function namesIn(list: string): string[] {
 /**
  * Returns the path of a request: parameters are percent-encoded, and set query fields are added.
  *
- * @throws WbError invalid_request when a parameter is empty, `.` or `..`, which a URL would not keep as a
- *   name
+ * @throws invalid_request  when a parameter is empty, `.` or `..`, which a URL would not keep as a name
  */
 export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: Parts): string {
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
@@ -211,7 +210,6 @@ function parsed(answer: Incoming, text: string): unknown {
   }
 }
 
-/** One page of a list. */
 interface Page {
   readonly items: readonly unknown[]
   readonly nextCursor: string | null

@@ -4,7 +4,6 @@
  */
 const pieceBytes = 65_536
 
-/** Yields bytes in pieces. */
 export function* inPieces(bytes: Uint8Array): Generator<Uint8Array> {
   for (let at = 0; at < bytes.length; at += pieceBytes) yield bytes.subarray(at, at + pieceBytes)
 }

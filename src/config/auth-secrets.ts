@@ -20,7 +20,7 @@ type Fault = (secret: string) => string | undefined
 const bootstrapCharsMin = 32
 const sessionBytesMin = 32
 
-/** Counts Unicode characters. The token must be valid in a header. */
+/** Checks the length in Unicode characters, and that a header can contain the token. */
 const bootstrapFault: Fault = secret => {
   if ([...secret].length < bootstrapCharsMin) return `must have at least ${bootstrapCharsMin} characters`
   return /[\s,\p{Cc}]/u.test(secret) ? 'must hold no white space and no comma' : undefined

@@ -93,7 +93,7 @@ export interface Shared {
   readonly ended: () => void
 }
 
-/** Route pattern for the log, and error codes that the route may return. */
+/** Parts of a route that logs and error responses need. `path` is the pattern. */
 export interface Matched {
   readonly path: string
   readonly errors: readonly ErrorCode[]

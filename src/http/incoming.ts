@@ -83,7 +83,7 @@ export class Incoming implements Arrival, Forwarded {
     return this.#message
   }
   /**
-   * True if the request announces a body; for requests over a connection, one that is not empty.
+   * True if the request announces a body, which may turn out to be empty.
    *
    * @see RFC 9112 6.3
    */

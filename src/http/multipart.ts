@@ -75,7 +75,7 @@ function parserOf({ headers }: Incoming): BusboyInstance {
         parts: limits.formParts,
         fieldSize: limits.formTextBytes,
         headerPairs: 16,
-        // No effect: longer headers are refused before they reach the parser.
+        // Longer headers are refused before they reach the parser, which would truncate them.
         headerSize: partHeaderBytesMax,
       },
     })

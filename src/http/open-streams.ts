@@ -1,6 +1,6 @@
 import { WbError } from '../contract/errors.ts'
 
-/** Ping interval of streams: the server may take this long to detect a disconnected reader. */
+/** Ping interval of streams. The next ping detects a disconnected reader. */
 const retryAfterSeconds = 15
 
 /** Counts the open streams of each caller, in one direction. */

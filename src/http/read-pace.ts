@@ -57,8 +57,8 @@ export function paceReads(
 
 /**
  * Returns a function that returns true while a socket is paused. Node's HTTP server pauses a socket while a
- * body is not consumed or responses accumulate. With a listener for `readable`, `pause` neither stops the
- * socket nor changes `isPaused`.
+ * body is not consumed or responses accumulate. With a listener for `readable`, `pause()` neither stops the
+ * socket nor changes `isPaused()`.
  */
 function trackPauses(socket: Socket): () => boolean {
   const { pause, resume } = socket

@@ -60,7 +60,7 @@ function isAbsoluteForm(target: string): boolean {
   return authority !== undefined && isHost(authority) && URL.canParse(target)
 }
 
-/** Characters that a URL parser drops or rewrites: controls, spaces, a fragment, and a backslash in the path. */
+/** Characters that a URL parser drops or rewrites: controls, spaces, `#`, and a backslash in the path. */
 const unsafeCharacter = /[\0-\x20\x7f#]|^[^?]*\\/
 
 /** `.` or `..` as a path segment, encoded or not. A URL parser would resolve it to another path. */

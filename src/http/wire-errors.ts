@@ -27,8 +27,9 @@ const lingerMs = 2_000
  * @see docs/errors.md
  */
 export function installWireErrors(server: Server, parts: () => WireParts): void {
-  // Node reads these per connection, although its types list most of them as options only. The application answers a
-  // missing Host and too many headers with the envelope; Node would send an empty 400, and drop headers silently.
+  // Node reads these settings per connection, although its types list most of them as options only. The
+  // application reports a missing Host and too many headers with the error envelope. Node would send an empty
+  // 400, and silently drop headers.
   Object.assign(server, {
     maxHeaderSize: limits.headerBytes,
     maxHeadersCount: limits.headerCount + 1,

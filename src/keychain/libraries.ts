@@ -3,7 +3,7 @@ import type { Entries, KeychainFault } from './keychain.ts'
 /** Drivers that are packages with native code. They run in a separate process, see `process.ts`. */
 export type Library = 'keyring' | 'keytar'
 
-/** @throws the error of `import`, when a package or its native part is not installed */
+/** @throws Error  when a package or its native part is not installed */
 export const libraries: Record<Library, () => Promise<Entries>> = { keyring, keytar }
 
 /**
@@ -52,7 +52,7 @@ async function keytar(): Promise<Entries> {
   }
 }
 
-/** @throws the library's error, when a service has a locked entry of either library */
+/** @throws Error  from the library, when a service has a locked entry of either library */
 async function refuseLocked(service: string): Promise<void> {
   if (process.platform !== 'linux') return
   try {

@@ -42,7 +42,6 @@ export class Metrics {
 
   constructor(private readonly build: BuildInfo) {}
 
-  /** Starts to count. */
   async start(): Promise<void> {
     this.#meters ??= await openMeters(this.build)
   }

@@ -18,7 +18,7 @@ export interface Turn {
   readonly client: string
 }
 
-/** At most half the cores, so the other half can answer callers that are already verified. */
+/** Default limits. Work uses at most half the cores, so the other half can answer verified callers. */
 const defaults: AdmissionLimits = {
   atOnce: Math.max(1, Math.floor(availableParallelism() / 2)),
   marked: { waitingMax: 512, waitingPerClientMax: 64 },

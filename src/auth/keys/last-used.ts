@@ -66,7 +66,7 @@ export class LastUsed {
     writing.finally(() => this.#writes.delete(writing))
   }
 
-  /** Keeps a later `lastUsedAt`, and does not recreate a deleted key. */
+  /** Stores a time unless a later one is stored. Does not recreate a deleted key or undo other changes. */
   async #keep({ workspaceId, keyId }: Key, at: string): Promise<void> {
     try {
       await changeRow(this.parts.rows, tables.apiKeys, [workspaceId, keyId], row => ({

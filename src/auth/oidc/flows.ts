@@ -43,7 +43,7 @@ export class Flows {
   }
 
   exchangeCode(response: LoginResponse): Promise<Tokens | Refused> {
-    // Uses the configured redirect URI, because a proxy may have changed the callback URL.
+    // Uses the redirect URI that was sent to the provider, because a proxy may have changed the callback URL.
     const returned = new URL(response.redirectUri)
     returned.search = response.callbackUrl.search
     const checks = {

@@ -3,7 +3,6 @@ import type { Config } from '../../config/schema.ts'
 export type OidcConfig = NonNullable<Config['auth']['oidc']>
 export type OidcClient = NonNullable<OidcConfig['client']>
 
-/** Tokens that a provider issued. */
 export interface Tokens {
   readonly accessToken: string
   readonly tokenType: string

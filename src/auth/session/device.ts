@@ -89,8 +89,8 @@ export class DeviceLogin {
    * Checks if the user has approved the sign-in. Returns the provider's tokens, with the refresh token
    * sealed.
    *
-   * @throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant when the
-   *   provider returns this code
+   * @throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant  when the provider
+   *   returns this code
    * @throws device_token_failed  when the provider returns another code, or a token that the API would not
    *   accept
    */

@@ -19,7 +19,9 @@ export interface PendingLogin {
 export interface PendingLogins {
   /** @param client  IP address of the browser */
   put(state: string, login: PendingLogin, client: string): Promise<void>
-  /** Returns the login of a state, which stays pending; undefined if the state is unknown, used or expired. */
+  /**
+   * Returns the login of a state, and keeps it pending; undefined if the state is unknown, used or expired.
+   */
   find(state: string): Promise<PendingLogin | undefined>
   /** Returns the login of a state and removes it, so only one of several calls gets it. */
   take(state: string): Promise<PendingLogin | undefined>

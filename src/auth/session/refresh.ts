@@ -49,9 +49,10 @@ export class BrowserSession {
   /**
    * Renews the session. Tabs that request this concurrently get the same session.
    *
-   * @throws no_refresh_token, refresh_failed, token_validation_failed when the session is over; its cookie
-   *   is cleared
-   * @throws identity_provider_unavailable, session_too_large           when the cookie stays valid
+   * @throws no_refresh_token, refresh_failed, token_validation_failed  when the session is over; its cookies
+   *   are cleared
+   * @throws identity_provider_unavailable, session_too_large           when renewal failed; the cookies are
+   *   unchanged
    */
   async refresh(caller: Caller): Promise<Refreshed> {
     const { cookies, trail } = this.parts

@@ -19,7 +19,6 @@ import { BrowserSession } from './refresh.ts'
 import type { Seal } from './seal.ts'
 import { SignInTrail } from './trail.ts'
 
-/** Dependencies of sign-in with an identity provider. */
 export interface SignInParts {
   readonly client: OidcClient
   readonly provider: IdentityProvider
@@ -30,7 +29,6 @@ export interface SignInParts {
   readonly clock: Clock
 }
 
-/** Available sign-in flows. */
 export interface Flows {
   readonly login: BrowserLogin
   readonly session: BrowserSession
