@@ -3,12 +3,12 @@ import type { Log } from '../base/log.ts'
 import type { RowStore, Write } from '../storage/rows.ts'
 import { type AuditRow, tables } from '../storage/tables.ts'
 
-/** Records that wait for the store; what comes beyond is lost. */
+/** Maximum number of records that wait to be written. Further records are lost. */
 const waitingMax = 1_000
-/** Records of one unit: other units of the store do not wait long for it. */
+/** Maximum number of records per transaction, so that other transactions do not wait long. */
 const groupMax = 200
 const warningEveryMs = 60_000
-/** Where a queue is that full, a record that says the same as one that waits is counted there. */
+/** Queue length from which identical records are merged. */
 const crowdedFrom = waitingMax / 2
 const sameWithinMs = 10_000
 
@@ -16,32 +16,32 @@ export interface StoreQueueParts {
   readonly rows: Pick<RowStore, 'atomic'>
   readonly clock: Clock
   readonly losses: Losses
-  /** Where it is crowded, records that say the same become one with their number. */
+  /** True if identical records are merged into one with a count while the queue is crowded. */
   readonly countsSame: boolean
-  /** Told how many records were written together. */
+  /** Called with the number of records that were written together. */
   readonly kept: (records: number) => void
 }
 
-/** Records that came to nothing, said once a minute. */
+/** Counts lost records, and logs a warning at most once a minute. */
 export class Losses {
   readonly #parts: { clock: Clock; log: Log }
   #unsaid = 0
   #saidAt = Number.NEGATIVE_INFINITY
-  /** Since the start. */
+  /** Number of lost records since the start. */
   total = 0
 
   constructor(parts: { clock: Clock; log: Log }) {
     this.#parts = parts
   }
 
-  /** @param error  why */
+  /** @param error  reason for the loss */
   add(records: number, error?: unknown): void {
     this.total += records
     this.#unsaid += records
     if (this.#parts.clock.now() - this.#saidAt >= warningEveryMs) this.#warn(error)
   }
 
-  /** Say what was not said yet. */
+  /** Logs losses that were not logged yet. */
   close(): void {
     if (this.#unsaid > 0) this.#warn()
   }
@@ -56,23 +56,23 @@ export class Losses {
 
 interface Waiting {
   readonly row: AuditRow
-  /** What it says; undefined where nobody asked. */
+  /** Content that identifies identical records; undefined if it was not computed. */
   readonly said: string | undefined
   times: number
 }
 
 /**
- * Records on their way into the store, written in groups while requests go on.
+ * Queue of records to store, written in groups while requests continue.
  *
- * A flood costs the store a write per group, and this process a bounded queue. Of a flood of refusals that say the same
- * one record is kept, with their number, so that there is room for others.
+ * A flood of records costs the store one write per group, and this process a bounded queue. If refusals are
+ * identical, one record is stored with their number, so that there is room for others.
  */
 export class StoreQueue {
   readonly #parts: StoreQueueParts
   readonly #waiting: Waiting[] = []
-  /** Those that wait and were told by what they say. */
+  /** Waiting records whose content was computed, by content. */
   readonly #bySaid = new Map<string, Waiting>()
-  /** The group that is being written. */
+  /** The write in progress. */
   #group: Promise<void> | undefined
   #taken = 0
   #settled = 0
@@ -81,7 +81,7 @@ export class StoreQueue {
     this.#parts = parts
   }
 
-  /** Never fails and never waits. */
+  /** Adds a record. Never throws or waits. */
   take(row: AuditRow): void {
     const said = this.#isCrowded ? saidBy(row) : undefined
     if (said !== undefined && this.#isCounted(said)) return
@@ -96,7 +96,7 @@ export class StoreQueue {
     this.#group ??= this.#write()
   }
 
-  /** Resolves when what was taken so far is written, or lost. */
+  /** Resolves when all records taken so far are written or lost. */
   async flushed(): Promise<void> {
     const upTo = this.#taken
     while (this.#settled < upTo) await this.#group
@@ -106,7 +106,7 @@ export class StoreQueue {
     return this.#parts.countsSame && this.#waiting.length >= crowdedFrom
   }
 
-  /** Count a record at one that waits and says the same, if there is one. */
+  /** Counts a record at an identical one in the queue. Returns false if there is no such record. */
   #isCounted(said: string): boolean {
     const same = this.#bySaid.get(said)
     if (!same || this.#parts.clock.now() - Date.parse(same.row.at) > sameWithinMs) return false
@@ -115,7 +115,7 @@ export class StoreQueue {
   }
 
   async #write(): Promise<void> {
-    // What is said in this turn of the event loop joins the group.
+    // Records taken in this turn of the event loop join the group.
     await new Promise(setImmediate)
     const group = this.#waiting.splice(0, groupMax)
     for (const { said } of group) if (said !== undefined) this.#bySaid.delete(said)

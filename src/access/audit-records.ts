@@ -9,20 +9,20 @@ import type { AuditTrail } from './audit.ts'
 import { Follower } from './follower.ts'
 import { requireWorkspace } from './workspace.ts'
 
-/** How soon what other processes wrote is seen. */
+/** Interval in milliseconds at which records of other processes are polled. */
 const pollMs = 500
 const sliceSize = 100
 
-/** Reads the audit trail: of one workspace, or of all, and then of those that are gone too. */
+/** Reads the audit trail of one workspace or of all, including deleted workspaces. */
 export class AuditRecords {
   constructor(private readonly parts: { rows: RowStore; pager: Pager; clock: Clock; trail: AuditTrail }) {}
 
   /**
-   * A page of records, the newest first; what this process was told before is among them.
+   * Returns a page of records, the newest first. It includes all records that this process took before.
    *
-   * @param workspaceId  null is all of them
+   * @param workspaceId  null for all workspaces
    * @throws workspace_not_found
-   * @throws invalid_cursor  the cursor is of another workspace, or of another query
+   * @throws invalid_cursor  when the cursor is of another workspace or query
    */
   async list(workspaceId: string | null, query: AuditQuery): Promise<Page<AuditRecord>> {
     if (workspaceId !== null) await requireWorkspace(this.parts.rows, workspaceId)
@@ -31,12 +31,12 @@ export class AuditRecords {
   }
 
   /**
-   * Records in the order in which they were kept, by whichever process: those that come after another, else those
-   * from now on. An id that is not of these records is taken for that of one that was pruned: what comes after it is
-   * all that is kept.
+   * Streams records in the order in which they were stored, from all processes. It starts after a given
+   * record, or with the next new one. If `after` is unknown, it is taken for the ID of a pruned record, and
+   * the stream starts with the oldest stored record.
    *
-   * @param workspaceId  null is all of them
-   * @param after        id of a record
+   * @param workspaceId  null for all workspaces
+   * @param after        ID of a record; null to start with the next new one
    * @throws workspace_not_found
    */
   async follow(

@@ -5,13 +5,18 @@ import type { ListQuery, RowStore, Write } from '../storage/rows.ts'
 import { tables } from '../storage/tables.ts'
 import type { AuditTrail } from './audit.ts'
 
-/** Records kept at most, whatever their age: about 1 GB. */
+/** Default for the maximum number of stored records of any age: about 1 GB. */
 const actsMaxDefault = 1_000_000
-/** Of those that it took no credential to cause, so that nobody drives out the others with them: about 100 MB. */
+/**
+ * Default for the maximum number of stored refusals, about 100 MB. Refusals need no credential, so a separate
+ * limit keeps them from displacing other records.
+ */
 const refusalsMaxDefault = 100_000
-/** Rows deleted by one unit: other writers wait for a few milliseconds. */
+/** Number of rows deleted per transaction, so that other writers wait only a few milliseconds. */
 const sliceSize = 200
-/** After so many records of this process the limits are looked at early, so that a flood cannot fill the disk. */
+/**
+ * Number of new records of this process that triggers an early check, so that a flood cannot fill the disk.
+ */
 const recordsBetweenMax = 10_000
 const dayMs = 86_400_000
 
@@ -25,7 +30,7 @@ export interface AuditRetentionParts {
   readonly refusalsMax?: number
 }
 
-/** Keeps the audit trail within its age and its number of records; the oldest go first. One process of a store does it. */
+/** Deletes the oldest audit records above the maximum age or number. Only one process of a store runs it. */
 export class AuditRetention {
   readonly #parts: AuditRetentionParts
   readonly #hourly: Hourly
@@ -38,7 +43,7 @@ export class AuditRetention {
     this.#hourly = new Hourly(parts.clock, () => this.#prune().catch(failed))
   }
 
-  /** Prune now, every hour, and when many records came. */
+  /** Prunes now, every hour, and after many new records. */
   start(): void {
     this.#unlisten = this.#parts.trail.onKept(records => {
       this.#since += records
@@ -62,14 +67,14 @@ export class AuditRetention {
     await this.#cutBack(1, refusalsMax)
   }
 
-  /** Delete the oldest records of one sort that are too many. */
+  /** Deletes the oldest records above the maximum, of refusals or of other records. */
   async #cutBack(refusal: 1 | null, max: number): Promise<void> {
     const sort = { index: 'byRefusal', prefix: [refusal] }
     const kept = await this.#parts.rows.count(tables.audit, sort.index, sort.prefix)
     await this.#delete(sort, kept - max)
   }
 
-  /** Delete records in the order of a list, in small units. */
+  /** Deletes records in the order of a list, in small transactions. */
   async #delete(list: Pick<ListQuery, 'index' | 'prefix' | 'through'>, count: number): Promise<void> {
     const { rows } = this.#parts
     for (let left = count; left > 0 && !this.#hourly.isOver; left -= sliceSize) {

@@ -1,12 +1,16 @@
 import type { Log } from '../base/log.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 
-/** Where records go. Taking one never fails and never waits. */
+/** Receiver of audit records. `take` never throws or waits. */
 export interface AuditSink {
   take(record: AuditRecord): void
 }
 
-/** Records as lines of the log. @see docs/requirements.md#S6-16 */
+/**
+ * Returns a sink that writes records to the log.
+ *
+ * @see docs/requirements.md#S6-16
+ */
 export function logLines(log: Log): AuditSink {
   return {
     take({ auditId: _auditId, at: _at, ...said }) {

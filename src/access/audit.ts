@@ -11,26 +11,26 @@ import { Losses, StoreQueue } from './audit-queue.ts'
 import { logLines } from './audit-sinks.ts'
 import type { AuthContext } from './subject.ts'
 
-/** On whose behalf something was done; null is the runtime itself. */
+/** The caller for whom an action was done. A null actor means the runtime itself. */
 export interface Actor {
   readonly auth: AuthContext
   readonly requestId: string | null
 }
 
-/** What was done. */
+/** An action to record. */
 export interface Event {
   readonly action: AuditAction
-  /** `success` when left out. */
+  /** Outcome of the action; `success` by default. */
   readonly outcome?: AuditRecord['outcome']
   readonly workspaceId?: string | undefined
   readonly details?: AuditDetails
 }
 
-/** A record that is about to be kept. */
+/** An audit record that is not yet stored. */
 export interface Draft {
-  /** Belongs into the unit that it tells of. */
+  /** Write for the transaction that makes the recorded change. */
   readonly write: Write & { readonly op: 'insert' }
-  /** Say it in the log, once the unit was applied. */
+  /** Logs the record. Call it after the transaction was applied. */
   announce(): void
 }
 
@@ -38,14 +38,15 @@ export interface AuditTrailParts {
   readonly rows: Pick<RowStore, 'atomic'>
   readonly log: Log
   readonly clock: Clock
-  /** Names this process where the runtime acts on its own. */
+  /** ID of this process, recorded when the runtime itself acts. */
   readonly replicaId: string
 }
 
 /**
- * Who did what: in the log, and in the store.
+ * Audit trail, in the log and in the store.
  *
- * What a record must not miss is `draft`, part of the unit that it tells of, or `require`. Everything else is a `note`.
+ * Use `draft` for a record in the same transaction as its change, `require` for a record that must be stored
+ * before the response, and `note` for all others.
  *
  * @see docs/requirements.md#audit, docs/security.md#the-audit-trail
  */
@@ -54,7 +55,7 @@ export class AuditTrail {
   readonly #lines: ReturnType<typeof logLines>
   readonly #losses: Losses
   readonly #acts: StoreQueue
-  /** Apart, so that whoever is not let in displaces no record of what somebody did. */
+  /** Separate queue, so that callers without access cannot displace records of other actions. */
   readonly #refusals: StoreQueue
   readonly #listeners = new Set<(records: number) => void>()
 
@@ -67,7 +68,7 @@ export class AuditTrail {
     this.#refusals = new StoreQueue({ ...queue, countsSame: true })
   }
 
-  /** Noted records that the store does not have: too many came at once, or it could not be written. */
+  /** Number of noted records that were not stored, because the queue was full or the store failed. */
   get lost(): number {
     return this.#losses.total
   }
@@ -84,9 +85,9 @@ export class AuditTrail {
   }
 
   /**
-   * Keep a record before the answer goes out.
+   * Stores a record before the response is sent.
    *
-   * @throws control_plane_unavailable  it cannot be kept
+   * @throws control_plane_unavailable  when the record cannot be stored
    */
   async require(actor: Actor | null, event: Event): Promise<void> {
     const draft = this.draft(actor, event)
@@ -95,7 +96,7 @@ export class AuditTrail {
     draft.announce()
   }
 
-  /** Keep a record while the answer goes out; one that cannot be kept is in the log alone. */
+  /** Stores a record in the background. If that fails, the record is only in the log. */
   note(actor: Actor | null, event: Event): void {
     const row = this.#record(actor, event)
     this.#lines.take(row)
@@ -103,12 +104,12 @@ export class AuditTrail {
     else this.#acts.take(row)
   }
 
-  /** Resolves when what was noted so far is kept, or lost. */
+  /** Resolves when all records noted so far are stored or lost. */
   async flushed(): Promise<void> {
     await Promise.all([this.#acts.flushed(), this.#refusals.flushed()])
   }
 
-  /** Call back whenever this process has kept records. Returns a function that ends it. */
+  /** Calls back when this process has stored records. Returns a function that removes the listener. */
   onKept(listener: (records: number) => void): () => void {
     this.#listeners.add(listener)
     return () => this.#listeners.delete(listener)
@@ -140,17 +141,17 @@ export class AuditTrail {
   }
 }
 
-/** Whether it took no credential to cause a record, or none that was enough. */
+/** Returns true for a record that a caller without sufficient credentials can cause. */
 function isRefusal({ action, subject }: AuditRecord): boolean {
   if (action === 'auth.api_denied' || action === 'auth.csrf_rejected') return true
   return action.startsWith('auth.') && subject?.type === 'anonymous'
 }
 
 /**
- * Keep a record and drop it again, in one unit: for what takes several units, the last of which keeps the record, and
- * must not begin where that one would fail.
+ * Checks that a record can be stored by writing and deleting it in one transaction. Call it before an
+ * operation of several transactions, the last of which stores the record.
  *
- * @throws control_plane_unavailable  the record cannot be kept
+ * @throws control_plane_unavailable  when the record cannot be stored
  */
 export async function rehearse(rows: RowStore, record: Write): Promise<void> {
   const { auditId } = (record as { row: AuditRecord }).row
@@ -171,7 +172,10 @@ function unwritten(cause: unknown): never {
   )
 }
 
-/** Who reads the trail of a workspace learns nothing of other ones: who came from elsewhere has no label there. */
+/**
+ * Returns the subject to record. Readers of a workspace's trail must learn nothing about other workspaces, so
+ * a subject without access to the workspace has no label.
+ */
 function subjectOf({ subject }: AuthContext, workspaceId: string | undefined): AuditRecord['subject'] {
   if (!subject) return { type: 'anonymous', id: null, label: null }
   const { type, id, label, workspaceScopes } = subject
@@ -179,12 +183,12 @@ function subjectOf({ subject }: AuthContext, workspaceId: string | undefined): A
   return { type, id: presentable(id), label: label === null || isForeign ? null : presentable(label) }
 }
 
-/** The path of a request that was refused may name anything, a token too. */
+/** Returns the workspace ID if valid. The path of a refused request may contain anything, even a token. */
 function workspaceIn({ workspaceId }: Event): string | null {
   return params.workspaceId.safeParse(workspaceId).data ?? null
 }
 
-/** Texts of clients and providers, without secrets and no longer than a message needs to be. */
+/** Redacts secrets in texts of clients and providers, and limits their length. */
 function bounded(details: AuditDetails): AuditDetails {
   const clean = Object.entries(details).map(([name, value]) => [
     name,

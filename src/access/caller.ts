@@ -5,65 +5,72 @@ import type { Write } from '../storage/rows.ts'
 import type { Visibility } from '../storage/visibility.ts'
 import type { AuthContext, Creator } from './subject.ts'
 
-/** Where a browser sees the runtime, and what it brought along. */
+/** The origin at which the browser reaches the runtime, and the cookies that it sent. */
 export interface Site {
-  /** Scheme, host and port, as seen from outside the trusted proxies. */
+  /** Scheme, host and port that the client used, as reported by trusted proxies. */
   readonly origin: string
-  /** The `Cookie` header. */
+  /** Value of the `Cookie` header. */
   readonly cookies: string | null
 }
 
-/** On whose behalf a handler runs, and until when. */
+/** Caller of a request, as passed to handlers. */
 export interface Caller {
   readonly auth: AuthContext
   readonly visibility: Visibility
-  /** Aborts when the client goes away. */
+  /** Aborts when the client disconnects. */
   readonly signal: AbortSignal
   readonly requestId: string
   readonly site: Site
-  /** Address of the client, behind whatever proxies are trusted; empty within this process. */
+  /** IP address of the client, looking behind trusted proxies; empty for requests of this process. */
   readonly client: string
-  /** An event stream was asked for, of what comes after an event's id, or from now on. */
+  /**
+   * Requested event stream: the ID of the event after which it starts, or null to start with the next event.
+   * Null if none was requested.
+   */
   readonly follows: { readonly after: string | null } | null
-  /** Call back when the runtime drains, at once where it does already. Returns a function that calls it off. */
+  /**
+   * Calls back when the runtime drains, at once if it is already draining. Returns a function that removes
+   * the callback.
+   */
   onDrain(end: () => void): () => void
   /**
-   * Whether the same request would be let in by another rule: for routes that tell some callers more than others. Who
-   * shows a credential that does not hold, would not.
+   * Returns true if another rule would allow this request, for routes that show more to some callers. False
+   * if the credential is invalid.
    */
   wouldPass(rule: RootAccess): Promise<boolean>
   /**
-   * Ask again what let the caller in, before something that took its time is made to last.
+   * Authorizes the caller again, before a slow operation stores its result.
    *
-   * @throws unauthorized, forbidden  the same request would be refused now
+   * @throws unauthorized, forbidden  when the same request would now be refused
    */
   confirm(): Promise<void>
   /**
-   * Check what the rule of the route demands for fields that it names; a route whose rule is raised must call it.
+   * Checks the scope that the access rule requires for a change of certain fields. A route with such a rule
+   * must call it.
    *
-   * @throws forbidden  such a field differs, and the caller lacks the scope for that
+   * @throws forbidden  when such a field changes and the caller lacks the scope
    */
   checkChange(before: object, after: object): void
   /**
-   * Checks the access rule of the route for a record with a known creator. A route with an `own` rule must call it before
-   * it does anything else.
+   * Checks the access rule of the route for a record with a known creator. A route with an `own` rule must
+   * call it before it does anything else.
    *
-   * @throws forbidden  another caller created the record, and the caller lacks the scope for that
+   * @throws forbidden  when another caller created the record, and the caller lacks the scope for that
    */
   checkCreator(creator: Creator): void
   /**
-   * The audit record of this request, to be part of the unit that changes something: the one is not kept without the
-   * other. Where a handler does not ask for it, it is written afterwards.
+   * Returns the write of this request's audit record, for the transaction that makes the change. If the
+   * handler does not call it, the record is written afterwards.
    */
   record(details: AuditDetails, workspaceId?: string): Write
   /**
-   * The audit record of a change, to be part of its unit, where the route declares one for a field that becomes
-   * another; a route that declares fields must call it with every change.
+   * Returns the write of a change's audit record, for the transaction that makes the change; empty if no
+   * field changed that the route audits. A route that declares such fields must call it for every change.
    */
   recordChange(before: object, after: object, details: AuditDetails): Write[]
 }
 
-/** The handlers of a topic: a missing or misspelt operation does not compile. */
+/** Handlers of a topic; a missing or misspelled operation is a compile error. */
 export type Handlers<T extends Topic> = {
   [K in keyof T]: (input: Input<T[K]>, caller: Caller) => Promise<Answer<T[K]>> | Answer<T[K]>
 }

@@ -2,21 +2,21 @@ import type { ServerEvent } from '../contract/route.ts'
 import type { Stored } from '../storage/rows.ts'
 
 export interface FollowerParts<Row> {
-  /** The ordinal after which to begin. */
+  /** Ordinal after which to start. */
   readonly from: number
-  /** The next rows after an ordinal, in order; none where there are no more yet. */
+  /** Returns the next rows after an ordinal, in order; empty if there are none yet. */
   readonly read: (after: number) => Promise<readonly Stored<Row>[]>
   readonly select: (row: Row) => boolean
   readonly toEvent: (row: Row) => ServerEvent
-  /** Call back when there may be more; returns a function that calls it off. */
+  /** Calls back when there may be more rows. Returns a function that cancels this. */
   readonly wait: (wake: () => void) => () => void
 }
 
 /**
- * Rows of a table as they come, in the order of insertion, each once.
+ * Streams the rows of a table in the order of insertion, each once, including rows inserted later.
  *
- * Nothing is read before it is asked for, so that a slow reader holds one slice and no more. An iterator and not a
- * generator, as the `return` of a generator waits for its `next`, which here waits for what may never happen.
+ * Rows are read on demand, so a slow reader holds at most one slice. This is not a generator, because the
+ * `return` of a generator waits for a pending `next`, which may never resolve here.
  */
 export class Follower<Row> implements AsyncIterableIterator<ServerEvent> {
   readonly #parts: FollowerParts<Row>
@@ -49,20 +49,20 @@ export class Follower<Row> implements AsyncIterableIterator<ServerEvent> {
     return { done: true, value: undefined }
   }
 
-  /** Read the next slice; where there is none yet, wait for it. */
+  /** Reads the next slice, or waits until there may be one. */
   async #readOn(): Promise<void> {
     const { read, select, wait } = this.#parts
     let callOff = () => {}
     const woken = new Promise<void>(resolve => {
       this.#wake = resolve
-      // Before reading: what comes while the store is asked must not be waited for in vain.
+      // Must come before reading, to catch rows inserted during the read.
       callOff = wait(resolve)
     })
     try {
       const slice = await read(this.#place)
       this.#place = slice.at(-1)?.ordinal ?? this.#place
       this.#found.push(...slice.map(({ row }) => row).filter(select))
-      // A long way over rows that nobody asked for leaves room for others.
+      // Skipping many rows must not block other work.
       await (slice.length === 0 ? woken : new Promise(setImmediate))
     } finally {
       callOff()

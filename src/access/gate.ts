@@ -10,27 +10,27 @@ export type Decision =
       readonly allow: false
       readonly code: 'unauthorized' | 'forbidden'
       readonly message: string
-      /** What to do about it. */
+      /** Next step for the user. */
       readonly hint?: string
       readonly requiredScope?: Scope
     }
 
-/** What is asked for: a rule, the workspace that is named, and the fields that would change. */
+/** Input of an access decision: the rule, the workspace in the path, and the fields that would change. */
 export interface Demand {
   readonly rule: Access
   readonly workspaceId: string | undefined
   readonly changed?: readonly string[]
   /** True if another caller created the requested record. */
   readonly isOfOther?: boolean
-  /** How the request came; a rule that relies on it refuses what came by no known way. */
+  /** Facts about how the request arrived. A rule that depends on them refuses requests without them. */
   readonly approach?: Approach
 }
 
-/** What is known of a request beside who it is from. */
+/** Facts about a request other than its caller. */
 export interface Approach {
-  /** It carries an `Authorization` header, which may be one that nobody looked at. */
+  /** True if the request has an `Authorization` header, even if it was not checked. */
   readonly hasCredential: boolean
-  /** Nobody but this machine can have sent it. */
+  /** True if the request can only come from this machine. */
   readonly isLocal: boolean
 }
 
@@ -54,12 +54,12 @@ const unasked: Decision = {
 }
 
 /**
- * Whether a caller may do what a rule guards. The only place where scopes are compared with rules.
+ * Decides if a caller may do what a rule protects. Only this function compares scopes with rules.
  *
- * A caller without a subject is one whom the auth step let pass unasked: it passes every gate, but has no self to ask
- * after, and is not the operator of a runtime that asks others.
+ * A caller without a subject was accepted without authentication. It passes all rules except those that need
+ * an identity, or a runtime without authentication.
  *
- * @throws Error  a rule for workspaces stands outside of one, or the other way round: a defect
+ * @throws Error  when a workspace rule is used outside a workspace, or another rule inside one: a defect
  * @see docs/requirements.md#access-to-workspaces, docs/requirements.md#privileges
  */
 export function decide(demand: Demand, { auth }: Pick<Caller, 'auth'>): Decision {
@@ -100,15 +100,19 @@ function ofWholeRuntime({ workspaceScopes }: Subject): Decision {
     : allowed
 }
 
-/** Reach of everything is not enough: who only reads all of it owns none of it. @see docs/security.md#rule-7 */
+/**
+ * Access to all workspaces is not enough, because it may be read-only.
+ *
+ * @see docs/security.md#rule-7
+ */
 function ofOwner(subject: Subject): Decision {
   const decision = ofWholeRuntime(subject)
   return decision.allow && !holds(subject.scopes, 'manage') ? missing('manage') : decision
 }
 
 /**
- * No key and no sign-in sets a runtime up, whatever they may do in it. The owner of the data directory is one with the
- * bootstrap token.
+ * Setup needs the bootstrap token, or the owner of the data directory. API keys and sign-ins are refused,
+ * whatever their scopes.
  *
  * @see docs/security.md#rule-17
  */
@@ -119,7 +123,8 @@ function forSetup({ approach }: Demand, { subject, mode }: AuthContext): Decisio
 }
 
 /**
- * Checks reach before scopes: a caller without access to a workspace learns nothing about the scopes of its routes.
+ * Checks workspace access before scopes: a caller without access to a workspace learns nothing about the
+ * scopes of its routes.
  *
  * @see docs/requirements.md#S5.5-03
  */
@@ -150,7 +155,7 @@ function missing(scope: Scope): Decision {
   })
 }
 
-/** @throws unauthorized, forbidden  what `decide` says */
+/** @throws unauthorized, forbidden  when `decide` refuses */
 export function pass(demand: Demand, caller: Pick<Caller, 'auth'>): void {
   const decision = decide(demand, caller)
   if (decision.allow) return
@@ -159,10 +164,10 @@ export function pass(demand: Demand, caller: Pick<Caller, 'auth'>): void {
 }
 
 /**
- * The first of some scopes that a subject may not pass on to a key.
+ * Returns the first scope that a subject may not grant to a key; undefined if it may grant all.
  *
- * Who holds the coarse `manage` administers the workspace and may pass on anything. Any other passes on what it holds;
- * `write` counts as holding `tools:invoke`, as it does where tools are called.
+ * A subject with the scope `manage` administers the workspace and may grant everything. Others may grant what
+ * they hold; `write` includes `tools:invoke`, as for tool calls.
  *
  * @see docs/security.md#rule-7
  */

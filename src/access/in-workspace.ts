@@ -1,11 +1,12 @@
 import { type Role, scopesOfRole } from '../contract/scopes.ts'
 import { type AuthContext, inRole } from './subject.ts'
 
-/** The role that a workspace gives one of its principals; undefined for those it does not know. */
+/** Returns the role of a principal in a workspace; undefined if it has none. */
 export type PrincipalRoles = (workspaceId: string, principalId: string) => Promise<Role | undefined>
 
 /**
- * A caller as one workspace sees it: where roles are mapped, its own role for a principal overrides the token's.
+ * Returns a caller with its rights in one workspace. If roles are mapped, the principal's role in the
+ * workspace overrides that of the token.
  *
  * @see docs/requirements.md#S5.6-02
  */

@@ -18,11 +18,11 @@ export interface AccessParts {
   readonly clock: Clock
   readonly log: Log
   readonly config: Config
-  /** Names this process where the runtime acts on its own. */
+  /** ID of this process, recorded when the runtime itself acts. */
   readonly replicaId: string
 }
 
-/** Who may do what, the record of what was done, and their routes by topic. */
+/** Creates access control and the audit trail, with the handlers of their routes by topic. */
 export function openAccess(parts: AccessParts) {
   const audit = new AuditTrail(parts)
   const retention = new AuditRetention({ ...parts, trail: audit, ...parts.config.runtime.audit })
@@ -31,10 +31,10 @@ export function openAccess(parts: AccessParts) {
   const principals = new Principals({ ...parts, mapsRoles })
   return {
     audit,
-    /** A caller as one workspace sees it. */
+    /** Returns a caller with its rights in one workspace. */
     inWorkspace: (auth: AuthContext, workspaceId: string) =>
       inWorkspace(auth, workspaceId, (...who) => principals.roleOf(...who)),
-    /** Delete what is too old, from now on. */
+    /** Starts to delete old audit records. */
     start: () => retention.start(),
     async close() {
       await retention.close()

@@ -22,16 +22,20 @@ export interface PrincipalsParts {
   readonly rows: RowStore
   readonly pager: Pager
   readonly clock: Clock
-  /** Claims of tokens are mapped to roles, which the role of a principal stands in for. */
+  /** True if token claims are mapped to roles, which the role of a principal overrides. */
   readonly mapsRoles: boolean
 }
 
-/** Principals of a workspace and their roles. @see docs/access.md */
+/**
+ * Principals of a workspace and their roles.
+ *
+ * @see docs/access.md
+ */
 export class Principals {
   constructor(private readonly parts: PrincipalsParts) {}
 
   /**
-   * By id, in the order of code points.
+   * Lists principals by ID, in the order of code points.
    *
    * @throws workspace_not_found, invalid_cursor
    */
@@ -42,8 +46,8 @@ export class Principals {
 
   /**
    * @throws workspace_not_found
-   * @throws conflict   the workspace knows one of this id
-   * @throws forbidden  the role is more than the caller holds
+   * @throws conflict   when the workspace has a principal with this ID
+   * @throws forbidden  when the role has more rights than the caller
    */
   async create(
     workspaceId: string,
@@ -73,7 +77,7 @@ export class Principals {
 
   /**
    * @throws workspace_not_found, principal_not_found
-   * @throws forbidden  the role is another one, and more than the caller holds
+   * @throws forbidden  when the role changes, and has more rights than the caller
    */
   async update(
     place: PrincipalPlace,
@@ -97,14 +101,16 @@ export class Principals {
 
   /**
    * @throws workspace_not_found, principal_not_found
-   * @throws forbidden  the role of the token, which then holds again, may be more than the caller holds
-   * @throws conflict   the principal was changed in between
+   * @throws forbidden  when the role of the principal's token, which then applies again, may have more rights
+   *   than the caller
+   * @throws conflict   when the principal was changed concurrently
    */
   async delete(place: PrincipalPlace, caller: Pick<Caller, 'auth' | 'record'>): Promise<void> {
     const key = [place.workspaceId, place.principalId]
     const stored = await this.parts.rows.get(tables.principals, key)
     if (!stored) throw await this.#missing(place)
-    // No token holds more than an admin; what the token of anybody else holds is not known before it comes.
+    // No token has more rights than an admin. For other roles, the role of the token is unknown and may be
+    // higher.
     if (this.parts.mapsRoles && stored.row.role !== 'admin') checkUnbinding(caller.auth.subject, stored.row)
     const outcome = await this.parts.rows.atomic([
       { op: 'delete', table: tables.principals, key, version: stored.version },
@@ -115,13 +121,14 @@ export class Principals {
     throw new WbError('conflict', `principal '${place.principalId}' was changed; nothing was deleted`)
   }
 
-  /** The role that a workspace gives a principal; undefined for those it does not know. */
+  /** Returns the role of a principal in a workspace; undefined if it has none. */
   async roleOf(workspaceId: string, principalId: string): Promise<Role | undefined> {
     return (await this.#find({ workspaceId, principalId }))?.role
   }
 
   /**
-   * A principal as policies see it; one whom the workspace does not know has no attributes.
+   * Returns a principal for evaluating policies. A principal without an entry in the workspace has no
+   * attributes.
    *
    * @see docs/access.md#what-policies-say
    */
@@ -145,7 +152,7 @@ export class Principals {
 }
 
 /**
- * @throws forbidden  names the scope that the caller lacks
+ * @throws forbidden  when the role has a scope that the caller lacks; the error names the scope
  * @see docs/security.md#rule-7
  */
 function checkRole(subject: Subject | null, role: Role): void {
@@ -159,9 +166,10 @@ function checkRole(subject: Subject | null, role: Role): void {
 }
 
 /**
- * What a principal is without its row is up to its token, and at most an admin.
+ * Checks that the entry of a principal may be deleted. Then the role of its token applies, which is at most
+ * admin.
  *
- * @throws forbidden  the caller may not grant that
+ * @throws forbidden  when the caller may not grant the role admin
  * @see docs/security.md#rule-7
  */
 function checkUnbinding(subject: Subject | null, { principalId, role }: Principal): void {
@@ -174,7 +182,10 @@ function checkUnbinding(subject: Subject | null, { principalId, role }: Principa
   )
 }
 
-/** Whoever may enter a workspace reads it, with or without the scope: of a role, only the rest is a grant. */
+/**
+ * Returns a scope of a role that a subject may not grant. `read` does not count, because everyone with access
+ * to a workspace can read it.
+ */
 function ungrantableOf(subject: Subject | null, role: Role): Scope | undefined {
   return ungrantable(
     subject,

@@ -11,32 +11,39 @@ export interface Subject {
   readonly type: 'apiKey' | 'oidc' | 'bootstrap' | 'system'
   readonly workspaceScopes: readonly string[] | null
   readonly scopes: readonly Scope[] | null
-  /** Scopes that an access token names, which limit those of its subject; absent if it names none. */
+  /** Scopes of an access token, which limit those of its subject; absent if it has none. */
   readonly tokenScopes?: readonly Scope[]
-  /** The role that a claim of an OIDC token was mapped to; null when roles are not mapped. */
+  /** Role that a claim of an OIDC token is mapped to; null if roles are not mapped. */
   readonly role: Role | null
-  /** Who it is under row-level access. */
+  /** ID of the principal under row-level access. */
   readonly principalId: string | null
-  /** Keys that it mints last at most this long, in milliseconds; null is for ever. @see docs/security.md#rule-7 */
+  /**
+   * Maximum lifetime of the keys that it creates, in milliseconds; null for unlimited.
+   *
+   * @see docs/security.md#rule-7
+   */
   readonly grantSpanMs: number | null
 }
 
-/** What the auth step knows of a token beside its subject. */
+/** Facts about a token other than its subject. */
 export interface Session {
-  /** End of a JWT, in seconds since 1970; null for opaque tokens. */
+  /** Expiry of a JWT, in seconds since 1970; null for opaque tokens. */
   readonly expiresAtSeconds: number | null
-  /** The token came in a cookie that holds a refresh token too. */
+  /** True if the token came in a cookie that also contains a refresh token. */
   readonly canRefresh: boolean
-  /** End of an API key, ISO-8601 in UTC, null for never; left out for other tokens. */
+  /** Expiry of an API key as an ISO 8601 timestamp in UTC, null for never; absent for other tokens. */
   readonly keyExpiresAt?: string | null
 }
 
-/** What is said of requests, and by this file only: the class is not exported, and a copy of an instance is none. */
+/**
+ * Result of authentication. Only this file can create instances: the class is not exported, and its brand
+ * makes the compiler reject copies.
+ */
 class Context {
   declare protected readonly brand: true
-  /** A verifier matched the presented token. */
+  /** True if a verifier accepted the token. */
   readonly authenticated: boolean
-  /** No token was presented, or nothing is verified, and that was allowed. */
+  /** True if the request was accepted without a token or verification. */
   readonly anonymous: boolean
 
   constructor(
@@ -49,17 +56,21 @@ class Context {
   }
 }
 
-/** The result of authenticating a request. @see docs/requirements.md#auth-context */
+/**
+ * The result of authenticating a request.
+ *
+ * @see docs/requirements.md#auth-context
+ */
 export type AuthContext = Context
 
 const noSession: Session = { expiresAtSeconds: null, canRefresh: false }
 
-/** A caller that nobody asked who it is. */
+/** Returns a caller that was accepted without authentication. */
 export function anonymousIn(mode: AuthContext['mode']): AuthContext {
   return new Context(mode, null, noSession)
 }
 
-/** A caller that a verifier vouches for. */
+/** Returns a caller whose token was verified. */
 export function verifiedAs(
   mode: AuthContext['mode'],
   subject: Subject,
@@ -68,14 +79,13 @@ export function verifiedAs(
   return new Context(mode, subject, session)
 }
 
-/** Who a caller is, in one word that nobody else has; null where nobody asked. */
+/** Returns the unique name of a subject; null for an anonymous caller. */
 export function subjectName({ subject }: AuthContext): string | null {
   return subject && `${subject.type}:${subject.id}`
 }
 
-/** Creator of a record. */
 export interface Creator {
-  /** Name of the subject, as `subjectName` returns it; null for an anonymous caller, absent on old records. */
+  /** Name of the subject, from {@link subjectName}; null for an anonymous caller, absent on old records. */
   readonly createdBy?: string | null
   readonly ownerPrincipalId: string | null
 }
@@ -97,9 +107,10 @@ export function inRole(auth: AuthContext, role: Role, scopes: readonly Scope[]):
 }
 
 /**
- * Who owns the data directory, in the process that opened it. No request over a connection becomes this.
+ * Returns the owner of the data directory, in the process that opened it. Requests over a connection never
+ * have this subject.
  *
- * @param id  names the process in the audit trail
+ * @param id  ID of the process in the audit trail
  * @see docs/security.md#rule-8
  */
 export function operatorOf(mode: AuthContext['mode'], id: string): AuthContext {

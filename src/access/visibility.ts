@@ -1,6 +1,9 @@
 import type { Visibility } from '../storage/visibility.ts'
 
-/** Every row: row-level access is off, or the caller manages access. The only place that makes a `Visibility`. */
+/**
+ * Returns the visibility of every row, for callers that manage access, or if row-level access is off. Only
+ * this function creates a `Visibility`.
+ */
 export function everything(): Visibility {
   return { principals: 'all' } as Visibility
 }

@@ -4,21 +4,21 @@ import type { Config } from '../config/schema.ts'
 import { WbError } from '../contract/errors.ts'
 import { bearerToken } from './bearer.ts'
 
-/** What a request shows of who it is from. */
+/** Credentials of a request, and its context. */
 export interface Presented {
   readonly authorization: string | null
   readonly cookie: string | null
-  /** IP address of the client, an IPv6 one as its /64; empty within this process. */
+  /** IP address of the client, an IPv6 address as its /64; empty for requests of this process. */
   readonly address: string
   readonly requestId: string
-  /** Scheme, host and port under which a browser sees the runtime; asked for only where a cookie is read. */
+  /** Returns the origin at which a browser reaches the runtime. Called only if a cookie is read. */
   siteOrigin(): string
 }
 
-/** How requests prove who they are. */
+/** Authenticates the caller of a request. */
 export type Authenticate = (presented: Presented) => Promise<AuthContext> | AuthContext
 
-/** What a verifier found out about a token. */
+/** Verified facts about a token. */
 export interface Verified extends Omit<Session, 'canRefresh'> {
   readonly subject: Subject
 }
@@ -26,28 +26,28 @@ export interface Verified extends Omit<Session, 'canRefresh'> {
 /** Verifies tokens of one kind. */
 export interface Verifier {
   /**
-   * @returns undefined for a token that has the shape of another kind
-   * @throws unauthorized  the token does not hold
-   * @throws rate_limited  too many unproven tokens of this address wait
+   * @returns undefined if the token has the format of another kind
+   * @throws unauthorized  when the token is not valid
+   * @throws rate_limited  when too many unverified tokens of this address are waiting
    */
   verify(token: string, presented: Presented): Promise<Verified> | undefined
 }
 
-/** Where the bearer token of a browser lies. */
+/** Reads the session in a browser's cookies. */
 export interface Sessions {
   read(site: Site): { readonly accessToken: string; readonly refreshToken?: string } | undefined
 }
 
 export interface AuthenticatorParts extends Pick<Config['auth'], 'mode' | 'anonymousPolicy'> {
-  /** In the order in which they look at a token. */
+  /** Verifiers in the order in which they are tried. */
   readonly verifiers: readonly Verifier[]
-  /** Where browsers can sign in. */
+  /** Sessions of browsers; undefined if browsers cannot sign in. */
   readonly sessions: Sessions | undefined
 }
 
 /**
- * How requests prove who they are by this configuration: by the `Authorization` header, else by a session cookie,
- * which stands for a bearer token.
+ * Returns the authentication for this configuration: by the `Authorization` header, otherwise by the bearer
+ * token in a session cookie.
  *
  * @see docs/requirements.md#S5.1-03, docs/requirements.md#modes
  */

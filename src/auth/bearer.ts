@@ -1,14 +1,14 @@
 import { WbError } from '../contract/errors.ts'
 
-/** Whether an `Authorization` header is of the scheme of this API, whatever follows. */
+/** Returns true for an `Authorization` header with the Bearer scheme, even if the rest is invalid. */
 export function isBearer(authorization: string): boolean {
   return /^bearer(?: |$)/i.test(authorization)
 }
 
 /**
- * The token of an `Authorization` header.
+ * Returns the token of an `Authorization` header.
  *
- * @throws unauthorized  another scheme, no token, or something beside it
+ * @throws unauthorized  when the header is not exactly the Bearer scheme and one token
  * @see RFC 6750 2.1
  */
 export function bearerToken(authorization: string): string {

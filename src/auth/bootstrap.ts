@@ -15,7 +15,11 @@ const subject: Subject = {
   grantSpanMs: null,
 }
 
-/** The operator's own token, of any form; every use of it is recorded. @see docs/requirements.md#S5.2-10 */
+/**
+ * Verifies the bootstrap token, which may have any format. Every use is audited.
+ *
+ * @see docs/requirements.md#S5.2-10
+ */
 export class BootstrapVerifier implements Verifier {
   readonly #digest: Buffer
   readonly #auth: AuthContext
@@ -26,7 +30,7 @@ export class BootstrapVerifier implements Verifier {
   }
 
   verify(token: string, { requestId }: Presented): Promise<Verified> | undefined {
-    // Digests are of one length, so that the comparison tells nothing of the token's.
+    // Digests have a fixed length, so the comparison does not reveal the length of the token.
     if (!timingSafeEqual(sha256(token), this.#digest)) return undefined
     const details = { scheme: 'bootstrap' }
     this.parts.audit.note({ auth: this.#auth, requestId }, { action: 'auth.bootstrap_use', details })

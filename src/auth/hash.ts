@@ -3,21 +3,24 @@ import { randomHex } from '../base/id.ts'
 
 const keyBytes = 32
 
-/** SHA-256 of a text. */
 export function sha256(text: string): Buffer {
   return hash('sha256', text, 'buffer')
 }
 
-/** SHA-256 in base64url: finds a secret again that is not kept, in a time that tells nothing of it. */
+/**
+ * Returns the SHA-256 hash of a secret in base64url. It serves as a lookup key without storing the secret,
+ * and lookup time reveals nothing about the secret.
+ */
 export function fingerprint(secret: string): string {
   return hash('sha256', secret, 'base64url')
 }
 
 /**
- * Names for tokens in the memory of a process. Their key is there only, so that nobody finds a token by its name.
+ * Returns a hash function for tokens in the memory of a process. Its random key prevents finding a token by
+ * its hash.
  *
- * The key stands before the token, in one hash: nobody outside sees a name, which is what an HMAC would protect, and
- * which costs four times as much on every request.
+ * The key is hashed as a prefix of the token. An HMAC would protect hashes that attackers can see, which
+ * these are not, and would cost four times as much on every request.
  */
 export function keyedHash(): (token: string) => string {
   const key = randomHex(keyBytes)

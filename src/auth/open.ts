@@ -25,7 +25,7 @@ export interface AuthParts {
   readonly secrets: AuthSecrets
   readonly rows: RowStore
   readonly pager: Pager
-  /** Secret of the store, which its API keys are marked by. */
+  /** Secret of the store, used to mark its API keys. */
   readonly tokenKey: string
   readonly audit: AuditTrail
   readonly clock: Clock
@@ -33,15 +33,15 @@ export interface AuthParts {
   readonly fetch: typeof fetch
 }
 
-/** How callers prove who they are, and the rooms behind the routes for that. */
+/** Authentication of callers, and the services behind its routes. */
 export interface Auth {
   readonly authenticate: Authenticate
   readonly keys: ApiKeys
   readonly signIn: SignIn
   /**
-   * Find the identity provider, if there is one, and say what a server should not be without.
+   * Discovers the identity provider if one is configured, and logs warnings about the configuration.
    *
-   * @throws validation_error  it cannot be found; the message says what was tried
+   * @throws validation_error  when the provider cannot be found; the message says what was tried
    */
   discover(): Promise<void>
   close(): Promise<void>
@@ -51,7 +51,7 @@ const redirectKey = 'auth.oidc.client.redirectPath'
 const sessionKey = 'auth.oidc.client.sessionSecretRef'
 const sessionsEnd = `${sessionKey} is not set: sessions of browsers and devices end with this process`
 
-/** Build what the configuration asks for; nothing is asked of the identity provider yet. */
+/** Creates the configured authentication. It does not contact the identity provider yet. */
 export function openAuth(parts: AuthParts): Auth {
   const { config } = parts
   const { mode } = config
@@ -78,7 +78,9 @@ export function openAuth(parts: AuthParts): Auth {
 
 type OperatorParts = Pick<AuthParts, 'config' | 'secrets' | 'audit'>
 
-/** How the operator proves who they are where there is no store: by the bootstrap token, which is in no store. */
+/**
+ * Returns the authentication of the operator without a store, by the bootstrap token, which is not stored.
+ */
 export function authenticateOperator(parts: OperatorParts): Authenticate {
   const verifier = bootstrapVerifier(parts)
   return authenticator({ ...parts.config, verifiers: verifier ? [verifier] : [], sessions: undefined })
@@ -91,7 +93,7 @@ function bootstrapVerifier({ config: { mode }, secrets, audit }: OperatorParts):
     : new BootstrapVerifier({ token, mode, audit })
 }
 
-/** What works, and will surprise. */
+/** Logs warnings about valid settings with surprising effects. */
 function warn({ secrets, log }: AuthParts, callbackPath: string | undefined): void {
   if (secrets.sessionSecrets.length === 0) log.warn({ key: sessionKey }, sessionsEnd)
   const routes: Route[] = Object.values(api).flatMap(topic => Object.values(topic))

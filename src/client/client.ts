@@ -7,27 +7,29 @@ import { inPieces } from './pieces.ts'
 import type { Fetch, Incoming, Outgoing } from './transport.ts'
 import { notOurs, Unreachable } from './unreachable.ts'
 
-/** Where a runtime is, and how to reach it. */
+/** Address of a runtime, and the means to send requests to it. */
 export interface Connection {
   /** Origin of the runtime, with its path prefix if it has one. */
   baseUrl: string
   fetch: Fetch
-  /** Sent with every request. */
+  /** Headers of every request. */
   headers?: Record<string, string>
-  /** Called with the names of what a request held and the runtime ignored. */
+  /** Called with the names of fields that the runtime ignored in a request. */
   onIgnored?: (names: string[]) => void
-  /** Ends every call that brings no signal of its own. */
+  /** Aborts every call without a separate signal. */
   signal?: AbortSignal
 }
 
 export interface CallOptions {
   signal?: AbortSignal
-  /** Told how many bytes of the body have left; from the first on where it is sent again. */
+  /**
+   * Called with the number of bytes of the body sent so far. It restarts from 0 when the request is retried.
+   */
   onSent?: (bytes: number) => void
 }
 
 export interface EventOptions extends CallOptions {
-  /** Id of the event to go on after. */
+  /** ID of the event after which to continue. */
   lastEventId?: string
 }
 
@@ -42,31 +44,31 @@ export interface RawCall extends CallOptions {
 /** Typed calls to a runtime. */
 export interface Client {
   /**
-   * Call a route.
+   * Calls a route.
    *
-   * @throws WbError the runtime refused, with `requestId` in its facts
-   * @throws Unreachable no runtime answered
+   * @throws WbError      when the runtime refused, with `requestId` in its facts
+   * @throws Unreachable  when no runtime responded
    */
   call<T extends Route>(route: T, request: Request<T>, options?: CallOptions): Promise<Reply<T>>
-  /** Call a list route page after page; ends after the last item. */
+  /** Calls a list route page by page, and yields its items. */
   items<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<Item<T>>
-  /** Call a route that answers in lines of JSON. Lines are given as they come. */
+  /** Calls a route that responds with NDJSON, and yields the lines as they arrive. */
   stream<T extends Route>(route: T, request: Request<T>, options?: CallOptions): AsyncGenerator<unknown>
   /**
-   * Call a route for its event stream: what happens from now on, or after an event. It ends when the runtime ends it;
-   * to go on, open it again after the last event that came.
+   * Calls a route for its event stream, and yields events from now on, or after a given event. It ends when
+   * the runtime ends it; to continue, open it again after the last received event.
    *
-   * @throws WbError the runtime refused
-   * @throws Unreachable no runtime answered, or the connection broke
+   * @throws WbError      when the runtime refused
+   * @throws Unreachable  when no runtime responded, or the connection broke
    */
   events<T extends Route>(route: T, request: Request<T>, options?: EventOptions): AsyncGenerator<ServerEvent>
-  /** Any request; whatever comes back is returned, errors too. */
+  /** Sends any request, and returns any response, including errors. */
   raw(call: RawCall): Promise<Incoming>
 }
 
 type Item<T> = Reply<T> extends { items: (infer I)[] } ? I : never
 
-/** What a request looks like when its route is not known. */
+/** Input of a request whose route type is unknown. */
 interface Parts {
   params?: Record<string, string>
   query?: Record<string, unknown>
@@ -76,7 +78,7 @@ interface Parts {
 const ignoredHeader = 'x-workbase-ignored'
 const eventStream = 'text/event-stream'
 
-/** A client of one runtime. It reads nothing but its arguments, and loads no schema. */
+/** Creates a client of one runtime. It reads no configuration or environment, and loads no schema. */
 export function connect(connection: Connection): Client {
   const base = connection.baseUrl.replace(/\/+$/, '')
 
@@ -141,7 +143,7 @@ export function connect(connection: Connection): Client {
   return { call, items, stream, events, raw } as Client
 }
 
-/** The names in a list of ours; one that is not encoded as we do is taken as it stands. */
+/** Parses the names in the header. A name with an invalid encoding is returned unchanged. */
 function namesIn(list: string): string[] {
   return list.split(',').map(name => {
     try {
@@ -153,9 +155,9 @@ function namesIn(list: string): string[] {
 }
 
 /**
- * The path of a request: every parameter percent-encoded, a query value per field that is set.
+ * Returns the path of a request: parameters are percent-encoded, and set query fields are added.
  *
- * @throws WbError invalid_request  a parameter is `.` or `..`, which an URL takes for a step and not for a name
+ * @throws invalid_request  when a parameter is empty, `.` or `..`, which a URL would not keep as a name
  */
 export function pathOf(route: Pick<Route, 'path'>, { params = {}, query = {} }: Parts): string {
   const path = route.path.replace(/:(\w+)/g, (_, name: string) => {
@@ -179,7 +181,7 @@ function encoded(route: Route, body: unknown): Pick<Outgoing, 'headers' | 'body'
   return { headers: {} }
 }
 
-/** A form as it travels, under a boundary of the platform's choice. */
+/** Encodes a form, with a boundary chosen by the platform. */
 function packed(form: FormData): Pick<Outgoing, 'headers' | 'body'> {
   const { headers, body } = new Response(form)
   return { headers: { 'content-type': headers.get('content-type')! }, body: body ?? '' }
@@ -200,7 +202,7 @@ function parsed(answer: Incoming, text: string): unknown {
   try {
     return JSON.parse(text)
   } catch {
-    // What JSON.parse says quotes the answer, which may hold a token or a key.
+    // The message of JSON.parse quotes the response, which may contain a token or a key.
     throw new Unreachable(
       `${where(answer)} answered with JSON that is cut short`,
       'Send the same request again.',
@@ -208,17 +210,16 @@ function parsed(answer: Incoming, text: string): unknown {
   }
 }
 
-/** One page of a list. */
 interface Page {
   readonly items: readonly unknown[]
   readonly nextCursor: string | null
 }
 
 /**
- * The items of all pages, from the first on.
+ * Yields the items of all pages, starting with the first.
  *
- * @param read  a page by its cursor, null for the first
- * @throws Unreachable  an answer is no page, or the cursors lead back to where they were
+ * @param read  returns a page by its cursor; null for the first page
+ * @throws Unreachable  when a response is not a page, or a cursor repeats
  */
 export async function* pages(read: (cursor: string | null) => Promise<Page>): AsyncGenerator<unknown> {
   let cursor: string | null = null
@@ -230,12 +231,12 @@ export async function* pages(read: (cursor: string | null) => Promise<Page>): As
     cursor = page.nextCursor ?? null
     if (cursor === null) return
     if (cursor === mark) throw notOurs('the pages of a list begin anew')
-    // Moved at powers of two, so that a circle of any length is noticed.
+    // Moved at powers of two, which detects a cycle of any length (Brent's algorithm).
     if ((count & (count - 1)) === 0) mark = cursor
   }
 }
 
-/** Every item of a list. */
+/** Returns all items of a list. */
 export async function everything<T>(items: AsyncIterable<T>): Promise<T[]> {
   const all: T[] = []
   for await (const item of items) all.push(item)

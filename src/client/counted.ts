@@ -1,12 +1,12 @@
 import { Readable } from 'node:stream'
 
-/** What a body that goes piece by piece is made of. */
+/** A body in chunks. */
 type Parts = AsyncIterable<Uint8Array> | Iterable<Uint8Array>
 
 /**
- * A body that tells how much of it has left.
+ * Returns a body that reports how much of it was sent.
  *
- * @param onSent  takes the bytes so far, after each piece
+ * @param onSent  called after each chunk with the number of bytes sent so far
  */
 export function counted(body: Parts, onSent: (bytes: number) => void): Readable {
   return Readable.from(counting(body, onSent), { objectMode: false })

@@ -2,15 +2,15 @@ import type { ServerEvent } from '../contract/route.ts'
 import { lines } from './lines.ts'
 import { notOurs, Unreachable } from './unreachable.ts'
 
-/** Characters of the data of one event. */
+/** Maximum length of the data of one event, in characters. */
 const dataCharsMax = 4_000_000
-/** Longer than any stream is open; the timer is there to be there. */
+/** Maximum interval of a timer in milliseconds. The timer only keeps the process alive. */
 const foreverMs = 2 ** 31 - 1
 
 /**
- * The events of a stream, until it ends. A stream that is open keeps the process alive, also one of this process.
+ * Yields the events of a stream until it ends. An open stream keeps this process alive.
  *
- * @throws Unreachable  the connection breaks
+ * @throws Unreachable  when the connection breaks
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  */
 export async function* eventsOf(

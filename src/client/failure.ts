@@ -2,7 +2,7 @@ import { type ErrorCode, isErrorCode, rescueHint, WbError } from '../contract/er
 import type { Incoming } from './transport.ts'
 import { Unreachable } from './unreachable.ts'
 
-/** What stands for a code that this version does not know, by what its status means. */
+/** Substitutes by status for error codes that this version does not know. */
 const codeOfStatus: Record<number, ErrorCode> = {
   400: 'invalid_request',
   401: 'unauthorized',
@@ -25,7 +25,11 @@ interface Said {
   hint?: string
 }
 
-/** The envelope of an error answer as the error that the runtime threw. @see docs/requirements.md#S7.1-01 */
+/**
+ * Converts an error response to the error that the runtime threw.
+ *
+ * @see docs/requirements.md#S7.1-01
+ */
 export async function failure(answer: Incoming): Promise<WbError | Unreachable> {
   if (answer.status >= 300 && answer.status < 400) return redirected(answer)
   const body = await answer.text()
@@ -43,7 +47,7 @@ function envelope(body: string): Said | undefined {
   return { code, message, requestId: text(requestId), hint: text(hint) }
 }
 
-/** The fields of a JSON object; none of anything else. */
+/** Returns the fields of a JSON object; empty for any other text. */
 function objectOf(body: string): Record<string, unknown> {
   try {
     return { ...(JSON.parse(body) as Record<string, unknown> | null) }
@@ -52,7 +56,7 @@ function objectOf(body: string): Record<string, unknown> {
   }
 }
 
-/** What a probe of a runtime in rescue mode is answered with: no envelope, as it is for machines. */
+/** Parses the response to a health probe in rescue mode, which has no error envelope. */
 function probe(body: string): Said | undefined {
   const { status, reason } = objectOf(body)
   if (status !== 'degraded' || typeof reason !== 'string') return undefined
@@ -63,7 +67,7 @@ function probe(body: string): Said | undefined {
   }
 }
 
-/** An answer may hold anything. */
+/** Fields of a response can have any type. */
 function text(value: unknown): string | undefined {
   return typeof value === 'string' ? value : undefined
 }
@@ -75,7 +79,7 @@ function redirected(answer: Incoming): Unreachable {
   )
 }
 
-/** Where a redirect leads, without its query and user, which may hold what is secret. */
+/** Returns the target of a redirect without its query and user information, which may be secret. */
 function target({ url, headers }: Incoming): string {
   const location = headers.get('location') ?? ''
   if (!URL.canParse(location, url || undefined)) return 'elsewhere'
@@ -83,10 +87,10 @@ function target({ url, headers }: Incoming): string {
   return /^https?:$/.test(protocol) ? `${protocol}//${host}${pathname}` : 'elsewhere'
 }
 
-/** Next act where something else than a runtime answers. */
+/** Hint for a response that is not from a runtime. */
 export const addressHint = 'Check the address (--url, WB_URL) and what stands between here and the runtime.'
 
-/** Something answers, but it is no runtime. */
+/** Returns the error for a response that is not from a runtime. */
 export function stranger(answer: Incoming): Unreachable {
   return new Unreachable(
     `${where(answer)} answered ${answer.status}, but not as a Workbase runtime does`,
@@ -94,7 +98,7 @@ export function stranger(answer: Incoming): Unreachable {
   )
 }
 
-/** The origin of an answer, in words. */
+/** Returns the origin of a response, for messages. */
 export function where({ url }: Incoming): string {
   return url === '' ? 'the runtime' : new URL(url).origin
 }

@@ -1,12 +1,12 @@
 import { notOurs } from './unreachable.ts'
 
-/** A line tells of one document. */
+/** Maximum length of a line in characters. A line contains at most one document. */
 const lineCharsMax = 64_000_000
 
 /**
- * The lines of a stream of UTF-8, without their ends; empty ones too.
+ * Yields the lines of a UTF-8 stream, without line ends; including empty ones.
  *
- * @throws Unreachable  a line has no end
+ * @throws Unreachable  when a line is too long
  */
 export async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()

@@ -1,23 +1,23 @@
 import type { Retry } from './retries.ts'
 
-/** Addresses of proxies, by the protocol of what is asked for. */
+/** Addresses of proxies, by the protocol of the request. */
 export interface Proxies {
   readonly http?: string
-  /** What is asked for over https goes by `http` where this is left out. */
+  /** Proxy for https requests; `http` by default. */
   readonly https?: string
-  /** Hosts that are reached without one, as in `NO_PROXY`. */
+  /** Hosts to connect to without a proxy, in the format of `NO_PROXY`. */
   readonly except?: string
 }
 
 export interface NetworkOptions {
   readonly userAgent?: string
-  /** Certificate (PEM) of a server on this machine, to trust under whatever name it has. */
+  /** Certificate (PEM) of a server on this machine, trusted under any host name. */
   readonly certificate?: string
-  /** Certificates (PEM) of authorities, to trust beside those that Node knows. */
+  /** Certificates (PEM) of authorities to trust in addition to those of Node. */
   readonly authorities?: readonly string[]
   readonly proxies?: Proxies
-  /** Time without data after which any request ends; `timeouts.ts` has the defaults. */
+  /** Maximum time without data, in milliseconds, for all requests. The defaults are in `timeouts.ts`. */
   readonly idleTimeoutMs?: number
-  /** Told before a request is sent again. */
+  /** Called before a request is sent again. */
   readonly onRetry?: (retry: Retry) => void
 }

@@ -4,12 +4,14 @@ import Dispatcher from 'undici/lib/dispatcher/dispatcher.js'
 import EnvHttpProxyAgent from 'undici/lib/dispatcher/env-http-proxy-agent.js'
 import type { Proxies } from './network-options.ts'
 
-/** What `index.js` of undici does for all parts: the agent asks a proxy for a tunnel by this method. */
+/** undici's `index.js` adds this method to the prototype; the proxy agent needs it to open tunnels. */
 Object.assign(Dispatcher.prototype, { connect })
 
 /**
- * Connections by way of proxies; what is left out of `proxies` is empty, as undici else reads the environment itself.
- * A request over http is handed to the proxy, as many let nobody tunnel to anything but https.
+ * Creates a dispatcher that connects through proxies. Absent proxies are passed as empty strings, because
+ * undici would otherwise read the environment.
+ *
+ * http requests are sent to the proxy without a tunnel, because many proxies allow tunnels for https only.
  */
 export function byProxy(options: Agent.Options, { http = '', https = '', except = '' }: Proxies): Dispatcher {
   const tls = typeof options.connect === 'object' ? options.connect : {}

@@ -2,28 +2,41 @@ import type { RetryHandler } from 'undici'
 
 const triesMax = 3
 const backoffMs = 250
-/** Who is told to wait longer gets the answer, and may wait. */
+/**
+ * Maximum wait before a retry, in milliseconds. If the server requests a longer one, the caller gets the
+ * response and decides.
+ */
 const pauseMsMax = 20_000
 
-/** Methods that may be sent again when nobody knows what became of them. @see RFC 9110 section 9.2.2 */
+/**
+ * Methods that are safe to retry if the outcome is unknown.
+ *
+ * @see RFC 9110 section 9.2.2
+ */
 const idempotent = new Set(['GET', 'HEAD', 'PUT', 'DELETE'])
-/** What befalls a connection that was made. That nothing listens, or no name leads there, is said at once. */
+/**
+ * Error codes of a connection that broke after it was made. A refused connection or an unknown name is not
+ * retried.
+ */
 export const broken: ReadonlySet<string> = new Set(['ECONNRESET', 'EPIPE', 'UND_ERR_SOCKET'])
-/** Said by what stands before a runtime, or for the moment. */
+/** Statuses that a gateway in front of a runtime sends, or that are temporary. */
 const passing = new Set([429, 502, 504])
-/** A 503 without `Retry-After` says that more is amiss than the moment: a runtime in rescue mode answers so. */
+/**
+ * Statuses that are retried with `Retry-After`. A 503 without it is not temporary; a runtime in rescue mode
+ * sends it.
+ */
 const askedToWait = new Set([429, 503])
 
-/** What undici tells of a try: an answer of 300 and more, or an error of the connection. */
+/** Failed attempt, as reported by undici: a status of 300 or more, or a connection error. */
 interface Failed extends Error {
   readonly code?: string
   readonly statusCode?: number
   readonly headers?: Readonly<Record<string, string | string[] | undefined>>
 }
 
-/** A request is about to be sent again. */
+/** A retry that is about to start. */
 export interface Retry {
-  /** Status of the answer, or code of what broke. */
+  /** Status of the response, or code of the connection error. */
   readonly why: string
   readonly waitMs: number
 }
@@ -31,14 +44,14 @@ export interface Retry {
 export interface Sending {
   readonly method: string
   readonly signal?: AbortSignal
-  /** True once an answer was handed on. */
+  /** Returns true once a response was passed on. */
   hasAnswered(): boolean
   onRetry?(retry: Retry): void
-  /** Told how many bytes of a text have left, in each try anew. */
+  /** Called with the number of bytes of a text body sent so far. It restarts from 0 in each attempt. */
   onSent?(bytes: number): void
 }
 
-/** Options for undici's retry interceptor: when one request is sent again, and after how long. */
+/** Returns options for undici's retry interceptor, which decide if and when a request is sent again. */
 export function retries({ method, signal, hasAnswered, onRetry }: Sending): RetryHandler.RetryOptions {
   return {
     throwOnError: false,
@@ -48,7 +61,7 @@ export function retries({ method, signal, hasAnswered, onRetry }: Sending): Retr
       onRetry?.({ why: String(failed.statusCode ?? failed.code), waitMs })
       const giveUp = () => {
         clearTimeout(timer)
-        // Under an answer undici itself ends a request that is given up; after a broken connection nobody else does.
+        // After a response, undici ends an aborted request itself; after a broken connection it does not.
         if (failed.statusCode === undefined) done(signal?.reason as Error)
       }
       const timer = setTimeout(() => {
@@ -61,9 +74,9 @@ export function retries({ method, signal, hasAnswered, onRetry }: Sending): Retr
 }
 
 /**
- * How long to wait before the next try; undefined where there is none.
+ * Returns the time to wait before the next attempt in milliseconds; undefined for no retry.
  *
- * @param attempt  tries that failed, this one included
+ * @param attempt  number of failed attempts, including this one
  */
 function pauseMs(method: string, { statusCode, code, headers }: Failed, attempt: number): number | undefined {
   if (attempt > triesMax) return undefined
@@ -75,7 +88,11 @@ function pauseMs(method: string, { statusCode, code, headers }: Failed, attempt:
   return mayRepeat && passing.has(statusCode) ? growingMs : undefined
 }
 
-/** A date counts from the answer's own clock. @see RFC 9110 section 10.2.3 */
+/**
+ * Returns the delay in milliseconds. A date is relative to the `Date` header of the response.
+ *
+ * @see RFC 9110 section 10.2.3
+ */
 function retryAfterMs(headers: Failed['headers']): number | undefined {
   const text = headers?.['retry-after']
   if (typeof text !== 'string') return undefined

@@ -1,9 +1,9 @@
 import { connect } from 'node:tls'
 
-/** A handshake takes two round trips. */
+/** Timeout in milliseconds. A handshake takes two round trips. */
 const waitMs = 1_000
 
-/** Whether TLS is spoken at an address. Nothing but a handshake is sent, so that it matters to nobody who answers. */
+/** Returns true if a server speaks TLS. It sends only a handshake, which is harmless to any server. */
 export function speaksTls({ hostname, port }: URL): Promise<boolean> {
   const host = hostname.replace(/^\[(.*)\]$/, '$1')
   return new Promise(resolve => {

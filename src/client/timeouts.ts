@@ -1,18 +1,18 @@
-/** Idle timeouts of a request in milliseconds, with the names of undici. */
+/** Idle timeouts of a request in milliseconds, named as in undici. */
 export interface Timeouts {
-  /** Until the answer begins, once the request is sent. */
+  /** Maximum time between the end of the request and the start of the response. */
   readonly headersTimeout: number
-  /** Between two pieces of the answer. */
+  /** Maximum time between two chunks of the response. */
   readonly bodyTimeout: number
 }
 
 const idleTimeoutMs = 60_000
-/** For requests that keep the runtime busy before it answers: ingest, deletions, and calls of models. */
+/** Timeout for requests that take the runtime longer to answer: ingest, deletions, and model calls. */
 const workTimeoutMs = 300_000
 
 /**
- * Returns the timeouts of one request. Event streams need no exception, because the runtime sends pings. The lines of a
- * batch arrive as its texts are ingested.
+ * Returns the timeouts of one request. Event streams need no exception, because the runtime sends pings. The
+ * response lines of a batch arrive as its texts are ingested.
  *
  * @param setMs  replaces all timeouts
  */

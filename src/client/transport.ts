@@ -6,19 +6,21 @@ import { type Timeouts, timeoutsOf } from './timeouts.ts'
 import { notOurs, speaksTlsCode, Unreachable } from './unreachable.ts'
 import type { Answer, Wire } from './wire.ts'
 
-/** What a client sends: the part of `RequestInit` that it uses. */
+/** Parts of `RequestInit` that the client uses. */
 export interface Outgoing {
   method: string
   headers: Record<string, string>
   body?: string | AsyncIterable<Uint8Array>
   signal?: AbortSignal
-  /** Told how many bytes of the body have left; from the first on where it is sent again. */
+  /**
+   * Called with the number of bytes of the body sent so far. It restarts from 0 when the request is retried.
+   */
   onSent?(bytes: number): void
 }
 
-/** What a client reads: the part of `Response` that it uses. */
+/** Parts of `Response` that the client uses. */
 export interface Incoming {
-  /** Where it came from; empty inside the process. */
+  /** URL of the response; empty for a runtime in this process. */
   readonly url: string
   readonly status: number
   readonly headers: { get(name: string): string | null } & Iterable<[name: string, value: string]>
@@ -26,23 +28,26 @@ export interface Incoming {
   text(): Promise<string>
 }
 
-/** How requests leave: over the network, or into a runtime in this process. Follows no redirect. */
+/** Sends a request over the network, or to a runtime in this process. Follows no redirect. */
 export type Fetch = (url: string, request: Outgoing) => Promise<Incoming>
 
 export interface Network {
   readonly fetch: Fetch
-  /** Let go of the connections; what is under way fails. */
+  /** Closes the connections; requests in progress fail. */
   close(): Promise<void>
 }
 
-/** More than any route answers: a thousand hits with vectors of 16,384 numbers are 200 MB. */
+/**
+ * Maximum size of a response, in bytes. The largest is about 200 MB: a thousand hits with vectors of 16,384
+ * numbers.
+ */
 const answerBytesMax = 256_000_000
 
 /**
- * Requests over the network, on connections that are kept open. What was broken or put off is sent again where that is
- * safe; a stream is not.
+ * Opens a transport over the network, with persistent connections. Requests that failed temporarily are sent
+ * again if that is safe; streams are not.
  *
- * A request throws Unreachable when there is no connection, or it breaks.
+ * A request throws Unreachable when it cannot connect, or the connection breaks.
  *
  * @see docs/decisions/transport.md
  */
@@ -95,7 +100,9 @@ function send(wire: Wire, url: URL, outgoing: Outgoing, options: NetworkOptions)
   })
 }
 
-/** A server that speaks TLS breaks off where it hears something else, and says nothing. */
+/**
+ * Explains a broken connection: a TLS server closes it without a message if the client does not speak TLS.
+ */
 async function asSpoken(url: URL, error: Error & { code?: string }): Promise<Error> {
   if (url.protocol !== 'http:' || !broken.has(error.code ?? '')) return error
   const { speaksTls } = await import('./speaks-tls.ts')
@@ -103,7 +110,7 @@ async function asSpoken(url: URL, error: Error & { code?: string }): Promise<Err
   return Object.assign(new Error('TLS is spoken there', { cause: error }), { code: speaksTlsCode })
 }
 
-/** What goes or comes piece by piece is for who reads it to take up again. */
+/** Returns true for a request or response that is streamed. The caller must resume it. */
 function isStream({ headers, body }: Outgoing): boolean {
   return (
     (body !== undefined && typeof body !== 'string') || Boolean(headers.accept?.includes('text/event-stream'))
@@ -116,7 +123,7 @@ function bodyOf({ body, onSent }: Outgoing): string | Readable | undefined {
 }
 
 function incoming(url: URL, { statusCode, headers, body }: Answer, fail: (error: Error) => Error): Incoming {
-  // Whoever leaves an answer unread is not told that it broke.
+  // Without a listener, an error of an unread response would end the process.
   body.on('error', () => {})
   return {
     url: url.href,
@@ -132,7 +139,7 @@ function incoming(url: URL, { statusCode, headers, body }: Answer, fail: (error:
   }
 }
 
-/** @throws Unreachable  the answer breaks off, or never ends */
+/** @throws Unreachable  when the response breaks off, or is too large */
 async function wholeText(url: URL, body: Answer['body'], fail: (error: Error) => Error): Promise<string> {
   const parts: Buffer[] = []
   let size = 0
@@ -146,7 +153,7 @@ async function wholeText(url: URL, body: Answer['body'], fail: (error: Error) =>
     throw fail(error as Error)
   }
   if (size > answerBytesMax) throw notOurs(`${url.origin} sent more than ${answerBytesMax} bytes`)
-  // undici uses a connection again a turn of the event loop later; a request that comes sooner opens another.
+  // undici releases a connection one turn of the event loop later; an earlier request would open another one.
   await new Promise(resolve => setImmediate(resolve))
   return Buffer.concat(parts).toString('utf8')
 }
@@ -177,7 +184,10 @@ const reasons: Record<string, string> = {
   UND_ERR_PRX_TLS: 'the certificate of the proxy is not trusted',
 }
 
-/** The proxy of a protocol, without the name and password in its address; hosts may be reached without it. */
+/**
+ * Returns the proxy for a protocol, without the user information in its address. The host may still be
+ * excepted from the proxy.
+ */
 function proxyFor({ protocol }: URL, { http, https }: Proxies = {}): string | undefined {
   const proxy = protocol === 'https:' ? (https ?? http) : http
   return proxy && `${new URL(proxy).protocol}//${new URL(proxy).host}`
@@ -208,7 +218,7 @@ function idleTimeoutError(message: string, cause: Error): Unreachable {
   return new Unreachable(message, 'Try again, or raise WB_IDLE_TIMEOUT (seconds).', { cause })
 }
 
-/** What undici says where a proxy answers with a refusal; there is no code for it. */
+/** Error codes of undici when a proxy refuses. There is no specific one. */
 const refusals = ['UND_ERR_ABORTED', 'UND_ERR_INVALID_ARG']
 
 function reasonOf({ code, message }: Error & { code?: string }, proxy: string | undefined): string {

@@ -1,6 +1,4 @@
-/*
- * The parts of undici that a command loads. The package has types as a whole only.
- */
+/* Types for the modules of undici that a command loads. The package has types only for its main module. */
 
 declare module 'undici/lib/dispatcher/agent.js' {
   export { Agent as default } from 'undici'
@@ -21,7 +19,7 @@ declare module 'undici/lib/interceptor/retry.js' {
 
 declare module 'undici/lib/api/api-request.js' {
   import type { Dispatcher } from 'undici'
-  /** Sends by the dispatcher that it is called on. */
+  /** Sends with the dispatcher that it is called on. */
   export default function request(
     this: Dispatcher,
     options: Dispatcher.RequestOptions,

@@ -1,12 +1,12 @@
-/** No runtime answered, or what answered is not one. There is no error code, as no runtime gave one. */
+/** No runtime responded, or the response is not from a runtime. Without a runtime, there is no error code. */
 export class Unreachable extends Error {
   override readonly name = 'Unreachable'
-  /** Lines to type, where it is known what mends it. */
+  /** Commands that fix the problem, if known. */
   readonly next: readonly string[] | undefined
 
   /**
-   * @param message  states the fact; holds no credential
-   * @param hint     the next act
+   * @param message  description of the problem, without credentials
+   * @param hint     next step for the user
    */
   constructor(
     message: string,
@@ -18,15 +18,15 @@ export class Unreachable extends Error {
   }
 }
 
-/** Returns whether nothing listens at the address, so that a runtime may be started there. */
+/** Returns true if nothing listens at the address, so a runtime could be started there. */
 export function isFree(error: Unreachable): boolean {
   return error.cause instanceof Error && 'code' in error.cause && error.cause.code === 'ECONNREFUSED'
 }
 
-/** Code of a cause: TLS is spoken where something else was. Node has none for it. */
+/** Error code for a server that speaks TLS on a connection without it. Node has no code for this. */
 export const speaksTlsCode = 'WB_SPEAKS_TLS'
 
-/** Something answers, and does what no runtime does. */
+/** Returns the error for a response that no runtime sends. */
 export function notOurs(fact: string): Unreachable {
   return new Unreachable(`${fact}, which no Workbase runtime does`, 'Check the address (--url, WB_URL).')
 }

@@ -15,8 +15,9 @@ const connectTimeoutMs = 10_000
 const connectionsMax = 16
 
 /**
- * What V8 lets WebAssembly run before it optimises it, in bytes executed. undici's parser is one large function, which
- * a few answers make due; a process does not end before that is done, 200 ms later.
+ * Number of executed bytes after which V8 optimizes a WebAssembly function. undici's parser is one large
+ * function that reaches the default after a few responses. A process cannot exit before the optimization is
+ * done, 200 ms later.
  */
 const wasmBudget = 1_000_000_000
 
@@ -25,12 +26,12 @@ type Asked = Omit<Dispatcher.RequestOptions, 'method'> & { method: string }
 
 /** Connections of one protocol. */
 export interface Wire {
-  /** @param sending  says when to send again; without it, it is sent once */
+  /** @param sending  decides about retries; without it, there are none */
   send(asked: Asked, sending: Sending | undefined, done: (error: Error | null, answer: Answer) => void): void
   close(): Promise<void>
 }
 
-/** Load undici, and what the options ask for beside it; nothing is connected yet. */
+/** Loads undici, and only those parts that the options need. It does not connect yet. */
 export async function openWire(protocol: string, options: NetworkOptions): Promise<Wire> {
   setFlagsFromString(`--wasm-tiering-budget=${wasmBudget}`)
   const tls = protocol === 'https:' ? await trusting(options) : {}
@@ -47,7 +48,10 @@ export async function openWire(protocol: string, options: NetworkOptions): Promi
   }
 }
 
-/** A text that somebody counts goes in pieces. Below the retries, as a body in pieces is read once. */
+/**
+ * Returns an interceptor that sends a text body in pieces to count them. It must be below the retries,
+ * because a body in pieces can be read only once.
+ */
 function textCounted({ onSent }: Sending): Dispatcher.DispatcherComposeInterceptor {
   return dispatch => (options, handler) => {
     if (!onSent || typeof options.body !== 'string') return dispatch(options, handler)
@@ -57,7 +61,11 @@ function textCounted({ onSent }: Sending): Dispatcher.DispatcherComposeIntercept
   }
 }
 
-/** A name below `localhost` is this machine, whatever a resolver would say. @see RFC 6761 section 6.3 */
+/**
+ * Resolves a name below `localhost` to this machine, whatever a resolver would return.
+ *
+ * @see RFC 6761 section 6.3
+ */
 const lookedUp: LookupFunction = (host, options, done) =>
   lookup(host.endsWith('.localhost') ? 'localhost' : host, options, done)
 
@@ -70,7 +78,7 @@ async function dispatcherFor(connect: Connecting, proxies: Proxies | undefined):
   return byProxy(options, proxies)
 }
 
-/** Trust beside the roots of Node, prepared once for all connections. */
+/** Prepares the additional trusted certificates once for all connections. */
 async function trusting({ certificate, authorities = [] }: NetworkOptions): Promise<ConnectionOptions> {
   if (certificate !== undefined) return trustingOnly(certificate)
   if (authorities.length === 0) return {}
@@ -79,10 +87,10 @@ async function trusting({ certificate, authorities = [] }: NetworkOptions): Prom
 }
 
 /**
- * Trust one certificate, under whatever name, and none that an authority has signed, also not another one of the
- * authority that has signed it.
+ * Trusts one certificate, under any host name. No other certificate is trusted, not even one of the same
+ * authority.
  *
- * @param certificate  PEM; those of its chain may follow
+ * @param certificate  PEM, optionally followed by its chain
  */
 async function trustingOnly(certificate: string): Promise<ConnectionOptions> {
   const [{ createSecureContext }, { X509Certificate }] = await Promise.all([

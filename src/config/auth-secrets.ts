@@ -4,21 +4,23 @@ import type { Environment } from './environment.ts'
 import type { Config } from './schema.ts'
 import { resolveSecret } from './secret-ref.ts'
 
-/** The secrets of the `auth` block, read once when a runtime starts. */
+/** Secrets of the `auth` block, read once at startup. */
 export interface AuthSecrets {
   readonly bootstrapToken: string | undefined
   readonly clientSecret: string | undefined
-  /** The first one encrypts, all of them decrypt; none is a key of this process alone. */
+  /**
+   * Secrets of sessions. The first one encrypts, all decrypt; if empty, a random key of this process is used.
+   */
   readonly sessionSecrets: readonly string[]
 }
 
-/** What is wrong with a secret; undefined for one that will do. */
+/** Returns the problem of a secret; undefined if it is usable. */
 type Fault = (secret: string) => string | undefined
 
 const bootstrapCharsMin = 32
 const sessionBytesMin = 32
 
-/** Characters are counted, as a person counts them; and a header must be able to carry it. */
+/** Checks the length in Unicode characters, and that a header can contain the token. */
 const bootstrapFault: Fault = secret => {
   if ([...secret].length < bootstrapCharsMin) return `must have at least ${bootstrapCharsMin} characters`
   return /[\s,\p{Cc}]/u.test(secret) ? 'must hold no white space and no comma' : undefined
@@ -29,10 +31,10 @@ const sessionFault: Fault = secret =>
 const makeOne = 'Make one with: openssl rand -hex 32'
 
 /**
- * The secrets that this mode uses; those of an identity provider that nobody signs in with are left alone.
+ * Returns the secrets that the auth mode uses. Those of an unused identity provider are not read.
  *
- * @throws validation_error  a reference leads to nothing, or to a secret that is too short; `facts.problems` names
- *                           every such key, the message the first
+ * @throws validation_error  when a reference cannot be resolved, or its secret is unusable; `facts.problems`
+ *   lists every such key, the message names the first
  * @see docs/requirements.md#S2.2-34
  */
 export function authSecrets(config: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
@@ -42,7 +44,8 @@ export function authSecrets(config: Pick<Config, 'auth'>, environment: Environme
 }
 
 /**
- * The same without those that will not do: a command beside a server need not know what the server was started with.
+ * Like {@link authSecrets}, but omits unusable secrets: a command run next to a server may not have the
+ * server's secrets.
  */
 export function secretsAtHand(config: Pick<Config, 'auth'>, environment: Environment): AuthSecrets {
   return readSecrets(config, environment).secrets
@@ -61,7 +64,7 @@ function readSecrets({ auth }: Pick<Config, 'auth'>, environment: Environment) {
   return { secrets, problems }
 }
 
-/** Each reference with its key, which has a number only in a list. */
+/** Returns each reference with its key, which has an index only in a list. */
 function sessionRefs(refs: string | readonly string[]): [key: string, ref: string][] {
   const key = 'auth.oidc.client.sessionSecretRef'
   return typeof refs === 'string' ? [[key, refs]] : refs.map((ref, at) => [`${key}[${at}]`, ref])
@@ -71,7 +74,7 @@ interface Unusable extends Problem {
   hint: string | undefined
 }
 
-/** Reads secrets, and collects those that will not do. */
+/** Returns a reader of secrets that collects the unusable ones. */
 function reader(environment: Environment) {
   const problems: Unusable[] = []
   function read(key: string, ref: string | null | undefined, faultOf?: Fault): string | undefined {

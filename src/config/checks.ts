@@ -2,13 +2,17 @@ import { isInTheClear, isLoopback } from '../base/loopback.ts'
 import type { Config } from './schema.ts'
 import { hasCookiePrefix } from './values.ts'
 
-/** What is wrong with a configuration, by key. The message holds no value that could be a secret. */
+/** Error in the configuration, by key. The message never contains a value that could be a secret. */
 export interface Problem {
   key: string
   message: string
 }
 
-/** What no single key can tell: rules between keys. @see docs/configuration.md */
+/**
+ * Checks rules that involve several keys.
+ *
+ * @see docs/configuration.md
+ */
 export function crossCheck(config: Config): Problem[] {
   return [
     ...authProblems(config),
@@ -18,13 +22,16 @@ export function crossCheck(config: Config): Problem[] {
   ]
 }
 
-/** Drivers that this version does not have: no runtime opens with them (`driver_unavailable`). */
+/**
+ * Returns a problem if the driver is not available in this version. No runtime opens with it
+ * (`driver_unavailable`).
+ */
 export function notBuilt({ controlPlane: { driver } }: Config): Problem[] {
   const message = 'is not built yet; a server starts in rescue mode with it, and commands fail'
   return when(driver === 'postgres' || driver === 'astra', 'controlPlane.driver', message)
 }
 
-/** What is allowed, and likely not meant. */
+/** Returns warnings about settings that are valid but probably not intended. */
 export function cautions(config: Config): string[] {
   return [...accessCautions(config), ...signInCautions(config)].map(({ key, message }) => `${key} ${message}`)
 }
@@ -33,19 +40,19 @@ function when(condition: boolean, key: string, message: string): Problem[] {
   return condition ? [{ key, message }] : []
 }
 
-/** Whether callers without a credential pass. */
+/** Returns true if callers without a credential are accepted. */
 export function isOpen(config: Config): boolean {
   return config.auth.mode === 'disabled' || config.auth.anonymousPolicy === 'allow'
 }
 
 type Mode = Pick<Config['auth'], 'mode'>
 
-/** Whether API keys are verified. */
+/** Returns true if API keys are verified. */
 export function usesKeys({ mode }: Mode): boolean {
   return mode === 'apiKey' || mode === 'any'
 }
 
-/** Whether people and devices sign in with an identity provider. */
+/** Returns true if users and devices sign in with an identity provider. */
 export function usesOidc({ mode }: Mode): boolean {
   return mode === 'oidc' || mode === 'any'
 }
@@ -107,7 +114,7 @@ function nameProblems({ seedWorkspaces, mcp }: Config): Problem[] {
   ]
 }
 
-/** Places of entries that stand earlier in the list too. */
+/** Returns the indexes of entries that also occur earlier in the list. */
 function repeated(entries: readonly string[]): number[] {
   return entries.flatMap((entry, at) => (entries.indexOf(entry) < at ? [at] : []))
 }

@@ -2,16 +2,16 @@ import { formatKey, leaves } from './key-path.ts'
 import type { Source } from './load.ts'
 import type { Config } from './schema.ts'
 
-/** One value of the configuration, as `wb config show` prints it. */
+/** A value of the configuration, as `wb config show` prints it. */
 export interface Described {
   readonly key: string
-  /** References and placeholders as they were written, never what they stand for. */
+  /** Value, with references and placeholders as written in the file, not resolved. */
   readonly value: unknown
-  /** `default`, `file`, the variable, or the flag. */
+  /** `default`, `file`, or the name of the variable or flag. */
   readonly source: string
 }
 
-/** Every value of a configuration and where it came from, in the order of the file. */
+/** Returns every value of a configuration with its source, in the order of the file. */
 export function describe(config: Config, sources: ReadonlyMap<string, Source>): Described[] {
   return [...leaves(config)].map(({ path, value }) => {
     const key = formatKey(path)

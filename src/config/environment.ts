@@ -1,16 +1,16 @@
-/** What the runtime takes from its environment: the process's variables, then those of the managed file. */
+/** Environment of the runtime: variables of the process, then those of the managed file. */
 export interface Environment {
-  /** A variable as it is, the empty text included. */
+  /** Returns the unchanged value of a variable, which may be empty. */
   get(name: string): string | undefined
-  /** What `/version` tells of the build. */
+  /** Build information for `/version`. */
   readonly app: { version?: string; commit?: string; buildTime?: string }
   readonly ollamaBaseUrl?: string
   readonly docling: { url?: string; timeoutMs?: number }
-  /** `WB_LOG`, else `LOG_LEVEL`, in lower case, with the name of the variable. */
+  /** Log level from `WB_LOG`, otherwise `LOG_LEVEL`, in lower case, with the name of the variable. */
   readonly log?: { level: string; name: 'WB_LOG' | 'LOG_LEVEL' }
 }
 
-/** @param managed  gives way to `variables` where both name a variable */
+/** @param managed  variables that apply if `variables` does not set them */
 export function environmentOf(
   variables: Readonly<Record<string, string | undefined>>,
   managed: ReadonlyMap<string, string> = new Map(),

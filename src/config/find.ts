@@ -5,21 +5,24 @@ import { WbError } from '../contract/errors.ts'
 const configFileName = 'workbase.yaml'
 const systemFolder = '/etc/workbase'
 
-/** Which configuration file is in force, or that there is none. */
+/** Configuration file that applies. */
 export interface Found {
-  /** Absolute; null when every key has its default. */
+  /** Absolute path; null if every key has its default. */
   readonly path: string | null
   readonly origin: 'flag' | 'environment' | 'working directory' | 'data directory' | 'system' | 'defaults'
-  /** A file in the working directory that nobody named or trusts: it is not read. A server refuses to start beside it. */
+  /**
+   * Path of a file in the working directory that is neither given nor trusted. It is not read, and a server
+   * refuses to start.
+   */
   readonly untrusted?: string
 }
 
 export interface Places {
-  /** What `--config` names. */
+  /** Value of `--config`. */
   flag?: string | undefined
-  /** What `WB_CONFIG` names. */
+  /** Value of `WB_CONFIG`. */
   env?: string | undefined
-  /** The file of the working directory, where that is trusted. */
+  /** Path of the file in the working directory, if trusted. */
   trusted?: string | undefined
   cwd: string
   dataDir: string
@@ -27,10 +30,10 @@ export interface Places {
 }
 
 /**
- * The first of: `--config`, `WB_CONFIG`, a working directory that is trusted, the data directory, `/etc/workbase`. A named file is not looked for, only
- * taken; whether it is there shows when it is read.
+ * Returns the first of: `--config`, `WB_CONFIG`, the file in a trusted working directory, in the data
+ * directory, in `/etc/workbase`. It does not check that a given or trusted file exists; reading it does.
  *
- * @throws validation_error  a place that may not be looked into
+ * @throws validation_error  when a location cannot be accessed
  * @see docs/configuration.md
  */
 export function findConfig({ flag, env, trusted, cwd, dataDir, systemDir = systemFolder }: Places): Found {

@@ -9,16 +9,19 @@ import { readYaml } from './read-yaml.ts'
 import { riskyValues, type Values } from './risky.ts'
 import { isWebUrl } from './values.ts'
 
-/** What files of a folder say that could send or run something, by file; a file that says nothing of the kind is there all the same. */
+/**
+ * Values in the files of a folder that could send data or run something, by file. A file without such values
+ * has an empty entry.
+ */
 export type FolderFiles = Readonly<Record<string, Values>>
 
 export interface Survey {
   readonly files: FolderFiles
-  /** Why they cannot be trusted as they are, whoever says so. */
+  /** Reason why the folder cannot be trusted in its current state, regardless of the user's decision. */
   readonly fault?: string
 }
 
-/** What `.wb.yaml` says. */
+/** Contents of `.wb.yaml`. */
 export interface ProjectFile {
   workspace?: string
   knowledgeBase?: string
@@ -30,10 +33,10 @@ const nameCharsMax = 200
 const projectKeys = ['workspace', 'knowledgeBase', 'profile'] as const
 
 /**
- * Look through the files that count where the folder is the working directory and trusted. Nothing outside of it is
- * read: a symbolic link, or anything but a regular file, is a fault.
+ * Reads the files that take effect if the folder is the working directory and trusted. It reads nothing
+ * outside the folder: a symbolic link, or anything other than a regular file, is a fault.
  *
- * @param folder  absolute
+ * @param folder  absolute path
  */
 export function surveyFolder(folder: string): Survey {
   const files: Record<string, Values> = {}
@@ -61,15 +64,19 @@ function configuration(path: string): Values | undefined {
   return plainFile(path) ? riskyValues(readYaml(path)) : undefined
 }
 
-/** What the runtime writes there itself, all with mode 0600: a store and a lock, and what SQLite puts beside either. */
+/**
+ * Files that the runtime writes in the data directory, all with mode 0600: the store and the lock, with
+ * SQLite's additional files for each, and the server's description.
+ */
 const ownFiles = [
   ...['workbase.db', 'serve.lock'].flatMap(name => ['', '-wal', '-shm', '-journal'].map(end => name + end)),
   'serve.json',
 ]
 
 /**
- * Its store holds addresses, and releases of secrets: another file in its place is another store. A log beside it is
- * written into it when it is opened, so that one which was brought would be another store as well.
+ * Checks the data directory, and returns the identity of its store. The store contains addresses and releases
+ * of secrets, so a replaced store must be trusted again. SQLite applies a log next to the store when it opens
+ * the store, so a foreign log would also change it.
  */
 function dataDirectory(path: string): Values | undefined {
   const stats = entry(path.replace(/[/\\]$/, ''))
@@ -84,9 +91,11 @@ function dataDirectory(path: string): Values | undefined {
 }
 
 /**
- * What others may read was not written by the runtime: git, for one, brings files with all that the umask allows.
+ * Checks that a file was written by the runtime. Other programs, such as git, create files that others can
+ * read, as far as the umask allows.
  *
- * @throws validation_error  not a regular file, owned by another user, or readable or writable by others
+ * @throws validation_error  when it is not a regular file, is owned by another user, or is readable or
+ *   writable by others
  */
 function requireOwn(folder: string, name: string): void {
   const path = join(folder, name)
@@ -99,7 +108,10 @@ function requireOwn(folder: string, name: string): void {
     )
 }
 
-/** What the runtime itself writes there is a key of a provider, which leads nowhere; no other value that may be secret is kept. */
+/**
+ * Returns variables that need trust: web addresses, and names that the runtime does not write itself. Its own
+ * variables are provider keys, which send nothing. Values that may be secret are returned as a digest.
+ */
 function variables(path: string): Values | undefined {
   if (!plainFile(path)) return undefined
   const written: readonly string[] = managedKeys
@@ -117,9 +129,10 @@ function chosenProfile(path: string): Values | undefined {
 }
 
 /**
- * What a `.wb.yaml` says: names, and nothing else.
+ * Reads a `.wb.yaml`, which contains only names.
  *
- * @throws validation_error  not a regular file, over 64 KB, or another key than it may hold; names file and key
+ * @throws validation_error  when it is not a regular file, is larger than 64 KB, or has an unknown key; the
+ *   message names file and key
  * @see docs/security.md#rule-6
  */
 export function readProjectFile(path: string): ProjectFile {
@@ -151,8 +164,8 @@ function misfit(path: string, reason: string): WbError {
 }
 
 /**
- * @returns undefined where there is nothing
- * @throws validation_error  a symbolic link, a pipe, a folder
+ * @returns undefined if the file does not exist
+ * @throws validation_error  when it is not a regular file, such as a symbolic link, a pipe or a folder
  */
 function plainFile(path: string): Stats | undefined {
   const stats = entry(path)

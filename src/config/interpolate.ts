@@ -4,17 +4,17 @@ import { formatKey, type KeyPath } from './key-path.ts'
 const placeholder = /\$\{([A-Z_][A-Z0-9_]*)(?::-([^}]*))?\}/g
 
 interface Interpolated {
-  /** The tree with every placeholder expanded; keys stay as they are. */
+  /** The tree with every placeholder expanded; keys are unchanged. */
   tree: unknown
-  /** Text as it was written, by the key of each value that held a placeholder. */
+  /** Original text of each value with a placeholder, by key. */
   written: Map<string, string>
-  /** Placeholders without value and default. */
+  /** Placeholders without a value or default. */
   missing: { key: string; name: string }[]
 }
 
 /**
- * Expand `${NAME}` and `${NAME:-default}` in text values at any depth. A variable that is set but empty counts as
- * set; what a variable holds is not expanded again.
+ * Expands `${NAME}` and `${NAME:-default}` in text values at any depth. An empty variable counts as set.
+ * Values of variables are not expanded again.
  *
  * @see docs/configuration.md#what-the-file-may-hold
  */

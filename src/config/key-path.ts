@@ -1,6 +1,6 @@
 export type KeyPath = readonly PropertyKey[]
 
-/** `['mcp', 'stdioServers', 0, 'id']` as `mcp.stdioServers[0].id`. */
+/** Formats a path: `['mcp', 'stdioServers', 0, 'id']` becomes `mcp.stdioServers[0].id`. */
 export function formatKey(path: KeyPath): string {
   return path.reduce<string>((text, part) => {
     if (typeof part === 'number') return `${text}[${part}]`
@@ -14,7 +14,7 @@ function isTree(value: unknown): value is object {
   return typeof value === 'object' && value !== null
 }
 
-/** Scalars, empty lists and empty maps of a tree, in its order. */
+/** Yields the scalars, empty lists and empty maps of a tree, in its order. */
 export function* leaves(value: unknown, path: KeyPath = []): Generator<{ path: KeyPath; value: unknown }> {
   const entries = isTree(value) ? Object.entries(value) : []
   if (entries.length === 0) yield { path, value }
@@ -22,7 +22,7 @@ export function* leaves(value: unknown, path: KeyPath = []): Generator<{ path: K
   for (const [name, entry] of entries) yield* leaves(entry, [...path, isList ? Number(name) : name])
 }
 
-/** Whether a tree says anything at this path. */
+/** Returns true if a tree has a value at a path. */
 export function has(tree: unknown, path: KeyPath): boolean {
   let at: unknown = tree
   for (const part of path) {

@@ -2,7 +2,7 @@ import type { z } from 'zod'
 import { editDistance } from '../base/edit-distance.ts'
 
 type Schema = z.core.$ZodType
-/** The definitions whose inside holds keys. */
+/** Parts of a schema definition that can contain keys. */
 type Definition = {
   type: string
   shape?: Record<string, Schema>
@@ -14,7 +14,7 @@ type Definition = {
   out?: Schema
 }
 
-/** A key that a schema knows: `[]` stands for any place in a list, `*` for any name in a map. */
+/** Returns the keys of a schema: `[]` represents any index of a list, `*` any name in a map. */
 export function knownKeys(schema: Schema): string[] {
   return [...new Set(walk(schema, ''))]
 }
@@ -33,8 +33,8 @@ function* walk(schema: Schema, prefix: string): Generator<string> {
 }
 
 /**
- * The known key that an unknown one most likely means: near in its own block, else by its last name anywhere. Undefined
- * where more than half of the letters differ from all of them.
+ * Returns the known key that an unknown one most likely means: similar to it, preferably in the same block.
+ * Undefined if more than half of the letters differ from every known key.
  */
 export function nearestKey(unknown: string, known: readonly string[]): string | undefined {
   const [block, name] = split(unknown)

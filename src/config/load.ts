@@ -10,32 +10,33 @@ import { knownKeys, nearestKey } from './known-keys.ts'
 import { readYaml } from './read-yaml.ts'
 import { type Config, configSchema, keysWithoutEffect, logLevels } from './schema.ts'
 
-/** Where a value came from. */
+/** Source of a value. */
 export interface Source {
   readonly from: 'default' | 'file' | 'environment' | 'flag'
-  /** The variable or the flag that said it. */
+  /** Name of the variable or flag. */
   readonly name?: string
-  /** The text of the file where it held a placeholder; shown instead of what that expanded to. */
+  /** Text in the file if it has a placeholder; shown instead of the expanded value. */
   readonly written?: string
 }
 
 export interface Loaded {
   readonly config: Config
-  /** By key, for every scalar, empty list and empty map of `config`. */
+  /** Sources by key, for every scalar, empty list and empty map of `config`. */
   readonly sources: ReadonlyMap<string, Source>
   readonly warnings: readonly string[]
 }
 
-/** What the command line says over the file. Port 0 is any free one. */
+/** Command-line flags that override the file. Port 0 selects a free port. */
 export interface Flags {
   host?: string | undefined
   port?: number | undefined
 }
 
 /**
- * Read and check the configuration.
+ * Reads and validates the configuration.
  *
- * @throws validation_error  `facts.problems` names every key that is wrong; the message names the first
+ * @throws validation_error  when the configuration is invalid; `facts.problems` lists every invalid key, the
+ *   message names the first
  */
 export function loadConfig(found: Pick<Found, 'path'>, environment: Environment, flags: Flags = {}): Loaded {
   const file = found.path === null ? { version: 1 } : (readYaml(found.path) ?? {})
@@ -61,7 +62,7 @@ export function loadConfig(found: Pick<Found, 'path'>, environment: Environment,
   return { config, sources, warnings }
 }
 
-/** @param given  the file's own tree: what it does not say has its default */
+/** @param given  tree of the file; absent keys have their default */
 function sourcesOf(
   config: Config,
   given: unknown,
@@ -106,7 +107,7 @@ function messageOf(issue: z.core.$ZodIssue): string {
   return issue.message.replace(/^Invalid (?:input|option): /, '')
 }
 
-/** A relative path starts at the folder of the file, wherever the process was started. */
+/** Resolves relative paths against the folder of the file, not the working directory. */
 function anchorPaths({ controlPlane }: Config, folder: string): void {
   if (controlPlane.driver === 'file') controlPlane.root = resolve(folder, controlPlane.root)
   if (controlPlane.driver === 'sqlite' && controlPlane.path !== null && controlPlane.path !== ':memory:')

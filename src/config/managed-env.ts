@@ -6,16 +6,16 @@ import { WbError } from '../contract/errors.ts'
 
 const sizeBytesMax = 65_536
 
-/** The file in the data directory that holds provider keys. */
+/** Returns the path of the file in the data directory that contains provider keys. */
 function managedEnvPath(dataDir: string): string {
   return join(dataDir, '.env')
 }
 
-/** How the managed file stands. */
+/** State of the managed file. */
 export interface ManagedEnv {
   readonly path: string
   readonly present: boolean
-  /** It can be put in place, or be replaced. */
+  /** True if the file can be created or replaced. */
   readonly writable: boolean
 }
 
@@ -24,7 +24,7 @@ export function managedEnv(dataDir: string): ManagedEnv {
   return { path, present: existsSync(path), writable: isWritable(dirname(path)) }
 }
 
-/** Whether files can be made in a folder, or in the nearest one above it that is there. */
+/** Returns true if files can be created in a folder, or in its nearest existing parent. */
 function isWritable(folder: string): boolean {
   if (!existsSync(folder) && dirname(folder) !== folder) return isWritable(dirname(folder))
   try {
@@ -36,9 +36,10 @@ function isWritable(folder: string): boolean {
 }
 
 /**
- * The variables of the managed file; none when it does not exist.
+ * Returns the variables of the managed file; empty if it does not exist.
  *
- * @throws validation_error  over 64 KB, or a line that is no assignment (the line's number, never its text)
+ * @throws validation_error  when it is larger than 64 KB, or a line is not an assignment; the message has the
+ *   line's number, never its text
  */
 export function readManagedEnv(dataDir: string): Map<string, string> {
   const path = managedEnvPath(dataDir)
@@ -53,12 +54,13 @@ export function readManagedEnv(dataDir: string): Map<string, string> {
 }
 
 /**
- * Set variables of the managed file; all else in it, comments too, stays as it is.
+ * Sets variables in the managed file, and keeps its other lines and comments.
  *
- * The file is replaced in one step, and nothing else of this process comes between reading and replacing it.
+ * The file is replaced atomically, and reading and replacing it are synchronous.
  *
- * @param values  by name; without control characters
- * @throws conflict  the file that is there holds what cannot be read, or would become larger than 64 KB; it is left alone
+ * @param values  values by name, without control characters
+ * @throws conflict  when the existing file cannot be parsed, or would become larger than 64 KB; it is not
+ *   changed
  */
 export function writeManagedEnv(dataDir: string, values: ReadonlyMap<string, string>): void {
   const path = managedEnvPath(dataDir)
@@ -78,7 +80,7 @@ function unwritable(message: string, hint: string): WbError {
   return new WbError('conflict', `${message}; nothing was written`, { hint })
 }
 
-/** A text with some names assigned anew, each once: where it stood first, or at the end. */
+/** Returns a text with variables set, each once: at its first assignment, or at the end. */
 export function withAssignments(text: string, values: ReadonlyMap<string, string>): string {
   const left = new Map(values)
   const lines = linesOf(text).flatMap(line => {
@@ -99,7 +101,7 @@ function assigned(name: string, value: string): string {
 const assignment =
   /^(?:export\s+)?([A-Za-z_][A-Za-z0-9_]*)\s*=\s*(?:"((?:[^"\\]|\\.)*)"|'([^']*)'|([^"'#\s][^#]*?)?)\s*(?:#.*)?$/
 
-/** `NAME="value"` lines; a backslash escapes a backslash or a double quote, `\n` is a line feed. */
+/** Parses `NAME="value"` lines. A backslash escapes a backslash or a double quote, `\n` is a line feed. */
 export function parseManagedEnv(text: string): { variables: Map<string, string>; badLine?: number } {
   const variables = new Map<string, string>()
   for (const [index, line] of linesOf(text).entries()) {

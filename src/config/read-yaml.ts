@@ -6,10 +6,11 @@ const configSizeMax = 262_144
 const aliasesMax = 100
 
 /**
- * The tree of a YAML 1.2 file: core schema, no tags of its own, at most 100 alias expansions.
+ * Parses a YAML 1.2 file: core schema, no custom tags, at most 100 alias expansions.
  *
- * @param sizeBytesMax  256 KB unless given
- * @throws validation_error  names file, line and column; never quotes the file, which could hold a secret
+ * @param sizeBytesMax  maximum size of the file, 256 KB by default
+ * @throws validation_error  when the file is invalid; the message has file, line and column, but no text of
+ *   the file, which may be secret
  */
 export function readYaml(path: string, sizeBytesMax = configSizeMax): unknown {
   const lines = new LineCounter()
@@ -59,7 +60,7 @@ function readText(path: string, sizeBytesMax: number): string {
   }
 }
 
-/** One byte more than allowed at most, also of a pipe, which has no size. */
+/** Reads at most one byte more than allowed, also from a pipe, which has no size. */
 function readBytes(path: string, sizeBytesMax: number): Buffer {
   const buffer = Buffer.alloc(sizeBytesMax + 1)
   let length = 0

@@ -4,19 +4,26 @@ import { hostOfProviderKey } from '../contract/providers.ts'
 import type { Config, Release } from './schema.ts'
 import { normalizeRef } from './secret-ref.ts'
 
-/** Which references records may use, and where the secrets behind them may be sent. @see docs/configuration.md */
+/**
+ * Rules for which secret references records may use, and to which hosts the secrets may be sent.
+ *
+ * @see docs/configuration.md
+ */
 export interface ReleasePolicy {
-  /** What the operator released. */
+  /** Releases in the configuration. */
   readonly allow: readonly Release[]
-  /** References of the configuration itself: never released to a record. */
+  /** References that the configuration itself uses. They are never released to a record. */
   readonly reserved: readonly string[]
-  /** Absolute; its folder of a workspace's id holds files that are released to that workspace. */
+  /** Absolute path. Its subfolder with the ID of a workspace contains files released to that workspace. */
   readonly secretsDir: string
-  /** Nobody signs in, and nobody else can connect: any `env:*_API_KEY` goes to the host of a known provider. */
+  /**
+   * True if there is no authentication, and only this machine can connect. Then any `env:*_API_KEY` may be
+   * sent to the host of any known provider.
+   */
   readonly openLoopback: boolean
 }
 
-/** @param loopback  no other machine can connect: a loopback bind, or no port at all */
+/** @param loopback  true if no other machine can connect: a loopback address, or no port at all */
 export function releasePolicy(config: Config, dataDir: string, loopback: boolean): ReleasePolicy {
   return {
     allow: config.runtime.secretRefs.allow,
@@ -26,7 +33,10 @@ export function releasePolicy(config: Config, dataDir: string, loopback: boolean
   }
 }
 
-/** A provider's usual key may serve a tool server too: as it goes to its provider's host alone, it stays released. */
+/**
+ * Returns the references that the configuration itself uses. The usual key of a provider stays released even
+ * if a tool server uses it, because it is sent to its provider's host only.
+ */
 function ownRefs({ auth, controlPlane, chat, mcp }: Config): string[] {
   const client = auth.oidc?.client
   const identity = [auth.bootstrapTokenRef, client?.clientSecretRef, client?.sessionSecretRef].flat()
@@ -44,9 +54,10 @@ function ownRefs({ auth, controlPlane, chat, mcp }: Config): string[] {
 }
 
 /**
- * Whether the configuration, or what holds without it, lets the secret behind a record's reference go to a host.
+ * Returns true if the secret of a record's reference may be sent to a host, by the configuration or by
+ * default.
  *
- * @param host  the one that is really dialled, with its port unless that is the scheme's own
+ * @param host  host that is actually contacted, with its port unless it is the default of the scheme
  * @see docs/security.md#rule-1
  */
 export function released(ref: string, host: string, workspaceId: string, policy: ReleasePolicy): boolean {
@@ -62,26 +73,21 @@ export function released(ref: string, host: string, workspaceId: string, policy:
   )
 }
 
-/**
- * A reference in the form that is compared.
- *
- * @returns undefined for one that no record may use, whoever releases it
- */
+/** Returns a reference in normalized form; undefined if no record may use it, even if released. */
 export function releasable(ref: string, { reserved }: Pick<ReleasePolicy, 'reserved'>): string | undefined {
   const normal = normalizeRef(ref)
   return normal === undefined || isReserved(normal, reserved) ? undefined : normal
 }
 
-/** Whether it leads to what one of the configuration's own leads to, by whatever name. */
+/** Returns true if a reference resolves to the same secret as a reserved one, even under another name. */
 function isReserved(ref: string, reserved: readonly string[]): boolean {
   const names = namesOf(ref)
   return reserved.some(own => namesOf(normalizeRef(own) ?? own).some(name => names.includes(name)))
 }
 
 /**
- * A reference as it is written, and the file that its links lead to.
- *
- * Case is ignored, as some platforms ignore it in paths and in names of variables.
+ * Returns the names of a reference: as written, and for a file also with symbolic links resolved. In lower
+ * case, because some platforms ignore case in paths and variable names.
  */
 function namesOf(ref: string): string[] {
   const names = [ref]
@@ -89,7 +95,7 @@ function namesOf(ref: string): string[] {
     try {
       names.push(`file:${realpathSync(ref.slice('file:'.length))}`)
     } catch {
-      // A file that is not there holds no secret.
+      // A file that does not exist contains no secret.
     }
   }
   return names.map(name => name.toLowerCase())
@@ -101,12 +107,12 @@ function isOfWorkspace(ref: string, workspaceId: string, secretsDir: string): bo
   return staysBelow(ref.slice('file:'.length), secretsDir, workspaceId)
 }
 
-/** Returns false for a path whose links lead out of the folder of the workspace, also if the folder is a link itself. */
+/** Returns false if symbolic links lead out of the workspace's folder, or if the folder itself is one. */
 function staysBelow(path: string, secretsDir: string, workspaceId: string): boolean {
   try {
     return isBelow(realpathSync(path), posix.join(realpathSync(secretsDir), workspaceId))
   } catch {
-    // The file does not exist, which is reported when the secret is read.
+    // Reading the secret later reports the missing file.
     return true
   }
 }
@@ -124,7 +130,10 @@ function covers(entry: Release, ref: string, host: string, workspaceId: string):
   )
 }
 
-/** A file prefix ends at a path segment: `file:/run/a` does not cover `file:/run/ab`. */
+/**
+ * Returns true if a reference starts with a prefix. A file prefix ends at a path segment: `file:/run/a` does
+ * not cover `file:/run/ab`.
+ */
 function begins(ref: string, prefix: string): boolean {
   if (prefix === '') return false
   if (!prefix.startsWith('file:')) return ref.startsWith(prefix)
@@ -132,7 +141,10 @@ function begins(ref: string, prefix: string): boolean {
   return normal !== undefined && (ref === normal || isBelow(ref, normal))
 }
 
-/** An entry without a port covers every port; `*.example.com` covers the names below it. */
+/**
+ * Returns true if an entry covers a host. An entry without a port covers every port; `*.example.com` covers
+ * its subdomains.
+ */
 function isHost(allowed: string, host: string): boolean {
   const bare = host.replace(/:\d+$/, '')
   if (allowed.startsWith('*.')) return bare.endsWith(allowed.slice(1))

@@ -1,8 +1,8 @@
 import { formatKey, leaves } from './key-path.ts'
 
 /**
- * Keys that neither send nor run anything and do not say who may call. Every other key counts as risky, so that one
- * which is new is asked about until somebody looks at it.
+ * Keys that send or run nothing, and do not affect who may call. All other keys count as risky, so a new key
+ * needs confirmation until it is reviewed.
  */
 export const harmlessKeys = [
   'version',
@@ -29,12 +29,12 @@ export const harmlessKeys = [
   'chat.tools.mcp.discoveryTtlMs',
 ] as const
 
-/** Values by key, as JSON. */
+/** Values as JSON, by key. */
 export type Values = Readonly<Record<string, string>>
 
 /**
- * What the tree of a `workbase.yaml` says that could send or run something, before placeholders are expanded. A
- * placeholder can carry any variable, so that no key with one is harmless.
+ * Returns the values of a `workbase.yaml` that could send data or run something, before placeholders are
+ * expanded. A placeholder can contain any variable, so a value with one is always risky.
  *
  * @see docs/security.md#rule-6
  */

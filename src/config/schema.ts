@@ -44,7 +44,7 @@ const release = z
     'must have either ref or prefix',
   )
 
-/** One secret reference, or all that begin alike, and where they may be sent. */
+/** Release of one secret reference, or of all with a prefix, and the hosts and workspaces that it covers. */
 export type Release = z.output<typeof release>
 
 const runtime = block({
@@ -227,7 +227,11 @@ const stdioServer = z.strictObject({
   workspaces: z.array(z.uuid()).nullable().default(null),
 })
 
-/** The whole of `workbase.yaml`, each key with its default. @see docs/configuration.md */
+/**
+ * Schema of `workbase.yaml`, with the default of each key.
+ *
+ * @see docs/configuration.md
+ */
 export const configSchema = z.strictObject({
   version: z.literal(1, 'must be 1'),
   runtime,
@@ -244,7 +248,7 @@ export const configSchema = z.strictObject({
 
 export type Config = z.output<typeof configSchema>
 
-/** Keys that are accepted and change nothing. */
+/** Keys that are accepted but have no effect. */
 export const keysWithoutEffect = [
   'runtime.uiDir',
   'runtime.telemetry.enabled',

@@ -7,9 +7,9 @@ const secretBytesMax = 65_536
 const forbiddenFolder = /^\/(?:proc|sys|dev)(?:\/|$)/
 
 /**
- * A reference in the one form that is compared: file paths without `.` and doubled slashes.
+ * Returns a reference in normalized form: file paths without `.` and doubled slashes.
  *
- * @returns undefined for a file path that is relative, climbs with `..`, or lies under /proc, /sys or /dev
+ * @returns undefined for a file path that is relative, contains `..`, or is under /proc, /sys or /dev
  */
 export function normalizeRef(ref: string): string | undefined {
   if (!ref.startsWith('file:')) return ref
@@ -20,10 +20,11 @@ export function normalizeRef(ref: string): string | undefined {
 }
 
 /**
- * The secret behind a reference, read anew at each call.
+ * Reads the secret of a reference, again for each call.
  *
- * @param ref  `env:NAME`, or `file:/absolute/path`, whose trailing white space is cut off
- * @throws validation_error  the reference leads to nothing; the message names it and never holds a value
+ * @param ref  `env:NAME`, or `file:/absolute/path`, from which trailing white space is removed
+ * @throws validation_error  when the reference cannot be resolved; the message names it and never contains a
+ *   value
  * @see docs/configuration.md#secrets
  */
 export function resolveSecret(ref: string, environment: Environment): string {

@@ -3,9 +3,9 @@ import { WbError } from '../contract/errors.ts'
 import type { Config } from './schema.ts'
 
 /**
- * Where the store of a configuration lies: a file, or `:memory:`.
+ * Returns the path of the configured store, or `:memory:`.
  *
- * @throws driver_unavailable  the control plane has no driver in this version
+ * @throws driver_unavailable  when this version has no driver for the control plane
  */
 export function storePath({ controlPlane }: Config, dataDir: string): string {
   switch (controlPlane.driver) {

@@ -3,17 +3,17 @@ import { z } from 'zod'
 import { isInTheClear } from '../base/loopback.ts'
 import { secretRef } from '../contract/fields.ts'
 
-/** A map of keys; left out or empty, every key takes its default. */
+/** Returns a schema of a map of keys; if absent or empty, every key has its default. */
 export function block<S extends z.ZodRawShape>(shape: S) {
   return z.preprocess(value => value ?? {}, z.strictObject(shape))
 }
 
-/** A whole number, also as the text that a placeholder expands to. */
+/** Returns a schema of a whole number, or of its text, as a placeholder expands to. */
 export function integer(min: number, max: number) {
   return z.preprocess(numberOf, z.int().min(min).max(max))
 }
 
-/** True or false, also as the text that a placeholder expands to. */
+/** True or false, or its text, as a placeholder expands to. */
 export const flag = z.preprocess(booleanOf, z.boolean())
 
 function numberOf(value: unknown): unknown {
@@ -27,7 +27,7 @@ function booleanOf(value: unknown): unknown {
 
 export const filled = z.string().min(1, 'must not be empty')
 
-/** An address without user information, which would be a secret written out. */
+/** URL without user information, because that would be a secret in plain text. */
 export const webUrl = z.string().refine(isWebUrl, 'must be an http(s) URL without user information')
 
 export function isWebUrl(text: string): boolean {
@@ -36,34 +36,42 @@ export function isWebUrl(text: string): boolean {
   return /^https?:$/.test(url.protocol) && url.hostname !== '' && url.username === '' && url.password === ''
 }
 
-/** An address whose answers nobody on the way can change: https, or http that crosses no network. */
+/** URL whose responses cannot be changed in transit: https, or http that crosses no network. */
 export const safeUrl = webUrl.refine(
   text => !isWebUrl(text) || !isInTheClear(new URL(text)),
   'must be an https URL, as http is believed on this machine only',
 )
 
-/** How an identity provider names itself. @see OpenID Connect Core 1.2: no query, no fragment */
+/**
+ * Issuer identifier of an identity provider.
+ *
+ * @see OpenID Connect Core 1.2: no query, no fragment
+ */
 export const issuerUrl = safeUrl.refine(
   text => !isWebUrl(text) || !/[?#]/.test(text),
   'must be a URL without query and fragment, as the provider names itself',
 )
 
-/** A reference that the runtime itself resolves when it starts. */
+/** Secret reference that the runtime itself resolves at startup. */
 export const ownRef = secretRef.refine(
   text => !text.startsWith('astra-cli:'),
   'must be a secret reference: env:NAME or file:/absolute/path',
 )
 
-/** The text as it stands in an address, so that nothing in it is read otherwise: no `//`, no `\\`, no `..`. */
+/** Returns true for a path that a URL parser leaves unchanged: no `//`, no `\\`, no `..`. */
 function isPlainPath(text: string): boolean {
   const base = 'http://origin.invalid'
   return /^\/(?!\/)/.test(text) && URL.canParse(text, base) && new URL(text, base).href === base + text
 }
 
-/** A place on this origin, with or without a query. */
+/** Path on this origin, with or without a query. */
 export const ownPath = z.string().refine(isPlainPath, 'must be a path on this origin, such as /')
 
-/** Where a provider sends browsers back to. @see RFC 6749 3.1.2: no fragment */
+/**
+ * Redirect URI for the identity provider.
+ *
+ * @see RFC 6749 3.1.2: no fragment
+ */
 export const callback = z
   .string()
   .refine(
@@ -77,10 +85,14 @@ export const oauthScope = z
   .regex(/^[\x21\x23-\x5b\x5d-\x7e]+$/, 'must be one scope, without spaces; write several as a list')
 
 const cookieNameCharsMax = 64
-/** What browsers hold to rules of their own. @see RFC 6265bis 4.1.3 */
+/**
+ * Name prefixes for which browsers enforce additional rules.
+ *
+ * @see RFC 6265bis 4.1.3
+ */
 const cookiePrefixes = ['__Host-', '__Secure-']
 
-/** Browsers read prefixes in any case, so that another spelling of one is a slip. */
+/** Name of a cookie. Browsers match prefixes in any case, so another spelling of a prefix is a mistake. */
 export const cookieName = z
   .string()
   .regex(/^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/, 'must be a cookie name: letters, digits, - and _')
@@ -90,7 +102,7 @@ export const cookieName = z
     `must write a prefix as it is: ${cookiePrefixes.join(' or ')}`,
   )
 
-/** Whether browsers take a cookie of this name over https only. */
+/** Returns true if browsers accept a cookie of this name over https only. */
 export function hasCookiePrefix(name: string): boolean {
   return cookiePrefixes.some(prefix => name.startsWith(prefix))
 }
@@ -108,7 +120,7 @@ export const hostName = z
   .string()
   .regex(/^(?!-)[A-Za-z0-9_.-]+$|^\[[0-9A-Fa-f:.]+\]$/, 'must be a host name or an IP address')
 
-/** `10.1.2.3`, `fd00::/8`. */
+/** IP address or CIDR, such as `10.1.2.3` or `fd00::/8`. */
 export const network = z.string().refine(isNetwork, 'must be an IP address or a CIDR')
 
 function isNetwork(text: string): boolean {
@@ -118,7 +130,7 @@ function isNetwork(text: string): boolean {
   return bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= (version === 4 ? 32 : 128))
 }
 
-/** What an endpoint may be named by: its URL, its host with or without a port, or a network. */
+/** Endpoint: a URL, a host with or without a port, or a network. */
 export const endpoint = z
   .string()
   .refine(

@@ -1,9 +1,9 @@
 import { BlockList, isIPv4, isIPv6 } from 'node:net'
 
 /**
- * An IP address in one spelling: without zone, and IPv4 where it is one that IPv6 writes down.
+ * Returns an IP address in canonical form: without a zone, and an IPv4-mapped IPv6 address as IPv4.
  *
- * @returns undefined for what is no address
+ * @returns undefined if the text is not an IP address
  * @see RFC 4291 section 2.5.5.2
  */
 export function plainAddress(text: string): string | undefined {
@@ -14,12 +14,20 @@ export function plainAddress(text: string): string | undefined {
   return isMapped ? dotted(groups[6]!, groups[7]!) : groups.map(hex).join(':')
 }
 
-/** What one subscriber holds: an IPv4 address, or the 2^64 addresses of an IPv6 network. @param address  as `plainAddress` gives it */
+/**
+ * Returns the range of addresses that one subscriber is assumed to own: an IPv4 address, or the /64 network
+ * of an IPv6 address.
+ *
+ * @param address  normalized by {@link plainAddress}
+ */
 export function subscriberOf(address: string): string {
   return address.includes(':') ? `${address.split(':').slice(0, 4).join(':')}::/64` : address
 }
 
-/** Whether an address, as `plainAddress` gives it, is one of those in a list of addresses and CIDRs. */
+/**
+ * Returns a function that checks if an address, normalized by {@link plainAddress}, is in a list of addresses
+ * and CIDRs.
+ */
 export function inNetworks(networks: readonly string[]): (address: string) => boolean {
   const list = new BlockList()
   for (const network of networks) {
@@ -28,7 +36,7 @@ export function inNetworks(networks: readonly string[]): (address: string) => bo
     if (address === undefined) continue
     const family = familyOf(address)
     const width = family === 'ipv4' ? 32 : 128
-    // A network of mapped addresses counts its bits from the front of the longer form.
+    // The prefix length of an IPv4-mapped network includes the 96 bits before the IPv4 address.
     const skipped = isIPv6(text) && family === 'ipv4' ? 96 : 0
     list.addSubnet(address, bits === undefined ? width : Math.max(0, Number(bits) - skipped), family)
   }
@@ -39,7 +47,7 @@ function familyOf(address: string): 'ipv4' | 'ipv6' {
   return address.includes(':') ? 'ipv6' : 'ipv4'
 }
 
-/** The eight numbers of an IPv6 address. */
+/** Returns the eight 16-bit groups of an IPv6 address. */
 function groupsOf(text: string): number[] {
   const [address = ''] = text.split('%')
   const written = address.replace(/\d+\.\d+\.\d+\.\d+$/, ending => {

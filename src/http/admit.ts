@@ -4,13 +4,17 @@ import type { Exchange, Shared } from './exchange.ts'
 import { isForwarded } from './proxies.ts'
 import type { Ration } from './rate-limit.ts'
 
-/** Says that the process lives, draining or not. */
+/** Liveness check, which is also answered while the runtime drains. */
 const livenessPath = '/healthz'
 
 /**
- * What is decided before anybody asks who the caller is.
+ * Runs the checks that do not need the caller's identity.
  *
- * @throws draining, rate_limited, forbidden_origin, payload_too_large, or the refusal of the path
+ * @throws draining           when the runtime is shutting down
+ * @throws rate_limited       when the client has no token left
+ * @throws forbidden_origin   when the `Host` or `Origin` header is not allowed
+ * @throws payload_too_large  when the declared length is above the limit
+ * @throws WbError            when `refusalOf` refuses the path
  */
 export function admit(
   shared: Shared,
@@ -31,7 +35,7 @@ export function admit(
   if (Number(incoming.header('content-length')) > bodyLimitBytes) throw tooLarge(bodyLimitBytes)
 }
 
-/** @throws rate_limited */
+/** @throws rate_limited  when the client has no token left */
 function takeToken(shared: Shared, current: Exchange, ration: Ration): void {
   if (!shared.rateLimit) return
   const { incoming, headers } = current

@@ -20,22 +20,22 @@ import { MemoryBuckets, RateLimit, type RateLimits } from './rate-limit.ts'
 import type { Surface, SurfaceHandlers } from './surface.ts'
 
 export interface AppSettings {
-  /** Name of the header that carries the request id, both ways. */
+  /** Name of the header that carries the request ID, in requests and responses. */
   readonly requestIdHeader: string
-  /** Served to others than developers: browsers are told to use HTTPS only. */
+  /** True if the runtime serves a production environment. Responses then tell browsers to use HTTPS only. */
   readonly production: boolean
-  /** In tests: a code that a route answers without declaring it becomes an internal error. */
+  /** True in tests: an error code that the route does not declare becomes an internal error. */
   readonly strictErrors: boolean
   readonly origin: OriginRules
   readonly trustProxyHeaders: TrustedProxies
-  /** Where files lie that came with a request, while it is answered. */
+  /** Folder for uploaded files while their request is handled. */
   readonly uploadDir: string
-  /** Requests per client; null is any number. */
+  /** Limits on requests per client; null for no limit. */
   readonly rateLimits: RateLimits | null
   readonly bodyMemory: BodyMemoryLimits
-  /** Event streams that one caller reads at once. */
+  /** Maximum number of event streams that one caller may have open. */
   readonly streamsPerCaller: number
-  /** Files that one caller uploads at once. */
+  /** Maximum number of files that one caller may upload at the same time. */
   readonly uploadsPerCaller: number
 }
 
@@ -43,55 +43,61 @@ export interface AppParts<S extends Surface> {
   readonly api: S
   readonly handlers: SurfaceHandlers<S>
   readonly authenticate: Authenticate
-  /** Who asks where nobody is asked who they are. */
+  /** The subject of requests to routes without authentication. */
   readonly stranger: AuthContext
-  /** A caller as one workspace sees it. */
+  /** Returns a caller with the rights that it has in one workspace. */
   readonly inWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly audit: Pick<AuditTrail, 'draft' | 'note'>
-  /** Whose rows a caller sees. */
+  /** Returns which rows a caller may see. */
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
-  /** Nobody watches when it is left out. */
+  /** Observer of all exchanges. */
   readonly watch?: Watch
-  /** Without it, large bodies are decoded on the event loop. */
+  /** Decodes large bodies off the event loop. Without it, the event loop decodes them. */
   readonly decodeElsewhere?: DecodeElsewhere
   readonly log: Log
   readonly clock: Clock
   readonly settings: AppSettings
-  /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
+  /**
+   * Returns the error for a path that is not served, checked before the rest of the request; undefined if the
+   * path is served.
+   */
   readonly refusalOf?: (path: string) => WbError | undefined
-  /** Returns `WWW-Authenticate` of a 401 at a path; undefined for the scheme alone. */
+  /** Returns the `WWW-Authenticate` header of a 401 response at a path; undefined for the scheme alone. */
   readonly challengeOf?: (path: string, hasCredential: boolean) => string | undefined
-  /** Second path of the login callback, unless another route has it. */
+  /** Second path of the login callback, unless another route has that path. */
   readonly callbackPath?: string | undefined
-  /** Why what no route answers is refused, where that is not because there is no such route. */
+  /** Returns the error for requests that match no route. The default is `not_found`. */
   readonly unmatched?: () => WbError
 }
 
-/** The surface as one function from request to response. */
+/** All routes as one function from request to response. */
 export interface App {
-  /** A request of this process, which no web page can make. */
+  /** Handles a request made by this process, not over a connection. */
   fetch(request: Request, within?: Within): Promise<Response>
-  /** For `toNodeHandler`. */
+  /** Router for `toNodeHandler`. */
   readonly h3: H3
   readonly settings: AppSettings
   readonly log: Log
-  /** From now on refuse everything but the liveness check. */
+  /** Refuses all further requests except the liveness check. */
   drain(): void
-  /** Resolves when nothing is being answered. */
+  /** Resolves when no request is in progress. */
   idle(): Promise<void>
   readonly inFlight: number
 }
 
 const nobody: Watch = { answered() {}, failed() {} }
 
-/** The origin of a request that names no host. */
+/** Origin for a request without a `Host` header. */
 const nameless = 'http://localhost'
 
-/** Build the application: one route per declaration, and no middleware, as each costs a tenth of the throughput. */
+/**
+ * Creates the application, with one route per declaration. It uses no middleware, because each one costs a
+ * tenth of the throughput.
+ */
 export function createApp<S extends Surface>(parts: AppParts<S>): App {
   const work = new InFlight()
   let draining = false
-  /** Ends each answer that would go on for ever. */
+  /** Functions that end the open endless responses. */
   const streams = new Set<() => void>()
   const { settings, clock } = parts
   const { publicOrigin } = settings.origin

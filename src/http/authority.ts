@@ -7,10 +7,10 @@ import { clientOf } from './admit.ts'
 import type { Exchange, Shared } from './exchange.ts'
 import type { Read } from './input.ts'
 
-/** A body may take minutes to arrive: after this long a caller is asked again whether it may send it. */
+/** Time in milliseconds after which the caller of a request with a slow body is authorized again. */
 export const confirmAfterMs = 1_000
 
-/** Who asks. */
+/** Authenticates the caller of a request. */
 export function identify(shared: Shared, current: Exchange): AuthContext | Promise<AuthContext> {
   const { incoming, trace } = current
   const { authorization, cookie, operator } = incoming
@@ -25,14 +25,14 @@ export function identify(shared: Shared, current: Exchange): AuthContext | Promi
   return shared.authenticate(presented)
 }
 
-/** What is asked of the gate for a request. */
+/** Returns the input of the access gate for a request. */
 export function demandOf(shared: Shared, { incoming, workspaceId }: Exchange, rule: Access): Demand {
   if (rule.kind !== 'setup') return { rule, workspaceId }
   const approach = { hasCredential: incoming.authorization !== null, isLocal: shared.isLocal(incoming) }
   return { rule, workspaceId, approach }
 }
 
-/** Who asks, as the workspace sees them that the path names. */
+/** Returns the caller with its rights in the workspace that the path names. */
 export async function inWorkspace(
   shared: Shared,
   current: Exchange,
@@ -46,13 +46,14 @@ export async function inWorkspace(
 }
 
 /**
- * Ask again who asks, for what takes its time: a body on its way, a place in a queue, an answer that goes on.
+ * Authenticates and authorizes a caller again, because its rights may have changed during a long upload, wait
+ * or response.
  *
- * @throws unauthorized, forbidden  the same request would be refused now
+ * @throws unauthorized, forbidden  when the same request would now be refused
  */
 export async function passAgain(shared: Shared, current: Exchange, { access }: Route): Promise<AuthContext> {
   const known = current.auth ?? shared.stranger
-  // The operator's own token is good for as long as the process lives, and each use of it is recorded.
+  // The bootstrap token is valid for the lifetime of the process, and each use is audited.
   if (access.kind === 'open' || known.subject?.type === 'bootstrap') return known
   current.auth = await identify(shared, current)
   const auth = await inWorkspace(shared, current, current.workspaceId)
@@ -60,7 +61,7 @@ export async function passAgain(shared: Shared, current: Exchange, { access }: R
   return auth
 }
 
-/** A body that its handler takes as it comes: who may send it is asked again while it does. */
+/** Wraps a streamed body: the caller is authorized again while the handler reads it. */
 export function withConfirmedBody(
   { clock }: Shared,
   { body }: Route,

@@ -33,7 +33,7 @@ import { rationOf } from './rate-limit.ts'
 import { Reply, replyEncoder } from './reply.ts'
 import type { Trace } from './trace.ts'
 
-/** An answer of a handler whose types the contract has checked already. */
+/** Result of a handler; the contract has already checked its types. */
 interface Answered {
   readonly status: number
   readonly body: unknown
@@ -47,8 +47,8 @@ interface Answered {
 export type AnyHandler = (input: never, caller: Caller) => Answered | Promise<Answered>
 
 /**
- * Join a declaration and its handler: all that happens between a request and the handler's input, and between its
- * answer and the response, in the order of docs/http.md#bodies.
+ * Connects a route declaration with its handler: the steps between request and handler input, and between
+ * handler result and response, in the order of docs/http.md#bodies.
  */
 export function bind(shared: Shared, route: Route, handler: AnyHandler, name: RouteName): Serve {
   const { uploadDir, clock, decodeElsewhere } = shared
@@ -73,7 +73,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
     try {
       return await answer(current, rawParams, auth, hold)
     } finally {
-      // Lines are read while the response is sent, and release what they hold themselves.
+      // Lines are read while the response is sent; the line reader releases its memory itself.
       if (route.body?.kind !== 'ndjson') hold.release()
     }
   })
@@ -127,13 +127,17 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
   }
 }
 
-/** Count a file that a caller sends; returns what counts it off. @throws rate_limited */
+/**
+ * Counts an upload of a caller, and returns a function that releases it.
+ *
+ * @throws rate_limited  when the caller has too many uploads open
+ */
 function countUpload(shared: Shared, current: Exchange, { body }: Route): () => void {
   const isUpload = body?.kind === 'multipart' && current.incoming.isFromOutside
   return isUpload ? shared.openUploads.open(callerOf(shared, current)) : () => {}
 }
 
-/** Made by the first request that needs it: a short command asks two routes of many. */
+/** Returns a function that creates a value on first use. A short CLI command uses only two of many routes. */
 function onceAsked<T>(make: () => T): () => T {
   let made: T | undefined
   return () => {
@@ -146,7 +150,7 @@ function has(body: unknown, field: string): boolean {
   return typeof body === 'object' && body !== null && (body as Record<string, unknown>)[field] !== undefined
 }
 
-/** The answer to a path and method that no route has: `not_found`, after what holds for every request. */
+/** Answers requests that match no route with `not_found`, after the checks that apply to every request. */
 export function bindUnknown(shared: Shared): Serve {
   return exchange(shared, { path: '<unmatched>', errors: ['not_configured'] }, async current => {
     const { incoming } = current
@@ -163,14 +167,17 @@ function noRoute({ method, path }: Incoming): WbError {
 }
 
 /**
- * The router reads `/a/` as `/a`, and every client makes `/a/` of `/a/b/..`: to delete the record `..` would be to
- * delete its knowledge base.
+ * Returns true for a path that ends with a slash. The router treats `/a/` as `/a`, and clients normalize
+ * `/a/b/..` to `/a/`: deleting a record named `..` would delete its knowledge base.
  */
 function hasEmptyEnd(path: string): boolean {
   return path.length > 1 && path.endsWith('/')
 }
 
-/** The first line is waited for, so that what fails before it has a status of its own; what fails later is a line. */
+/**
+ * Returns a stream of NDJSON lines. It waits for the first line so that an earlier failure still sets the
+ * status; a later failure becomes a line.
+ */
 async function streamOf(shared: Shared, trace: Trace, body: unknown): Promise<ReadableStream<Uint8Array>> {
   const objects = (body as AsyncIterable<object>)[Symbol.asyncIterator]()
   const first = await objects.next()

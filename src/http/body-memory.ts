@@ -1,45 +1,52 @@
 import { WbError } from '../contract/errors.ts'
 
-/** Bodies up to this size in bytes have a separate budget, so large ones never make a search or a sign-in fail. */
+/**
+ * Maximum size of a small body, in bytes. Small bodies have a separate budget, so large ones cannot make a
+ * search or a sign-in fail.
+ */
 export const smallBodyBytes = 131_072
 
-/** Share of the budget for large bodies that small ones get in addition. */
+/** Size of each budget for small bodies, as a share of the budget for large ones. */
 const smallShare = 1 / 8
 
 const retryAfterSeconds = 1
 
 export interface BodyMemoryLimits {
-  /** Bytes of large bodies that the process holds at once. */
+  /** Maximum total size of the large bodies in memory, in bytes. */
   readonly totalBytes: number
-  /** Bytes of them that one caller holds at once. */
+  /** Maximum total size of the large bodies of one caller, in bytes. */
   readonly perCallerBytes: number
 }
 
-/** Owner of a body. Verified subjects never compete with strangers for the memory of small bodies. */
+/**
+ * Caller whose budget a body uses. Verified and unverified callers have separate budgets for small bodies.
+ */
 export interface BodyOwner {
   readonly caller: string
   readonly isVerified: boolean
 }
 
-/** The memory that one request holds for bodies. */
+/** Memory for bodies that one request has reserved. */
 export interface BodyHold {
   /**
-   * Changes how many bytes are held in all.
+   * Changes the total number of reserved bytes.
    *
-   * @throws overloaded  the budget of the caller or of the process is spent; what was held stays held
+   * @throws overloaded  when the budget of the caller or of the process is used up; the reservation is then
+   *   unchanged
    */
   resize(bytes: number): void
-  /** Holds bytes that exist already, whatever the budget says. */
+  /** Reserves memory for bytes that already exist, even above the budget. */
   force(bytes: number): void
   release(): void
 }
 
-/** A hold without a limit, for requests that this process makes itself. */
+/** Hold without a limit, for requests that this process makes itself. */
 export const unlimitedHold: BodyHold = { resize() {}, force() {}, release() {} }
 
 /**
- * The budget for bodies in memory: requests that are read and handled, and responses that wait for a slow reader. Bytes
- * are counted before they are read; a request that finds the budget spent is refused at once instead of waiting.
+ * Budget for bodies in memory: requests being read or handled, and responses waiting for a slow reader. Bytes
+ * are counted before they are read. If the budget is used up, a request is refused at once instead of
+ * waiting.
  */
 export class BodyMemory {
   readonly #large: Pool
@@ -73,13 +80,13 @@ export class BodyMemory {
   }
 }
 
-/** @returns the refusal of a body for which the server has no memory now */
+/** Returns the error for a body that does not fit into memory now. */
 export function overloaded(message: string, cause?: unknown): WbError {
   const headers = { 'retry-after': String(retryAfterSeconds) }
   return new WbError('overloaded', message, { headers }, { cause })
 }
 
-/** Bytes in use, in total and by caller. */
+/** Counts bytes in use, in total and by caller. */
 class Pool {
   #total = 0
   readonly #byCaller = new Map<string, number>()

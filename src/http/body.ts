@@ -5,7 +5,9 @@ import { WbError } from '../contract/errors.ts'
 import { type BodyHold, smallBodyBytes } from './body-memory.ts'
 import { GrowingBuffer } from './growing-buffer.ts'
 
-/** The bytes of a request: Node's own stream for a request that came by a connection, else the Request's. */
+/**
+ * Bytes of a request: Node's stream for a request over a connection, otherwise the stream of the `Request`.
+ */
 export type Source = IncomingMessage | ReadableStream<Uint8Array>
 
 export function tooLarge(limitBytes: number): WbError {
@@ -13,9 +15,10 @@ export function tooLarge(limitBytes: number): WbError {
 }
 
 /**
- * Refuse a body that says by its headers that it cannot be read.
+ * Checks the headers of a body.
  *
- * @throws validation_error not `mediaType`, another charset than UTF-8, or compressed
+ * @throws validation_error  when the content type is not `mediaType`, or the body is not UTF-8 or is
+ *   compressed
  */
 export function checkContentType(headers: Headers, mediaType: string): void {
   const [sent, ...parameters] = (headers.get('content-type') ?? '').toLowerCase().split(';')
@@ -28,17 +31,17 @@ export function checkContentType(headers: Headers, mediaType: string): void {
     throw new WbError('validation_error', 'the body must not be compressed')
 }
 
-/** How long the next bytes of a large body may take, so that a stalled one gives its memory back. */
+/** Maximum time without data from a large body, in milliseconds. Then its memory is released. */
 const idleMs = 15_000
 
-/** Where a body comes from, and how much of it may be held. */
+/** Source of a body, and its limits. */
 export interface BodyParts {
-  /** Called once the memory for the declared length is held. */
+  /** Opens the source. Called after memory for the declared length is reserved. */
   open(): Source | null
-  /** As the Content-Length header says; null where it does not. */
+  /** Length from the Content-Length header; null if absent. */
   readonly declaredBytes: number | null
   readonly limitBytes: number
-  /** Counts the bytes before they are read. */
+  /** Reservation for the bytes, made before they are read. */
   readonly hold: BodyHold
   readonly clock: Clock
 }
@@ -46,9 +49,9 @@ export interface BodyParts {
 /**
  * Reads a whole body.
  *
- * @throws validation_error   the body broke off or stopped arriving
- * @throws payload_too_large  more bytes came than allowed, whatever was declared
- * @throws overloaded         the memory for bodies is spent
+ * @throws validation_error   when the body ends early or stops arriving
+ * @throws payload_too_large  when the body is larger than allowed, whatever its declared length
+ * @throws overloaded         when the memory for bodies is used up
  */
 export async function readBytes(parts: BodyParts): Promise<Bytes> {
   const gathered = gather(parts)
@@ -60,8 +63,8 @@ export async function readBytes(parts: BodyParts): Promise<Bytes> {
 }
 
 /**
- * Reads by events, because the iterator of a Node stream costs more than a small body. What arrives after a refusal is
- * not read here.
+ * Reads by events, because the iterator of a Node stream costs more than a small body. After an error, it
+ * stops reading.
  */
 function readMessage(message: IncomingMessage, gathered: Gathered, clock: Clock): Promise<void> {
   return new Promise((resolve, reject) => {
@@ -92,7 +95,7 @@ function readMessage(message: IncomingMessage, gathered: Gathered, clock: Clock)
   })
 }
 
-/** Pieces of a body on their way to one buffer. */
+/** Collects the chunks of a body in one buffer. */
 interface Gathered {
   readonly isLarge: boolean
   /** @throws payload_too_large, overloaded */
@@ -100,7 +103,7 @@ interface Gathered {
   whole(): Bytes
 }
 
-/** @throws overloaded  the memory for the declared length is not there */
+/** @throws overloaded  when there is no memory for the declared length */
 function gather({ declaredBytes, limitBytes, hold }: BodyParts): Gathered {
   if (declaredBytes !== null) hold.resize(declaredBytes)
   const whole = new GrowingBuffer(declaredBytes ?? limitBytes)
@@ -117,9 +120,10 @@ function gather({ declaredBytes, limitBytes, hold }: BodyParts): Gathered {
 }
 
 /**
- * A body piece by piece. Leaving early keeps the connection and drops the rest, so that the answer can still be sent.
+ * Yields a body in chunks. If iteration stops early, the rest is discarded and the connection stays open for
+ * the response.
  *
- * @throws payload_too_large more bytes came than allowed; those before were given
+ * @throws payload_too_large  when the body is larger than allowed; earlier chunks were yielded
  */
 export async function* chunksOf(
   source: Source | null,
@@ -148,7 +152,7 @@ function stalled(): WbError {
   return new WbError('validation_error', `no part of the body arrived for ${idleMs / 1_000} seconds`)
 }
 
-/** The client has gone and will not read this. */
+/** Returns the error for an incomplete body. The disconnected client does not receive it. */
 function cutShort(): WbError {
   return new WbError('validation_error', 'the body ended before it was complete')
 }

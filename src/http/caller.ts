@@ -18,15 +18,15 @@ interface Parts {
   readonly shared: Shared
   readonly route: Route
   readonly current: Exchange
-  /** Of the path, validated. */
+  /** Validated path parameters. */
   readonly params: object
   readonly auth: AuthContext
   readonly visibility: Visibility
-  /** Rejects when the caller would be refused now. */
+  /** Rejects if the caller would now be refused. */
   readonly confirm: () => Promise<unknown>
 }
 
-/** The caller of one request. What most handlers never ask for is made when they do. */
+/** Caller of one request. Values that most handlers do not use are computed on demand. */
 export class RequestCaller implements Caller {
   readonly #shared: Shared
   readonly #route: Route
@@ -67,7 +67,7 @@ export class RequestCaller implements Caller {
     const { incoming } = this.#current
     const { events, replies } = this.#route
     const isAsked = replies[200] === eventStream || incoming.header('accept')?.includes(eventStream)
-    // A `HEAD` has nobody who would read the events.
+    // The response to a `HEAD` request has no body for events.
     return events && isAsked && incoming.method !== 'HEAD'
       ? { after: incoming.header('last-event-id') }
       : null
@@ -113,7 +113,7 @@ export class RequestCaller implements Caller {
   }
 
   record(details: AuditDetails, workspaceId?: string): Write {
-    // A unit that is tried again has a new record; the last one is the one that was kept.
+    // A retried transaction drafts a new record; the last draft is the one that was stored.
     this.#draft = this.#shared.audit.draft(this, this.#event(details, workspaceId))
     return this.#draft.write
   }
@@ -127,7 +127,10 @@ export class RequestCaller implements Caller {
     return changed.length === 0 ? [] : [this.record({ ...details, reason: `changed ${changed.join(', ')}` })]
   }
 
-  /** The route succeeded: say the record that its handler made part of its unit, or write one now. */
+  /**
+   * Completes the audit of a successful request: announces the record that the handler stored in its
+   * transaction, or writes one now.
+   */
   recorded(details: AuditDetails | undefined): void {
     const isOfChange = typeof this.#route.audit === 'object'
     if (isOfChange && !this.#isChangeAsked)

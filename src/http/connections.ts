@@ -1,15 +1,15 @@
 import type { Server } from 'node:net'
 
 export interface ConnectionLimits {
-  /** Connections that the server holds at once. An idle one takes about 15 KB and a file descriptor. */
+  /** Maximum number of open connections. An idle one takes about 15 KB and a file descriptor. */
   readonly total: number
-  /** Connections from one address, so that one client alone never locks the others out. */
+  /** Maximum number of open connections per address, so that one client cannot lock out all others. */
   readonly perAddress: number
 }
 
 const defaults: ConnectionLimits = { total: 10_000, perAddress: 5_000 }
 
-/** Bounds the connections of a server; further ones are closed at once. */
+/** Limits the connections of a server; further ones are closed at once. */
 export function limitConnections(server: Server, limits = defaults): void {
   const counts = new Map<string, number>()
   server.maxConnections = limits.total

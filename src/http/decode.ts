@@ -3,16 +3,15 @@ import { ignoredFields } from './ignored.ts'
 import { parseJson } from './json.ts'
 import { validate } from './validate.ts'
 
-/** A validated JSON value, and the fields that its schema dropped. */
+/** A validated JSON value, and the names of the fields that its schema dropped. */
 export interface Decoded {
   readonly value: unknown
   readonly ignored: readonly string[]
 }
 
 /**
- * Prepares the decoding of a route's JSON bodies, or of the lines of its NDJSON bodies.
- *
- * @returns a function that throws `validation_error`, or what an issue of the schema names
+ * Returns a decoder for a route's JSON bodies, or for the lines of its NDJSON bodies. The decoder throws
+ * `validation_error`, or the error code that a schema issue specifies.
  */
 export function decoder({ schema }: Pick<Body, 'schema'>): (bytes: Buffer) => Decoded {
   const findIgnored = ignoredFields(schema)

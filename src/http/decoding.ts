@@ -4,7 +4,7 @@ import { type Host, threaded } from '../base/threads.ts'
 import { overloaded, smallBodyBytes } from './body-memory.ts'
 import type { Decoded } from './decode.ts'
 
-/** Names of a route in the contract, by which a thread finds its schema. */
+/** Name of a route in the contract. A worker thread uses it to find the schema. */
 export interface RouteName {
   readonly topic: string
   readonly operation: string
@@ -12,16 +12,19 @@ export interface RouteName {
 
 export type DecodeOps = { decode(body: RouteName & { bytes: Uint8Array }): Decoded }
 
-/** Decodes bodies of the contract's routes away from the event loop. */
+/** Decodes a body of a route off the event loop. */
 export type DecodeElsewhere = (route: RouteName, bytes: Buffer) => Promise<Decoded>
 
-/** Time without bodies after which the thread ends and frees its memory. */
+/** Idle time in milliseconds after which the thread ends and frees its memory. */
 const idleMs = 10_000
 
-/** Enough for the largest body and its value. A value that needs more ends the thread, not the process. */
+/**
+ * Heap limit in MB, enough for the largest body and its value. Above it, the thread ends, but not the
+ * process.
+ */
 const heapMegabytes = 256
 
-/** Opens a thread that decodes bodies, one at a time; it starts with the first one. */
+/** Creates a decoder that runs in a thread, one body at a time. The thread starts with the first body. */
 export function openDecoding(): { decode: DecodeElsewhere; close(): Promise<void> } {
   const entry = join(packageRoot(), 'dist', 'src', 'http', 'worker.js')
   const host: Host<DecodeOps> = threaded(entry, undefined, { idleMs, heapMegabytes })
@@ -37,7 +40,7 @@ function refuse(error: unknown): never {
   throw isOutOfMemory ? overloaded('the server had no memory left to decode the body', error) : error
 }
 
-/** Size from which decoding a body would block the event loop for too long. */
+/** Returns true for a body that would block the event loop for too long. */
 export function isLarge(bytes: Buffer): boolean {
   return bytes.length > smallBodyBytes
 }

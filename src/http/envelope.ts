@@ -1,7 +1,7 @@
 import { presentable } from '../base/redact.ts'
 import { type ErrorEnvelope, errorDocs, WbError } from '../contract/errors.ts'
 
-/** What a client is told of a failure. */
+/** Error response to a client. */
 export interface Failure {
   readonly status: number
   readonly headers: Readonly<Record<string, string | readonly string[]>>
@@ -9,8 +9,8 @@ export interface Failure {
 }
 
 /**
- * The one form of every failure. What is not a `WbError` is a defect: the client learns nothing of it but the id
- * under which the log holds it.
+ * Returns the error response for anything thrown. An error that is not a `WbError` is a defect: the client
+ * receives only the request ID, which the log entry also contains.
  *
  * @see docs/requirements.md#S7.1-04
  */

@@ -7,25 +7,28 @@ import { openAiEvent } from './openai-dialect.ts'
 import { Reply } from './reply.ts'
 import { type Controller, Outgoing, type OutgoingParts, streamHeaders } from './stream.ts'
 
-/** Silence before a ping, and the longest time until a stream ends for a caller that lost access. */
+/**
+ * Idle time before a ping in milliseconds, and the longest time until a stream ends after its caller lost
+ * access.
+ */
 const pingMs = 15_000
-/** A comment that keeps a silent stream open. Some clients take it for an event, so it is never sent first. */
+/** Comment that keeps an idle stream open. Some clients treat it as an event, so it is never sent first. */
 const ping = Buffer.from(': ping\n\n')
 
 export interface EventStream {
   readonly events: AsyncIterable<ServerEvent>
-  /** Data leaves through the one of its event, so that a field which the contract does not declare cannot leak. */
+  /** Schemas by event name. Data is encoded with its schema, so undeclared fields cannot leak. */
   readonly schemas: Readonly<Record<string, z.ZodType>>
   readonly dialect: Route['dialect']
-  /** Rejects when the caller would be refused now. */
+  /** Rejects if the caller would now be refused. */
   readonly stillAllowed: () => Promise<unknown>
 }
 
 /**
- * Events as they happen, until the reader goes away, loses the right to them, or the runtime drains. They are asked
- * for as they are read, so that a slow reader makes nothing pile up.
+ * Returns a stream of events, which ends when the reader disconnects or loses access, or when the runtime
+ * drains. Events are requested as they are read, so they do not accumulate for a slow reader.
  *
- * @throws rate_limited  the caller reads too many already
+ * @throws rate_limited  when the caller has too many streams open
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function eventStream(shared: Shared, current: Exchange, stream: EventStream): Reply {
@@ -36,7 +39,11 @@ export function eventStream(shared: Shared, current: Exchange, stream: EventStre
   return new Reply(200, headers, body)
 }
 
-/** Counts a stream of a caller, and returns a function that releases it. @throws rate_limited  above the limit */
+/**
+ * Counts a stream of a caller, and returns a function that releases it.
+ *
+ * @throws rate_limited  when the caller has too many streams open
+ */
 function countStream(shared: Shared, current: Exchange, { events }: EventStream): () => void {
   if (!current.incoming.isFromOutside) return () => {}
   try {
@@ -49,14 +56,14 @@ function countStream(shared: Shared, current: Exchange, { events }: EventStream)
   }
 }
 
-/** What is pulled out of a source of events. */
+/** Body of a response that sends events from an iterator. */
 class EventBody extends Outgoing {
   readonly #clock: Clock
   readonly #format: Pick<EventStream, 'schemas' | 'dialect'>
   readonly #source: AsyncIterator<ServerEvent>
   #callOffPing = () => {}
   #isPingDue = false
-  /** The event that was asked for. */
+  /** Event that was requested from the source and not yet sent. */
   #next: Promise<IteratorResult<ServerEvent>> | undefined
   #hasArrived = false
   #wake = () => {}
@@ -126,7 +133,7 @@ class EventBody extends Outgoing {
   }
 }
 
-/** @throws Error  the contract declares no such event, or its id would forge a field: a defect */
+/** @throws Error  when the contract does not declare the event, or its ID contains a line break: a defect */
 function encode(
   { id, event, data }: ServerEvent,
   { schemas, dialect }: Pick<EventStream, 'schemas' | 'dialect'>,

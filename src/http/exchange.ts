@@ -21,7 +21,7 @@ import type { RateLimit } from './rate-limit.ts'
 import { checkDeclared, Reply } from './reply.ts'
 import { type Trace, traceOf } from './trace.ts'
 
-/** What is known of an exchange once its response is. */
+/** Facts about an exchange once its status is known. */
 export interface Answered {
   readonly requestId: string
   readonly method: string
@@ -31,20 +31,20 @@ export interface Answered {
   readonly durationMs: number
 }
 
-/** Is told of every exchange, for numbers and for the operator. */
+/** Observer of all exchanges, for metrics and for the operator. */
 export interface Watch {
   answered(exchange: Answered): void
-  /** Of one that failed, before it is answered. */
+  /** Called for a failed exchange before its response is sent. */
   failed(exchange: Answered, code: ErrorCode, credential: Credential): void
 }
 
-/** How a credential was presented. */
+/** Kind of credential in a request. */
 export type Credential = 'bearer' | 'other' | 'session' | 'none'
 
-/** What all routes of an application share. */
+/** Dependencies that all routes of an application share. */
 export interface Shared {
   readonly authenticate: Authenticate
-  /** Who asks where nobody is asked who they are. */
+  /** The subject of requests to routes without authentication. */
   readonly stranger: AuthContext
   readonly inWorkspace: (auth: AuthContext, workspaceId: string) => AuthContext | Promise<AuthContext>
   readonly visibility: (auth: AuthContext, request: Request) => Visibility | Promise<Visibility>
@@ -53,42 +53,47 @@ export interface Shared {
   readonly log: Log
   readonly clock: Clock
   readonly originRule: OriginRule<Incoming>
-  /** Scheme, host and port under which a browser sees the runtime. */
+  /** Returns the origin at which a browser reaches the runtime. */
   readonly siteOrigin: (incoming: Incoming) => string
-  /** Address of the client, behind whatever proxies are trusted; empty within this process. */
+  /**
+   * Returns the address of the client, looking behind trusted proxies; empty for requests of this process.
+   */
   readonly clientOf: (incoming: Incoming) => string
-  /** Nobody but this machine can have sent it. */
+  /** Returns true for a request that can only come from this machine. */
   readonly isLocal: (incoming: Incoming) => boolean
-  /** Returns the refusal of a path, before the rest of the request is checked; undefined if the path is served. */
+  /**
+   * Returns the error for a path that is not served, checked before the rest of the request; undefined if the
+   * path is served.
+   */
   readonly refusalOf: ((path: string) => WbError | undefined) | undefined
-  /** Returns `WWW-Authenticate` of a 401 at a path; undefined for the scheme alone. */
+  /** Returns the `WWW-Authenticate` header of a 401 response at a path; undefined for the scheme alone. */
   readonly challengeOf: ((path: string, hasCredential: boolean) => string | undefined) | undefined
   /** Second path of the login callback. */
   readonly callbackPath: string | undefined
-  /** Why what no route answers is refused, where that is not because there is no such route. */
+  /** Returns the error for requests that match no route. The default is `not_found`. */
   readonly unmatched: (() => WbError) | undefined
   readonly rateLimit: RateLimit | null
   readonly bodyMemory: BodyMemory
-  /** Left out where bodies are decoded on the event loop. */
+  /** Decodes large bodies off the event loop. Without it, the event loop decodes them. */
   readonly decodeElsewhere: DecodeElsewhere | undefined
   readonly openStreams: OpenStreams
   readonly openUploads: OpenStreams
   /** Headers of every response. */
   readonly headers: HeaderPairs
-  /** Where files lie that came with a request, while it is answered. */
+  /** Folder for uploaded files while their request is handled. */
   readonly uploadDir: string
-  /** In lower case. */
+  /** Header name in lower case. */
   readonly requestIdHeader: string
-  /** A code that its route does not declare is a defect. */
+  /** True if an error code that its route does not declare is a defect. */
   readonly strictErrors: boolean
   readonly isDraining: () => boolean
-  /** Call back when the runtime begins to drain. Returns a function that calls it off. */
+  /** Registers a function to call when the runtime starts to drain. Returns a function that removes it. */
   readonly onDrain: (end: () => void) => () => void
   readonly began: () => void
   readonly ended: () => void
 }
 
-/** What is said of an exchange in the log, and what it may fail with. */
+/** Parts of a route that logs and error responses need. `path` is the pattern. */
 export interface Matched {
   readonly path: string
   readonly errors: readonly ErrorCode[]
@@ -97,20 +102,22 @@ export interface Matched {
 
 export type Serve = (event: H3Event) => Promise<Reply>
 
-/** One request on its way to a response, and what becomes known of it. */
+/** One request in progress, and the facts collected about it. */
 export interface Exchange {
   readonly incoming: Incoming
   readonly trace: Trace
-  /** Headers that its response carries beside those of every response. */
+  /** Response headers in addition to those of every response. */
   readonly headers: HeaderPairs
-  /** Address of the client, once somebody asked for it. */
+  /** Address of the client, computed on first use. */
   client?: string
-  /** Who asks, once that is known. */
+  /** The caller, once authenticated. */
   auth?: AuthContext
   workspaceId?: string | undefined
 }
 
-/** One request and its response: the trace, the envelope of whatever is thrown, the log, and the count of the work. */
+/**
+ * Handles one request and its response: trace, error envelope, log, audit, and count of requests in progress.
+ */
 export function exchange(
   shared: Shared,
   route: Matched,
@@ -120,7 +127,7 @@ export function exchange(
     const incoming = new Incoming(event)
     const trace = traceOf(incoming.header(shared.requestIdHeader), incoming.header('traceparent'))
     const current: Exchange = { incoming, trace, headers: [] }
-    // Answers there hold what no cache may keep.
+    // Responses below these paths must not be cached.
     if (isBelow(uncachedPaths, incoming.path) || isBelow(uncachedPaths, route.path))
       current.headers.push(['cache-control', 'no-store'])
     const elapsedMs = stopwatch()
@@ -153,26 +160,30 @@ export function exchange(
   }
 }
 
-/** Whose request it is: a subject's, else an address's. */
+/** Returns the key that identifies the caller: its subject, or its address if anonymous. */
 export function callerOf(shared: Shared, { auth, incoming }: Exchange): string {
   const subject = auth?.subject
   return subject ? `${subject.type} ${subject.id}` : `anonymous ${shared.clientOf(incoming)}`
 }
 
-/** Opens a hold on the memory for bodies for the caller, as far as it is known yet. */
+/** Opens a memory reservation for bodies of the caller, identified as far as known at this point. */
 export function holdBody(shared: Shared, current: Exchange): BodyHold {
   if (!current.incoming.isFromOutside) return unlimitedHold
   const isVerified = current.auth?.authenticated ?? false
   return shared.bodyMemory.hold({ caller: callerOf(shared, current), isVerified })
 }
 
-/** Responses up to this size fit into the buffers of the operating system, and are not counted. UTF-16 code units. */
+/**
+ * Maximum size of a response that is not counted, because it fits into the buffers of the operating system.
+ * In UTF-16 code units.
+ */
 const smallReplyChars = 16_384
 
 /**
- * Counts a large response as held until its reader has taken it.
+ * Reserves memory for a large response until its reader has taken it.
  *
- * @throws overloaded  the caller reads too slowly, and the request changed nothing
+ * @throws overloaded  when the caller reads too slowly, for `GET` only, because other requests may have
+ *   changed data
  */
 export function holdReply(shared: Shared, current: Exchange, text: string): void {
   if (text.length <= smallReplyChars) return
@@ -183,7 +194,7 @@ export function holdReply(shared: Shared, current: Exchange, text: string): void
   incoming.onceSent(hold.release)
 }
 
-/** Headers of a response with a body of this media type. */
+/** Returns the headers of a response with a body of this media type. */
 export function headersOf(
   shared: Shared,
   { trace, headers }: Exchange,
@@ -205,7 +216,10 @@ function refusal(shared: Shared, current: Exchange, error: unknown, { dialect }:
   return new Reply(status, pairs, JSON.stringify(body))
 }
 
-/** What a client is told of a failure inside a response that has begun; what it did not cause is in the log too. */
+/**
+ * Returns a function that converts an error after the response has started, and logs it if the client did not
+ * cause it.
+ */
 export function failureTeller(log: Log): (thrown: unknown, requestId: string) => Failure {
   return (thrown, requestId) => {
     const failure = failureOf(thrown, requestId)
@@ -214,7 +228,7 @@ export function failureTeller(log: Log): (thrown: unknown, requestId: string) =>
   }
 }
 
-/** What a client did wrong is information, what a dependency did a warning, and what we did an error. */
+/** Logs errors of the client as info, errors of a dependency as a warning, and defects as an error. */
 function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boolean): void {
   const error = asWbError(thrown)
   const { headers: _headers, hint: _hint, ...known } = error.facts
@@ -228,14 +242,18 @@ function logFailure(log: Log, thrown: unknown, facts: object, isAbandoned: boole
 const apiPaths = '/api/v1/'
 const authPaths = '/auth/'
 const uncachedPaths = [authPaths, '/setup']
-/** Where a refusal is on record. */
+/** Paths where refusals are audited. */
 const auditedPaths = [apiPaths, '/setup/']
 
 function isBelow(prefixes: readonly string[], path: string): boolean {
   return prefixes.some(prefix => path.startsWith(prefix))
 }
 
-/** Records a refused request in the audit trail. @see docs/requirements.md#S6-04, docs/security.md#rule-3 */
+/**
+ * Records a refused request in the audit trail.
+ *
+ * @see docs/requirements.md#S6-04, docs/security.md#rule-3
+ */
 function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
   const { incoming, trace, auth = shared.stranger, workspaceId } = current
   const event = denialOf(incoming, error) ?? rejectionOf(incoming, error)
@@ -244,7 +262,10 @@ function auditRefusal(shared: Shared, current: Exchange, error: WbError): void {
   shared.audit.note({ auth, requestId: trace.requestId }, { ...event, workspaceId: ofWorkspace })
 }
 
-/** A credential that was missing or not good, or a right that was not held. A key that holds no more is named. */
+/**
+ * Returns the audit event for a missing or invalid credential, or a missing right. It names a key that is no
+ * longer valid.
+ */
 function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Event | undefined {
   const { code, message, facts } = error
   if (code !== 'unauthorized' && code !== 'forbidden') return undefined
@@ -262,7 +283,7 @@ function denialOf({ path, authorization, cookie }: Incoming, error: WbError): Ev
   }
 }
 
-/** A change that a page of another origin asked for. */
+/** Returns the audit event for a state-changing request from a page of another origin. */
 function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | undefined {
   const why = facts.crossOrigin
   if (typeof why !== 'string') return undefined
@@ -274,7 +295,7 @@ function rejectionOf({ method, path }: Incoming, { facts }: WbError): Event | un
   }
 }
 
-/** How a credential was presented, without a letter of it. */
+/** Returns the kind of credential, without any of its characters. */
 function schemeOf(authorization: string | null, cookie: string | null): Credential {
   if (authorization !== null) return isBearer(authorization) ? 'bearer' : 'other'
   return cookie === null ? 'none' : 'session'

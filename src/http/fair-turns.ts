@@ -1,18 +1,24 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Whose turn it is: callers at different addresses come first in turn, then credentials at one address. */
+/**
+ * Owner of queued work. Turns rotate between addresses first, then between the credentials at one address.
+ */
 export interface TurnOwner {
   readonly address: string
-  /** As sent and not yet verified; empty where there is none. */
+  /** Credential as sent, not yet verified; empty if absent. */
   readonly credential: string
 }
 
-/** No further work starts in a turn after this time. What has started runs to its next `await`. */
+/**
+ * Time in milliseconds after which no further work starts in a turn. Started work runs until its next
+ * `await`.
+ */
 const turnMsMax = 4
 
 /**
- * Turns that start nothing after one that took longer, as long as connections arrive. Node accepts one per turn: without
- * these, a new connection behind a thousand others would wait for a thousand long turns.
+ * Number of turns that start no work after a turn that took too long, while connections keep arriving. Node
+ * accepts one connection per turn: without these turns, a new connection behind a thousand others would wait
+ * for a thousand long turns.
  */
 const restTurns = 16
 
@@ -22,8 +28,8 @@ interface Waiting {
 }
 
 /**
- * Spreads a burst of work over turns of the event loop. What waits starts round robin, first by address and then by
- * credential, so that a flood from one caller delays others by milliseconds.
+ * Spreads a burst of work over turns of the event loop. Queued work starts round-robin, first by address and
+ * then by credential, so a flood from one caller delays others by milliseconds only.
  */
 export class FairTurns {
   readonly #costPerTurn: number
@@ -34,12 +40,12 @@ export class FairTurns {
   #isTurnPlanned = false
   #restsLeft = 0
   #lastAccepted = 0
-  /** Start of the last turn, unless it was a rest. */
+  /** Start of the last turn; undefined if that turn started no work. */
   #busySince: number | undefined
 
   /**
-   * @param costPerTurn  what starts in one turn
-   * @param accepted     returns how many connections the server has accepted so far
+   * @param costPerTurn  total cost of the work that may start in one turn
+   * @param accepted     returns the number of connections that the server has accepted so far
    */
   constructor(costPerTurn: number, accepted: () => number) {
     this.#costPerTurn = costPerTurn
@@ -47,7 +53,7 @@ export class FairTurns {
     this.#costLeft = costPerTurn
   }
 
-  /** Calls `start` at once unless this turn has had its share. */
+  /** Calls `start` at once if this turn has capacity left, otherwise in a later turn. */
   run({ address, credential }: TurnOwner, start: () => void, cost = 1): void {
     this.#planTurn()
     if (this.#hasRoom()) {
@@ -99,7 +105,7 @@ export class FairTurns {
     const [address, credentials] = takeFirst(this.#waiting)
     const [credential, waiting] = takeFirst(credentials)
     const next = waiting.shift()!
-    // Entries are iterated in the order of insertion: what is inserted again goes to the end of the round.
+    // A map iterates in insertion order: inserting an entry again moves it to the end of the round.
     if (waiting.length > 0) credentials.set(credential, waiting)
     if (credentials.size > 0) this.#waiting.set(address, credentials)
     return next

@@ -1,19 +1,19 @@
 /**
- * Gathers the pieces of a body in one buffer, which grows as they arrive: memory for what a client only declares costs
- * garbage collections. A piece that is kept takes about 350 bytes besides its content,
- * so that a body of many tiny pieces would take far more memory than is counted for it.
+ * Collects the chunks of a body in one buffer, which grows as they arrive. Allocating the declared size up
+ * front would cost garbage collections. Storing chunks would take about 350 bytes per chunk in addition to
+ * its content, which is not counted for a body of many tiny chunks.
  */
 export class GrowingBuffer {
   readonly #sizeMax: number
   #bytes = Buffer.alloc(0)
   #size = 0
 
-  /** @param sizeMax  in bytes; no more is allocated */
+  /** @param sizeMax  maximum allocation, in bytes */
   constructor(sizeMax = Number.POSITIVE_INFINITY) {
     this.#sizeMax = sizeMax
   }
 
-  /** Number of bytes gathered. */
+  /** Number of collected bytes. */
   get size(): number {
     return this.#size
   }
@@ -25,7 +25,9 @@ export class GrowingBuffer {
     this.#size = size
   }
 
-  /** Returns all bytes in memory of their own, which can be transferred to a thread, and starts anew. */
+  /**
+   * Returns all bytes in a separate allocation, which can be transferred to a thread, and resets the buffer.
+   */
   take(): Buffer {
     const taken = this.#bytes.subarray(0, this.#size)
     this.#bytes = Buffer.alloc(0)
@@ -35,7 +37,7 @@ export class GrowingBuffer {
 
   #grow(sizeMin: number): void {
     const size = Math.max(sizeMin, Math.min(2 * this.#bytes.length, this.#sizeMax))
-    // Not a slice of the shared pool, so that it can be transferred to a thread.
+    // Not from the shared pool, so that it can be transferred to a thread.
     const larger = Buffer.allocUnsafeSlow(size)
     larger.set(this.#bytes.subarray(0, this.#size))
     this.#bytes = larger

@@ -1,15 +1,15 @@
 import { packageVersion } from '../base/package.ts'
 
-/** Header names and values in the order in which they leave; names in lower case. */
+/** Header names and values in the order in which they are sent; names in lower case. */
 export type HeaderPairs = [name: string, value: string][]
 
-/** Nothing that the API answers is a page: it may load nothing, be framed by nothing, and send nowhere. */
+/** Policy of responses that are not pages: load nothing, no frames, no form targets. */
 const contentSecurityPolicy =
   "default-src 'none'; base-uri 'none'; form-action 'none'; frame-ancestors 'none'"
 
 /**
- * Headers of every response: those of docs/http.md#response-headers, and the version, by which a client notices an
- * upgrade.
+ * Returns the headers of every response: those of docs/http.md#response-headers, and the version, so that
+ * clients can detect an upgrade.
  */
 export function commonHeaders(production: boolean): HeaderPairs {
   return [...securityHeaders(production), ['x-workbase-version', packageVersion()]]
@@ -30,7 +30,10 @@ function securityHeaders(production: boolean): HeaderPairs {
     : always
 }
 
-/** Pairs with more of them, a later one replacing the earlier ones of its name; a list is sent as one header each. */
+/**
+ * Returns the pairs with more headers. A header replaces earlier ones of the same name; a list is sent as one
+ * header per entry.
+ */
 export function withHeaders(
   pairs: HeaderPairs,
   more: Readonly<Record<string, string | readonly string[]>>,

@@ -1,13 +1,13 @@
 import type { z } from 'zod'
 import { limits } from '../contract/limits.ts'
 
-/** The fields that a schema knows, level by level; null where it takes anything. */
+/** Fields that a schema accepts, by level; null if it accepts any value. */
 type Known = { readonly fields: ReadonlyMap<string, Known> } | { readonly entry: Known } | null
 
-/** Names of the fields of a value that a schema drops, as paths; `*` stands for any place in a list. */
+/** Returns the paths of the fields that a schema drops from a value; `*` represents any index of a list. */
 export type FindIgnored = (value: unknown) => string[]
 
-/** Prepare the search for one schema; a value costs one look-up a field. */
+/** Prepares the search for one schema. Searching a value costs one lookup per field. */
 export function ignoredFields(schema: z.ZodType): FindIgnored {
   const known = knownOf(schema)
   return value => {
@@ -18,7 +18,7 @@ export function ignoredFields(schema: z.ZodType): FindIgnored {
 }
 
 /**
- * Value of `X-Workbase-Ignored`: at most ten names, percent-encoded, none longer than 64 bytes.
+ * Returns the value of `X-Workbase-Ignored`: at most ten names, percent-encoded, each at most 64 bytes.
  *
  * @see docs/http.md#bodies
  */
@@ -26,7 +26,7 @@ export function ignoredHeader(names: readonly string[]): string {
   return names.slice(0, limits.ignoredFieldsNamed).map(encodeName).join(', ')
 }
 
-/** Cut between the escapes, so that what is left can be decoded. */
+/** Truncates only between percent-escapes, so the result can be decoded. */
 function encodeName(name: string): string {
   let encoded = ''
   for (const character of name) {

@@ -7,24 +7,28 @@ import type { Forwarded } from './proxies.ts'
 
 const stalledReaderMs = 60_000
 
-/** The other end of a connection. A request of this process has none. */
+/** The remote end of a connection. Requests of this process have none. */
 export interface Peer {
   readonly encrypted: boolean
   /** IP address. */
   readonly address?: string
 }
 
-/** What only this process can say of a request: no header and no connection becomes part of it. */
+/** Facts that only this process can set on a request, never a header or a connection. */
 export interface Within {
-  /** Stands for a connection, in tests. */
+  /** Simulated connection, in tests. */
   readonly peer?: Peer
-  /** Subject of a request by the owner of the data directory. @see docs/security.md#rule-8 */
+  /**
+   * Subject of a request by the owner of the data directory.
+   *
+   * @see docs/security.md#rule-8
+   */
   readonly operator?: AuthContext
 }
 
 /**
- * A request, by a connection or from within this process, read without copying its headers: `Headers` of ten entries
- * cost a fifth of a trivial request.
+ * A request, over a connection or from this process. It is read without copying the headers: creating
+ * `Headers` with ten entries takes a fifth of the time of a trivial request.
  */
 export class Incoming implements Arrival, Forwarded {
   readonly #event: H3Event
@@ -59,38 +63,42 @@ export class Incoming implements Arrival, Forwarded {
   get signal(): AbortSignal {
     return this.#event.req.signal
   }
-  /** Nobody waits for the answer any more. */
+  /** True if the client no longer waits for the response. */
   get isAbandoned(): boolean {
     return this.#response ? this.#response.destroyed : this.#event.req.signal.aborted
   }
   /**
-   * Calls back when the response was read completely or its reader disconnected. A reader that reads nothing for a minute
-   * is disconnected.
+   * Calls back when the response was read completely or its reader disconnected. A reader that takes no data
+   * for a minute is disconnected.
    */
   onceSent(callback: () => void): void {
     const response = this.#response
     if (response && !response.destroyed) response.setTimeout(stalledReaderMs).once('close', callback)
     else callback()
   }
-  /** Returns the body, and first answers `100 Continue` to a client that expects it (RFC 9110 section 10.1.1). */
+  /** Returns the body, after sending `100 Continue` to a client that expects it (RFC 9110 section 10.1.1). */
   openBody(): Source | null {
     if (!this.#message) return this.#event.req.body
     if (this.header('expect')?.toLowerCase() === '100-continue') this.#response?.writeContinue()
     return this.#message
   }
-  /** A body was announced, be it an empty one. @see RFC 9112 6.3 */
+  /**
+   * True if the request announces a body, which may turn out to be empty.
+   *
+   * @see RFC 9112 6.3
+   */
   get hasBody(): boolean {
     if (!this.#message) return this.#event.req.body !== null
     return this.header('transfer-encoding') !== null || Number(this.header('content-length')) > 0
   }
 
-  /** Content-Length in bytes; null for a body in chunks, and for requests of this process. */
+  /** Content-Length in bytes; null for a chunked body, and for requests of this process. */
   get declaredBytes(): number | null {
     const length = this.#message?.headers['content-length']
     return length === undefined ? null : Number(length)
   }
 
-  /** It came from outside this process. */
+  /** True for a request from outside this process. */
   get isFromOutside(): boolean {
     return this.#message !== undefined || this.#within.peer !== undefined
   }
@@ -98,7 +106,7 @@ export class Incoming implements Arrival, Forwarded {
     if (this.#message) return 'encrypted' in this.#message.socket
     return this.#within.peer?.encrypted ?? false
   }
-  /** IP address of the other end of the connection; empty within this process. */
+  /** IP address of the remote end of the connection; empty for requests of this process. */
   get address(): string {
     return this.#message?.socket.remoteAddress ?? this.#within.peer?.address ?? ''
   }

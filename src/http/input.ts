@@ -13,7 +13,7 @@ import { readLines } from './ndjson.ts'
 import { parseQuery } from './query.ts'
 import { validate } from './validate.ts'
 
-/** What a handler is given, and the fields of the body that it is not. */
+/** Validated input of a handler, and the body fields that its schema dropped. */
 export interface Read {
   readonly input: { params: object; query: unknown; body: unknown }
   readonly ignored: readonly string[]
@@ -26,15 +26,15 @@ export type ReadInput = (
 ) => Promise<Read>
 
 export interface ReaderParts {
-  /** Folder for files while they are worked on. */
+  /** Folder for uploaded files while their request is handled. */
   readonly uploadDir: string
   readonly clock: Clock
-  /** Decodes large bodies of the route. Without it the event loop does. */
+  /** Decodes large bodies of the route off the event loop. Without it, the event loop decodes them. */
   readonly decodeElsewhere: ((bytes: Buffer) => Promise<Decoded>) | undefined
 }
 
 /**
- * Prepares the validation of a route's input: path, then query, then body; the first issue decides.
+ * Returns a reader that validates a route's input: path, then query, then body. The first issue is thrown.
  *
  * @see docs/api.md
  */
@@ -89,7 +89,7 @@ function bodyReader(body: Body | undefined, parts: ReaderParts): ReadBody | unde
   return refusal ? (...sent) => read(...sent).catch(error => throwAs(refusal, error)) : read
 }
 
-/** A body that does not fit, under the code that its protocol has for that. */
+/** Rethrows a validation error of the body with the error code of the route's protocol. */
 function throwAs(code: ErrorCode, error: unknown): never {
   if (error instanceof WbError && error.code === 'validation_error')
     throw new WbError(code, error.message, { hint: error.hint })

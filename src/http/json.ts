@@ -3,20 +3,21 @@ import { jsonExcess } from '../base/json-bounds.ts'
 import { WbError } from '../contract/errors.ts'
 
 /**
- * What may stand for a NUL, half a surrogate pair, the name `__proto__` or a number without end; a text without it
- * needs no walk.
+ * Matches texts that may contain a NUL, a lone surrogate, the key `__proto__` or an infinite number. Values
+ * of other texts need no check.
  */
 const suspicious = /\\u(?:00|[dD][89a-fA-F])|__proto__|[eE]\+?\d{3}|\d{309}/
 const unfit = /[\0\p{Surrogate}]/u
 
 /**
- * Returns the value of a JSON text, with nothing in it that is dangerous to the code that handles it later.
+ * Parses a JSON text and refuses values that are dangerous to later code.
  *
- * Depth and size are counted on the bytes, before the parser recurses; the value is walked only when the text holds an
- * escape that could spell what is refused.
+ * Depth and size are counted on the bytes, before the parser recurses. The value is checked only if the text
+ * contains an escape that could produce a refused character.
  *
- * @throws validation_error  not UTF-8, not JSON, nested deeper than `limits.jsonDepth`, larger than `limits.jsonNodes`, or
- *   holds a NUL character, a lone surrogate, an infinite number, or a `__proto__` key; the message names the place
+ * @throws validation_error  when the text is not UTF-8 or not JSON, is nested deeper than
+ *   `limits.jsonDepth`, is larger than `limits.jsonNodes`, or contains a NUL character, a lone surrogate,
+ *   an infinite number, or a `__proto__` key; the message names the location
  */
 export function parseJson(bytes: Buffer): unknown {
   if (!isUtf8(bytes)) throw new WbError('validation_error', 'the body is not valid UTF-8')
@@ -28,7 +29,10 @@ export function parseJson(bytes: Buffer): unknown {
   return value
 }
 
-/** A value of a path or a query, which may hold what a JSON text may. */
+/**
+ * Returns true if the text, as in a path or a query, has no NUL characters or lone surrogates, like JSON
+ * texts.
+ */
 export function isFitText(text: string): boolean {
   return !unfit.test(text)
 }

@@ -11,42 +11,45 @@ import { paceReads } from './read-pace.ts'
 import { installWireErrors } from './wire-errors.ts'
 
 export interface ListenOptions {
-  /** Address or name to bind. */
+  /** Address or host name to bind. */
   readonly host: string
-  /** 0 is a free one. */
+  /** Port to bind; 0 selects a free one. */
   readonly port: number
-  /** PEM texts or paths; `true` makes a certificate for localhost. */
+  /** Certificate and key as PEM texts or paths; `true` creates a certificate for localhost. */
   readonly https?: { readonly cert: string; readonly key: string } | true
   readonly clock?: Clock
 }
 
 export interface Listening {
-  /** Where this machine reaches it. */
+  /** URL at which this machine reaches the server. */
   readonly url: string
   readonly port: number
   /**
-   * Refuse new requests and let those in flight finish. The port stays taken.
+   * Refuses new requests and waits for those in progress. The port stays bound.
    *
-   * @param graceMs  after this long, what is left is cut off
-   * @returns whether all in flight finished
+   * @param graceMs  maximum time to wait, after which open connections are closed
+   * @returns true if all requests finished in time
    */
   drain(graceMs: number): Promise<boolean>
-  /** Answer with another application from now on. */
+  /** Replaces the application that answers requests. */
   use(app: App): void
-  /** Drain, then let go of the port. */
+  /** Drains, then releases the port. Like {@link drain}, returns true if all requests finished in time. */
   close(graceMs: number): Promise<boolean>
 }
 
-/** How long an idle connection is kept: longer than usual proxies keep theirs, so that they never send into a closed one. */
+/**
+ * Time in milliseconds for which an idle connection is kept. It is longer than the idle time of common
+ * proxies, so they never reuse a closed connection.
+ */
 const keepAliveMs = 65_000
 
-/** Connections that may wait to be accepted; the system may allow fewer. */
+/** Maximum number of connections that wait to be accepted; the operating system may allow fewer. */
 const backlog = 4_096
 
 /**
- * Serve an application on a port.
+ * Serves an application on a port.
  *
- * @throws Error with `code` `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL` when the address cannot be bound
+ * @throws Error  with `code` `EADDRINUSE`, `EACCES` or `EADDRNOTAVAIL` when the address cannot be bound
  */
 export async function listen(app: App, options: ListenOptions): Promise<Listening> {
   const { host, https, clock = systemClock } = options
@@ -98,7 +101,8 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
     },
     async close(graceMs) {
       serving.drain()
-      // It ends idle connections at once, also those that never sent anything, and busy ones when answered.
+      // `close` closes idle connections at once, including those that never sent anything, and busy ones
+      // after their response.
       const inTime = await endsWithin(
         serving.idle().then(() => listener.close()),
         graceMs,
@@ -112,9 +116,9 @@ export async function listen(app: App, options: ListenOptions): Promise<Listenin
 }
 
 /**
- * The port, once it is known to be free; one that is free for 0.
+ * Checks that a port can be bound, and returns it; for 0, returns a free port.
  *
- * listhen looks too, but says neither why a port cannot be bound, nor does it know port 0.
+ * listhen also checks, but does not report the reason of a failure, and does not support port 0.
  */
 function probe(host: string, port: number): Promise<number> {
   return new Promise((resolve, reject) => {
@@ -129,8 +133,8 @@ function probe(host: string, port: number): Promise<number> {
 }
 
 /**
- * Listens again with room for bursts of connections. listhen leaves Node's default of 511; a connection beyond it is
- * dropped without a word, and its client tries again after a second or more.
+ * Listens again with a larger backlog. listhen keeps Node's default of 511; the system silently drops
+ * connections above it, and their clients retry after a second or more.
  */
 async function extendBacklog(server: Server, host: string): Promise<void> {
   const { port } = server.address() as AddressInfo
@@ -151,8 +155,8 @@ function explain(error: NodeJS.ErrnoException, host: string, port: number): Erro
 }
 
 /**
- * listhen listens without an error listener, so that a port which is taken between the look and the listening would
- * end the process; here it rejects.
+ * Rejects if listening fails. listhen has no error listener while it starts to listen, so a port that is
+ * taken after the check would otherwise end the process.
  */
 async function orSystemError<T>(listening: Promise<T>): Promise<T> {
   let fail: (error: NodeJS.ErrnoException) => void = () => {}
@@ -170,7 +174,7 @@ async function orSystemError<T>(listening: Promise<T>): Promise<T> {
   }
 }
 
-/** Whether something ends within a time. */
+/** Returns true if a promise resolves within a time. */
 async function endsWithin(ending: Promise<unknown>, graceMs: number, clock: Clock): Promise<boolean> {
   try {
     await within(clock, graceMs, () => ending)

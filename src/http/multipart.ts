@@ -21,16 +21,16 @@ const partHeaderBytesMax = 16_384
 
 type Texts = Record<string, unknown>
 
-/** What a form held: its texts by name, and the first file under the name that is read. */
+/** Contents of a form: its texts by name, and the first file under the expected name. */
 interface Parts {
   readonly texts: ReadonlyMap<string, string>
   readonly file: UploadedFile | undefined
 }
 
 /**
- * Prepare the reception of the forms of a route. A file goes to disk as it comes.
+ * Returns a function that receives the forms of a route. Files are written to disk as they arrive.
  *
- * @param folder  for files while they are worked on
+ * @param folder  folder for uploaded files while their request is handled
  * @see RFC 7578
  */
 export function formReader(
@@ -51,7 +51,7 @@ export function formReader(
   })
 }
 
-/** @throws control_plane_unavailable  the folder cannot be made */
+/** @throws control_plane_unavailable  when the folder cannot be created */
 function madeIn(folder: string): ScratchFile {
   try {
     return scratchFile(folder)
@@ -60,7 +60,7 @@ function madeIn(folder: string): ScratchFile {
   }
 }
 
-/** @throws invalid_multipart  the headers do not announce a form */
+/** @throws invalid_multipart  when the headers do not describe an uncompressed form */
 function parserOf({ headers }: Incoming): BusboyInstance {
   const contentType = headers.get('content-type') ?? ''
   if (!/^multipart\/form-data\s*(?:;|$)/i.test(contentType))
@@ -75,7 +75,7 @@ function parserOf({ headers }: Incoming): BusboyInstance {
         parts: limits.formParts,
         fieldSize: limits.formTextBytes,
         headerPairs: 16,
-        // A header that is cut off there has been refused.
+        // Longer headers are refused before they reach the parser, which would truncate them.
         headerSize: partHeaderBytesMax,
       },
     })
@@ -84,7 +84,7 @@ function parserOf({ headers }: Incoming): BusboyInstance {
   }
 }
 
-/** @throws invalid_multipart */
+/** @throws invalid_multipart  when there is no boundary */
 function boundaryOf(headers: Headers): string {
   const boundary = new MIMEType(headers.get('content-type')!).params.get('boundary')
   if (boundary) return boundary
@@ -96,10 +96,10 @@ function noBoundary(cause?: unknown): WbError {
 }
 
 /**
- * Take a body apart.
+ * Reads the parts of a body.
  *
  * @throws invalid_multipart, payload_too_large, validation_error
- * @throws control_plane_unavailable  the file cannot be written
+ * @throws control_plane_unavailable  when the file cannot be written
  */
 async function readParts(
   parser: BusboyInstance,
@@ -135,28 +135,28 @@ async function readParts(
     if (name !== filePart || !fileName || kept) return drop(stream)
     const { path } = scratch
     const writing = keep(stream, path).then(sizeBytes => ({ name: fileName, type, sizeBytes, path }))
-    // A file that cannot be kept ends the reading, which tells why.
+    // If writing fails, stop the parser with the reason.
     writing.catch(error => parser.destroy(error))
     kept = { stream, writing }
   })
   const bytes = chunksOf(incoming.openBody(), limitBytes)
   const chunks = withShortHeaders(bytes, boundaryOf(incoming.headers), partHeaderBytesMax)
   await pipeline(chunks, parser).catch(async error => {
-    // The parser leaves a file that breaks off open.
+    // The parser does not close an incomplete file.
     kept?.stream.destroy()
     await kept?.writing.catch(() => {})
     throw failureOf(error)
   })
   await Promise.all(reading)
   if (refused) throw refused
-  // The rest of a small file is written after all of the body has come.
+  // A small file may still be in the write buffer after the whole body has arrived.
   const file = await kept?.writing.catch(error => Promise.reject(failureOf(error)))
   // The handler reads the file into memory.
   hold.resize(textBytes + (file?.sizeBytes ?? 0))
   return { texts, file }
 }
 
-/** Returns why the bytes cannot be held: the parser's events must not throw. */
+/** Returns the error if the bytes cannot be reserved, because handlers of parser events must not throw. */
 function holdBytes(hold: BodyHold, bytes: number): WbError | undefined {
   try {
     hold.resize(bytes)
@@ -166,7 +166,10 @@ function holdBytes(hold: BodyHold, bytes: number): WbError | undefined {
   }
 }
 
-/** Reads a JSON part with a file name. Clients that turn objects of a form into Blobs send such parts. */
+/**
+ * Reads a JSON part that has a file name. Clients that send JSON fields of a form as Blobs produce such
+ * parts.
+ */
 async function textOf(stream: BusboyFileStream): Promise<{ text: string; isCut: boolean }> {
   const chunks: Buffer[] = []
   let sizeBytes = 0
@@ -177,17 +180,17 @@ async function textOf(stream: BusboyFileStream): Promise<{ text: string; isCut: 
   return { text: Buffer.concat(chunks).toString(), isCut: sizeBytes > limits.formTextBytes }
 }
 
-/** What is not read flows on, and ends silently when the body does. */
+/** Discards a part, and ignores the error if the body ends early. */
 function drop(stream: BusboyFileStream): void {
   stream.on('error', () => {})
   stream.resume()
 }
 
-/** @returns how many bytes were written */
+/** Writes a file, and returns its size in bytes. */
 async function keep(stream: BusboyFileStream, path: string): Promise<number> {
   const file = createWriteStream(path, { flags: 'wx', mode: 0o600 })
   const closed = new Promise<void>(resolve => file.once('close', () => resolve()))
-  // One that breaks off may still be about to be made.
+  // After a failure, the file may still be about to be created; wait until it is closed.
   await pipeline(stream, file).finally(() => closed)
   return file.bytesWritten
 }
@@ -199,7 +202,7 @@ function refusalOf(name: string, text: string, isCut: boolean, isRepeated: boole
   return undefined
 }
 
-/** What a body broke with: refused by us, the disk's fault, or no form. */
+/** Returns the error for a failed body: a refusal, a disk error, or an invalid form. */
 function failureOf(error: unknown): WbError {
   if (error instanceof WbError) return error
   if (isDiskFull(error)) return diskFull(error)
@@ -214,14 +217,14 @@ function failureOf(error: unknown): WbError {
 }
 
 /**
- * @throws missing_file      no part named `file` has a file name
- * @throws empty_file        it has no bytes
- * @throws validation_error  its name holds control characters or lone surrogates
+ * @throws missing_file      when no part named `file` has a file name
+ * @throws empty_file        when the file has no bytes
+ * @throws validation_error  when the file name contains control characters or lone surrogates
  */
 function uploadOf({ texts, file }: Parts, { schema, json }: MultipartBody): Upload<Texts> {
   if (!file) throw new WbError('missing_file', 'the form has no part named file that has a file name')
   if (file.sizeBytes === 0) throw new WbError('empty_file', 'the file has no bytes')
-  // A name may be sent in another charset than UTF-8, which can spell what no JSON body may hold.
+  // A name in another charset than UTF-8 can produce characters that JSON bodies must not contain.
   if (/\p{Cc}/u.test(file.name) || !isFitText(file.name))
     throw new WbError(
       'validation_error',
@@ -239,7 +242,7 @@ function uploadOf({ texts, file }: Parts, { schema, json }: MultipartBody): Uplo
   }
 }
 
-/** The value of a JSON text; the text itself where it is none, or one that no body may hold. */
+/** Parses a JSON text. Returns the text itself if it is invalid or not allowed in a body. */
 function jsonOr(text: string): unknown {
   try {
     return parseJson(Buffer.from(text))

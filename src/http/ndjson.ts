@@ -17,13 +17,14 @@ export interface LinesParts {
 }
 
 /**
- * Reads the lines of an NDJSON body as they are asked for. A line that is refused is given with its error; the lines
- * after it go on. Blank lines are counted, not given.
+ * Reads the lines of an NDJSON body on demand. An invalid line is yielded with its error, and reading
+ * continues. Blank lines count for line numbers but are not yielded.
  *
- * The hold covers the line that arrives and the last lines given, as many as a handler works on at once.
+ * The hold covers the line being received and the last `limits.batchLinesInProgress` lines, which the handler
+ * may still process.
  *
- * @throws payload_too_large  the lines together are larger than allowed; those before were given
- * @throws overloaded         the memory for bodies is spent; the lines before were given
+ * @throws payload_too_large  when the body is larger than allowed; earlier lines were yielded
+ * @throws overloaded         when the memory for bodies is used up; earlier lines were yielded
  */
 export async function* readLines(parts: LinesParts): AsyncGenerator<Line<unknown>, void, undefined> {
   const { source, decode, limitBytes, hold } = parts
@@ -58,7 +59,11 @@ function isBlank(bytes: Bytes): boolean {
   return bytes.every(byte => byte === 0x20 || byte === 0x09 || byte === 0x0d)
 }
 
-/** @param arriving  is given the size of the incomplete line in bytes, with each piece of it */
+/**
+ * Splits chunks into lines.
+ *
+ * @param arriving  called for each chunk with the size of the incomplete line in bytes
+ */
 async function* splitLines(chunks: AsyncIterable<Uint8Array>, arriving: (bytes: number) => void) {
   const line = new GrowingBuffer()
   for await (const raw of chunks) {
@@ -76,11 +81,11 @@ async function* splitLines(chunks: AsyncIterable<Uint8Array>, arriving: (bytes: 
 }
 
 /**
- * Objects as a stream of lines. The next one is asked for when the reader has taken the last, and the iteration is
- * ended when the reader goes away.
+ * Returns a stream of objects as NDJSON. It requests the next object when the reader has taken the last one,
+ * and ends the iteration when the reader disconnects.
  *
- * @param failed  the last line when the iteration breaks, as the status is long sent
- * @param done    called once, however it ends
+ * @param failed  returns the last line if the iteration fails, because the status has already been sent
+ * @param done    called once at the end, with or without an error
  */
 export function writeLines(
   objects: AsyncIterator<object>,

@@ -9,15 +9,17 @@ import { joinSmallChunks } from './small-chunks.ts'
 import { UnreadBodies } from './unread-body.ts'
 import { refuseRequest } from './wire-errors.ts'
 
-/** Requests with a small body or none that start in one turn of the event loop. */
+/** Maximum number of requests with a small or no body that start in one turn of the event loop. */
 const startsPerTurn = 8
 
-/** How many of those one request with a large body counts for: the body is read, even if it is refused. */
+/**
+ * Cost of a request with a large body, in small requests. The body is read even if the request is refused.
+ */
 const largeBodyCost = 4
 
 /**
- * Returns the listener that answers requests of Node's server with an application. An exception stays within the
- * connection that it belongs to: it is logged, and answered with 500 where no response has started.
+ * Returns a listener for Node's server that answers requests with an application. An exception affects only
+ * its own connection: it is logged, and answered with 500 if no response has started.
  */
 export function nodeListener(app: App, accepted: () => number): RequestListener {
   const handle = toNodeHandler(app.h3)
@@ -33,7 +35,7 @@ export function nodeListener(app: App, accepted: () => number): RequestListener 
       if (!response.closed) void serve(request, response)
     }
     const { address, credential } = turnOwner(request)
-    // Large bodies wait among themselves, so that small requests of the same caller pass them.
+    // Large bodies have a separate queue, so small requests of the same caller can overtake them.
     if (isLarge) starts.run({ address, credential: `large ${credential}` }, start, largeBodyCost)
     else starts.run({ address, credential }, start)
   }
@@ -67,14 +69,17 @@ function endWithError(response: ServerResponse, app: App): void {
     refuseRequest(response, new WbError('internal_error', 'the runtime failed to answer this request'), app)
 }
 
-/** Requests of one connection that may wait for their responses. Each may be answered with far more bytes than it has. */
+/**
+ * Maximum number of pipelined requests of a connection that wait for a response. A small request can have a
+ * large response.
+ */
 const pipelinedMax = 16
 
 /** Counts the unanswered requests of each connection, and closes a connection that sends too many. */
 class Pipelines {
   readonly #unanswered = new WeakMap<object, number>()
 
-  /** @returns whether the request is to be answered */
+  /** Returns false if the connection had too many unanswered requests and was closed. */
   admit(response: ServerResponse): boolean {
     const { socket } = response.req
     const unanswered = (this.#unanswered.get(socket) ?? 0) + 1

@@ -1,15 +1,15 @@
 import { WbError } from '../contract/errors.ts'
 
-/** The server notices at the next ping that the reader of a stream has gone. */
+/** Ping interval of streams. The next ping detects a disconnected reader. */
 const retryAfterSeconds = 15
 
-/** Counts the streams that each caller has open, in one direction. */
+/** Counts the open streams of each caller, in one direction. */
 export class OpenStreams {
   readonly #counts = new Map<string, number>()
 
   /**
    * @param what          plural noun for messages
-   * @param perCallerMax  streams that one caller may have open
+   * @param perCallerMax  maximum number of open streams per caller
    */
   constructor(
     private readonly what: 'streams' | 'uploads',
@@ -17,9 +17,9 @@ export class OpenStreams {
   ) {}
 
   /**
-   * Counts one more, and returns a function that ends it.
+   * Counts a new stream, and returns a function that releases it.
    *
-   * @throws rate_limited  the caller has as many open as allowed
+   * @throws rate_limited  when the caller has reached the maximum
    */
   open(caller: string): () => void {
     const before = this.#counts.get(caller) ?? 0

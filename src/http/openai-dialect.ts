@@ -7,7 +7,7 @@ const errorTypes: Readonly<Record<number, string>> = {
   429: 'rate_limit_error',
 }
 
-/** The field that a message begins with, as in `messages.0.role: is required`. */
+/** Field name at the start of a message, as in `messages.0.role: is required`. */
 const leadingField = /^([a-z_]+(?:\.\w+)*): /
 
 /** Returns the error envelope with the fields that clients of the OpenAI API read. */
@@ -17,7 +17,7 @@ export function openAiError(status: number, { error }: ErrorEnvelope): ErrorEnve
   return { error: { ...error, type, param } as ErrorEnvelope['error'] }
 }
 
-/** Returns an event as the OpenAI API writes it: data without a name, and `[DONE]` at the end. */
+/** Returns an event in the format of the OpenAI API: data without an event name, and `[DONE]` at the end. */
 export function openAiEvent(event: string, data: unknown): string {
   return `data: ${event === 'done' ? '[DONE]' : JSON.stringify(data)}\n\n`
 }

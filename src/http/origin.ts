@@ -3,24 +3,24 @@ import { isBearer } from '../auth/bearer.ts'
 import { WbError } from '../contract/errors.ts'
 import type { Reached } from './proxies.ts'
 
-/** What the rule knows of this runtime. */
+/** Settings of the runtime that the origin rule depends on. */
 export interface OriginRules {
-  /** The runtime listens on a loopback address only. */
+  /** True if the runtime listens on a loopback address only. */
   readonly loopback: boolean
-  /** Callers without credentials pass: auth is off, or its anonymous policy allows them. */
+  /** True if callers without credentials are accepted: auth is off, or the anonymous policy allows them. */
   readonly anonymousPasses: boolean
   readonly publicOrigin: string | null
   readonly allowedHosts: readonly string[]
   readonly allowedOrigins: readonly string[]
-  /** The machine's own name. */
+  /** Host name of the machine. */
   readonly machineName: string
-  /** Whether a change needs an origin of ours. */
+  /** True if state-changing requests must come from an allowed origin. */
   readonly csrfOriginCheck: boolean
-  /** Browsers can sign in: a cookie may be a session. */
+  /** True if browsers can sign in, so that a cookie can hold a session. */
   readonly browserLogin: boolean
 }
 
-/** What the rule looks at in a request. Absent headers are null. */
+/** Parts of a request that the origin rule reads. Absent headers are null. */
 export interface Arrival {
   readonly method: string
   readonly path: string
@@ -39,14 +39,15 @@ const anyHostPaths: ReadonlySet<string> = new Set(['/healthz', '/readyz', '/vers
 const safeMethods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'OPTIONS', 'TRACE'])
 
 /**
- * The rule that keeps web pages out: which `Host` and which `Origin` a request may carry.
+ * Returns the rule that protects against DNS rebinding and cross-site request forgery by checking `Host` and
+ * `Origin`.
  *
- * `Host` is checked whatever credentials come with it, as a page whose name was rebound to this address is of one
- * origin with the runtime and may send any header. The origin of a change is checked unless a bearer token is sent,
- * which no page can do across origins, as no CORS answer is ever given.
+ * `Host` is checked even if the request has credentials: after DNS rebinding, a hostile page shares an origin
+ * with the runtime and may send any header. `Origin` is checked for state-changing requests without a bearer
+ * token. A page cannot send a bearer token across origins, because the runtime answers no CORS preflight.
  *
- * @param reachedBy  scheme and host that the client wrote, as far as trusted proxies tell
- * @returns why the request is refused, or undefined; a refused origin has the words for it in the fact `crossOrigin`
+ * @param reachedBy  returns the scheme and host that the client used, as far as trusted proxies report them
+ * @returns the reason for a refusal, or undefined; for a refused origin, the fact `crossOrigin` describes it
  * @see docs/security.md#rule-3
  */
 export function originRule<A extends Arrival>(
@@ -61,7 +62,7 @@ export function originRule<A extends Arrival>(
   )
   const origins = new Set([...(publicOrigin ? [publicOrigin] : []), ...rules.allowedOrigins].map(originOf))
   const hostMatters = rules.loopback || rules.anonymousPasses
-  // Nearly every request names the host that the one before it named.
+  // Consecutive requests usually have the same host.
   let lastOwnHost: string | null = null
 
   function isOwnHost(host: string | null): boolean {
@@ -77,7 +78,7 @@ export function originRule<A extends Arrival>(
     const origin = originOf(claimed)
     if (origin === '') return false
     if (origins.has(origin)) return true
-    // A session lives under the public origin; a page of any other name of this runtime has none to act with.
+    // A session belongs to the public origin; pages under other names of this runtime must not use it.
     const mayBeSession = rules.browserLogin && arrival.cookie !== null
     return !(publicOrigin && mayBeSession) && origin === originAt(reachedBy(arrival))
   }
@@ -98,14 +99,20 @@ export function originRule<A extends Arrival>(
   }
 }
 
-/** Names that nobody else can point at this address. Outside loopback, a name without a dot is of the local network. */
+/**
+ * Returns true for a name that an attacker cannot point at this address. Outside loopback, names without a
+ * dot belong to the local network.
+ */
 function isOwnName(name: string, loopback: boolean): boolean {
   if (name === '') return false
   if (name === 'localhost' || name.endsWith('.localhost') || isIP(name) !== 0) return true
   return !loopback && !name.includes('.')
 }
 
-/** The name in a `Host` value, lower case, without port, brackets and final dot; empty when it is not one. */
+/**
+ * Returns the name in a `Host` value in lower case, without port, brackets and final dot; empty if it is
+ * invalid.
+ */
 function nameOf(host: string): string {
   const bracketed = /^\[([0-9a-f:.]+)\](?::\d*)?$/i.exec(host)
   if (bracketed) return bracketed[1]!.toLowerCase()
@@ -113,12 +120,15 @@ function nameOf(host: string): string {
   return plain ? plain[1]!.toLowerCase() : ''
 }
 
-/** The origin of what was reached; empty when it has none. */
+/** Returns the origin of a scheme and host; empty if there is no valid host. */
 export function originAt({ encrypted, host }: Reached): string {
   return originOf(`${encrypted ? 'https' : 'http'}://${host ?? ''}`)
 }
 
-/** The origin without a default port; empty when the text is none, which `null` is not either. */
+/**
+ * Returns the origin of a URL without a default port; empty if the text is not an http(s) URL, as in the
+ * header value `null`.
+ */
 export function originOf(text: string): string {
   if (!/^https?:\/\//i.test(text) || !URL.canParse(text)) return ''
   return new URL(text).origin
@@ -146,7 +156,10 @@ function refusedOrigin(arrival: Arrival): WbError {
   })
 }
 
-/** For the audit trail. Of what a page sent, only what is an origin is repeated. */
+/**
+ * Returns the reason of a refusal for the audit trail. It repeats only valid origins from the request, no
+ * other text.
+ */
 function whyRefused({ origin, fetchSite, referer }: Arrival): string {
   if (origin !== null) return `the Origin is ${originOf(origin) || 'none'}`
   if (fetchSite !== null) return 'Sec-Fetch-Site tells of another site'

@@ -6,21 +6,24 @@ import { Reply } from './reply.ts'
 import { type Controller, Outgoing, type OutgoingParts, streamHeaders } from './stream.ts'
 
 const eventStream = 'text/event-stream'
-/** How soon a stream in which nothing is told ends for a caller that may not read it any more. */
+/** Interval in milliseconds at which access to an idle stream is checked again. */
 const askAgainMs = 15_000
-/** What else a library sets is of the connection, or ours to say. */
+/**
+ * Headers that are copied from the library's response. The others belong to the connection or are set by this
+ * runtime.
+ */
 const ofProtocol: readonly string[] = ['content-type', 'allow']
 
 export interface OwnReply extends OwnResponse {
-  /** Rejects when the caller would be refused now. */
+  /** Rejects if the caller would now be refused. */
   readonly stillAllowed: () => Promise<unknown>
 }
 
 /**
- * What the library of a protocol answers, as a response with our headers on it. An endless stream ends when its reader
- * goes away, loses the right to it, or the runtime drains.
+ * Returns the response of a protocol library with the headers of this runtime. An endless stream ends when
+ * its reader disconnects or loses access, or when the runtime drains.
  *
- * @throws rate_limited  it is endless, and the caller reads too many such already
+ * @throws rate_limited  when the stream is endless and the caller has too many open
  */
 export async function ownReply(shared: Shared, current: Exchange, own: OwnReply): Promise<Reply> {
   const { incoming } = current
@@ -55,7 +58,7 @@ function kept(headers: Headers): Record<string, string> {
   return Object.fromEntries([...headers].filter(([name]) => ofProtocol.includes(name)))
 }
 
-/** The bytes of somebody's stream. */
+/** Forwards the bytes of a stream that a library produces. */
 class PassedOn extends Outgoing {
   #callOffAsking = () => {}
 
@@ -82,7 +85,7 @@ class PassedOn extends Outgoing {
   }
 
   protected override letGo(): Promise<void> {
-    // A library may take its time to stop, and has nothing to put away.
+    // Not awaited: a library may be slow to stop, and holds no resources that must be released first.
     this.source.cancel().catch(error => this.tell(error))
     return Promise.resolve()
   }

@@ -5,9 +5,10 @@ const headerEnd = Buffer.from('\r\n\r\n')
 const lastMark = Buffer.from('--')
 
 /**
- * The chunks of a form as they are, as long as no part has a header beyond a size; the parser would cut it off unsaid.
+ * Passes the chunks of a form through unchanged, and refuses a part with a header that is too long. The
+ * parser would silently truncate it.
  *
- * @throws invalid_multipart
+ * @throws invalid_multipart  when the header of a part is larger than `bytesMax`
  * @see RFC 2046, section 5.1.1
  */
 export async function* withShortHeaders(
@@ -18,7 +19,7 @@ export async function* withShortHeaders(
   const delimiter = Buffer.from(`\r\n--${boundary}`)
   let isHeader = false
   let isOver = false
-  // The first delimiter may begin the body.
+  // The body may start with a delimiter that has no line break before it.
   let held: Buffer = lineEnd
   for await (const chunk of chunks) {
     if (!isOver) held = Buffer.concat([held, chunk])
@@ -32,7 +33,7 @@ export async function* withShortHeaders(
           `a part of the form has a header of more than ${bytesMax} bytes`,
         )
       if (end < 0) break
-      // The line end before an empty content also begins the delimiter after it.
+      // If a part is empty, the line break that ends its headers also starts the next delimiter.
       held = held.subarray(end + (isHeader ? lineEnd.length : delimiter.length))
       isHeader = !isHeader
     }

@@ -1,12 +1,12 @@
 import { inNetworks, plainAddress, subscriberOf } from './addresses.ts'
 import { isHost } from './request-head.ts'
 
-/** Whose forwarding headers are believed: nobody's, those of whoever connects, or those of addresses and CIDRs. */
+/** Proxies whose forwarding headers are trusted: none, every peer, or a list of addresses and CIDRs. */
 export type TrustedProxies = boolean | readonly string[]
 
-/** What a proxy may tell of a request. Absent headers are null. */
+/** Parts of a request that proxies may set. Absent headers are null. */
 export interface Forwarded {
-  /** IP address of the other end of the connection. */
+  /** IP address of the remote end of the connection. */
   readonly address: string
   readonly encrypted: boolean
   readonly host: string | null
@@ -14,7 +14,7 @@ export interface Forwarded {
   header(name: string): string | null
 }
 
-/** The scheme and host that a client spoke to. */
+/** Scheme and host that the client connected to. */
 export interface Reached {
   readonly encrypted: boolean
   readonly host: string | null
@@ -26,10 +26,10 @@ const nobody: Trusts = () => false
 const anybody: Trusts = () => true
 
 /**
- * What is known of a client through the proxies before this runtime.
+ * Derives facts about a client from the forwarding headers of trusted proxies.
  *
- * A forwarding header is one entry per proxy, the nearest last; what stands left of the first entry that no trusted
- * proxy wrote is the client's own invention.
+ * A forwarding header has one entry per proxy, the nearest last. Entries to the left of the first untrusted
+ * one may be forged by the client.
  *
  * @see docs/signing-in.md#behind-a-proxy
  */
@@ -46,8 +46,9 @@ export class Proxies {
   }
 
   /**
-   * The address of the client, an IPv6 one as its /64: the right-most hop that is not trusted, or where all are, the
-   * left-most. An entry that is no address ends the walk before it. Empty for a request of this process.
+   * Returns the address of the client, an IPv6 address as its /64: the right-most untrusted hop, or the
+   * left-most if all are trusted. The search stops before an entry that is not an address. Empty for requests
+   * of this process.
    */
   clientOf(request: Forwarded): string {
     const peer = plainAddress(request.address) ?? request.address
@@ -55,7 +56,10 @@ export class Proxies {
     return subscriberOf(client)
   }
 
-  /** Scheme and host as the client wrote them, where a trusted proxy tells; else those of the request. */
+  /**
+   * Returns the scheme and host that the client used: as reported by a trusted proxy, otherwise those of the
+   * request.
+   */
   reachedBy(request: Forwarded): Reached {
     const { encrypted, host, address } = request
     if (!this.#trustsAny || !this.#trustsPeer(plainAddress(address) ?? address)) return { encrypted, host }
@@ -90,12 +94,12 @@ const forwardingHeaders = [
   'via',
 ] as const
 
-/** A request that says of itself that it passed a proxy. */
+/** Returns true for a request with a header that proxies set. */
 export function isForwarded(request: Pick<Forwarded, 'header'>): boolean {
   return forwardingHeaders.some(name => request.header(name) !== null)
 }
 
-/** The address of an entry, which may carry a port. */
+/** Returns the address of an entry, which may include a port. */
 function addressOf(entry: string): string | undefined {
   const text = entry.trim()
   const withPort = /^\[([^\]]+)\](?::\d{1,5})?$|^([\d.]+):\d{1,5}$/.exec(text)

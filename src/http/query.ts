@@ -4,10 +4,11 @@ import { isFitText } from './json.ts'
 const none: Record<string, string> = Object.freeze(Object.create(null))
 
 /**
- * Parameters of a query string by name.
+ * Parses the parameters of a query string.
  *
- * @param search  with its question mark, or empty
- * @throws validation_error a percent-encoding that is none, a NUL character, or a name that came twice
+ * @param search  query string with its question mark, or empty
+ * @throws validation_error  when a percent-encoding is invalid, there is a NUL character, or a name is
+ *   repeated
  */
 export function parseQuery(search: string): Record<string, string> {
   if (search.length < 2) return none
@@ -22,7 +23,7 @@ export function parseQuery(search: string): Record<string, string> {
   return values
 }
 
-/** @throws validation_error a percent-encoding that is none, or a NUL character */
+/** @throws validation_error  when a percent-encoding is invalid, or there is a NUL character */
 export function decodeParams(raw: Readonly<Record<string, string>> | undefined): Record<string, string> {
   if (!raw) return none
   const values: Record<string, string> = Object.create(null)
@@ -30,7 +31,7 @@ export function decodeParams(raw: Readonly<Record<string, string>> | undefined):
   return values
 }
 
-/** @throws validation_error the path holds a percent-encoding that is none */
+/** @throws validation_error  when a percent-encoding in the path is invalid, or there is a NUL character */
 export function checkPath(path: string): void {
   if (path.includes('%')) decodePart(path, 'the path')
 }

@@ -4,48 +4,51 @@ import { once } from '../base/once.ts'
 import { WbError } from '../contract/errors.ts'
 import type { HeaderPairs } from './headers.ts'
 
-/** How many requests one client may send. */
+/** Limits on the requests of one client. */
 export interface RateLimits {
-  /** In this time an empty bucket fills up. */
+  /** Time in which an empty bucket refills, in milliseconds. */
   readonly windowMs: number
   readonly capacity: number
-  /** For requests that passed no proxy. */
+  /** Capacity for requests that passed no proxy. */
   readonly directCapacity: number
-  /** For the routes that start a sign-in. */
+  /** Capacity for routes that start a sign-in. */
   readonly authCapacity: number
 }
 
-/** What a bucket says to one request. */
+/** Result of taking a token. */
 export interface Taken {
   readonly isGranted: boolean
-  /** Whole tokens that are left. */
+  /** Number of whole tokens left. */
   readonly remaining: number
   readonly fullInMs: number
-  /** Until there is a token; zero for a request that got one. */
+  /** Time until a token is available, in milliseconds; 0 if the request got one. */
   readonly nextInMs: number
 }
 
-/** Token buckets by key. A key that was never seen, or not for a window, has a full one. */
+/** Token buckets by key. The bucket of a key that is new, or unused for a window, is full. */
 export interface RateBuckets {
-  /** Take one token, if there is one. A key always comes with the same capacity. */
+  /** Takes a token if there is one. The capacity of a key must not change. */
   take(key: string, capacity: number): Taken
 }
 
-/** Buckets that are kept; at most 10 MB. */
+/** Maximum number of buckets in memory, which take at most 10 MB. */
 const bucketsMax = 50_000
 
-/** To look through all buckets costs milliseconds; a flood of addresses may cause it this often. */
+/**
+ * Minimum time between two scans of all buckets, in milliseconds. A scan takes milliseconds, and a flood of
+ * addresses could cause many.
+ */
 const sweepEveryMs = 1_000
 
-/** What is missing in a bucket. The unit is a token times a millisecond of the window, so that all sums are whole. */
+/** Deficit of a bucket, in tokens times milliseconds of the window, so that all sums are integers. */
 interface Bucket {
   owed: number
   at: number
 }
 
 /**
- * Buckets of this process. Where there are more than can be kept, full ones go first, as they say no more than no
- * bucket would, then those that were used longest ago.
+ * Buckets in the memory of this process. Above the maximum, full ones are evicted first because they carry no
+ * information, then the least recently used.
  */
 export class MemoryBuckets implements RateBuckets {
   readonly #clock: Clock
@@ -58,11 +61,11 @@ export class MemoryBuckets implements RateBuckets {
     this.#clock = clock
     this.#windowMs = windowMs
     this.#max = max
-    // It takes its room at once: commands that open a runtime of their own come without it.
+    // The cache allocates all its memory at once, so commands that open their own runtime do not create it.
     this.#kept = once(() => new LRUCache({ max, ttl: windowMs, ttlResolution: 0, perf: clock }))
   }
 
-  /** Buckets that are kept. */
+  /** Number of buckets in memory. */
   get size(): number {
     return this.#kept().size
   }
@@ -90,14 +93,14 @@ export class MemoryBuckets implements RateBuckets {
   }
 }
 
-/** Which bucket a route draws from: that of sign-ins, or that of everything else. */
+/** Rate limit class of a route: sign-in, or all other routes. */
 export type Ration = 'general' | 'signIn'
 
-/** Where requests are counted: where the data is, and where credentials could be tried. */
+/** Path prefixes with a rate limit: where data is served, or where credentials could be guessed. */
 const limited = ['/api/v1/', '/auth/', '/setup', '/.well-known/']
 
 /**
- * The bucket of a path; undefined where requests are not limited.
+ * Returns the rate limit class of a path; undefined if requests are not limited.
  *
  * @see docs/requirements.md#S8-06, docs/requirements.md#S8-07
  */
@@ -106,15 +109,15 @@ export function rationOf(path: string): Ration | undefined {
   return limited.some(prefix => path.startsWith(prefix)) ? 'general' : undefined
 }
 
-/** Who asks for a token. */
+/** Client and class of a request for a token. */
 export interface Asking {
   readonly ration: Ration
-  /** Address of the client. */
+  /** IP address of the client. */
   readonly client: string
   readonly isForwarded: boolean
 }
 
-/** The limit on requests per client. */
+/** Limits the requests of each client. */
 export class RateLimit {
   readonly #limits: RateLimits
   readonly #buckets: RateBuckets
@@ -125,9 +128,9 @@ export class RateLimit {
   }
 
   /**
-   * Take a token for a request, and add to its headers what is left.
+   * Takes a token for a request, and adds the remaining limit to its response headers.
    *
-   * @throws rate_limited  none is left
+   * @throws rate_limited  when no token is left
    */
   take(asking: Asking, headers: HeaderPairs): void {
     const [key, capacity] = this.#bucketOf(asking)

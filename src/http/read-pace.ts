@@ -2,20 +2,26 @@ import type { Server } from 'node:http'
 import type { Socket } from 'node:net'
 import { FairTurns, turnOwner } from './fair-turns.ts'
 
-/** Up to this many bytes are parsed as soon as they arrive: more than the head of a usual request. */
+/**
+ * Maximum size in bytes of a read that is parsed as soon as it arrives. The head of a usual request is
+ * smaller.
+ */
 const smallReadBytes = 4_096
 
-/** Larger reads that are parsed in one turn of the event loop. One holds about 64 KB and takes up to 5 ms. */
+/**
+ * Maximum number of larger reads that are parsed in one turn of the event loop. Each has about 64 KB and
+ * takes up to 5 ms.
+ */
 const readsPerTurn = 4
 
 /**
- * Parses what connections send in turns. Node would parse all that has arrived on all connections before it does
- * anything else: 64 KB in chunks of one byte are 10,000 chunks, so that 200 connections would hold up everyone for
- * seconds.
+ * Parses the data of connections in turns. Without this, Node parses all data that has arrived on all
+ * connections before anything else: 64 KB in chunks of one byte are 10,000 chunks, so 200 connections would
+ * block all requests for seconds.
  *
- * @param accepted returns how many connections the server has accepted so far
- * @param event  gives the sockets that Node's HTTP parser reads
- * @param onError called with an exception; it closes only the connection that it belongs to
+ * @param accepted  returns the number of connections that the server has accepted so far
+ * @param event     event that provides the sockets which Node's HTTP parser reads
+ * @param onError   called with an exception; only the connection that caused it is closed
  */
 export function paceReads(
   server: Server,
@@ -44,14 +50,15 @@ export function paceReads(
       if (socket.readableLength <= smallReadBytes) read()
       else reads.run(owner, read)
     }
-    // With this listener, a socket gives its data when it is read, instead of as it arrives.
+    // With this listener, a socket delivers data when `read` is called, not as it arrives.
     socket.on('readable', readInTurn).on('resume', readInTurn)
   })
 }
 
 /**
- * Returns a function that reads whether a socket is paused. Node's HTTP server pauses a socket while a body is not taken
- * or responses pile up. With a listener for `readable`, a socket neither stops at `pause` nor shows it.
+ * Returns a function that returns true while a socket is paused. Node's HTTP server pauses a socket while a
+ * body is not consumed or responses accumulate. With a listener for `readable`, `pause()` neither stops the
+ * socket nor changes `isPaused()`.
  */
 function trackPauses(socket: Socket): () => boolean {
   const { pause, resume } = socket

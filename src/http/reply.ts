@@ -5,8 +5,9 @@ import type { MediaType, Replies } from '../contract/route.ts'
 import type { HeaderPairs } from './headers.ts'
 
 /**
- * A response whose headers stay plain pairs until they are written. As `Headers` they cost a trivial route a quarter
- * of its throughput; h3 hands them through unread, and makes `Headers` of them only when someone asks.
+ * A response whose headers stay an array of pairs until they are written. Creating `Headers` would cost a
+ * trivial route a quarter of its throughput; h3 passes the pairs through, and creates `Headers` only on
+ * demand.
  */
 export class Reply extends HTTPResponse {
   readonly #status: number
@@ -27,7 +28,7 @@ export class Reply extends HTTPResponse {
   }
 }
 
-/** What a handler answered, as text; lines are streamed and have none. */
+/** Reply of a handler as text; null for streamed lines. */
 export interface Encoded {
   readonly mediaType: string | null
   readonly text: string | null
@@ -36,10 +37,9 @@ export interface Encoded {
 export type Encode = (status: number, body: unknown) => Encoded
 
 /**
- * Prepare the encoding of a route's replies. A body leaves through its schema, so that a field which the contract
- * does not declare cannot leak.
- *
- * @throws Error the status is not declared, or the body is not what was declared: a defect of the handler
+ * Returns an encoder for a route's replies. A body is encoded with its schema, so undeclared fields cannot
+ * leak. The encoder throws an `Error` if the handler returned an undeclared status or an invalid body, which
+ * is a defect.
  */
 export function replyEncoder(replies: Replies): Encode {
   return (status, body) => {
@@ -66,7 +66,7 @@ function encodeJson(schema: z.ZodType, body: unknown): string {
   )
 }
 
-/** Codes that any route may answer without declaring them. */
+/** Error codes that any route may return without declaring them. */
 const universal: ReadonlySet<string> = new Set([
   'validation_error',
   'unauthorized',
@@ -82,7 +82,10 @@ const universal: ReadonlySet<string> = new Set([
   'not_found',
 ])
 
-/** A code that a route answers without having declared it is a defect, which tests turn up by this. */
+/**
+ * Replaces an error whose code the route does not declare by an internal error, so that tests detect the
+ * defect.
+ */
 export function checkDeclared(error: unknown, declared: readonly string[]): unknown {
   if (!(error instanceof WbError) || universal.has(error.code) || declared.includes(error.code)) return error
   return new Error(`answered the undeclared code ${error.code}: ${error.message}`, { cause: error })

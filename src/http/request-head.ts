@@ -2,15 +2,15 @@ import type { IncomingMessage } from 'node:http'
 import { WbError } from '../contract/errors.ts'
 import { limits } from '../contract/limits.ts'
 
-/** Next act for a request that cannot be read as HTTP. */
+/** Hint for a request that is not valid HTTP. */
 export const wellFormedHint = 'Send a well-formed HTTP/1.1 request.'
 
-/** The parts of Node's message that a request head consists of. */
+/** Parts of Node's message that form the request head. */
 export type RequestHead = Pick<IncomingMessage, 'url' | 'httpVersion' | 'headers' | 'rawHeaders'>
 
 /**
- * Returns a check of request heads that runs before any framework code sees the request, because URL parsers throw on
- * hosts that HTTP parsers accept. The check returns the error to answer with, or undefined.
+ * Returns a check of request heads that runs before any framework code, because URL parsers throw on hosts
+ * that HTTP parsers accept. The check returns the error to answer with, or undefined.
  *
  * @see RFC 9112 section 3.2
  */
@@ -42,7 +42,7 @@ function invalid(message: string): WbError {
   return new WbError('validation_error', message, { hint: wellFormedHint })
 }
 
-/** Returns true for a host name or IP address with an optional port, as the Host header holds it. */
+/** Returns true for a host name or IP address with an optional port, as in the Host header. */
 export function isHost(text: string): boolean {
   return hostPattern.test(text) && URL.canParse(`http://${text}`)
 }
@@ -60,7 +60,7 @@ function isAbsoluteForm(target: string): boolean {
   return authority !== undefined && isHost(authority) && URL.canParse(target)
 }
 
-/** Characters that a URL parser drops or rewrites: controls, spaces, a fragment, and a backslash in the path. */
+/** Characters that a URL parser drops or rewrites: controls, spaces, `#`, and a backslash in the path. */
 const unsafeCharacter = /[\0-\x20\x7f#]|^[^?]*\\/
 
 /** `.` or `..` as a path segment, encoded or not. A URL parser would resolve it to another path. */
@@ -69,7 +69,10 @@ const dotSegment = /^[^?]*\/(?:\.|%2e){1,2}(?:[/?]|$)/i
 const singleHeaders: readonly string[] = ['host', 'authorization', 'content-length']
 const singleHeaderLengths = new Set(singleHeaders.map(name => name.length))
 
-/** Compares lengths before names, because it runs for every request. */
+/**
+ * Returns the name of a header that must be unique but is repeated. Compares lengths before names, because it
+ * runs for every request.
+ */
 function repeatedHeader(rawHeaders: readonly string[]): string | undefined {
   const seen: string[] = []
   for (let at = 0; at < rawHeaders.length; at += 2) {

@@ -10,14 +10,17 @@ import type { IngestLoad, operational } from '../contract/operational.ts'
 import { renderDocs } from './docs/page.ts'
 import type { Surface } from './surface.ts'
 
-/** How long `/readyz` waits for the control plane. */
+/** Timeout of `/readyz` for the control plane, in milliseconds. */
 const readyTimeoutMs = 4_000
 
-/** The running build: `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME`, else the values that this package records. */
+/**
+ * Version of the running build: `APP_VERSION`, `APP_COMMIT` and `APP_BUILD_TIME`, or the values recorded in
+ * this package.
+ */
 export interface Build {
   readonly version: string
   readonly commit: string
-  /** ISO-8601 with milliseconds. */
+  /** ISO 8601 timestamp with milliseconds. */
   readonly buildTime: string
 }
 
@@ -33,20 +36,20 @@ export function buildOf({ app }: Environment, clock: Clock): Build {
 
 export interface OperationalParts {
   readonly build: Build
-  /** The surface that the reference describes. */
+  /** Routes that the API reference describes. */
   readonly api: Surface
   readonly clock: Clock
-  /** Workspaces are offered as MCP servers. */
+  /** True if workspaces are served over MCP. */
   readonly mcpEnabled: boolean
-  /** How many workspaces there are; proves that the control plane answers. */
+  /** Returns the number of workspaces, which proves that the control plane responds. */
   countWorkspaces(): Promise<number>
-  /** @throws control_plane_unavailable  the disk of the control plane is full */
+  /** @throws control_plane_unavailable  when the disk of the control plane is full */
   requireSpace?(): Promise<void>
-  /** The ingest of this process and how much waits; absent where none runs. */
+  /** Returns the ingest load of this process; absent if it runs no ingest. */
   ingestLoad?(): Promise<IngestLoad>
 }
 
-/** Handlers of the routes that tell what runs here, and how it is spoken to. */
+/** Returns the handlers for health, version, features and the API reference. */
 export function operationalHandlers(parts: OperationalParts): Handlers<typeof operational> {
   const { build } = parts
   const reference = once(() => openApiDocument(parts.api, { version: build.version }))
@@ -81,7 +84,7 @@ export function operationalHandlers(parts: OperationalParts): Handlers<typeof op
   }
 }
 
-/** @throws control_plane_unavailable  what was asked failed, or did not come in time */
+/** @throws control_plane_unavailable  always: a check failed or timed out */
 function unavailable(cause: unknown): never {
   if (cause instanceof WbError && cause.code === 'control_plane_unavailable') throw cause
   throw new WbError('control_plane_unavailable', 'the control plane does not answer', {}, { cause })

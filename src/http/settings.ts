@@ -3,12 +3,16 @@ import { isOpen, usesOidc } from '../config/checks.ts'
 import type { Config } from '../config/schema.ts'
 import type { AppSettings } from './app.ts'
 
-/** Requests of one client within a window, where the configuration does not say. @see docs/requirements.md#S8-08 */
+/**
+ * Default number of requests per client and window.
+ *
+ * @see docs/requirements.md#S8-08
+ */
 const requestsPerWindow = 600
-/** The same of the people of this machine. */
+/** Default number of requests per window for clients on this machine. */
 const ownRequestsPerWindow = 60_000
 
-/** What an application takes from the configuration. */
+/** Derives the settings of the application from the configuration. */
 export function appSettings(
   config: Config,
   process: Pick<AppSettings, 'uploadDir' | 'strictErrors'> & { readonly loopback: boolean },

@@ -1,16 +1,16 @@
 import type { IncomingMessage } from 'node:http'
 
-/** Chunks up to this size in bytes are joined. */
+/** Maximum size of a chunk that is joined with others, in bytes. */
 const smallChunkBytes = 1_024
 
-/** More than the chunks of one byte that one read of a socket can hold. */
+/** Maximum size of joined chunks, in bytes. One read of a socket contains fewer chunks of one byte. */
 const joinedBytes = 16_384
 
 /**
- * Joins the small chunks of a body that arrive together. Each chunk that waits to be read takes about 350 bytes besides
- * its content, so that a megabyte in chunks of one byte would take 350.
+ * Joins the small chunks of a body that arrive together. A queued chunk takes about 350 bytes in addition to
+ * its content, so a megabyte in chunks of one byte would take 350 MB.
  *
- * Call before any of the body arrives.
+ * Must be called before any of the body arrives.
  */
 export function joinSmallChunks(message: IncomingMessage): void {
   const { push } = message
@@ -18,7 +18,7 @@ export function joinSmallChunks(message: IncomingMessage): void {
   let smallBytes = 0
   const pushJoined = (): boolean => {
     if (small.length === 0 || message.destroyed) return true
-    // A copy, as a chunk of one byte would keep all that was read with it.
+    // A copy, because a chunk of one byte would keep the whole read buffer in memory.
     const chunk = Buffer.concat(small, smallBytes)
     small = []
     smallBytes = 0

@@ -2,24 +2,24 @@ import type { Clock } from '../base/clock.ts'
 import { asWbError } from './envelope.ts'
 import type { Exchange, Shared } from './exchange.ts'
 
-/** Headers of an answer that comes as events. */
+/** Response headers of an event stream. */
 export const streamHeaders = {
   'cache-control': 'no-cache, no-store',
-  // Else nginx gathers events until its buffer is full.
+  // Prevents nginx from buffering events until its buffer is full.
   'x-accel-buffering': 'no',
 }
 
-/** An empty first chunk, which sends the headers of the response before the first event. */
+/** Empty first chunk, which sends the response headers before the first event. */
 const headOnly = new Uint8Array(0)
 
-/** For this long a caller that was asked is let read on. */
+/** Time in milliseconds for which an access check stays valid. */
 const sureMs = 1_000
 
-/** The right of a caller to a stream, asked for again while it reads. */
+/** Access of a caller to a stream, checked again while the caller reads. */
 class ReadingRight {
   #askedAt: number
 
-  /** @param stillAllowed  rejects when the caller would be refused now */
+  /** @param stillAllowed  rejects if the caller would now be refused */
   constructor(
     private readonly clock: Clock,
     private readonly stillAllowed: () => Promise<unknown>,
@@ -28,9 +28,9 @@ class ReadingRight {
   }
 
   /**
-   * Ask before the caller is told more, unless that was just done.
+   * Checks access before more data is sent, unless it was checked within the last second.
    *
-   * @param atOnce  also where it was
+   * @param atOnce  true to check in any case
    */
   async confirm(atOnce = false): Promise<void> {
     const now = this.clock.now()
@@ -45,22 +45,22 @@ export type Controller = ReadableStreamDefaultController<Uint8Array>
 export interface OutgoingParts {
   readonly shared: Shared
   readonly current: Exchange
-  /** Rejects when the caller would be refused now. */
+  /** Rejects if the caller would now be refused. */
   readonly stillAllowed: () => Promise<unknown>
-  /** Called when it is over. */
+  /** Called once when the stream ends. */
   readonly countOff: () => void
-  /** It ends when the runtime drains; else it is let finish. */
+  /** True if the stream ends when the runtime drains; otherwise it may finish. */
   readonly endsOnDrain: boolean
 }
 
 /**
- * A body that comes piece by piece, one for each time that the reader asks. It is over when its source is, when the
- * reader goes away, when an error is met, or when the runtime drains; then what it holds is let go of, once.
+ * A body that is sent in pieces, one for each read. It ends with its source, when the reader disconnects, on
+ * an error, or when the runtime drains. Its resources are then released, once.
  */
 export abstract class Outgoing {
   protected readonly right: ReadingRight
   protected isOver = false
-  /** Undone when it is over. */
+  /** Cleanup functions, called when the stream ends. */
   readonly #holds: (() => void)[]
 
   constructor(private readonly parts: OutgoingParts) {
@@ -96,13 +96,13 @@ export abstract class Outgoing {
   /** Starts the timers of the stream. */
   protected abstract begin(controller: Controller): void
 
-  /** Tell the next piece, or close where there is none. */
+  /** Sends the next piece, or closes the stream at the end of its source. */
   protected abstract give(controller: Controller): Promise<void>
 
-  /** Put the source away; the work of the request lasts until that is done. */
+  /** Releases the source. The request counts as in progress until this resolves. */
   protected abstract letGo(): Promise<unknown>
 
-  /** @param undo  called when it is over */
+  /** @param undo  called when the stream ends */
   protected hold(undo: () => void): void {
     this.#holds.push(undo)
   }
@@ -116,7 +116,10 @@ export abstract class Outgoing {
     this.close(controller)
   }
 
-  /** Say why it ended. Its status is long sent: that is in the log alone, and a reader that comes again is told. */
+  /**
+   * Logs why the stream ended. The status has already been sent, so the client learns the reason only from
+   * its next request.
+   */
   protected tell(error: unknown): void {
     const { shared, current } = this.parts
     const { requestId } = current.trace
@@ -124,7 +127,7 @@ export abstract class Outgoing {
     else shared.log.error({ requestId, error }, 'a stream broke')
   }
 
-  /** @returns false when it was over already */
+  /** Returns false if the stream had already ended. */
   #end(): boolean {
     if (this.isOver) return false
     this.isOver = true

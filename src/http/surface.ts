@@ -1,8 +1,8 @@
 import type { Handlers } from '../access/caller.ts'
 import type { Topic } from '../contract/route.ts'
 
-/** Routes by topic: all that an application answers. */
+/** All routes of an application, by topic. */
 export type Surface = Readonly<Record<string, Topic>>
 
-/** One handler for every route of a surface; a missing one does not compile. */
+/** Handlers for all routes of a surface; a missing one is a compile error. */
 export type SurfaceHandlers<S extends Surface> = { [K in keyof S]: Handlers<S[K]> }

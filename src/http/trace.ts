@@ -1,6 +1,6 @@
 import { nameHex, newRequestId } from '../base/id.ts'
 
-/** What names one request end to end: in the response headers, in error bodies and in the log. */
+/** Identifiers of a request, used in response headers, error bodies and the log. */
 export interface Trace {
   readonly requestId: string
   readonly traceparent: string
@@ -10,8 +10,8 @@ const idShape = /^[A-Za-z0-9._:-]{1,128}$/
 const traceparentShape = /^00-(?!0{32})([0-9a-f]{32})-(?!0{16})[0-9a-f]{16}-[0-9a-f]{2}$/
 
 /**
- * The caller's request id if it is one, else the trace id of its `traceparent`, else a new ULID; and the
- * `traceparent` that came, or a new one that is sampled.
+ * Returns the caller's request ID if valid, otherwise the trace ID of its `traceparent`, otherwise a new
+ * ULID; and the caller's `traceparent`, or a new sampled one.
  *
  * @see docs/http.md#request-ids, https://www.w3.org/TR/trace-context/
  */

@@ -2,9 +2,10 @@ import type { z } from 'zod'
 import { isErrorCode, WbError } from '../contract/errors.ts'
 
 /**
- * The value as the schema gives it.
+ * Returns the value as parsed by the schema.
  *
- * @throws validation_error  the first issue, as `<path>: <reason>`; an issue that names a registered code throws that
+ * @throws validation_error  with the first issue, as `<path>: <reason>`; an issue with a registered error
+ *   code throws that code instead
  */
 export function validate<S extends z.ZodType>(schema: S, value: unknown): z.output<S> {
   const result = schema.safeParse(value, { error: missing })
@@ -12,7 +13,7 @@ export function validate<S extends z.ZodType>(schema: S, value: unknown): z.outp
   throw refusal(result.error.issues[0]!)
 }
 
-/** A field that was left out is said to be missing; all else in the library's words. */
+/** Returns "is required" for a missing field; other issues keep the library's message. */
 function missing(issue: z.core.$ZodRawIssue): string | undefined {
   return issue.code === 'invalid_type' && issue.input === undefined ? 'is required' : undefined
 }

@@ -8,30 +8,34 @@ import { commonHeaders, type HeaderPairs, withHeaders } from './headers.ts'
 import { wellFormedHint } from './request-head.ts'
 import { traceOf } from './trace.ts'
 
-/** The settings and the log of the application that a connection belongs to. */
+/** Settings and log of the application that serves a connection. */
 export interface WireParts {
   readonly settings: { readonly requestIdHeader: string; readonly production: boolean }
   readonly log: Log
 }
 
-/** How long a refused connection may keep sending, so that the client reads the response before the close. */
+/**
+ * Time in milliseconds for which a refused connection may keep sending, so that the client reads the response
+ * before the close.
+ */
 const lingerMs = 2_000
 
 /**
- * Makes Node's server answer with the error envelope where it would answer on its own: input that is not HTTP, headers
- * over the limit, a request that takes too long, a tunnel. Unknown expectations go to the application.
+ * Makes Node's server answer with the error envelope where it would send its own response: invalid HTTP,
+ * headers over the limit, a request timeout, `CONNECT`. Unknown expectations go to the application.
  *
  * @see docs/errors.md
  */
 export function installWireErrors(server: Server, parts: () => WireParts): void {
-  // Node reads these per connection, although its types list most of them as options only. The application answers a
-  // missing Host and too many headers with the envelope; Node would send an empty 400, and drop headers silently.
+  // Node reads these settings per connection, although its types list most of them as options only. The
+  // application reports a missing Host and too many headers with the error envelope. Node would send an empty
+  // 400, and silently drop headers.
   Object.assign(server, {
     maxHeaderSize: limits.headerBytes,
     maxHeadersCount: limits.headerCount + 1,
     requireHostHeader: false,
   })
-  // A client that waits to be asked for its body is asked when the body is read.
+  // `100 Continue` is sent when the body is read.
   server.on('checkContinue', (request, response) => server.emit('request', request, response))
   server.on('checkExpectation', (request, response) => server.emit('request', request, response))
   server.on('clientError', (error: NodeJS.ErrnoException, socket) => {
@@ -41,7 +45,7 @@ export function installWireErrors(server: Server, parts: () => WireParts): void 
   server.on('connect', (_request, socket) => {
     // Node has taken its own error listener off this socket, and a reset without a listener ends the process.
     socket.on('error', () => socket.destroy())
-    // It has also taken off what ends a response that is not read, or sends the rest of one.
+    // Node has also removed the listeners that end a response that is not read, or send the rest of one.
     if (pendingResponse(socket)) socket.destroy()
     else refuseSocket(socket, new WbError('not_found', 'no route answers CONNECT'), parts())
   })
@@ -62,8 +66,8 @@ function wireError(code: string | undefined): WbError {
 }
 
 /**
- * Answers on the socket itself. A response in progress comes first: a complete request still gets its own response and
- * the connection closes after it; a started response can only be cut off.
+ * Answers on the socket itself, after a response in progress: a complete request still gets its own response,
+ * then the connection closes. A started response can only be cut off.
  */
 function refuseSocket(socket: Duplex, error: WbError, parts: WireParts): void {
   const pending = pendingResponse(socket)
@@ -84,7 +88,10 @@ function refuseSocket(socket: Duplex, error: WbError, parts: WireParts): void {
   setTimeout(() => socket.destroy(), lingerMs).unref()
 }
 
-/** Node keeps the response in progress on its socket, undocumented but unchanged since its first releases. */
+/**
+ * Returns the response in progress, which Node stores on the socket. The field is undocumented, but has not
+ * changed since Node's first releases.
+ */
 function pendingResponse(socket: Duplex): ServerResponse | undefined {
   return '_httpMessage' in socket ? ((socket._httpMessage as ServerResponse | null) ?? undefined) : undefined
 }

@@ -4,7 +4,7 @@ import type { Topic } from '../contract/route.ts'
 import { type Decoded, decoder } from './decode.ts'
 import type { DecodeOps, RouteName } from './decoding.ts'
 
-/** A thread that decodes large bodies, so that parsing and validating them holds up no other request. */
+/** Thread that decodes large bodies, so that parsing and validation do not block other requests. */
 serve(() => {
   const decoders = new Map<string, (bytes: Buffer) => Decoded>()
   const decoderOf = ({ topic, operation }: RouteName) => {

@@ -1,16 +1,23 @@
 import { sha256 } from '../base/id.ts'
 import type { Credential, Entries, Keychain } from './keychain.ts'
 
-/** Windows keeps 2560 bytes, two for each character. @see CRED_MAX_CREDENTIAL_BLOB_SIZE of wincred.h */
+/**
+ * Maximum length of a piece. Windows stores 2560 bytes per entry, two for each character.
+ *
+ * @see CRED_MAX_CREDENTIAL_BLOB_SIZE of wincred.h
+ */
 const pieceChars = 1200
-/** 76 800 characters: what claims to be longer was not written here. */
+/** Maximum number of pieces, 76,800 characters in total. A longer entry was not written by this module. */
 const piecesMax = 64
 
-/** Pieces are written to the place that the head does not name, so that the old secret stays whole meanwhile. */
+/**
+ * Slots for pieces. A write uses the slot that the head does not name, so the old secret stays intact
+ * meanwhile.
+ */
 const slots = ['a', 'b'] as const
 type Slot = (typeof slots)[number]
 
-/** What an entry holds whose secret lies in pieces; the digest is that of all pieces together. */
+/** Entry of a secret that is stored in pieces. The digest is that of all pieces together. */
 interface Head {
   slot: Slot
   pieces: number
@@ -18,13 +25,16 @@ interface Head {
 }
 
 /**
- * A keychain that keeps secrets of any length and any characters in entries of 1200 ASCII characters at most.
+ * Creates a keychain that stores secrets of any length and any characters in entries of at most 1200 ASCII
+ * characters.
  *
- * The entry of an account is JSON: a string, which is the secret, or a `Head`. Pieces lie under a service of their own,
- * are written in ascending order, before the head, and removed in descending order, after it: whatever is interrupted,
- * the old or the new secret is read, and the next writer or remover of the account finds all that is left over. A
- * reader that a writer overtakes reads again. Writers of one account take turns; if they do not, the digest sees to it
- * that a mixture reads as null.
+ * The entry of an account is JSON: a string, which is the secret, or a `Head`. Pieces are stored under a
+ * separate service. They are written in ascending order before the head, and removed in descending order
+ * after it. After an interruption, either the old or the new secret can be read, and the next write or
+ * removal of the account finds all leftover pieces.
+ *
+ * A read that overlaps with a write starts again. Writes of one account must not overlap; if they do, the
+ * digest ensures that mixed pieces are read as null.
  */
 export function divided(entries: Entries): Keychain {
   async function read(service: string, account: string): Promise<string | null> {
@@ -38,7 +48,7 @@ export function divided(entries: Entries): Keychain {
     }
   }
 
-  /** @returns null when the pieces are not those that the head speaks of */
+  /** @returns null if the pieces do not match the head */
   async function resolve(service: string, account: string, text: string): Promise<string | null> {
     const head = parse(text)
     if (head === undefined) return null
@@ -65,7 +75,7 @@ export function divided(entries: Entries): Keychain {
     return { slot, pieces, digest: sha256(text) }
   }
 
-  /** Remove all pieces but those of the head. */
+  /** Removes all pieces except those of the head. */
   async function trim(service: string, account: string, head?: Head): Promise<void> {
     for (const slot of slots) {
       const from = head?.slot === slot ? head.pieces : 0
@@ -112,17 +122,20 @@ export function divided(entries: Entries): Keychain {
   }
 }
 
-/** Service and account of a piece. Those of two accounts never meet, as the last `#` ends the account. */
+/**
+ * Returns the service and account of a piece. Pieces of two accounts never collide, because the last `#` ends
+ * the account name.
+ */
 function place(service: string, account: string, slot: Slot, at: number): [service: string, account: string] {
   return [piecesOf(service), `${account}#${slot}${at}`]
 }
 
-/** Of the service whose entries are in pieces. */
+/** Returns the service under which the pieces of a service are stored. */
 function piecesOf(service: string): string {
   return `${service} pieces`
 }
 
-/** A JSON string in ASCII: drivers lose NUL, half a surrogate pair, and what is empty. */
+/** Returns a text as a JSON string in ASCII. Drivers do not preserve NUL, lone surrogates and empty texts. */
 function ascii(text: string): string {
   return JSON.stringify(text).replace(
     /[^\x20-\x7e]/g,
@@ -130,7 +143,7 @@ function ascii(text: string): string {
   )
 }
 
-/** @returns undefined for a text that was not written here */
+/** @returns undefined for a text that was not written by this module */
 function parse(text: string): string | Head | undefined {
   try {
     const value: unknown = JSON.parse(text)

@@ -18,7 +18,7 @@ const unlocking: Partial<Record<NodeJS.Platform, string>> = {
   linux: 'Unlock it, then run the command again. Without a desktop: gnome-keyring-daemon --unlock',
 }
 
-/** A library that cannot be used, in words for people. */
+/** Returns the error for a library that cannot be used, with a message for the user. */
 export function unavailable(library: Library, fault: KeychainFault, cause: unknown): KeychainUnavailable {
   const { message, hint } = said(library, fault)
   return new KeychainUnavailable(library, fault, message, hint, { cause })

@@ -6,18 +6,18 @@ import { writePrivately } from '../base/private-file.ts'
 import { isRunning } from '../base/running.ts'
 import { type Credential, type Keychain, KeychainUnavailable } from './keychain.ts'
 
-/** What the file of an entry holds, as JSON. */
+/** JSON in the file of an entry. */
 interface Stored extends Credential {
   service: string
 }
 
 /**
- * Entries as plain files that their owner alone can read, for where there is no keychain.
+ * Creates a keychain of plain files that only their owner can read, for systems without a keychain.
  *
- * Each entry is a file of its own, so that processes which write different ones need not wait for each other. What
- * others can read is refused rather than mended: whoever could read it may have done so.
+ * Each entry is a separate file, so processes that write different entries do not wait for each other. If
+ * others can read a file, it is refused rather than repaired, because they may already have read it.
  *
- * @param folder  made when missing; nothing else lies there
+ * @param folder  folder for entries only; created if missing
  */
 export function fileKeychain(folder: string): Keychain {
   const pathOf = (service: string, account: string) => join(folder, `${idFrom(service, account)}.json`)
@@ -30,7 +30,7 @@ export function fileKeychain(folder: string): Keychain {
 
   const namesIn = () => (isThere() ? readdirSync(folder) : [])
 
-  /** Drafts of writers that were killed hold a secret too. */
+  /** Removes drafts of killed writers, because they contain a secret too. */
   function sweep(isMeant: (name: string) => boolean): void {
     for (const name of namesIn()) {
       const [, draftOf, writer] = /^(.*\.json)\.(\d+)$/.exec(name) ?? []
@@ -74,7 +74,7 @@ export function fileKeychain(folder: string): Keychain {
   })
 }
 
-/** @returns undefined where there is no such file, or where it holds something else */
+/** @returns undefined if the file does not exist, or is invalid */
 function read(path: string): Stored | undefined {
   const file = openIfThere(path)
   if (file === undefined) return undefined
@@ -105,7 +105,7 @@ function parse(text: string): Stored | undefined {
   }
 }
 
-/** @throws KeychainUnavailable  it belongs to somebody else, or others may read or change it */
+/** @throws KeychainUnavailable  when another user owns the file, or others can read or change it */
 function refuseExposed(path: string, { uid, mode }: Stats, modeWanted: '600' | '700'): void {
   if (process.platform === 'win32') return
   if (uid !== process.getuid?.())
@@ -119,7 +119,7 @@ type Synchronous<K> = {
   [F in keyof K]: K[F] extends (...input: infer I) => Promise<infer O> ? (...input: I) => O : never
 }
 
-/** What the file system refuses is told as what it means here. */
+/** Makes all functions asynchronous, and converts errors of the file system to `KeychainUnavailable`. */
 function told(keychain: Synchronous<Keychain>): Keychain {
   function tell<I extends unknown[], O>(run: (...input: I) => O) {
     return async (...input: I): Promise<O> => {

@@ -1,14 +1,19 @@
-/** Secrets of this person, each under a service and an account. The first five functions are those of keytar. */
+/**
+ * Secrets of the current user, each under a service and an account. The first five functions are those of
+ * keytar.
+ */
 export interface Keychain {
-  /** @returns null where there is no such entry, or where one was only half written */
+  /** Returns null if there is no such entry, or if it is incomplete. */
   getPassword(service: string, account: string): Promise<string | null>
   setPassword(service: string, account: string, password: string): Promise<void>
-  /** @returns whether there was such an entry */
+  /** Returns true if there was such an entry. */
   deletePassword(service: string, account: string): Promise<boolean>
-  /** The password of any one account. */
+  /** Returns the password of any account of a service; null if it has none. */
   findPassword(service: string): Promise<string | null>
   findCredentials(service: string): Promise<Credential[]>
-  /** Accounts of which anything is there, also what a writer that was killed left of one; `deletePassword` removes it. */
+  /**
+   * Returns accounts with any data, including leftovers of a killed writer, which `deletePassword` removes.
+   */
   findAccounts(service: string): Promise<string[]>
 }
 
@@ -17,25 +22,28 @@ export interface Credential {
   password: string
 }
 
-/** What a library does; the other functions are the same for all of them. */
+/** Functions that a library provides; the others are the same for all libraries. */
 export type Entries = Omit<Keychain, 'findPassword' | 'findAccounts'>
 
-/** Where entries are kept. Entries of one driver are not seen by another, so whoever writes one remembers its driver. */
+/**
+ * Storage of entries. Entries of one driver are not visible to another, so callers must store which driver
+ * they used.
+ */
 export type KeychainDriver = 'keyring' | 'keytar' | 'file'
 
 /**
- * Why there is no answer: the package is not installed; nothing keeps secrets here, or what does cannot be used; it is
- * locked; it did not answer in time.
+ * Reason for a failure: the package is not installed; there is no usable keychain; it is locked; it did not
+ * respond in time.
  */
 export type KeychainFault = 'missing' | 'unavailable' | 'locked' | 'timeout'
 
-/** A keychain could not be used; whether there is an entry is not known. What the library said is the cause. */
+/** The keychain could not be used, so it is unknown if an entry exists. The cause is the library's error. */
 export class KeychainUnavailable extends Error {
   override readonly name = 'KeychainUnavailable'
 
   /**
-   * @param message  states the fact
-   * @param hint     the next act
+   * @param message  description of the problem
+   * @param hint     next step for the user
    */
   constructor(
     readonly driver: KeychainDriver,

@@ -1,6 +1,5 @@
 /**
- * The functions of keytar that are used here. The package is optional, and its own types are missing where it did not
- * install, so the type check never reads them.
+ * Functions of keytar that are used here. The package is optional, so the type check must not need its types.
  */
 declare module 'keytar' {
   export interface Keytar {

@@ -1,16 +1,16 @@
 import type { Entries, KeychainFault } from './keychain.ts'
 
-/** The drivers that are packages with native parts. They are loaded in a process of their own, see `process.ts`. */
+/** Drivers that are packages with native code. They run in a separate process, see `process.ts`. */
 export type Library = 'keyring' | 'keytar'
 
-/** @throws as `import` does, when a package or its native part is not installed */
+/** @throws Error  when a package or its native part is not installed */
 export const libraries: Record<Library, () => Promise<Entries>> = { keyring, keytar }
 
 /**
- * The driver that is used by default.
+ * Loads the default driver.
  *
- * Without the option it keeps secrets in the kernel's keyring where no Secret Service answers, and they are gone after
- * the next start of the machine.
+ * Without the option `store`, and if no Secret Service responds, it would store secrets in the kernel's
+ * keyring, which is cleared when the machine restarts.
  */
 async function keyring(): Promise<Entries> {
   const { AsyncEntry, findCredentialsAsync } = await import('@napi-rs/keyring')
@@ -25,8 +25,9 @@ async function keyring(): Promise<Entries> {
 }
 
 /**
- * On Linux it answers for a locked keychain as for one that has no such entry, and brings its process down when it is
- * to list locked entries; so whenever it found nothing, and before it lists, the other library is asked.
+ * Loads keytar. On Linux, it reports a locked keychain as a missing entry, and crashes its process when it
+ * lists locked entries. So the other library checks for a lock before a listing, and after an entry was not
+ * found.
  *
  * @see https://github.com/atom/node-keytar/issues/477
  */
@@ -51,7 +52,7 @@ async function keytar(): Promise<Entries> {
   }
 }
 
-/** @throws what the library says of a service that has a locked entry, whichever library wrote that */
+/** @throws Error  from the library, when a service has a locked entry of either library */
 async function refuseLocked(service: string): Promise<void> {
   if (process.platform !== 'linux') return
   try {
@@ -62,15 +63,15 @@ async function refuseLocked(service: string): Promise<void> {
   }
 }
 
-/** Neither library tells its errors apart by more than their text. */
+/** Both libraries distinguish their errors only by text. */
 const texts: [pattern: RegExp, fault: KeychainFault][] = [
   [/islocked|locked (?:object|collection)|prompt was dismissed/i, 'locked'],
-  // macOS, where nobody sits at the screen, and where somebody said no.
+  // macOS, without a user at the screen, or after the user declined.
   [/interaction is not allowed|user canceled/i, 'locked'],
   [/timeout was reached|did not receive a reply/i, 'timeout'],
 ]
 
-/** What an error of either library means. */
+/** Returns the kind of a library error. */
 export function faultOf(error: unknown): KeychainFault {
   return texts.find(([pattern]) => pattern.test(String(error)))?.[1] ?? 'unavailable'
 }

@@ -8,19 +8,20 @@ import type { Library } from './libraries.ts'
 import { entriesProcess, type Variables } from './process.ts'
 
 export interface KeychainOptions {
-  /** Where the driver `file` keeps its entries: a folder of its own. */
+  /** Folder of the driver `file`, used for nothing else. */
   folder: string
   clock: Clock
-  /** By what a library finds the person's session; its process is given these, and no others. */
+  /**
+   * All environment variables of the library's process. The library needs them to find the user's session.
+   */
   environment: Variables
-  /** For each call of the five functions, starting the library included; 3000 by default. */
+  /** Timeout of each call in milliseconds, including the start of the library; 3000 by default. */
   timeoutMs?: number
 }
 
 /**
- * A keychain by its driver; nothing is loaded or started before the first call. No driver stands in for another.
- *
- * Each call has its time, and none keeps this process from ending.
+ * Opens a keychain by its driver. Nothing is loaded or started before the first call. There is no fallback to
+ * another driver. Each call has a timeout, and none keeps this process from ending.
  *
  * @returns functions that reject with `KeychainUnavailable`
  */

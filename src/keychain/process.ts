@@ -15,31 +15,31 @@ export type Answer = { id: number; value: unknown } | { id: number; fault: Keych
 
 export type Variables = Readonly<Record<string, string | undefined>>
 
-/** A process that nobody has asked for this long is ended; it takes 40 MB. */
+/** Idle time in milliseconds after which the process is ended. It takes 40 MB. */
 const idleMs = 10_000
 
-/** Those of this process, which end with it. */
+/** Child processes of this process, which end with it. */
 const running = new Set<ChildProcess>()
 const endAll = () => {
   for (const child of running) child.kill('SIGKILL')
 }
 
-/** Entries that a process of their own keeps. */
+/** Entries that a separate process accesses. */
 export interface EntriesProcess {
   readonly entries: Entries
-  /** End it; calls that wait reject with this error. The next call starts another one. */
+  /** Ends the process, and rejects its pending calls with an error. The next call starts another one. */
   stop(error: Error): void
 }
 
 /**
- * A library in a process of its own, which is started by the first call.
+ * Runs a library in a separate process, which the first call starts.
  *
- * A native call that waits for a keychain cannot be called off: an abort signal does not reach it, and Node.js waits
- * for it at the end, after `process.exit` too. Measured against a Secret Service that is stopped: keytar holds on for
- * 25 s, `findCredentials` of `@napi-rs/keyring` for ever, and the latter's constructor blocks its thread for 2 s. A
- * process can be ended, and takes nobody with it when the library crashes.
+ * A native call that waits for a keychain cannot be canceled: an abort signal has no effect, and Node.js
+ * waits for the call at exit, even after `process.exit`. Measured against a stopped Secret Service: keytar
+ * blocks for 25 s, `findCredentials` of `@napi-rs/keyring` forever, and the latter's constructor blocks its
+ * thread for 2 s. A process can be killed, and a crash of the library affects no other process.
  *
- * @param environment  for the library, which finds the person's session by it
+ * @param environment  variables for the library, which needs them to find the user's session
  */
 export function entriesProcess(library: Library, clock: Clock, environment: Variables): EntriesProcess {
   const waiting = new Map<number, { resolve(value: never): void; reject(error: Error): void }>()
@@ -102,7 +102,7 @@ export function entriesProcess(library: Library, clock: Clock, environment: Vari
       const id = nextId++
       waiting.set(id, { resolve, reject })
       hold()
-      // A process that cannot be reached says so itself.
+      // If the process is gone, its `exit` or `error` event rejects the call.
       child.send({ id, name, input } satisfies Call, () => {})
     })
   }

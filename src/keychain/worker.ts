@@ -4,13 +4,13 @@ import type { Answer, Call } from './process.ts'
 
 const library = process.argv[2] as Library
 const loading = libraries[library]()
-// Told with the first call.
+// The first call reports the error.
 loading.catch(() => {})
 
-// The terminal sends it to this process too, but the command decides what is still to be written.
+// The terminal sends SIGINT to this process too, but the command decides if a write must still be completed.
 process.on('SIGINT', () => {})
 process.on('disconnect', end)
-// The command may have ended while this file was loaded.
+// The command may have ended while this file was being loaded.
 if (!process.connected) end()
 process.on('message', async (call: Call) => process.send!(await answer(call)))
 
@@ -29,7 +29,7 @@ async function answer({ id, name, input }: Call): Promise<Answer> {
   }
 }
 
-/** Ending in any other way would wait for calls that have no answer. */
+/** Any other way to exit would wait for pending calls. */
 function end(): void {
   process.kill(process.pid, 'SIGKILL')
 }

@@ -3,7 +3,7 @@ import { stopwatch } from '../base/clock.ts'
 import { once } from '../base/once.ts'
 import type { IngestLoad } from '../contract/operational.ts'
 
-/** One exchange, for the counts. */
+/** Facts about one exchange for metrics. */
 export interface Counted {
   readonly method: string
   readonly route: string
@@ -13,27 +13,27 @@ export interface Counted {
 
 export type KeyType = 'bearer' | 'session' | 'ip'
 
-/** A text of counts, and its media type. */
+/** Metrics as text, and its media type. */
 export interface Exposition {
   readonly contentType: string
   readonly text: string
 }
 
-/** Build that `workbase_build_info` reports. */
+/** Build in the metric `workbase_build_info`. */
 export interface BuildInfo {
   readonly version: string
   readonly commit: string
 }
 
-/** Bounds of the histograms in seconds. A search of a small knowledge base takes 1 to 3 ms. */
+/** Bucket bounds of the histograms, in seconds. A search of a small knowledge base takes 1 to 3 ms. */
 const buckets = [0.001, 0.0025, 0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1, 2.5, 5, 10]
 
-/** Any other method is counted as `other`: a client may invent them. */
+/** Methods with a separate label. Others are counted as `other`, because clients may send any name. */
 const methods: ReadonlySet<string> = new Set(['GET', 'HEAD', 'POST', 'PUT', 'PATCH', 'DELETE', 'OPTIONS'])
 
 /**
- * What this process did, in numbers. A process that nobody asks for them, such as a command, loads nothing and counts
- * nothing; a server counts from its start.
+ * Metrics of this process. A server counts from its start. A process that does not report metrics, such as a
+ * command, loads and counts nothing.
  *
  * @see docs/operating.md#how-it-is-doing
  */
@@ -42,7 +42,6 @@ export class Metrics {
 
   constructor(private readonly build: BuildInfo) {}
 
-  /** Count from now on. */
   async start(): Promise<void> {
     this.#meters ??= await openMeters(this.build)
   }
@@ -69,7 +68,7 @@ export class Metrics {
     this.#meters?.documents.inc({ outcome })
   }
 
-  /** @param ingest  null where it is not known: what was known last stands */
+  /** @param ingest  current load; null if unknown, which keeps the last values */
   async text(ingest: IngestLoad | null): Promise<Exposition> {
     await this.start()
     const { registry, processRegistry, active, queued } = this.#meters!
@@ -84,7 +83,7 @@ export class Metrics {
     }
   }
 
-  /** Runs a search, and counts it by the mode that it used; the mode of a search that fails is `none`. */
+  /** Runs a search, and counts it by its mode; the mode of a failed search is `none`. */
   async measureSearch<T extends { readonly mode: string }>(search: () => Promise<T>): Promise<T> {
     const elapsedMs = stopwatch()
     let [mode, outcome] = ['none', 'error']
@@ -114,12 +113,15 @@ interface Meters {
 
 const prometheus = once(async () => (await import('prom-client')).default)
 
-/** Metrics of the process under their standard names, once for all runtimes that it opens. */
+/**
+ * Returns the metrics of the process under their standard names, created once for all runtimes that it opens.
+ */
 const processMeters = once(async () => {
   const { collectDefaultMetrics, Registry } = await prometheus()
   const register = new Registry()
   collectDefaultMetrics({ register })
-  // Gauges with the suffix of counters. `nodejs_active_handles`, `_requests` and `_resources` have these counts by type.
+  // Gauges named like counters. `nodejs_active_handles`, `_requests` and `_resources` have these counts by
+  // type.
   for (const what of ['handles', 'requests', 'resources'])
     register.removeSingleMetric(`nodejs_active_${what}_total`)
   return register
@@ -140,7 +142,7 @@ async function openMeters({ version, commit }: BuildInfo): Promise<Meters> {
     labelNames: ['version', 'commit', 'node'],
   })
   buildInfo.set({ version, commit, node: process.version }, 1)
-  // The histogram has counted them already: a request is to be counted once.
+  // Derived from the histogram, so that each request is counted only once.
   new Counter({
     ...named('http_requests_total', 'Requests'),
     labelNames: ofRequests,

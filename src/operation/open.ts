@@ -4,25 +4,25 @@ import { type Counted, type KeyType, Metrics } from './metrics.ts'
 import { RecentErrors } from './recent-errors.ts'
 import { type OperationParts, operationHandlers } from './routes.ts'
 
-/** An exchange that was answered, as the log has it. */
+/** A completed exchange, as logged. */
 interface Logged extends Counted {
   readonly requestId: string
 }
 
-/** What is told of an ingest job while it is worked on. */
+/** State of an ingest job in progress. */
 interface Claim {
   readonly isLost: boolean
   readonly signal: AbortSignal
 }
 
-/** Numbers and errors of this process, and the routes that show them. */
+/** Creates the metrics and recent errors of this process, with the handlers of their routes. */
 export function openOperation(parts: OperationParts) {
   const metrics = new Metrics(parts.build)
   const errors = new RecentErrors()
   return {
     metrics,
     handlers: operationHandlers(parts, { metrics, errors }),
-    /** Told of every exchange. */
+    /** Observer of all exchanges. */
     watch: {
       answered: (exchange: Logged) => metrics.answered(exchange),
       failed({ requestId, status, method, route }: Logged, code: ErrorCode, credential: string) {
@@ -30,7 +30,9 @@ export function openOperation(parts: OperationParts) {
         errors.note({ ts: timestamp(parts.clock), code, status, method, routePattern: route, requestId })
       },
     },
-    /** The same work, counted unless it is left to another process. */
+    /**
+     * Wraps ingest work to count its result. A failure is not counted if the job is left to another process.
+     */
     ofIngest:
       <C extends Claim>(perform: (claim: C) => Promise<void>) =>
       async (claim: C): Promise<void> => {

@@ -10,12 +10,12 @@ import { endpointAt, usualBaseUrl } from '../models/endpoint.ts'
 import type { Outbound } from '../models/outbound.ts'
 import { connectionProblemIn } from '../models/provider/connection-problem.ts'
 
-/** A part that does not answer in this time is down. */
+/** Time in milliseconds after which a part without a response is down. */
 const timeoutMs = 3_000
 
 type Found = Omit<Probe, 'durationMs'>
 
-/** Look at a part of the runtime, for so long and no longer. */
+/** Probes a part of the runtime, with a timeout. */
 export async function probe(clock: Clock, look: (signal: AbortSignal) => Promise<Found>): Promise<Probe> {
   const startedAt = clock.now()
   const found = await within(clock, timeoutMs, look).catch(unreachable)
@@ -30,11 +30,13 @@ function unreachable(error: unknown): Found {
 
 export interface ControlPlane {
   countWorkspaces(): Promise<number>
-  /** @throws control_plane_unavailable  the disk is full */
+  /** @throws control_plane_unavailable  when the disk is full */
   requireSpace(): Promise<void>
 }
 
-/** Probes the control plane: `ok` if it can count workspaces, `degraded` if it can be read but not written. */
+/**
+ * Probes the control plane: `ok` if it can count workspaces, `degraded` if it can be read but not written.
+ */
 export async function controlPlaneFound({ countWorkspaces, requireSpace }: ControlPlane): Promise<Found> {
   const workspaces = await countWorkspaces()
   const full = await requireSpace().then(
@@ -51,7 +53,10 @@ export interface ChatProbeParts {
   readonly outbound: Outbound
 }
 
-/** The chat provider is asked for its models, without a credential: that it refuses them is an answer too. */
+/**
+ * Probes the chat provider by requesting its models without a credential. A refusal also proves that it
+ * responds.
+ */
 export async function chatFound(parts: ChatProbeParts, signal: AbortSignal): Promise<Found> {
   const { chat, environment, outbound } = parts
   const { provider } = chat

@@ -2,7 +2,7 @@ import type { RecentError } from '../contract/operational.ts'
 
 const capacity = 100
 
-/** The last errors of this process. Those that any client causes by its own slip are not among them. */
+/** The last errors of this process, except those that any client can cause by mistake. */
 export class RecentErrors {
   readonly capacity = capacity
   readonly #errors: RecentError[] = []
@@ -17,7 +17,7 @@ export class RecentErrors {
     if (this.#errors.length > capacity) this.#errors.shift()
   }
 
-  /** Newest first. */
+  /** Returns the errors, the newest first. */
   list(): RecentError[] {
     return this.#errors.toReversed()
   }

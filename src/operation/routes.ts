@@ -9,14 +9,14 @@ import type { RecentErrors } from './recent-errors.ts'
 export interface OperationParts extends ChatProbeParts {
   readonly clock: Clock
   readonly build: BuildInfo
-  /** How many workspaces there are; proves that the control plane answers. */
+  /** Returns the number of workspaces, which proves that the control plane responds. */
   readonly countWorkspaces: () => Promise<number>
-  /** @throws control_plane_unavailable  the disk of the control plane is full */
+  /** @throws control_plane_unavailable  when the disk of the control plane is full */
   readonly requireSpace: () => Promise<void>
   readonly ingestLoad: () => Promise<IngestLoad>
 }
 
-/** Handlers of the routes that tell how the runtime is doing. */
+/** Returns the handlers for metrics, health details and recent errors. */
 export function operationHandlers(
   parts: OperationParts,
   { metrics, errors }: { metrics: Metrics; errors: RecentErrors },

@@ -8,7 +8,7 @@ import { WbError } from '../contract/errors.ts'
 import { managedKeys, type setup } from '../contract/setup.ts'
 import { hasChatProvider } from '../models/chat/provider.ts'
 
-/** Why a runtime has no control plane, in words for everyone. */
+/** Reason why a runtime has no control plane. It is public, so it contains no secrets. */
 export interface BootError {
   readonly code: string
   readonly message: string
@@ -17,16 +17,16 @@ export interface BootError {
 export interface SetupParts {
   readonly config: Config
   readonly environment: Environment
-  /** Absolute path. */
+  /** Absolute path of the data directory. */
   readonly dataDir: string
-  /** How many workspaces there are, or why that cannot be told. */
+  /** Control plane, or the reason why it is not available. */
   readonly controlPlane: { countWorkspaces(): Promise<number> } | { readonly bootError: BootError }
-  /** Opens the runtime anew once its requests are answered; undefined where nobody would. */
+  /** Reopens the runtime after its requests are answered; undefined if it cannot be reopened. */
   readonly restart: (() => void) | undefined
   readonly log: Log
 }
 
-/** Handlers of the routes that set a runtime up. No value of a variable leaves through them. */
+/** Returns the handlers that set up a runtime. They never return the value of a variable. */
 export function setupHandlers(parts: SetupParts): Handlers<typeof setup> {
   const { config, environment, dataDir, log } = parts
   return {

@@ -83,20 +83,20 @@ test('a whole conversation with a runtime that is killed in the middle of it', {
   await shows('A long story')
   first.process.kill('SIGKILL')
   await first.ended
-  await shows('went away in the middle of the answer; /retry asks again')
-  await shows('the runtime is away, trying again')
+  await shows('reconnecting…')
   isSilent = false
   const port = ['--port', new URL(first.url).port]
   const second = await here.serve(port)
+  await shows('went away in the middle of the answer; /retry asks again')
   await shows('the runtime is back')
   type('/retry\r')
   await answered('It ends well.')
   type('/versions 1\r')
-  await shows('version 1/2')
+  await shows('version 1 of 2')
   type('/versions\r')
   await shows('tell me more → A long story begins here.')
   type('\x1b[B\r')
-  await shows('version 2/2')
+  await shows('version 2 of 2')
   type('/rename A story\r')
   await shows('renamed the conversation to A story')
 

@@ -41,6 +41,7 @@ export function chat(
   return {
     ended,
     type: (text: string) => child.write(text),
+    kill: () => child.kill('SIGKILL'),
     resize: (columns: number, lines: number) => child.resize(columns, lines),
     raw: () => seen,
     /** What the terminal shows, and what scrolled away before; of one that has kept its size. */

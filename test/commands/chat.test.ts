@@ -68,6 +68,19 @@ describe('where there is no terminal', () => {
     expect(stdout + stderr).not.toContain('Two and two')
   })
 
+  test.each([
+    ['length', 'the answer is cut off: the model reached its output limit'],
+    ['content_filter', 'a content filter of the provider stopped the answer'],
+  ])('an answer that ended with %s is an answer, with a note on stderr', async (reason, told) => {
+    const metadata = { finish_reason: reason }
+    const { here, runtime } = await stageFor(stage => stage.done('Half.', metadata))
+    runtime.whole = metadata
+    const streamed = await here.wb(['ask', 'why?', '--agent', 'maven'])
+    expect(streamed).toMatchObject({ status: 0, stdout: 'Half.\n', stderr: `  ${told}\n` })
+    const whole = await here.wb(['ask', 'why?', '--agent', 'maven', '--no-stream'])
+    expect(whole).toMatchObject({ status: 0, stderr: `  ${told}\n` })
+  })
+
   test('--json prints the events, --no-stream one object', async () => {
     const { here } = await stageFor(spoken)
     const lines = (await here.wb(['chat', 'maven', 'why?', '--json'])).stdout.trim().split('\n')
@@ -195,6 +208,19 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     await again.shows('const a = 1')
     again.type('\x04')
     expect(await again.ended).toBe(0)
+  })
+
+  test('sends without detached if the runtime has too many detached turns', async () => {
+    const { here, runtime } = await stageFor(spoken)
+    runtime.isFull = true
+    const { type, shows, ended } = chat(here, ['maven'])
+    await shows('ask Maven')
+    type('x\r')
+    await shows('100 tokens')
+    expect(runtime.asked).toMatchObject([{ detached: true }, { approvals: true }])
+    expect(runtime.asked[1]).not.toHaveProperty('detached')
+    type('\x04')
+    expect(await ended).toBe(0)
   })
 
   test('/copy uses the terminal without a clipboard program, and says that it cannot confirm the copy', async () => {

@@ -33,6 +33,8 @@ export interface ChatRuntime {
   /** What messages are answered with; a refusal answers the request itself. */
   play: (stage: Stage) => Promise<void>
   refusal: { status: number; code: string; message: string; hint?: string } | undefined
+  /** Refuses detached turns with `rate_limited`. */
+  isFull: boolean
   /** What an answer that is not streamed says of itself. */
   whole: Record<string, string>
   readonly said: Message[]
@@ -85,6 +87,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
     said: [] as Message[],
     asked: [] as MessageSend[],
     refusal: undefined as ChatRuntime['refusal'],
+    isFull: false,
     whole: {} as ChatRuntime['whole'],
     play: (async stage => stage.done('An answer.')) as ChatRuntime['play'],
   }
@@ -115,6 +118,8 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
     const asked = JSON.parse(await bodyOf(request)) as MessageSend
     runtime.asked.push(asked)
     if (runtime.refusal) return refuse(response, runtime.refusal)
+    if (runtime.isFull && asked.detached)
+      return refuse(response, { status: 429, code: 'rate_limited', message: 'too many' })
     response.writeHead(200, { 'content-type': 'text/event-stream' })
     const over = new AbortController()
     response.on('close', () => over.abort())

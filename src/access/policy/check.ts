@@ -24,7 +24,7 @@ const described: Readonly<Record<Code, { message: string; hint: string }>> = {
   },
 }
 
-/** What is wrong with a predicate that has been parsed: it says something that no filter can, or nothing of rows. */
+/** Returns the issues of a parsed predicate that no filter can express, or that does not depend on rows. */
 export function issuesOf(policy: Policy): PolicyIssue[] {
   switch (policy.kind) {
     case 'and':
@@ -47,10 +47,11 @@ export function issuesOf(policy: Policy): PolicyIssue[] {
 }
 
 /**
- * A predicate that can be enforced.
+ * Parses a predicate, and checks that it can be enforced.
  *
- * @param field  where the predicate stands in a body
- * @throws validation_error  names the field and the place: `policyDsl: col 7: expected …`
+ * @param field  path of the predicate in the body
+ * @throws validation_error  when the predicate is invalid; the message names the field and the position:
+ *   `policyDsl: col 7: expected …`
  */
 export function requirePolicy(field: string, dsl: string): Policy {
   const at = (message: string) => new WbError('validation_error', `${field}: ${message}`)

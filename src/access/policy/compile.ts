@@ -2,15 +2,19 @@ import type { Filter, Order } from '../../storage/filter.ts'
 import { type ActingPrincipal, compare, resolve } from './evaluate.ts'
 import { type Comparison, fault, type Literal, type Operand, type Policy } from './parse.ts'
 
-/** What is left of a predicate once it is known who acts: conditions on columns, and constants only on the outside. */
+/**
+ * A predicate with the values of one principal: conditions on columns, and constants only at the top level.
+ */
 export type Compiled =
   | { readonly kind: 'constant'; readonly holds: boolean }
   | { readonly kind: 'and' | 'or'; readonly of: readonly Compiled[] }
   | { readonly kind: 'not'; readonly of: Compiled }
-  /** It takes an attribute that the principal lacks: matches nothing, and nor does its negation. */
+  /**
+   * Comparison with an attribute that the principal lacks. It matches nothing, and neither does its negation.
+   */
   | {
       readonly kind: 'unknown'
-      /** That would have to equal the attribute; null where it is not that. */
+      /** Column compared with the attribute for equality; null for other comparisons. */
       readonly column: string | null
     }
   | {
@@ -22,7 +26,10 @@ export type Compiled =
   | { readonly kind: 'in' | 'contains'; readonly column: string; readonly values: readonly Literal[] }
   | { readonly kind: 'any'; readonly column: string; readonly value: Literal }
 
-/** Shown in place of an attribute that the principal lacks. Enforced is that nothing matches, a row that holds this neither. */
+/**
+ * Displayed placeholder for an attribute that the principal lacks. The enforced filter matches no row, not
+ * even one with this value.
+ */
 export const missingShown = '\u0001__missing__'
 
 const flipped: Readonly<Record<Comparison, Comparison>> = {
@@ -39,9 +46,9 @@ const never: Compiled = { kind: 'constant', holds: false }
 const unknown: Compiled = { kind: 'unknown', column: null }
 
 /**
- * Work out what a predicate demands of rows when this principal acts; agrees with `evaluatePolicy`.
+ * Compiles a predicate for one principal. The result agrees with `evaluatePolicy`.
  *
- * @throws validation_error  it compares columns with each other: no filter says that
+ * @throws validation_error  when the predicate compares columns with each other, which filters cannot express
  * @see docs/access.md#what-policies-say
  */
 export function compilePolicy(policy: Policy, principal: ActingPrincipal): Compiled {
@@ -94,7 +101,7 @@ function onColumn(column: string, op: Comparison, value: Literal | undefined): C
   return hasOrder ? { kind: 'compare', column, op, value } : never
 }
 
-/** The negation stands outside, but for what is unknown, which stays that. */
+/** Returns the negation. Unknown parts stay unknown, so a list with unknown parts is negated part by part. */
 function negated(compiled: Compiled): Compiled {
   if (compiled.kind === 'constant') return constant(!compiled.holds)
   if (compiled.kind === 'unknown') return unknown
@@ -103,20 +110,25 @@ function negated(compiled: Compiled): Compiled {
   return joined(compiled.kind === 'and' ? 'or' : 'and', compiled.of.map(negated))
 }
 
-/** What is negated holds none. */
+/**
+ * Returns true if a part is unknown. Negations have no unknown parts, because `negated` moves them inside.
+ */
 function hasUnknown(compiled: Compiled): boolean {
   if (compiled.kind === 'and' || compiled.kind === 'or') return compiled.of.some(hasUnknown)
   return compiled.kind === 'unknown'
 }
 
-/** Nothing is negated any more: what is unknown matches as little as what never holds. */
+/**
+ * Replaces unknown parts without a column by a constant that matches nothing. Call it only after all
+ * negations are resolved.
+ */
 function settled(compiled: Compiled): Compiled {
   if (compiled.kind === 'and' || compiled.kind === 'or')
     return joined(compiled.kind, compiled.of.map(settled))
   return compiled.kind === 'unknown' && compiled.column === null ? never : compiled
 }
 
-/** A list without what changes nothing; one part stands for itself. */
+/** Joins parts without redundant constants. A single part is returned itself. */
 function joined(kind: 'and' | 'or', parts: readonly Compiled[]): Compiled {
   const [empty, decided] = kind === 'and' ? [always, never] : [never, always]
   const isConstant = (part: Compiled, holds: Compiled) =>
@@ -136,7 +148,11 @@ function constant(holds: boolean): Compiled {
   return holds ? always : never
 }
 
-/** The compiled predicate as the wire shows it, in the language of filters. @see docs/access.md#what-policies-say */
+/**
+ * Returns the compiled predicate in the filter language of the API, for display.
+ *
+ * @see docs/access.md#what-policies-say
+ */
 export function shown(compiled: Compiled): Record<string, unknown> {
   switch (compiled.kind) {
     case 'constant':
@@ -162,8 +178,8 @@ export function shown(compiled: Compiled): Record<string, unknown> {
 }
 
 /**
- * The compiled predicate as stores enforce it: stricter than what is shown, as a filter of the wire takes one element
- * of an array for the whole, orders numbers among texts, and has what is missing as unequal to everything.
+ * Returns the filter that stores enforce. It is stricter than the displayed one: API filters also match
+ * single elements of arrays, order numbers among texts, and treat a missing value as unequal to everything.
  */
 export function toFilter(compiled: Compiled): Filter {
   switch (compiled.kind) {
@@ -197,7 +213,7 @@ function comparisonFilter({ column: key, op, value }: Compiled & { kind: 'compar
   return { kind: 'or', of: [scalarIn(key, [null]), { kind: 'and', of: [sameType, other] }] }
 }
 
-/** The stored value itself is one of these, not an element of it. */
+/** Matches if the stored value itself is one of the values, not an element of it. */
 function scalarIn(key: string, values: readonly (Literal | null)[]): Filter {
   return {
     kind: 'and',

@@ -6,7 +6,7 @@ import { requireWorkspace } from '../workspace.ts'
 const sliceSize = 500
 
 /**
- * What was decided about rows, the newest first, at most `limit`.
+ * Returns policy decisions about rows, the newest first, at most `limit`.
  *
  * @throws workspace_not_found
  */
@@ -32,7 +32,7 @@ export async function listDecisions(
   return found.slice(0, query.limit)
 }
 
-/** The list that holds the fewest others beside what is wanted. */
+/** Returns the index that matches the fewest unwanted rows. */
 function narrowest(workspaceId: string, { principalId, knowledgeBaseId, auditDay }: DecisionQuery) {
   if (principalId !== undefined) return { index: 'byPrincipal', prefix: [workspaceId, principalId] }
   if (knowledgeBaseId !== undefined)

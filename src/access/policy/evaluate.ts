@@ -1,18 +1,18 @@
 import { compareCodePoints, isInOrder } from '../../storage/filter.ts'
 import type { Comparison, Literal, Operand, Policy } from './parse.ts'
 
-/** Who acts, as policies speak of it. */
+/** Principal on whose behalf a policy is evaluated. */
 export interface ActingPrincipal {
   readonly id: string
   readonly attributes: Readonly<Record<string, string>>
 }
 
-/** Columns of one row: parsed JSON. */
+/** Columns of one row, as parsed JSON. */
 export type PolicyRow = Readonly<Record<string, unknown>>
 
 /**
- * Whether a predicate holds for a row. A column that is missing makes its comparison false; an attribute that the
- * principal lacks makes it unknown, which its negation is too: to lack something never opens a row.
+ * Returns true if a predicate matches a row. A missing column makes its comparison false. A missing attribute
+ * of the principal makes it unknown, as is its negation, so a missing attribute never grants access.
  *
  * @see docs/access.md#what-policies-say
  */
@@ -20,7 +20,7 @@ export function evaluatePolicy(policy: Policy, principal: ActingPrincipal, row: 
   return truthOf(policy, principal, row) === true
 }
 
-/** @returns undefined for what is unknown */
+/** @returns undefined if the result is unknown */
 function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): boolean | undefined {
   const value = (operand: Operand) =>
     operand.kind === 'column' ? own(row, operand.name) : resolve(operand, principal)
@@ -52,7 +52,9 @@ function truthOf(policy: Policy, principal: ActingPrincipal, row: PolicyRow): bo
   }
 }
 
-/** What an operand that is no column stands for; undefined for an attribute that the principal lacks. */
+/**
+ * Returns the value of an operand that is not a column; undefined for an attribute that the principal lacks.
+ */
 export function resolve(
   operand: Exclude<Operand, { kind: 'column' }>,
   { id, attributes }: ActingPrincipal,
@@ -67,7 +69,10 @@ export function resolve(
   }
 }
 
-/** Values of two types are neither equal, nor unequal, nor in order; only null is unequal to what is of another type. */
+/**
+ * Compares two values. Values of different types are neither equal, unequal, nor ordered, except that null is
+ * unequal to values of other types.
+ */
 export function compare(left: unknown, op: Comparison, right: unknown): boolean {
   if (left === undefined || right === undefined) return false
   if (op === '=') return left === right
@@ -75,7 +80,7 @@ export function compare(left: unknown, op: Comparison, right: unknown): boolean 
   return isInOrder(op, differenceOf(left, right))
 }
 
-/** Not a number where the two have no order. */
+/** Returns NaN for values without an order. */
 function differenceOf(left: unknown, right: unknown): number {
   if (typeof left === 'number' && typeof right === 'number') return left - right
   if (typeof left === 'string' && typeof right === 'string') return compareCodePoints(left, right)

@@ -4,7 +4,7 @@ import { limits } from '../../contract/limits.ts'
 export type Literal = string | number | boolean
 export type Comparison = '=' | '<>' | '<' | '<=' | '>' | '>='
 
-/** One side of a comparison. `col` is where it stands, from 1. */
+/** One side of a comparison. `col` is its position, from 1. */
 export type Operand = { readonly col: number } & (
   | { readonly kind: 'literal'; readonly value: Literal }
   /** `$principal.name` */
@@ -14,7 +14,7 @@ export type Operand = { readonly col: number } & (
   | { readonly kind: 'column'; readonly name: string }
 )
 
-/** A predicate over rows, as it was written. `col` is where it begins, from 1. */
+/** A parsed predicate over rows. `col` is its position, from 1. */
 export type Policy =
   | { readonly kind: 'and' | 'or'; readonly of: readonly Policy[] }
   | { readonly kind: 'not'; readonly of: Policy }
@@ -45,7 +45,7 @@ type TokenKind = 'string' | 'integer' | 'attribute' | 'column' | 'word' | 'symbo
 
 interface Token {
   readonly kind: TokenKind
-  /** What it means: a string without its quotes, a keyword in upper case, a name without its prefix. */
+  /** Parsed value: a string without quotes, a keyword in upper case, a name without prefix. */
   readonly text: string
   readonly col: number
 }
@@ -72,10 +72,12 @@ const comparisons: ReadonlyMap<string, Comparison> = new Map([
 ])
 
 /**
- * Parse a predicate of the policy language, by recursive descent in one pass.
+ * Parses a predicate of the policy language, by recursive descent in one pass.
  *
- * @param dsl  `limits.policyChars` characters at most, `limits.policyDepth` parentheses and NOTs deep
- * @throws validation_error  the message begins with the place, `col 7: expected a column, a value …`
+ * @param dsl  at most `limits.policyChars` characters, with at most `limits.policyDepth` nested parentheses
+ *   and NOTs
+ * @throws validation_error  when the predicate is invalid; the message starts with the position, `col 7:
+ *   expected a column, a value …`
  * @see docs/access.md#what-policies-say
  */
 export function parsePolicy(dsl: string): Policy {
@@ -84,7 +86,7 @@ export function parsePolicy(dsl: string): Policy {
   return new Parser(dsl).whole()
 }
 
-/** A refusal that names its place. */
+/** Returns a validation error with its position. */
 export function fault(col: number, fact: string): WbError {
   return new WbError('validation_error', `col ${col}: ${fact}`)
 }
@@ -126,7 +128,7 @@ class Parser {
     })
   }
 
-  /** What follows the next token, one level deeper. */
+  /** Consumes the next token, and parses what follows one level deeper. */
   #nested(parse: () => Policy): Policy {
     const { col } = this.#advance()
     if (++this.#depth > limits.policyDepth) throw fault(col, `nested deeper than ${limits.policyDepth}`)
@@ -161,7 +163,7 @@ class Parser {
     return operand.name
   }
 
-  /** Literals; a column is read too, so that it can be told what is wrong with it. */
+  /** Parses a list of literals. It accepts columns too, so that a later check can report them precisely. */
   #list(open: string, close: string): Operand[] {
     this.#require(open)
     const values: Operand[] = []
@@ -256,7 +258,7 @@ class Parser {
   }
 }
 
-/** Names keep their case, keywords lose it. */
+/** Returns the value of a lexeme. Keywords are case-insensitive, names are not. */
 function meaning(kind: TokenKind, text: string): string {
   if (kind === 'string') return text.replaceAll("''", "'")
   const upper = text.toUpperCase()

@@ -5,13 +5,14 @@ import { compilePolicy, shown } from './compile.ts'
 import type { ActingPrincipal } from './evaluate.ts'
 import { parsePolicy } from './parse.ts'
 
-/** Who acts in a preview that names nobody: has no attributes. */
+/** Principal of a preview without one. It has no attributes. */
 const nobody: ActingPrincipal = { id: '<unset>', attributes: {} }
 
 /**
- * What a policy makes of a search, or where it is wrong; never fails for what the policy says.
+ * Returns the filter that a policy adds to a search, or the policy's errors. Never throws for an invalid
+ * policy.
  *
- * @param principal  who acts; nobody when left out
+ * @param principal  principal of the search; without attributes by default
  * @see docs/access.md#what-policies-say
  */
 export function previewPolicy(

@@ -2,23 +2,23 @@ import { availableParallelism } from 'node:os'
 import { Lane, type LaneLimits } from './lane.ts'
 
 export interface AdmissionLimits {
-  /** How much work runs at once. */
+  /** Maximum number of tasks that run at the same time. */
   readonly atOnce: number
-  /** Tokens that bear the mark of this store; only whoever was given one has such a token. */
+  /** Limits for tokens with the mark of this store, which only its issued tokens have. */
   readonly marked: LaneLimits
-  /** Every other token. */
+  /** Limits for all other tokens. */
   readonly unmarked: LaneLimits
-  /** Tokens that are being made. */
+  /** Limits for the creation of tokens. */
   readonly mints: LaneLimits
 }
 
-/** Whose turn a piece of work takes, and among which others. */
+/** Queue and client of a task. */
 export interface Turn {
   readonly lane: Exclude<keyof AdmissionLimits, 'atOnce'>
   readonly client: string
 }
 
-/** At most half the cores, so that the other half answers who is known already. */
+/** Default limits. Work uses at most half the cores, so the other half can answer verified callers. */
 const defaults: AdmissionLimits = {
   atOnce: Math.max(1, Math.floor(availableParallelism() / 2)),
   marked: { waitingMax: 512, waitingPerClientMax: 64 },
@@ -27,8 +27,9 @@ const defaults: AdmissionLimits = {
 }
 
 /**
- * Takes turns among clients: however much one of them asks for, each other waits for one piece of its work a round.
- * Marked tokens come before unmarked ones. Checking tokens and making them take turns, so that neither stops the other.
+ * Schedules expensive work fairly: in each round, every waiting client gets one task, no matter how many
+ * tasks another client queues. Marked tokens come before unmarked ones. Verifying and creating tokens
+ * alternate, so neither blocks the other.
  *
  * @see docs/security.md#rule-10
  */
@@ -45,9 +46,9 @@ export class Admission {
   }
 
   /**
-   * Do a piece of work when its turn has come.
+   * Runs a task when its turn has come.
    *
-   * @throws rate_limited  too much of this client waits, or in its lane too much from too many of them
+   * @throws rate_limited  when too many tasks wait, of this client or in the queue
    */
   async run<T>({ lane, client }: Turn, work: () => Promise<T>): Promise<T> {
     if (this.#running < this.#atOnce) this.#running++
@@ -59,7 +60,7 @@ export class Admission {
     }
   }
 
-  /** Hand the place that became free to whose turn it is. */
+  /** Starts the next waiting task in a free slot. Returns false if none waits. */
   #next(): boolean {
     const isMintNext = this.#isMintNext
     this.#isMintNext = !isMintNext

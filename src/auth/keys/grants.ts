@@ -3,20 +3,20 @@ import type { Subject } from '../../access/subject.ts'
 import { WbError } from '../../contract/errors.ts'
 import { holds, type Scope } from '../../contract/scopes.ts'
 
-/** What a key would be good for. */
+/** Rights of a new key. */
 export interface Grant {
   readonly scopes: readonly Scope[]
-  /** Who it would be under row-level access; null is somebody new. */
+  /** Principal of the key under row-level access; null for a new principal. */
   readonly principalId: string | null
 }
 
-/** No timestamp of the contract goes further. */
+/** Latest timestamp that the contract allows. */
 const lastMs = Date.parse('9999-12-31T23:59:59.999Z')
 
 /**
- * Nobody grants what they do not hold.
+ * Checks that a caller holds everything that it grants.
  *
- * @throws forbidden  a scope that the caller does not hold, or the name of somebody else
+ * @throws forbidden  when the caller lacks a granted scope, or `manage:access` to name another principal
  * @see docs/security.md#rule-7
  */
 export function checkGrant(subject: Subject | null, { scopes, principalId }: Grant): void {
@@ -32,18 +32,21 @@ function missing(scope: Scope, purpose: string): WbError {
   })
 }
 
-/** When that ends which lasts the shortest of some spans from now, in milliseconds; null is never. */
+/**
+ * Returns the time when the shortest of some spans ends, counted from now. Spans are in milliseconds; null
+ * never ends.
+ */
 export function endAfter(now: number, spans: readonly (number | null)[]): string | null {
   const shortest = Math.min(...spans.map(span => span ?? Number.POSITIVE_INFINITY))
   return shortest === Number.POSITIVE_INFINITY ? null : iso(Math.min(now + shortest, lastMs))
 }
 
 /**
- * When a new key ends; null is never.
+ * Returns the expiry of a new key; null for never.
  *
- * @param asked  what the request says of it
- * @throws validation_error  it is over before it begins
- * @throws forbidden         it outlasts what the caller's own key was made for
+ * @param asked  expiry in the request
+ * @throws validation_error  when the expiry is not in the future
+ * @throws forbidden         when the key would outlast the maximum of the caller's key
  * @see docs/security.md#rule-7
  */
 export function endOf(asked: string | null | undefined, now: number, subject: Subject | null): string | null {
@@ -60,7 +63,7 @@ export function endOf(asked: string | null | undefined, now: number, subject: Su
   return asked
 }
 
-/** The earlier of an end and a moment, in milliseconds since 1970. */
+/** Returns the earlier of an expiry and a time in milliseconds since 1970. */
 export function earlier(end: string | null, moment: number): string {
   return end !== null && Date.parse(end) < moment ? end : iso(moment)
 }

@@ -15,7 +15,7 @@ import { checkGrant, earlier, endAfter, endOf, type Grant } from './grants.ts'
 import { principalOf, scopesOf, shown, spanOf } from './row.ts'
 import { digestOf, newToken } from './token.ts'
 
-/** A key and its token, which is known this once. */
+/** A new key and its token, which is returned only once. */
 export interface Minted {
   readonly plaintext: string
   readonly key: ApiKey
@@ -29,23 +29,27 @@ interface KeyPath {
 interface Terms extends Grant {
   readonly workspaceId: string
   readonly label: string
-  /** Milliseconds since 1970. */
+  /** Current time in milliseconds since 1970. */
   readonly now: number
   readonly expiresAt: string | null
 }
 
-/** The keys of workspaces. @see docs/requirements.md#api-keys, docs/requirements.md#states */
+/**
+ * API keys of workspaces.
+ *
+ * @see docs/requirements.md#api-keys, docs/requirements.md#states
+ */
 export class ApiKeys {
-  /** @param parts.tokenKey  secret of the store, which its tokens are marked by */
+  /** @param parts.tokenKey  secret of the store, used to mark its tokens */
   constructor(
     readonly parts: { rows: RowStore; pager: Pager; clock: Clock; admission: Admission; tokenKey: string },
   ) {}
 
   /**
-   * The keys of a workspace in the order in which they were made, revoked ones included.
+   * Lists the keys of a workspace in order of creation, including revoked ones.
    *
    * @throws workspace_not_found
-   * @throws invalid_cursor       the cursor is not of this list
+   * @throws invalid_cursor       when the cursor is not from this list
    */
   async list(workspaceId: string, query: PageQuery): Promise<Page<ApiKey>> {
     await requireWorkspace(this.parts.rows, workspaceId)
@@ -55,13 +59,13 @@ export class ApiKeys {
   }
 
   /**
-   * Mint a key. Its token is in the answer and nowhere else.
+   * Creates a key. Its token is in the response only, and not stored.
    *
    * @throws workspace_not_found
-   * @throws validation_error     `expiresAt` is not in the future
-   * @throws forbidden            it would be more than the caller may grant
-   * @throws rate_limited         too many keys of the workspace are being made
-   * @throws unauthorized         the caller was let in, and would not be now
+   * @throws validation_error     when `expiresAt` is not in the future
+   * @throws forbidden            when the key would have more rights than the caller may grant
+   * @throws rate_limited         when too many keys of the workspace are being created
+   * @throws unauthorized         when the caller lost access during the request
    */
   async create(
     workspaceId: string,
@@ -89,14 +93,14 @@ export class ApiKeys {
   }
 
   /**
-   * Mint a successor that may do what its predecessor may, is who its predecessor is, and lasts as long from now as
-   * its predecessor was made to; the predecessor ends after a grace time.
+   * Creates a successor of a key with its rights, principal and lifetime, counted from now. The old key
+   * expires after a grace period.
    *
    * @throws workspace_not_found
-   * @throws api_key_not_found    there is none, or it was revoked
-   * @throws forbidden            the successor would be more than the caller may grant
-   * @throws rate_limited         too many keys of the workspace are being made
-   * @throws unauthorized         the caller was let in, and would not be now
+   * @throws api_key_not_found    when there is no such key, or it is revoked
+   * @throws forbidden            when the successor would have more rights than the caller may grant
+   * @throws rate_limited         when too many keys of the workspace are being created
+   * @throws unauthorized         when the caller lost access during the request
    */
   async rotate(
     path: KeyPath,
@@ -121,10 +125,10 @@ export class ApiKeys {
   }
 
   /**
-   * Revoke a key for good; it stays in the list.
+   * Revokes a key permanently. It stays in the list.
    *
    * @throws workspace_not_found
-   * @throws api_key_not_found    there is none, or it was revoked before
+   * @throws api_key_not_found    when there is no such key, or it is already revoked
    */
   async revoke(path: KeyPath, caller: Pick<Caller, 'record'>): Promise<void> {
     await this.#change(
@@ -134,7 +138,10 @@ export class ApiKeys {
     )
   }
 
-  /** A digest is as dear to make as to check: whoever asks for a key waits, and may have lost its own meanwhile. */
+  /**
+   * Creates a token and its row. Computing the digest is as expensive as verifying it, so the request waits
+   * in a queue, and the caller may lose access meanwhile.
+   */
   async #mint({ now, ...terms }: Terms): Promise<{ plaintext: string; row: ApiKeyRow }> {
     const { admission, tokenKey } = this.parts
     const { token, prefix } = newToken(tokenKey)
@@ -153,7 +160,7 @@ export class ApiKeys {
     return { plaintext: token, row }
   }
 
-  /** Change a key that is not revoked, together with `also`. */
+  /** Changes a key that is not revoked, in one transaction with `also`. */
   async #change(
     path: KeyPath,
     change: (row: ApiKeyRow) => ApiKeyRow,
@@ -183,7 +190,7 @@ export class ApiKeys {
   }
 }
 
-/** @throws api_key_not_found  it was revoked */
+/** @throws api_key_not_found  when the key is revoked */
 function active(row: ApiKeyRow): ApiKeyRow {
   if (row.revokedAt !== null) throw keyNotFound(row.keyId)
   return row
@@ -193,7 +200,7 @@ function inserted(row: ApiKeyRow): Write {
   return { op: 'insert', table: tables.apiKeys, row }
 }
 
-/** What the audit trail says of a new key. */
+/** Returns the audit details of a new key. */
 function told({ keyId, label, scopes, principalId }: ApiKeyRow): AuditDetails {
   return { keyId, label, scopes: scopes?.join(), ...(principalId && { principalId }) }
 }
@@ -202,7 +209,7 @@ function keyNotFound(keyId: string): WbError {
   return new WbError('api_key_not_found', `api key '${keyId}' not found`)
 }
 
-/** Its chance is nil, so that the unit was refused for a reason which nobody thought of. */
+/** Returns the error for a duplicate ID. IDs are random, so the cause is a defect. */
 function collision(): Error {
   return new Error('a new key or its record met another one of its name')
 }

@@ -1,9 +1,9 @@
 import { WbError } from '../../contract/errors.ts'
 
 export interface LaneLimits {
-  /** How much work waits for its turn. */
+  /** Maximum number of tasks in the queue. */
   readonly waitingMax: number
-  /** How much work of one client waits for its turn. */
+  /** Maximum number of tasks of one client in the queue. */
   readonly waitingPerClientMax: number
 }
 
@@ -14,18 +14,18 @@ interface Waiting {
   readonly refuse: (error: WbError) => void
 }
 
-/** A queue with turns among clients: each waits for one piece of work a round of every other. */
+/** A fair queue: each round starts one task of every waiting client. */
 export class Lane {
-  /** Clients in the order of their turns; none without something that waits. */
+  /** Tasks by client, in the order of turns. Clients without waiting tasks are removed. */
   readonly #queues = new Map<string, Waiting[]>()
   #waiting = 0
 
   constructor(private readonly limits: LaneLimits) {}
 
   /**
-   * Wait for a turn.
+   * Waits for a turn.
    *
-   * @throws rate_limited  too much of this client waits, or everywhere too much from too many of them
+   * @throws rate_limited  when too many tasks wait, of this client or in total
    */
   turn(client: string): Promise<void> {
     return new Promise((begin, refuse) => {
@@ -39,9 +39,9 @@ export class Lane {
   }
 
   /**
-   * Let the next one begin; its client goes to the end of the round if it has more.
+   * Starts the next task. Its client moves to the end of the round if it has more.
    *
-   * @returns false when none waits
+   * @returns false if no task waits
    */
   next(): boolean {
     const [turn] = this.#queues
@@ -54,7 +54,10 @@ export class Lane {
     return true
   }
 
-  /** The client with the most waiting loses the last of it, if that is more than the newcomer would have. */
+  /**
+   * Removes the last task of the client with the most tasks, if that client has more than the new one would
+   * have. Returns false if no task was removed.
+   */
   #displace(newcomers: number): boolean {
     let longest: Waiting[] = []
     for (const queue of this.#queues.values()) if (queue.length > longest.length) longest = queue

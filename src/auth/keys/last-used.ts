@@ -4,7 +4,7 @@ import { changeRow } from '../../storage/change.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type ApiKeyRow, tables } from '../../storage/tables.ts'
 
-/** A key's `lastUsedAt` is written at most this often. */
+/** Minimum time between two writes of a key's `lastUsedAt`, in milliseconds. */
 const restMs = 60_000
 const keysMax = 10_000
 
@@ -12,20 +12,20 @@ type Key = Pick<ApiKeyRow, 'workspaceId' | 'keyId'>
 
 interface Use {
   readonly key: Key
-  /** When it was last used, in milliseconds since 1970; undefined once that is written. */
+  /** Time of the last use in milliseconds since 1970; undefined once written. */
   unwrittenAt: number | undefined
   stopRest: () => void
 }
 
-/** When keys were last used: written in the background and seldom, and lost rather than waited for. */
+/** Records when keys were last used. It writes in the background and rarely; a failed write is lost. */
 export class LastUsed {
-  /** Keys whose last write is less than a rest ago, that one first whose rest began first. */
+  /** Uses of keys that were written less than `restMs` ago, the oldest write first. */
   readonly #uses = new Map<string, Use>()
   readonly #writes = new Set<Promise<void>>()
 
   constructor(private readonly parts: { rows: RowStore; clock: Clock; log: Log }) {}
 
-  /** A key was used now. */
+  /** Records a use of a key now. */
   note(key: Key): void {
     const now = this.parts.clock.now()
     const known = this.#uses.get(key.keyId)
@@ -37,13 +37,13 @@ export class LastUsed {
     this.#begin({ key, unwrittenAt: now, stopRest: () => {} })
   }
 
-  /** Write what is known. */
+  /** Writes all pending uses. */
   async close(): Promise<void> {
     for (const use of [...this.#uses.values()]) this.#end(use)
     await Promise.all(this.#writes)
   }
 
-  /** Write a use, and rest. */
+  /** Writes a use, and schedules the next write. */
   #begin(use: Use): void {
     this.#write(use)
     this.#uses.set(use.key.keyId, use)
@@ -66,7 +66,7 @@ export class LastUsed {
     writing.finally(() => this.#writes.delete(writing))
   }
 
-  /** A key that is gone stays so, and whatever else was changed meanwhile stands. */
+  /** Stores a time unless a later one is stored. Does not recreate a deleted key or undo other changes. */
   async #keep({ workspaceId, keyId }: Key, at: string): Promise<void> {
     try {
       await changeRow(this.parts.rows, tables.apiKeys, [workspaceId, keyId], row => ({

@@ -6,55 +6,55 @@ import { isDigestOf, isMarked } from './token.ts'
 const provenMax = 10_000
 const refusedMax = 10_000
 
-/** Whose token it was, and by which digest. */
+/** A key, and the digest that its token was verified against. */
 export interface Proven {
   readonly workspaceId: string
   readonly keyId: string
   readonly digest: string
 }
 
-/** A token that was presented, and from where. */
+/** A presented token, and the address it came from. */
 export interface Claim {
   readonly token: string
-  /** IP address of the client, an IPv6 one as its /64. */
+  /** IP address of the client, an IPv6 address as its /64. */
   readonly address: string
 }
 
 /**
- * What this process knows of tokens: which ones are right, which ones are wrong, and which it is looking into. Tokens
- * stand here as keyed hashes, whose key lives in this object only.
+ * Caches which tokens are valid or invalid, and shares running checks. Tokens are stored only as hashes, with
+ * a key that exists only in this object.
  *
  * @see docs/security.md#rule-10
  */
 export class Proofs {
   readonly #hash = keyedHash()
   readonly #proven = new LRUCache<string, Proven>({ max: provenMax })
-  /** The digest that a token is not of: a changed row is a new question. */
+  /** By token hash, the digest that the token does not match. A changed row is checked again. */
   readonly #refused = new LRUCache<string, string>({ max: refusedMax })
   readonly #checks = new Map<string, Promise<boolean>>()
 
-  /** @param parts.tokenKey  secret of the store, which its tokens are marked by */
+  /** @param parts.tokenKey  secret of the store, used to mark its tokens */
   constructor(private readonly parts: { admission: Admission; tokenKey: string }) {}
 
-  /** What a token was found to be. */
+  /** Returns the key of a token that was verified before. */
   proven(token: string): Proven | undefined {
     return this.#proven.get(this.#hash(token))
   }
 
-  /** What a token was found to be does not hold any more. */
+  /** Removes a token from the verified ones. */
   forget(token: string): void {
     this.#proven.delete(this.#hash(token))
   }
 
   /**
-   * Whether a token is the one of a row; found out once.
+   * Returns true if a token matches a row. The result is cached.
    *
-   * @throws rate_limited  too much of the client waits
+   * @throws rate_limited  when too many tokens of the client are waiting
    */
   async prove({ token, address }: Claim, row: Proven): Promise<boolean> {
     const hash = this.#hash(token)
     if (this.#refused.get(hash) === row.digest) return false
-    // By address, so that nobody waits in the queue of another.
+    // By address, so that no client waits in another client's queue.
     const name = [hash, row.digest, address].join()
     let check = this.#checks.get(name)
     if (!check) {
@@ -69,7 +69,7 @@ export class Proofs {
   }
 
   async #check(hash: string, token: string, row: Proven): Promise<boolean> {
-    // While this one waited, another client may have shown the same token.
+    // Another client may have had the same token verified while this check waited.
     if (this.#proven.get(hash)?.digest === row.digest) return true
     const isRight = await isDigestOf(token, row.digest)
     if (isRight) this.#proven.set(hash, row)

@@ -4,7 +4,9 @@ import { randomHex, randomLetters } from '../../base/id.ts'
 
 const prefixChars = 12
 const secretChars = 32
-/** The last characters of the secret; those before them are random, 134 bits. */
+/**
+ * Length of the check characters at the end of the secret. The characters before them are random, 134 bits.
+ */
 const checkChars = 6
 const checkBase = 36
 const checks = BigInt(checkBase ** checkChars)
@@ -17,9 +19,9 @@ const digestForm = new RegExp(`^scrypt\\$([0-9a-f]{${2 * saltBytes}})\\$([0-9a-f
 const derive = promisify<string, Buffer, number, Buffer>(scrypt)
 
 /**
- * A new token and its public part.
+ * Returns a new token and its public prefix.
  *
- * @param key  secret of the store, which marks the token as one of its own
+ * @param key  secret of the store, used to mark the token as issued by it
  * @see docs/requirements.md#S2.3-01
  */
 export function newToken(key: string): { token: string; prefix: string } {
@@ -29,38 +31,43 @@ export function newToken(key: string): { token: string; prefix: string } {
 }
 
 /**
- * Whether a text of the form of a token ends as those do that were made with a key, compared in constant time. Nothing
- * is proven by that: it says which tokens are worth a look before others.
+ * Returns true if the check characters of a well-formed token match the key, compared in constant time. This
+ * does not verify the token; it only selects tokens to verify first.
  */
 export function isMarked(token: string, key: string): boolean {
   const check = checkOf(token.slice(0, -checkChars), key)
   return timingSafeEqual(Buffer.from(token.slice(-checkChars)), Buffer.from(check))
 }
 
-/** Letters and digits by HMAC-SHA256 of what stands before them. */
+/** Returns the check characters of the rest of a token, derived with HMAC-SHA256. */
 function checkOf(unchecked: string, key: string): string {
   const code = createHmac('sha256', key).update(unchecked).digest().readBigUInt64BE() % checks
   return code.toString(checkBase).padStart(checkChars, '0')
 }
 
-/** The public part of a token; undefined for what is not shaped like one. */
+/** Returns the public prefix of a token; undefined if the text does not have the format of a token. */
 export function prefixOf(token: string): string | undefined {
   return tokenForm.exec(token)?.[1]
 }
 
-/** `scrypt$<salt>$<digest>` of a whole token, both in hex, with a salt of its own; 40 ms and 16 MB of work. */
+/**
+ * Returns the digest of a token as `scrypt$<salt>$<digest>`, both in hex, with a new salt. Takes 40 ms and 16
+ * MB.
+ */
 export async function digestOf(token: string): Promise<string> {
   const salt = randomHex(saltBytes)
   const digest = await derive(token, Buffer.from(salt, 'hex'), digestBytes)
   return `scrypt$${salt}$${digest.toString('hex')}`
 }
 
-/** A digest that no token has: comparing with it takes as long as with a real one. */
+/** Returns a digest that matches no token. A comparison with it takes as long as with a real one. */
 export function digestOfNone(): string {
   return `scrypt$${randomHex(saltBytes)}$${randomHex(digestBytes)}`
 }
 
-/** Whether a stored digest is that of a token, compared in constant time; a damaged digest is nobody's. */
+/**
+ * Returns true if a stored digest matches a token, compared in constant time; false if the digest is damaged.
+ */
 export async function isDigestOf(token: string, stored: string): Promise<boolean> {
   const parts = digestForm.exec(stored)
   if (!parts) return false

@@ -12,18 +12,18 @@ import { presentSpanOf, principalOf, scopesOf } from './row.ts'
 import { digestOfNone, prefixOf } from './token.ts'
 
 /**
- * Verifies API keys. The row is read for every request, so that a revocation holds for the next one in every process;
- * only what a token was found to be is remembered.
+ * Verifies API keys. The row is read for every request, so a revocation takes effect with the next one, in
+ * every process. Only the result of the digest check is cached.
  *
  * @see docs/requirements.md#S3-03, docs/security.md#rule-10
  */
 export class ApiKeyVerifier implements Verifier {
   readonly #proofs: Proofs
   readonly #lastUsed: LastUsed
-  /** Stands for the row that an unknown prefix does not have. */
+  /** Substitute for the missing row of an unknown prefix. */
   readonly #none = { workspaceId: '', keyId: '', digest: digestOfNone() }
 
-  /** @param parts.tokenKey  secret of the store, which its tokens are marked by */
+  /** @param parts.tokenKey  secret of the store, used to mark its tokens */
   constructor(
     readonly parts: { rows: RowStore; clock: Clock; log: Log; admission: Admission; tokenKey: string },
   ) {
@@ -36,7 +36,7 @@ export class ApiKeyVerifier implements Verifier {
     return prefix === undefined ? undefined : this.#verify({ token, address }, prefix)
   }
 
-  /** Keep what is known of when keys were last used. */
+  /** Writes pending last-used times. */
   async close(): Promise<void> {
     await this.#lastUsed.close()
   }
@@ -44,7 +44,7 @@ export class ApiKeyVerifier implements Verifier {
   async #verify(claim: Claim, prefix: string): Promise<Verified> {
     const row = (await this.#provenRow(claim)) ?? (await this.#proveRow(claim, prefix))
     if (!row) throw new WbError('unauthorized', 'the token is not valid')
-    // Said only here, to who holds the right secret.
+    // The reason is revealed only here, to a caller with the correct secret.
     if (row.revokedAt !== null) throw noMore('the key was revoked', row)
     if (row.expiresAt !== null && Date.parse(row.expiresAt) <= this.parts.clock.now())
       throw noMore('the key has expired', row)
@@ -52,7 +52,7 @@ export class ApiKeyVerifier implements Verifier {
     return { subject: subjectOf(row), expiresAtSeconds: null, keyExpiresAt: row.expiresAt }
   }
 
-  /** The row of a token that was found to be right, as it now is. */
+  /** Returns the current row of a token that was verified before. */
   async #provenRow({ token }: Claim): Promise<ApiKeyRow | undefined> {
     const proven = this.#proofs.proven(token)
     if (!proven) return undefined
@@ -62,7 +62,7 @@ export class ApiKeyVerifier implements Verifier {
     return undefined
   }
 
-  /** The same for any token: a prefix that nobody has costs what a wrong secret costs. */
+  /** Returns the row of a token after verifying it. An unknown prefix takes as long as a wrong secret. */
   async #proveRow(claim: Claim, prefix: string): Promise<ApiKeyRow | undefined> {
     const found = await this.parts.rows.list(tables.apiKeys, {
       index: 'byPrefix',
@@ -71,12 +71,15 @@ export class ApiKeyVerifier implements Verifier {
     })
     const { workspaceId, keyId, digest } = found[0]?.row ?? this.#none
     const isRight = await this.#proofs.prove(claim, { workspaceId, keyId, digest })
-    // Read again: the turn may have been long in coming.
+    // Reads again, because the check may have waited for a long time.
     return isRight ? this.#provenRow(claim) : undefined
   }
 }
 
-/** The trail of its workspace names a key that holds no more. */
+/**
+ * Returns the error for a revoked or expired key, with the facts that let the workspace's audit trail name
+ * the key.
+ */
 function noMore(message: string, { workspaceId, keyId }: ApiKeyRow): WbError {
   return new WbError('unauthorized', message, { ofWorkspace: workspaceId, keyId })
 }

@@ -11,15 +11,18 @@ import { KeySet, type Keys } from './key-set.ts'
 import { isOfAnotherKind } from './kind.ts'
 import type { OidcConfig } from './protocol.ts'
 
-/** Asymmetric ones only: a public key is nobody's secret, so it must not pass for one. */
+/**
+ * Asymmetric algorithms only. With a symmetric one, anyone could sign a token with the public key as the
+ * secret.
+ */
 const algorithms = ['RS', 'PS', 'ES'].flatMap(family => [256, 384, 512].map(bits => `${family}${bits}`))
 algorithms.push('EdDSA', 'Ed25519')
 
-/** Tokens whose proof is remembered, and how long all of them may be together. */
+/** Maximum number of cached tokens, and their maximum total length in characters. */
 const provenMax = 10_000
 const provenCharsMax = 16_777_216
 
-/** What was found out about a token, under keys of one generation. */
+/** Result of verifying a token with one generation of keys. */
 interface Proven {
   readonly keyId: string | undefined
   readonly generation: number
@@ -29,7 +32,7 @@ interface Proven {
 }
 
 /**
- * Verifies JWTs, and remembers those that it has verified.
+ * Verifies JWTs, and caches the results.
  *
  * @see docs/requirements.md#S5.3-07, docs/security.md#rule-11
  */
@@ -59,8 +62,8 @@ export class AccessTokens {
   }
 
   /**
-   * @throws unauthorized                   it does not hold
-   * @throws identity_provider_unavailable  the keys cannot be had
+   * @throws unauthorized                   when the token is not valid
+   * @throws identity_provider_unavailable  when the keys cannot be loaded
    */
   async verify(token: string): Promise<Verified> {
     const id = this.#hash(token)
@@ -75,7 +78,7 @@ export class AccessTokens {
     return proven.verified
   }
 
-  /** The times of a token are checked on each request. */
+  /** Checks the times of a cached token, which is done for each request. */
   #stillIn({ endsAtSeconds, beginsAtSeconds, verified }: Proven): Verified {
     const nowSeconds = Math.floor(this.parts.clock.now() / 1_000)
     const { clockToleranceSeconds } = this.parts.oidc
@@ -96,7 +99,7 @@ export class AccessTokens {
       { ...this.#options, currentDate: new Date(clock.now()) },
     )
     const { exp, nbf } = payload
-    // The library lets a token without an end pass.
+    // The library accepts tokens without an expiry.
     if (exp === undefined || !(exp < endSecondsMax)) throw refused(messages.endless)
     if (isOfAnotherKind(protectedHeader, payload)) throw refused(messages.otherKind)
     return {
@@ -109,10 +112,10 @@ export class AccessTokens {
   }
 }
 
-/** The end of the year 9999: what comes after is no time. */
+/** End of the year 9999 in seconds since 1970. Later times are invalid. */
 const endSecondsMax = 253_402_300_800
 
-/** Messages for the wire; what the library says stays here. */
+/** Messages for the API, instead of those of the library. */
 const messages = {
   expired: 'the token is expired',
   early: 'the token is not yet valid',
@@ -136,7 +139,7 @@ function refused(message: string): WbError {
   return new WbError('unauthorized', message)
 }
 
-/** @throws unauthorized  the token does not hold */
+/** @throws unauthorized  when the token is not valid */
 async function verifiedUnder(
   find: JWTVerifyGetKey,
   token: string,
@@ -153,7 +156,7 @@ async function verifiedUnder(
   }
 }
 
-/** A token that names no key may be under any. */
+/** Verifies a token without a key ID with each matching key. */
 async function underAny(
   keys: errors.JWKSMultipleMatchingKeys,
   token: string,
@@ -177,6 +180,6 @@ function messageOf(error: unknown): string {
   }
   if (error instanceof errors.JWSInvalid || error instanceof errors.JWTInvalid) return messages.malformed
   if (error instanceof errors.JOSENotSupported) return messages.extension
-  // No such key, no such algorithm, a key that cannot be used: nothing was verified.
+  // The key or algorithm is unknown, or the key is unusable: the signature was not checked.
   return messages.signature
 }

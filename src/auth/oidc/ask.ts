@@ -2,14 +2,17 @@ import type { Clock } from '../../base/clock.ts'
 import { TimedOut, within } from '../../base/deadline.ts'
 import { readWhole, TooLong } from '../../base/read-whole.ts'
 
-/** Longest that a provider may take for one answer. */
+/** Timeout of a request to the provider, in milliseconds. */
 const answerMsMax = 10_000
-/** Longest answer of a provider: tokens that name hundreds of groups, keys with their certificates. */
+/**
+ * Maximum size of a response, in bytes. Responses can include tokens with hundreds of groups, or keys with
+ * certificates.
+ */
 const answerBytesMax = 1_048_576
-/** Answers that a `Response` takes no body with. */
+/** Statuses for which a `Response` must not have a body. */
 const bodiless: readonly number[] = [204, 205, 304]
 
-/** A provider did not answer, or not with what it was asked for; `why` is in our words. */
+/** The provider did not respond, or sent an invalid response. `why` is a message of this runtime. */
 export class NoAnswer extends Error {
   override readonly name = 'NoAnswer'
 
@@ -18,13 +21,12 @@ export class NoAnswer extends Error {
   }
 }
 
-/** Asks a provider. Of the headers of an answer only its type is kept. */
+/** Sends a request to the provider. Of the response headers, only the content type is kept. */
 export type Ask = (url: string | URL, request: RequestInit) => Promise<Response>
 
 /**
- * A `fetch` that gives up after ten seconds, reads at most 1 MiB, follows no redirect, and takes 5xx for no answer.
- *
- * What it throws is a `NoAnswer`.
+ * Returns a `fetch` that times out after ten seconds, reads at most 1 MiB, follows no redirect, and treats
+ * 5xx as a failure. It throws only `NoAnswer`.
  */
 export function boundedFetch({ fetch, clock }: { fetch: typeof globalThis.fetch; clock: Clock }): Ask {
   return async (url, request) => {

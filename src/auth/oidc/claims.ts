@@ -3,13 +3,13 @@ import { WbError } from '../../contract/errors.ts'
 import { inBoth, type Role, roles, type Scope, scopes, scopesOfRole } from '../../contract/scopes.ts'
 import type { OidcConfig } from './protocol.ts'
 
-/** What a verified token says, as JSON. */
+/** JSON claims of a verified token. */
 export type Claims = Readonly<Record<string, unknown>>
 
 /**
- * Who a token speaks of, by the claims that the configuration names.
+ * Returns the subject of a token, by the claims that the configuration specifies.
  *
- * @throws unauthorized  it names nobody
+ * @throws unauthorized  when the token has no subject
  * @see docs/requirements.md#S5.3-08, docs/requirements.md#S5.6-01
  */
 export function subjectOf(payload: Claims, mapping: Mapping): Subject {
@@ -34,13 +34,16 @@ export function subjectOf(payload: Claims, mapping: Mapping): Subject {
 
 type Mapping = Pick<OidcConfig, 'claims' | 'roleMapping' | 'scopes'>
 
-/** Scopes of this API among those of a token: of `scope` (RFC 9068 section 2.2.3) and of `scp`, which some providers use. */
+/**
+ * Returns the scopes of this API in a token: from `scope` (RFC 9068 section 2.2.3) and from `scp`, which some
+ * providers use.
+ */
 function tokenScopesOf({ scope, scp }: Claims): Scope[] {
   const named = [scope, scp].flatMap(value => textsOf(typeof value === 'string' ? value.split(/\s+/) : value))
   return scopes.filter(own => named.includes(own))
 }
 
-/** Null is every workspace; what says nothing that is understood is none. */
+/** Returns the workspaces of a claim: null for every workspace, none if the value is invalid. */
 function workspaceScopesOf(value: unknown): string[] | null {
   if (value === null) return null
   return textsOf(typeof value === 'string' ? value.split(/\s+/) : value)
@@ -52,10 +55,10 @@ function textsOf(value: unknown): string[] {
     : []
 }
 
-/** The highest of the roles that the values of a claim are mapped to. */
+/** Returns the highest role that the values of a claim are mapped to. */
 function roleOfClaim(value: unknown, mapping: NonNullable<Mapping['roleMapping']>): Role {
   const named = textsOf(typeof value === 'string' ? [value] : value)
-  // A name like `constructor` finds something too, which is no role.
+  // Inherited names like `constructor` map to a value that is not a role.
   const mapped = named.map(name => mapping.values[name])
   return roles.findLast(role => mapped.includes(role)) ?? mapping.default
 }

@@ -13,16 +13,16 @@ import { type Ask, NoAnswer } from './ask.ts'
 import type { OidcConfig } from './protocol.ts'
 import { isSafe, wellKnown } from './transport.ts'
 
-/** A provider that was found. */
+/** Discovered metadata of a provider. */
 export interface Found {
   readonly configuration: Configuration
   readonly metadata: ServerMetadata
 }
 
 /**
- * Ask a provider for its description, and believe it where it fits the configuration.
+ * Loads the discovery document of a provider, and checks it against the configuration.
  *
- * @throws NoAnswer  it cannot be had, or does not fit
+ * @throws NoAnswer  when the document cannot be loaded, or does not match
  * @see OpenID Connect Discovery 4
  */
 export async function findProvider(parts: {
@@ -34,7 +34,7 @@ export async function findProvider(parts: {
   const metadata = await described(oidc, ask)
   const configuration = new Configuration(
     metadata,
-    // Without a client nothing but the description is used.
+    // Without a client, only the metadata is used.
     oidc.client?.clientId ?? 'none',
     { [clockTolerance]: oidc.clockToleranceSeconds },
     clientSecret === undefined ? None() : withSecret(clientSecret),
@@ -60,14 +60,15 @@ async function described({ issuer, jwksUri, client }: OidcConfig, ask: Ask): Pro
   return metadata as ServerMetadata
 }
 
-/** How much of an issuer is shown that is not ours. */
+/** Maximum number of characters of a wrong issuer to show. */
 const issuerCharsShown = 200
 
 /**
- * A secret goes into the header, which every provider takes, unless this one says that it takes it in the body only.
+ * Returns the client authentication with a secret. The secret is sent in the header, which every provider
+ * supports, unless the provider supports only the body.
  *
- * Ids and secrets of the usual characters stay as they are there, which those providers need that forget to decode them;
- * the library's own encoding writes `-` as `%2D`.
+ * The library would encode `-` as `%2D`. This encoding leaves usual characters unchanged, for providers that
+ * do not decode the header.
  *
  * @see RFC 6749 section 2.3.1
  */

@@ -22,7 +22,7 @@ import type {
 
 const deviceGrant = 'urn:ietf:params:oauth:grant-type:device_code'
 
-/** The OAuth flows of one client. Each throws `NoAnswer` when the provider is out of order. */
+/** OAuth flows of one client. Each throws `NoAnswer` when the provider does not respond correctly. */
 export class Flows {
   readonly #client: OidcClient
 
@@ -43,7 +43,7 @@ export class Flows {
   }
 
   exchangeCode(response: LoginResponse): Promise<Tokens | Refused> {
-    // What the browser was sent back to is the address that it was given, whatever a proxy made of it.
+    // Uses the redirect URI that was sent to the provider, because a proxy may have changed the callback URL.
     const returned = new URL(response.redirectUri)
     returned.search = response.callbackUrl.search
     const checks = {
@@ -68,25 +68,37 @@ export class Flows {
     return tokensOf(genericGrantRequest(this.found.configuration, deviceGrant, parameters))
   }
 
-  /** An ID token must come, and carry the nonce. */
+  /** True if the provider must return an ID token with the nonce. */
   get #isOpenId(): boolean {
     return this.#client.scopes.includes('openid')
   }
 
-  /** With `offline_access` where there is such a thing, for a refresh token. @see docs/security.md#rule-13 */
+  /**
+   * Requested scopes, with `offline_access` if the provider supports it, to get a refresh token.
+   *
+   * @see docs/security.md#rule-13
+   */
   get #scope(): string {
     const isOffline = this.found.metadata.scopes_supported?.includes('offline_access')
     return [...new Set([...this.#client.scopes, ...(isOffline ? ['offline_access'] : [])])].join(' ')
   }
 
-  /** What the tokens are for; many providers issue opaque ones to who does not say. @see RFC 8707 */
+  /**
+   * Resource that the tokens are for. Without it, many providers issue opaque tokens.
+   *
+   * @see RFC 8707
+   */
   get #resource(): Record<string, string> {
     const { resource } = this.#client
     return resource === null ? {} : { resource }
   }
 }
 
-/** An ID token among them has done its work, and is not kept. @see docs/security.md#rule-12 */
+/**
+ * Converts a token response. An ID token was already validated, and is not kept.
+ *
+ * @see docs/security.md#rule-12
+ */
 function tokensOf(answer: Promise<TokenEndpointResponse>): Promise<Tokens | Refused> {
   return orRefused(
     answer.then(({ access_token, token_type, refresh_token, expires_in, scope }) =>
@@ -103,11 +115,11 @@ function tokensOf(answer: Promise<TokenEndpointResponse>): Promise<Tokens | Refu
   )
 }
 
-/** Said in the provider's place, where its answer breaks the rules: another state or issuer, a wrong ID token. */
+/** Error code for an invalid response: a wrong state or issuer, or an invalid ID token. */
 const notAccepted = 'invalid_response'
-/** With these a provider says that it is out of order. */
+/** Error codes with which a provider reports that it is unavailable. */
 const outOfOrder: readonly string[] = ['server_error', 'temporarily_unavailable']
-/** The library's words for an answer that is none of the protocol's. */
+/** Error codes of the library for a response that is not an OAuth response. */
 const notOAuth: readonly (string | undefined)[] = [
   undefined,
   'OAUTH_RESPONSE_IS_NOT_CONFORM',
@@ -123,7 +135,7 @@ async function orRefused<T>(answer: Promise<T>): Promise<T | Refused> {
   }
 }
 
-/** @throws NoAnswer  the provider is out of order */
+/** @throws NoAnswer  when the provider is unavailable */
 function refusal(error: unknown): Refused {
   if (error instanceof AuthorizationResponseError) return { refused: plain(error.error) }
   if (error instanceof ResponseBodyError) {
@@ -137,7 +149,7 @@ function refusal(error: unknown): Refused {
   return { refused: notAccepted }
 }
 
-/** An error code goes on to other places, so it must look like one. */
+/** Returns an error code if well-formed, because it is used in audit records and responses. */
 function plain(code: string): string {
   return /^[a-z_]{1,64}$/.test(code) ? code : notAccepted
 }

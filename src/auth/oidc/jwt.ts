@@ -7,7 +7,7 @@ import { boundedFetch } from './ask.ts'
 import type { OidcConfig } from './protocol.ts'
 import type { IdentityProvider } from './provider.ts'
 
-/** Three parts in base64url, none of them empty. */
+/** Three non-empty parts in base64url. */
 const shape = /^[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+\.[A-Za-z0-9_-]+$/
 
 /**
@@ -33,17 +33,17 @@ export class JwtVerifier implements Verifier {
   }
 
   /**
-   * The same for a token that just came from the provider.
+   * Like {@link verify}, for a token that the provider has just issued.
    *
-   * @throws unauthorized                   the token does not hold
-   * @throws identity_provider_unavailable  the keys cannot be had
+   * @throws unauthorized                   when the token is not valid
+   * @throws identity_provider_unavailable  when the keys cannot be loaded
    */
   async check(token: string): Promise<Verified> {
     if (!shape.test(token)) throw new WbError('unauthorized', 'the access token of the provider is not a JWT')
     return (await this.#tokens()).verify(token)
   }
 
-  /** Whatever keeps a token from being verified, its bearer is not authorized. */
+  /** Converts unavailability of the provider to `unauthorized`, because the token could not be verified. */
   async #checked(token: string): Promise<Verified> {
     try {
       return await this.check(token)
@@ -53,7 +53,7 @@ export class JwtVerifier implements Verifier {
     }
   }
 
-  /** Loaded with the first token, as most commands see none. */
+  /** Loads the verifier with the first token, because most commands need none. */
   #tokens(): Promise<AccessTokens> {
     const { provider, ...parts } = this.parts
     this.#opening ??= import('./access-tokens.ts').then(

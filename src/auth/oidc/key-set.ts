@@ -4,20 +4,30 @@ import type { Log } from '../../base/log.ts'
 import { WbError } from '../../contract/errors.ts'
 import { type Ask, NoAnswer } from './ask.ts'
 
-/** From this age on keys are loaded again, so that a withdrawn one stops. @see docs/security.md#rule-11 */
+/**
+ * Age in milliseconds after which keys are reloaded, so that a withdrawn key is no longer accepted.
+ *
+ * @see docs/security.md#rule-11
+ */
 const freshMs = 10 * 60_000
-/** Keys that cannot be loaded again hold this long, so that a provider that is down signs nobody out. */
+/**
+ * Maximum age of keys that cannot be reloaded, in milliseconds. Until then, an unavailable provider signs no
+ * user out.
+ */
 const staleMs = 24 * 60 * 60_000
-/** Pause between two loads that tokens with an unknown key ask for, as anybody can write such a token. */
+/**
+ * Minimum time between two reloads for unknown key IDs, in milliseconds. Anyone can send a token with an
+ * unknown key ID.
+ */
 const unknownPauseMs = 30_000
-/** Pause after a load that failed, while there are keys to go on with. */
+/** Pause after a failed load while older keys are usable, in milliseconds. */
 const retryPauseMs = 30_000
-/** The same while there are none. */
+/** Pause after a failed load without usable keys, in milliseconds. */
 const emptyPauseMs = 1_000
 
-/** Keys as they were published at one time. */
+/** Keys of one load. */
 export interface Keys {
-  /** Another number with each load. */
+  /** Number of the load, different for each. */
   readonly generation: number
   readonly find: JWTVerifyGetKey
 }
@@ -27,7 +37,11 @@ interface Held extends Keys {
   readonly ids: ReadonlySet<unknown>
 }
 
-/** The published keys of a provider, loaded when the first token asks for them. @see docs/requirements.md#S5.3-03 */
+/**
+ * Published keys of a provider, loaded when the first token needs them.
+ *
+ * @see docs/requirements.md#S5.3-03
+ */
 export class KeySet {
   #held: Held | undefined
   #loading: Promise<Held> | undefined
@@ -37,7 +51,7 @@ export class KeySet {
 
   constructor(
     private readonly parts: {
-      /** Where they are published. */
+      /** Returns the URL of the keys. */
       url(): Promise<URL>
       ask: Ask
       clock: Clock
@@ -46,10 +60,10 @@ export class KeySet {
   ) {}
 
   /**
-   * The keys to check a token with, loaded again when the one that it names is not among them.
+   * Returns the keys to verify a token with, after a reload if its key ID is unknown.
    *
    * @param id  `kid` of the token
-   * @throws identity_provider_unavailable  they cannot be had
+   * @throws identity_provider_unavailable  when the keys cannot be loaded
    */
   async holding(id: string | undefined): Promise<Keys> {
     const held = await this.#current()
@@ -60,7 +74,7 @@ export class KeySet {
       this.#unknownAt = now
       return this.#load()
     }
-    // Whether the provider has that key is not known.
+    // The last load failed, so the provider may have this key.
     if (this.#failedAt >= this.#unknownAt) throw unavailable()
     return held
   }
@@ -79,7 +93,7 @@ export class KeySet {
     return this.#load()
   }
 
-  /** One load at a time. */
+  /** Loads the keys, unless a load is in progress. */
   #load(): Promise<Held> {
     this.#loading ??= this.#loaded().finally(() => {
       this.#loading = undefined
@@ -112,7 +126,7 @@ async function keysIn(answer: Response): Promise<Pick<Held, 'find' | 'ids'>> {
   }
 }
 
-/** The provider itself may not have been found. */
+/** Returns the reason of a failed load, which may be a failed discovery. */
 function whyOf(error: unknown): unknown {
   return error instanceof WbError ? error.facts.why : (error as Error).message
 }

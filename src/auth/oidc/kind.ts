@@ -1,13 +1,14 @@
 import type { Claims } from './claims.ts'
 
-/** Kinds that providers write into `typ` for what is no access token; what ends in `+jwt` is told by that. */
+/**
+ * Values of `typ` for tokens that are not access tokens. Values that end in `+jwt` are checked separately.
+ */
 const others: ReadonlySet<string> = new Set(['id', 'id_token', 'logout', 'refresh', 'offline'])
 const logoutEvent = 'http://schemas.openid.net/event/backchannel-logout'
 
 /**
- * Whether a token says that it is something else than an access token: an ID token, a logout token, a request object.
- *
- * A `nonce` alone is no sign, as some providers put it into access tokens.
+ * Returns true for a token that declares another purpose: an ID token, a logout token, a request object. A
+ * `nonce` alone is not evidence, because some providers put it into access tokens.
  *
  * @see docs/security.md#rule-11, RFC 8725 section 3.11, OpenID Connect Core 3.1.3.6, Back-Channel Logout 2.4
  */

@@ -16,8 +16,8 @@ function mcpPathOf(workspaceId: string): string {
 }
 
 /**
- * The MCP endpoints of the runtime as OAuth protected resources. URLs are built from `runtime.publicOrigin` alone,
- * because the headers of a request can be forged.
+ * Metadata of the MCP endpoints as OAuth protected resources. URLs use only `runtime.publicOrigin`, because
+ * request headers can be forged.
  *
  * @see RFC 9728, RFC 6750 section 3
  */
@@ -35,7 +35,7 @@ export class ProtectedResources {
     this.#identityScopes = client?.scopes ?? ['openid']
   }
 
-  /** @param path  of the resource; empty for the runtime */
+  /** @param path  path of the resource; empty for the runtime */
   metadata(path: string): ProtectedResource {
     return {
       resource: this.#origin + path,
@@ -46,13 +46,19 @@ export class ProtectedResources {
     }
   }
 
-  /** Returns `WWW-Authenticate` of a 401 at a path; undefined if the path is not that of an MCP endpoint. */
+  /**
+   * Returns the `WWW-Authenticate` header of a 401 response at a path; undefined if the path is not an MCP
+   * endpoint.
+   */
   unauthorized(path: string, hasCredential: boolean): string | undefined {
     if (!mcpEndpoint.test(path)) return undefined
     return this.#challenge(path, hasCredential ? ['error="invalid_token"'] : [])
   }
 
-  /** Returns `WWW-Authenticate` of a 403 for lack of a scope; undefined if no token can have the scope. */
+  /**
+   * Returns the `WWW-Authenticate` header of a 403 response for a missing scope; undefined if no token can
+   * have the scope.
+   */
   insufficientScope(workspaceId: string, required: Scope): string | undefined {
     const granting = this.#scopes.filter(own => holds([own], required))
     const scope = granting.find(own => own === required) ?? granting[0]

@@ -3,7 +3,6 @@ import type { Config } from '../../config/schema.ts'
 export type OidcConfig = NonNullable<Config['auth']['oidc']>
 export type OidcClient = NonNullable<OidcConfig['client']>
 
-/** What a provider issued. */
 export interface Tokens {
   readonly accessToken: string
   readonly tokenType: string
@@ -12,15 +11,19 @@ export interface Tokens {
   readonly scope?: string
 }
 
-/** The provider said no, with an OAuth error code. */
+/** Refusal by the provider, with an OAuth error code. */
 export interface Refused {
   readonly refused: string
 }
 
-/** RFC 8628 section 3.2, as the provider sends it. */
+/**
+ * Device authorization response, as the provider sends it.
+ *
+ * @see RFC 8628 section 3.2
+ */
 export type DeviceAuthorization = Record<string, unknown>
 
-/** A browser on its way to the provider. */
+/** Parameters of an authorization request. */
 export interface LoginRequest {
   readonly redirectUri: string
   readonly state: string
@@ -28,9 +31,9 @@ export interface LoginRequest {
   readonly codeChallenge: string
 }
 
-/** A browser on its way back. */
+/** Response to an authorization request, with the parameters to check it against. */
 export interface LoginResponse {
-  /** The callback URL with all that the provider put into its query. */
+  /** Callback URL with the complete query from the provider. */
   readonly callbackUrl: URL
   readonly redirectUri: string
   readonly state: string

@@ -13,12 +13,12 @@ import type {
 import { isSafe, wellKnown } from './transport.ts'
 
 /**
- * The identity provider, as the runtime speaks to it.
+ * Client of the identity provider.
  *
  * Each method throws `identity_provider_unavailable` when the provider cannot be reached or answers 5xx.
  */
 export interface IdentityProvider {
-  /** Where its keys are, from discovery unless they are configured. */
+  /** Returns the URL of the provider's keys: the configured one, or from discovery. */
   keySetUrl(): Promise<URL>
   hasDeviceEndpoint(): Promise<boolean>
   authorizationUrl(request: LoginRequest): Promise<URL>
@@ -27,9 +27,9 @@ export interface IdentityProvider {
   authorizeDevice(): Promise<DeviceAuthorization | Refused>
   exchangeDeviceCode(deviceCode: string): Promise<Tokens | Refused>
   /**
-   * Look the provider up now, as a server does when it starts.
+   * Discovers the provider now, as a server does at startup.
    *
-   * @throws validation_error  it cannot be found; the message says what was tried
+   * @throws validation_error  when the provider cannot be found; the message says what was tried
    */
   discover(): Promise<void>
 }
@@ -41,14 +41,17 @@ export interface ProviderParts {
   readonly clock: Clock
 }
 
-/** That the configured addresses are safe to ask is a rule of the configuration; those that it finds are checked here. */
+/**
+ * Creates a client of the identity provider. The configuration rules ensure that configured URLs are safe;
+ * discovered ones are checked here.
+ */
 export function openProvider(parts: ProviderParts): IdentityProvider {
   const { oidc } = parts
   const { client } = oidc
   const ask = boundedFetch(parts)
   let finding: Promise<Found> | undefined
 
-  /** Once; after a failure again. */
+  /** Discovers the provider once, and again after a failure. */
   function found(): Promise<Found> {
     finding ??= import('./discovery.ts')
       .then(({ findProvider }) => findProvider({ ...parts, ask }))

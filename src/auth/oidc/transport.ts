@@ -1,7 +1,8 @@
 import { isInTheClear } from '../../base/loopback.ts'
 
 /**
- * Returns true if data sent to an address cannot be read on the way: https, or no network at all.
+ * Returns true if data sent to an address cannot be read in transit, because it uses https or does not leave
+ * the machine.
  *
  * @see docs/security.md#rule-15
  */
@@ -11,7 +12,11 @@ export function isSafe(address: unknown): boolean {
   return /^https?:$/.test(url.protocol) && !isInTheClear(url)
 }
 
-/** Where a provider describes itself. @see OpenID Connect Discovery 4 */
+/**
+ * Returns the URL of the provider's discovery document.
+ *
+ * @see OpenID Connect Discovery 4
+ */
 export function wellKnown(issuer: string): URL {
   const url = new URL(issuer)
   url.pathname = `${url.pathname.replace(/\/$/, '')}/.well-known/openid-configuration`

@@ -1,12 +1,17 @@
-/** Where and for how long a browser keeps a cookie. */
+/** Path and lifetime of a cookie in the browser. */
 export interface CookieScope {
   readonly path: string
   readonly maxAgeSeconds: number
-  /** Sent over HTTPS only. */
+  /** True if the cookie is sent over HTTPS only. */
   readonly secure: boolean
 }
 
-/** A `Set-Cookie` line that no script reads and no other site's request carries, but for a navigation. @see RFC 6265 4.1 */
+/**
+ * Returns a `Set-Cookie` line for a cookie that scripts cannot read, and that browsers send from other sites
+ * only for a navigation.
+ *
+ * @see RFC 6265 4.1
+ */
 export function cookieLine(
   name: string,
   value: string,
@@ -16,12 +21,15 @@ export function cookieLine(
   return secure ? `${line}; Secure` : line
 }
 
-/** The line that makes a browser forget a cookie. */
+/** Returns the `Set-Cookie` line that deletes a cookie. */
 export function clearingLine(name: string, scope: Omit<CookieScope, 'maxAgeSeconds'>): string {
   return cookieLine(name, '', { ...scope, maxAgeSeconds: 0 })
 }
 
-/** All that a `Cookie` header holds under a name: more than one when cookies of several paths or domains meet. */
+/**
+ * Returns all values of a name in a `Cookie` header. There are several if cookies have different paths or
+ * domains.
+ */
 export function cookieValues(header: string | null, name: string): string[] {
   const prefix = `${name}=`
   return (header ?? '')
@@ -31,7 +39,7 @@ export function cookieValues(header: string | null, name: string): string[] {
     .map(pair => pair.slice(prefix.length))
 }
 
-/** Whether a browser may send a cookie of this site over HTTPS only. */
+/** Returns true for an origin whose cookies must be sent over HTTPS only. */
 export function isSecure(origin: string): boolean {
   return /^https:/i.test(origin)
 }

@@ -3,28 +3,28 @@ import { WbError } from '../../contract/errors.ts'
 import { clearingLine, cookieLine, cookieValues, isSecure } from './cookie-header.ts'
 import type { Seal } from './seal.ts'
 
-/** What a browser's session is made of. */
+/** Session of a browser, as stored in its cookies. */
 export interface StoredSession {
   readonly accessToken: string
-  /** Whose it is: a renewal must come back with the same. */
+  /** ID of the subject, which a renewal must return unchanged. */
   readonly subject: string
-  /** Seconds since 1970. */
+  /** Time in seconds since 1970. */
   readonly issuedAt: number
   readonly refreshToken?: string
 }
 
 const piecesMax = 5
-/** Of a whole `Set-Cookie` line; browsers keep at least 4,096. */
+/** Maximum size of a `Set-Cookie` line, in bytes. Browsers support at least 4,096. */
 const cookieBytesMax = 3_500
-/** Room for the attributes and the number of a piece. */
+/** Reserved size for the attributes and the piece number, in bytes. */
 const attributesBytes = 100
-/** Of all pieces together. */
+/** Maximum length of all pieces together. */
 const sealedCharsMax = 14 * 1024
 
 /**
- * Sessions in the cookies of a browser: one sealed value, cut into pieces `NAME`, `NAME.1`, …
+ * Sessions in the cookies of a browser: one sealed value, split into pieces `NAME`, `NAME.1`, …
  *
- * The name, the site's origin and the number of pieces are authenticated with it.
+ * The name, the site's origin and the number of pieces are authenticated with the value.
  *
  * @see docs/requirements.md#session-cookie, docs/security.md#rule-12
  */
@@ -39,7 +39,9 @@ export class SessionCookies {
     this.#pieceChars = Math.max(1, cookieBytesMax - attributesBytes - name.length)
   }
 
-  /** @returns undefined when there is none that holds; of doubled, missing and surplus pieces none does */
+  /**
+   * Returns the session; undefined if it is absent, or if pieces are invalid, repeated, missing or surplus.
+   */
   read({ origin, cookies }: Site): StoredSession | undefined {
     const found = this.#names.map(name => cookieValues(cookies, name))
     const pieces = found.flat()
@@ -49,9 +51,10 @@ export class SessionCookies {
   }
 
   /**
-   * The `Set-Cookie` lines of a session. One that is too large for a browser loses its refresh token.
+   * Returns the `Set-Cookie` lines of a session. The refresh token is dropped if the session is too large for
+   * a browser.
    *
-   * @throws session_too_large  it is too large without it too
+   * @throws session_too_large  when the session is too large even without the refresh token
    */
   write(site: Site, session: StoredSession, maxAgeSeconds: number): string[] {
     const { refreshToken: _, ...lasting } = session
@@ -68,13 +71,16 @@ export class SessionCookies {
     ]
   }
 
-  /** The lines that end a session: the first piece, and whatever else came. */
+  /**
+   * Returns the `Set-Cookie` lines that end a session: for the first piece, and for all other pieces in the
+   * request.
+   */
   clear(site: Site): string[] {
     const first = clearingLine(this.#names[0]!, { path: '/', secure: isSecure(site.origin) })
     return [first, ...this.#clear(site, 1)]
   }
 
-  /** Pieces that came and have no place from here on. */
+  /** Returns the lines that delete the pieces in the request from an index on. */
   #clear({ origin, cookies }: Site, from: number): string[] {
     return this.#names
       .slice(from)
@@ -82,7 +88,10 @@ export class SessionCookies {
       .map(name => clearingLine(name, { path: '/', secure: isSecure(origin) }))
   }
 
-  /** Undefined for what is too large. How long a sealed value is does not depend on its purpose. */
+  /**
+   * Splits a sealed session into pieces; undefined if it is too large. The length of a sealed value does not
+   * depend on its purpose.
+   */
   #cut({ origin }: Site, session: StoredSession): string[] | undefined {
     const text = JSON.stringify(session)
     const whole = this.#seal.seal(this.#purpose(origin, 1), text)

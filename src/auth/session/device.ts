@@ -22,32 +22,38 @@ export interface DeviceLoginParts {
   readonly clock: Clock
 }
 
-/** What a device holds sealed: the provider's refresh token, and whose it is. */
+/** Content of a device's sealed refresh token: the provider's refresh token, its subject and its client. */
 interface Held {
   readonly refreshToken: string
   readonly subject: string
   readonly clientId: string
 }
 
-/** What a device was given, and whose it is. */
+/** Token response to a device, and its subject. */
 interface HandedOut {
   readonly reply: DeviceTokens
   readonly subject: Subject
 }
 
-/** What was sealed for devices is good for nothing else. */
+/** Purpose of the sealed tokens, which are valid for nothing else. */
 const purpose = 'device refresh'
 
 const Envelope = auth.deviceAuthorize.replies[200]
 
-/** Longer ones are issued by nobody, and not passed on. */
+/**
+ * Maximum length of a device code. Longer ones are not sent to the provider, because no provider issues them.
+ */
 const deviceCodeCharsMax = 4_096
 
-/** Between polls, where a provider says nothing. @see RFC 8628 3.2 */
+/**
+ * Default interval between polls if the provider specifies none.
+ *
+ * @see RFC 8628 3.2
+ */
 const intervalSeconds = 5
 
 /**
- * The sign-in of a device without a browser.
+ * Sign-in of a device without a browser.
  *
  * @see docs/requirements.md#S4.3-14, docs/requirements.md#S5.8-01, docs/security.md#rule-13, RFC 8628
  */
@@ -63,7 +69,7 @@ export class DeviceLogin {
   }
 
   /**
-   * Start a sign-in: what the person is shown, as the provider sends it.
+   * Starts a sign-in. Returns the instructions for the user, as the provider sends them.
    *
    * @throws device_flow_not_supported, device_authorize_failed, identity_provider_unavailable
    */
@@ -80,10 +86,13 @@ export class DeviceLogin {
   }
 
   /**
-   * Ask whether the person has approved, and hand out what the provider issued, its refresh token sealed.
+   * Checks if the user has approved the sign-in. Returns the provider's tokens, with the refresh token
+   * sealed.
    *
-   * @throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant  as the provider says
-   * @throws device_token_failed  it says something else, or issued a token that the API would not accept
+   * @throws authorization_pending, slow_down, access_denied, expired_token, invalid_grant  when the provider
+   *   returns this code
+   * @throws device_token_failed  when the provider returns another code, or a token that the API would not
+   *   accept
    */
   token(deviceCode: string, caller: Caller): Promise<DeviceTokens> {
     const { provider, verifier, trail } = this.parts
@@ -101,11 +110,11 @@ export class DeviceLogin {
   }
 
   /**
-   * Renew the tokens of a device. Processes that ask with the same token at about the same time get the same answer.
+   * Renews the tokens of a device. Concurrent requests with the same token get the same response.
    *
-   * @throws invalid_grant            the token was not handed out here
-   * @throws refresh_failed           the provider refuses
-   * @throws token_validation_failed  the API would not accept the new token, or it is of another subject
+   * @throws invalid_grant            when the token was not issued by this runtime
+   * @throws refresh_failed           when the provider refuses
+   * @throws token_validation_failed  when the API would not accept the new token, or it has another subject
    */
   async refresh(sealed: string, caller: Caller): Promise<DeviceTokens> {
     const { renewer, trail } = this.parts
@@ -146,7 +155,7 @@ export class DeviceLogin {
     return seal.seal(purpose, JSON.stringify(held))
   }
 
-  /** Undefined for what was not handed out here, or for another client. */
+  /** Returns undefined if the token was not issued by this runtime, or for another client. */
   #open(sealed: string): Held | undefined {
     const { seal, client } = this.parts
     const held = JSON.parse(seal.open(purpose, sealed) ?? 'null') as Held | null
@@ -154,7 +163,7 @@ export class DeviceLogin {
   }
 }
 
-/** A poll that got nothing, in the words of the provider where a device knows them. */
+/** Returns the error of an unsuccessful poll, with the provider's code if devices know it. */
 function refusalOf(refused: string): WbError {
   const known = deviceTokenErrors.find(code => code === refused)
   return known

@@ -7,17 +7,17 @@ import type { JwtVerifier } from '../oidc/jwt.ts'
 import type { Tokens } from '../oidc/protocol.ts'
 import type { IdentityProvider } from '../oidc/provider.ts'
 
-/** Tokens of the identity provider that the API would accept, and what it found out about them. */
+/** Tokens from the identity provider that the API would accept, and the verified facts about them. */
 export interface Issued {
   readonly tokens: Tokens
   readonly verified: Verified
 }
 
 /**
- * What the API's own verifier says of an access token that the provider just issued.
+ * Verifies an access token that the provider has just issued.
  *
- * @throws `refusal`                      it does not hold
- * @throws identity_provider_unavailable  the keys cannot be had
+ * @throws `refusal`                      when the token is not valid
+ * @throws identity_provider_unavailable  when the keys cannot be loaded
  */
 export async function checkIssued(
   verifier: Pick<JwtVerifier, 'check'>,
@@ -33,13 +33,16 @@ export async function checkIssued(
   }
 }
 
-/** How long tokens wait whose keys could not be had. */
+/** Time for which tokens are kept until the keys are available, in milliseconds. */
 const unprovenMs = 600_000
 const unprovenMax = 256
 
-/** Asks the provider for new tokens in exchange for a refresh token. */
+/** Exchanges a refresh token for new tokens. */
 export class Renewer {
-  /** A refresh token is spent with the answer, so that what came is kept until it could be verified. */
+  /**
+   * Tokens that could not be verified yet, by refresh token. The refresh token is already used up, so they
+   * must not be lost.
+   */
   readonly #unproven: LRUCache<string, Tokens>
 
   constructor(
@@ -53,10 +56,13 @@ export class Renewer {
   }
 
   /**
-   * @param subject  whose they have to be
-   * @throws refresh_failed                 the provider refuses
-   * @throws token_validation_failed        the API would not accept the new token, or it is of another subject
-   * @throws identity_provider_unavailable  the provider or its keys cannot be had
+   * Renews tokens.
+   *
+   * @param subject  ID of the subject that the new tokens must have
+   * @throws refresh_failed                 when the provider refuses
+   * @throws token_validation_failed        when the API would not accept the new token, or its subject
+   *   differs
+   * @throws identity_provider_unavailable  when the provider cannot be reached or its keys cannot be loaded
    */
   async renew(refreshToken: string, subject: string): Promise<Issued> {
     const key = fingerprint(refreshToken)

@@ -16,14 +16,18 @@ import { type PendingLogin, type PendingLogins, pendingLoginSeconds } from './pe
 import { redirectTarget } from './redirect.ts'
 import type { SignInTrail } from './trail.ts'
 
-/** Where a browser is sent, and what it is to remember. */
+/** A redirect of the browser, with cookies. */
 export interface Redirection {
   readonly location: string
-  /** Lines of `Set-Cookie`. */
+  /** `Set-Cookie` lines. */
   readonly cookies: readonly string[]
 }
 
-/** What an identity provider put into the query. @see RFC 6749 4.1.2, RFC 9207 */
+/**
+ * Query parameters from the identity provider.
+ *
+ * @see RFC 6749 4.1.2, RFC 9207
+ */
 export interface SentBack {
   readonly code?: string | undefined
   readonly state?: string | undefined
@@ -43,11 +47,15 @@ export interface BrowserLoginParts {
 
 const secretBytes = 32
 
-/** Where a provider names no end. @see docs/requirements.md#S2.5-05 */
+/**
+ * Lifetime of a session in seconds if the provider specifies none.
+ *
+ * @see docs/requirements.md#S2.5-05
+ */
 const sessionSecondsDefault = 3_600
 
 /**
- * The authorization code flow of a browser.
+ * Authorization code flow of a browser.
  *
  * @see docs/requirements.md#browser-login, docs/security.md#rule-12, RFC 7636
  */
@@ -55,7 +63,7 @@ export class BrowserLogin {
   constructor(private readonly parts: BrowserLoginParts) {}
 
   /**
-   * Send a browser to the identity provider.
+   * Starts a sign-in, and returns the redirect to the identity provider.
    *
    * @throws identity_provider_unavailable
    */
@@ -79,11 +87,13 @@ export class BrowserLogin {
   }
 
   /**
-   * Take a browser back, and sign it in.
+   * Completes a sign-in after the redirect from the identity provider.
    *
-   * @throws invalid_callback, invalid_state, token_exchange_failed, token_validation_failed, session_too_large
+   * @throws invalid_callback, invalid_state, token_exchange_failed, token_validation_failed,
+   *   session_too_large
+   * @throws access_denied              or another code, when the provider sent it
    * @throws identity_provider_unavailable
-   * @throws control_plane_unavailable  the login cannot be recorded
+   * @throws control_plane_unavailable  when the login cannot be recorded
    */
   finish(sent: SentBack, caller: Caller): Promise<Redirection> {
     return this.parts.trail.watch(caller, { action: 'auth.login' }, () => this.#finish(sent, caller))
@@ -109,9 +119,10 @@ export class BrowserLogin {
   }
 
   /**
-   * Takes the pending login of a state. If another browser began it, the login stays pending for that browser.
+   * Takes the pending login of a state. If another browser started it, the login stays pending for that
+   * browser.
    *
-   * @throws invalid_state  no login is pending for the state, or another browser began it
+   * @throws invalid_state  when no login is pending for the state, or another browser started it
    */
   async #take(state: string, site: Site): Promise<PendingLogin> {
     const { pending } = this.parts
@@ -125,16 +136,19 @@ export class BrowserLogin {
     return login
   }
 
-  /** The cookie that ties a login to its browser; one for each, so that two tabs can sign in at once. */
+  /**
+   * Returns the cookie that binds a login to its browser. Each login has a separate one, so two tabs can sign
+   * in at the same time.
+   */
   #binding(state: string, redirectUri: string, { origin }: Site) {
     const { sessionCookieName } = this.parts.client
-    // A name that begins so is kept for the whole site only.
+    // Browsers accept a cookie with this prefix only for the path `/`.
     const path = sessionCookieName.startsWith('__Host-') ? '/' : new URL(redirectUri).pathname
     return { name: `${sessionCookieName}_login_${state.slice(0, 12)}`, path, secure: isSecure(origin) }
   }
 }
 
-/** What is kept of the provider's answer. */
+/** Returns the session to store, from the tokens of the provider. */
 export function sessionOf(tokens: Tokens, verified: Verified, clock: Clock): StoredSession {
   const { accessToken, refreshToken } = tokens
   return {
@@ -145,14 +159,14 @@ export function sessionOf(tokens: Tokens, verified: Verified, clock: Clock): Sto
   }
 }
 
-/** How long a browser keeps a session. */
+/** Returns the lifetime of a session in the browser, in seconds. */
 export function lifetimeSeconds({ expiresInSeconds = sessionSecondsDefault }: Tokens): number {
   return Math.max(0, Math.floor(expiresInSeconds))
 }
 
 /**
- * @throws access_denied  or another code that the provider sent
- * @throws invalid_callback  it sent one that is none, or not what it has to send
+ * @throws access_denied     or another known code, when the provider sent it
+ * @throws invalid_callback  when the provider sent an unknown code, or a required parameter is missing
  */
 function stateOf({ error, code, state }: SentBack): string {
   if (error !== undefined) {

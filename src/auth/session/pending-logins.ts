@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import { fingerprint } from '../hash.ts'
 
-/** A browser that was sent to the identity provider and did not come back yet. */
+/** A sign-in of a browser that has not yet returned from the identity provider. */
 export interface PendingLogin {
   readonly codeVerifier: string
   readonly nonce: string
@@ -12,25 +12,34 @@ export interface PendingLogin {
 }
 
 /**
- * Pending logins by their state. Each replica keeps its own; a shared store can replace this one.
+ * Pending logins by state. Each replica stores its own; a shared store can replace this one.
  *
  * @see docs/requirements.md#S5.7-23
  */
 export interface PendingLogins {
-  /** @param client  address of the browser */
+  /** @param client  IP address of the browser */
   put(state: string, login: PendingLogin, client: string): Promise<void>
-  /** Returns the login of a state, which stays pending; undefined if the state is unknown, used or expired. */
+  /**
+   * Returns the login of a state, and keeps it pending; undefined if the state is unknown, used or expired.
+   */
   find(state: string): Promise<PendingLogin | undefined>
-  /** Returns the login of a state and removes it, so that only one of several calls gets it. */
+  /** Returns the login of a state and removes it, so only one of several calls gets it. */
   take(state: string): Promise<PendingLogin | undefined>
 }
 
-/** How long a login may take. @see docs/requirements.md#S8-11 */
+/**
+ * Time limit for a login, in seconds.
+ *
+ * @see docs/requirements.md#S8-11
+ */
 export const pendingLoginSeconds = 600
-/** Where more wait, the address with the most gives up its oldest. About 4 MB. */
+/**
+ * Maximum number of pending logins, about 4 MB. Above it, the oldest login of the address with the most is
+ * removed.
+ */
 const pendingLoginsMax = 4_096
 
-/** In the memory of this process. */
+/** Creates a store in the memory of this process. */
 export function pendingLogins(clock: Clock): PendingLogins {
   return new MemoryLogins(clock)
 }
@@ -42,14 +51,14 @@ interface Waiting {
 }
 
 /**
- * Anybody can begin a login, and need not end it: whoever begins thousands drives out their own, and nobody else's for
- * as long as that one has fewer.
+ * Pending logins in memory. Anyone can start a login without completing it. An address that starts thousands
+ * evicts its own logins, not those of addresses with fewer.
  */
 class MemoryLogins implements PendingLogins {
   readonly #clock: Clock
-  /** The oldest first. */
+  /** Logins by hash of the state, the oldest first. */
   readonly #waiting = new Map<string, Waiting>()
-  /** Names of what waits for each address, the oldest first. */
+  /** Hashes of the states of each address, the oldest first. */
   readonly #byClient = new Map<string, Set<string>>()
 
   constructor(clock: Clock) {
@@ -86,7 +95,10 @@ class MemoryLogins implements PendingLogins {
     }
   }
 
-  /** Of addresses with equally many, the one that was there first. */
+  /**
+   * Returns the oldest login of the address with the most. Among equal addresses, the one that started first
+   * is chosen.
+   */
   #oldestOfMost(): string {
     const [first, ...others] = this.#byClient.values()
     const most = others.reduce((found, own) => (own.size > found.size ? own : found), first!)

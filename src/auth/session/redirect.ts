@@ -1,18 +1,19 @@
-/** Longer ones are kept for nobody. */
+/** Maximum length of a path. */
 const charsMax = 4_096
-/** Encodings of encodings that are looked through. */
+/** Maximum number of nested percent-encodings. */
 const layersMax = 8
 
 /** @see docs/requirements.md#S5.7-09 */
 const allowed = /^\/[A-Za-z0-9\-._~!$&'()*+,;=:@%/?#]*$/
-/** What browsers drop or read as a slash. */
+/** Characters that browsers drop, or treat as a slash. */
 const deceptive = /[\p{Cc}\\]/u
 
 /**
- * Where a browser goes after its sign-in: a path of this site, else `/`.
+ * Returns the path on this site to open after the sign-in, `/` if the requested one is not safe.
  *
- * Beyond the pattern of S5.7-09, whatever a browser or a proxy on the way could read as another origin is
- * none: two leading slashes, a backslash, a control character, also after decoding, and steps that lead to one.
+ * In addition to the pattern of S5.7-09, a path is refused if a browser or a proxy could interpret it as
+ * another origin: two leading slashes, a backslash, a control character, also after decoding, and dot
+ * segments that produce such a path.
  *
  * @see docs/requirements.md#S5.7-09, docs/security.md#rule-12
  */
@@ -34,7 +35,7 @@ function leavesSite(path: string): boolean {
   )
 }
 
-/** One layer of percent-encoding less, of ASCII; what is no encoding stays as it is. */
+/** Removes one layer of percent-encoding from ASCII characters. Invalid encodings stay unchanged. */
 function decoded(text: string): string {
   return text.replace(/%([0-7][0-9a-f])/gi, (_, code: string) =>
     String.fromCharCode(Number.parseInt(code, 16)),

@@ -8,11 +8,11 @@ import { lifetimeSeconds, sessionOf } from './login.ts'
 import { SharedRenewals } from './renewals.ts'
 import { type SignInTrail, subjectNamed } from './trail.ts'
 
-/** A session that goes on. */
+/** A renewed session. */
 export interface Refreshed {
-  /** End of the access token in seconds since 1970; null for an opaque one. */
+  /** Expiry of the access token in seconds since 1970; null for an opaque token. */
   readonly expiresAtSeconds: number | null
-  /** Lines of `Set-Cookie`. */
+  /** `Set-Cookie` lines. */
   readonly cookies: readonly string[]
 }
 
@@ -27,10 +27,14 @@ export interface BrowserSessionParts {
   readonly clock: Clock
 }
 
-/** After these nothing is left of a session. */
+/** Error codes that end a session. */
 const endings: readonly ErrorCode[] = ['no_refresh_token', 'refresh_failed', 'token_validation_failed']
 
-/** The session of a browser, once it is signed in. @see docs/requirements.md#S5.7-17, docs/requirements.md#S5.7-22 */
+/**
+ * Session of a signed-in browser.
+ *
+ * @see docs/requirements.md#S5.7-17, docs/requirements.md#S5.7-22
+ */
 export class BrowserSession {
   readonly #renewals: SharedRenewals<Renewed>
 
@@ -43,10 +47,12 @@ export class BrowserSession {
   }
 
   /**
-   * Renew the session, so that all tabs that ask at about the same time go on with the same one.
+   * Renews the session. Tabs that request this concurrently get the same session.
    *
-   * @throws no_refresh_token, refresh_failed, token_validation_failed  the session is over, and its cookie cleared
-   * @throws identity_provider_unavailable, session_too_large           the cookie stays as it was
+   * @throws no_refresh_token, refresh_failed, token_validation_failed  when the session is over; its cookies
+   *   are cleared
+   * @throws identity_provider_unavailable, session_too_large           when renewal failed; the cookies are
+   *   unchanged
    */
   async refresh(caller: Caller): Promise<Refreshed> {
     const { cookies, trail } = this.parts
@@ -74,14 +80,17 @@ export class BrowserSession {
     })
   }
 
-  /** What ended a session is told with the lines that clear its cookies. */
+  /** Adds the lines that clear the cookies to an error that ended the session. */
   #end(site: Site, error: unknown): never {
     if (!(error instanceof WbError) || !endings.includes(error.code)) throw error
     const headers = { 'set-cookie': this.parts.cookies.clear(site) }
     throw new WbError(error.code, error.message, { ...error.facts, headers })
   }
 
-  /** Forget the session here; at the identity provider it goes on. Gives the lines that clear the cookies. */
+  /**
+   * Ends the session in this runtime, not at the identity provider. Returns the `Set-Cookie` lines that clear
+   * the cookies.
+   */
   end(caller: Caller): readonly string[] {
     const { cookies, trail } = this.parts
     const session = cookies.read(caller.site)
@@ -90,7 +99,10 @@ export class BrowserSession {
   }
 }
 
-/** Where refresh tokens are good for ever, the access token tells one session from the next. */
+/**
+ * Returns the key of a session. It includes the access token, because some providers never change the refresh
+ * token.
+ */
 function keyOf({ accessToken, refreshToken }: StoredSession): string {
   return fingerprint([accessToken, refreshToken].join('\n'))
 }

@@ -2,32 +2,32 @@ import { LRUCache } from 'lru-cache'
 import type { Clock } from '../../base/clock.ts'
 
 /**
- * Renewals that several askers share: refresh tokens are good once, and two tabs or two processes of one person hold
- * the same one. One replica keeps its own; a shared store can stand here.
+ * Shared renewals. A refresh token is valid once, and two tabs or processes of a user hold the same one. Each
+ * replica stores its own; a shared store can replace this one.
  */
 export interface Renewals<T> {
   /**
-   * What came of renewing something: of a renewal that runs, of one that was done a moment ago, else of this one.
+   * Returns the result of a running renewal, of a recent one, or otherwise of this one.
    *
-   * @param key  of what is renewed
+   * @param key  identifies the session to renew
    */
   once(key: string, renew: () => Promise<T>): Promise<T>
 }
 
-/** How long who asks late is given what came of it. */
+/** Time for which late requests get the result of a renewal, in milliseconds. */
 const renewalKeptMs = 30_000
-/** The oldest give way. */
+/** Maximum number of stored results. Above it, the oldest are removed. */
 const renewalsMax = 1_024
 
 export interface RenewalRules<T> {
   readonly clock: Clock
-  /** Under which the outcome itself will be renewed. */
+  /** Returns the key under which the result itself will be renewed. */
   readonly keyOf: (outcome: T) => string
-  /** How long the outcome is of use; undefined is long. */
+  /** Returns how long the result is valid; undefined for no limit. */
   readonly lifetimeSeconds: (outcome: T) => number | undefined
 }
 
-/** In the memory of this process. What failed is not kept: the next one tries again. */
+/** Renewals in the memory of this process. A failure is not stored, so the next request tries again. */
 export class SharedRenewals<T extends object> implements Renewals<T> {
   readonly #running = new Map<string, Promise<T>>()
   readonly #done: LRUCache<string, T>
@@ -48,7 +48,7 @@ export class SharedRenewals<T extends object> implements Renewals<T> {
     return started
   }
 
-  /** What a late asker needs is the last outcome in a row: those between are spent. */
+  /** Follows the chain of renewals to the last result, because the refresh tokens before it are used up. */
   #newest(first: string): { key: string; outcome: T } | undefined {
     let newest: { key: string; outcome: T } | undefined
     for (let steps = 0; steps < renewalsMax; steps++) {
@@ -62,7 +62,7 @@ export class SharedRenewals<T extends object> implements Renewals<T> {
   #keep(key: string, outcome: T): T {
     const lifetimeMs = (this.rules.lifetimeSeconds(outcome) ?? Number.POSITIVE_INFINITY) * 1000
     const ttl = Math.min(renewalKeptMs, lifetimeMs)
-    // Nothing new came: the next one who asks is the first to ask for what comes next.
+    // If the key is unchanged, the next request must start a new renewal.
     if (ttl > 0 && this.rules.keyOf(outcome) !== key) this.#done.set(key, outcome, { ttl })
     return outcome
   }

@@ -6,26 +6,29 @@ const algorithm = 'aes-256-gcm'
 const keyBytes = 32
 const ivBytes = 12
 const tagBytes = 16
-/** Binds a key to this use: the same secret gives other keys elsewhere. */
+/** Label for key derivation, so the same secret produces different keys for other uses. */
 const keyLabel = 'workbase sealed value v2'
 
-/** 16 and 22 characters are the 12 bytes of the vector and the 16 of the tag in base64url. */
+/** 16 and 22 characters are the 12 bytes of the IV and the 16 bytes of the tag in base64url. */
 const form = /^v2\.([\w-]{16})\.([\w-]*)\.([\w-]{22})$/
 
 /**
- * Values that only this runtime can make and read: `v2.<iv>.<ciphertext>.<tag>`, AES-256-GCM.
+ * Encrypts and decrypts values of this runtime: `v2.<iv>.<ciphertext>.<tag>`, AES-256-GCM.
  *
  * @see docs/requirements.md#S2.5-06
  */
 export class Seal {
   readonly #keys: readonly Buffer[]
 
-  /** @param secrets  the first one seals, all of them open; none is a key that ends with this object */
+  /**
+   * @param secrets  the first one encrypts, all decrypt; if empty, a random key is used for the lifetime of
+   *   this object
+   */
   constructor(secrets: readonly string[]) {
     this.#keys = secrets.length > 0 ? secrets.map(derived) : [randomOctets(keyBytes)]
   }
 
-  /** @param purpose  authenticated with the value: what was sealed for one purpose opens for no other */
+  /** @param purpose  authenticated with the value, which cannot be opened for another purpose */
   seal(purpose: string, text: string): string {
     const iv = randomOctets(ivBytes)
     const cipher = createCipheriv(algorithm, this.#keys[0]!, iv)
@@ -36,7 +39,7 @@ export class Seal {
     )
   }
 
-  /** @returns undefined for what was not sealed here for this purpose */
+  /** Returns undefined for a value that was not sealed here for this purpose. */
   open(purpose: string, value: string): string | undefined {
     const parts = form.exec(value)?.slice(1).map(decoded)
     if (!parts?.every(part => part !== undefined)) return undefined
@@ -48,7 +51,7 @@ export class Seal {
       try {
         return Buffer.concat([text, decipher.final()]).toString('utf8')
       } catch {
-        // Not under this key.
+        // Wrong key; try the next one.
       }
     }
     return undefined
@@ -63,7 +66,7 @@ function authenticated(purpose: string): Buffer {
   return Buffer.from(`${version}\n${purpose}`)
 }
 
-/** Undefined for a spelling that the encoder would not choose, so that no value has a twin. */
+/** Returns undefined for a non-canonical encoding, so that each value has only one. */
 function decoded(part: string): Buffer | undefined {
   const bytes = Buffer.from(part, 'base64url')
   return bytes.toString('base64url') === part ? bytes : undefined

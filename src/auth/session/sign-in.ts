@@ -19,7 +19,6 @@ import { BrowserSession } from './refresh.ts'
 import type { Seal } from './seal.ts'
 import { SignInTrail } from './trail.ts'
 
-/** What signing in with an identity provider takes. */
 export interface SignInParts {
   readonly client: OidcClient
   readonly provider: IdentityProvider
@@ -30,7 +29,6 @@ export interface SignInParts {
   readonly clock: Clock
 }
 
-/** The ways of signing in. */
 export interface Flows {
   readonly login: BrowserLogin
   readonly session: BrowserSession
@@ -45,13 +43,13 @@ function notConfigured(): WbError {
   return new WbError('not_configured', 'signing in with an identity provider is not configured')
 }
 
-/** How long `/auth/config` waits for what the provider can do. */
+/** Maximum time that `/auth/config` waits for the provider, in milliseconds. */
 const providerWaitMs = 1_000
 
-/** Signing in: by a browser and by a device. Without `parts` only keys are known here. */
+/** Sign-in by browser and by device. Without `parts`, only API keys are available. */
 export class SignIn {
   readonly #flows: Flows | undefined
-  /** Whether the provider had a device endpoint when it was last heard. */
+  /** True if the provider had a device endpoint when last asked. */
   #device = false
 
   constructor(
@@ -61,7 +59,7 @@ export class SignIn {
     this.#flows = parts && openFlows(mode, parts)
   }
 
-  /** @throws not_configured  nobody can sign in with an identity provider here */
+  /** @throws not_configured  when sign-in with an identity provider is not configured */
   get flows(): Flows {
     if (this.#flows) return this.#flows
     throw notConfigured()
@@ -72,13 +70,20 @@ export class SignIn {
     return this.parts && new URL(this.parts.client.redirectPath, 'http://localhost').pathname
   }
 
-  /** Returns the refusal of a path, for every method and body; undefined if the path is served. */
+  /**
+   * Returns the error for a path that is not served, for every method and body; undefined if the path is
+   * served.
+   */
   refusalOf(path: string): WbError | undefined {
     const isServed = this.#flows || !path.startsWith('/auth/') || alwaysServed.includes(path)
     return isServed ? undefined : notConfigured()
   }
 
-  /** Which ways of signing in exist, whatever the provider does at the moment. @see docs/requirements.md#S4.3-02 */
+  /**
+   * Returns the available sign-in methods, independent of the current state of the provider.
+   *
+   * @see docs/requirements.md#S4.3-02
+   */
   async config() {
     const login = this.parts !== undefined
     const path = (at: string) => (login ? at : null)
@@ -97,7 +102,7 @@ export class SignIn {
     }
   }
 
-  /** What the provider says now, else what it said last. */
+  /** Returns the current answer of the provider, or the last one if it does not respond. */
   async #hasDevice(): Promise<boolean> {
     if (!this.parts) return false
     const { provider, clock } = this.parts
@@ -124,9 +129,10 @@ function openFlows(mode: Config['auth']['mode'], parts: SignInParts): Flows {
 }
 
 /**
- * A caller, as it is told about itself: for what a client shows, as each route checks for itself.
+ * Returns the caller's own description, for display by clients. It grants nothing: each route checks access
+ * itself.
  *
- * @throws unauthorized  nobody is signed in
+ * @throws unauthorized  when the caller is anonymous
  * @see docs/requirements.md#S2.6-10
  */
 export function describeSelf({ subject, session }: AuthContext) {

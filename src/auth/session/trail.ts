@@ -4,16 +4,16 @@ import { type AuthContext, type Subject, verifiedAs } from '../../access/subject
 import type { AuditAction, AuditDetails } from '../../contract/audit-record.ts'
 import { type ErrorCode, WbError } from '../../contract/errors.ts'
 
-/** A sign-in or what follows on it. */
+/** A step of a sign-in, or an action in its session. */
 export interface Act {
   readonly action: AuditAction
-  /** Whose it is, where a sealed value says so. */
+  /** ID of the subject, if a sealed value contains it. */
   readonly subjectId?: string | undefined
-  /** Failures that are part of the way, and not recorded. */
+  /** Expected error codes, which are not recorded. */
   readonly unspoken?: readonly ErrorCode[]
 }
 
-/** Failures that have a separate reason in the audit trail. */
+/** Audit reasons of error codes that are not their own reason. */
 const reasons: Partial<Record<ErrorCode, string>> = {
   token_exchange_failed: 'idp_rejected',
   refresh_failed: 'idp_rejected',
@@ -21,7 +21,11 @@ const reasons: Partial<Record<ErrorCode, string>> = {
 
 const scheme = 'oidc'
 
-/** Audit records of signing in. @see docs/requirements.md#S6-10 */
+/**
+ * Audit records of sign-ins.
+ *
+ * @see docs/requirements.md#S6-10
+ */
 export class SignInTrail {
   constructor(
     private readonly audit: Pick<AuditTrail, 'require' | 'note'>,
@@ -29,20 +33,20 @@ export class SignInTrail {
   ) {}
 
   /**
-   * Record a login before it holds.
+   * Records a login before it takes effect.
    *
-   * @throws control_plane_unavailable  it cannot be recorded
+   * @throws control_plane_unavailable  when the login cannot be recorded
    */
   async require(caller: Caller, action: AuditAction, subject: Subject): Promise<void> {
     await this.audit.require(this.#actor(caller, subject), { action, details: { scheme } })
   }
 
-  /** Record what was done by a verified subject; without one, by whoever asked. */
+  /** Records an action of a verified subject; without one, of the caller. */
   note(caller: Caller, action: AuditAction, subject: Subject | undefined, details: AuditDetails = {}): void {
     this.audit.note(this.#actor(caller, subject), { action, details: { scheme, ...details } })
   }
 
-  /** Record that an act failed, if it does. */
+  /** Runs a step, and records its failure. */
   async watch<T>(caller: Caller, act: Act, run: () => Promise<T>): Promise<T> {
     try {
       return await run()
@@ -65,7 +69,7 @@ export class SignInTrail {
   }
 }
 
-/** A subject that a sealed value names, and of which nothing else is known: it may do nothing. */
+/** Returns a subject of which only the ID in a sealed value is known. It has no rights. */
 export function subjectNamed(id: string): Subject {
   return {
     id,

@@ -8,6 +8,7 @@ import type { Output } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
 import { plain, plainLine } from '../terminal/terminal-text.ts'
 import { citationsOf } from './citations.ts'
+import { finishNote } from './finish-note.ts'
 import { foundCard } from './found.ts'
 import { foundNotWritten, lacksModel, modelSetupLines, noModelLines } from './no-model.ts'
 import { sourceOf } from './sources.ts'
@@ -63,9 +64,12 @@ function tell({ event, data }: TurnEvent, text: AnswerText, { output }: Asked): 
       output.note(`  ${plainLine(data.name)}  ${data.outcome}  ${data.durationMs} ms`)
       if (data.outcome === 'denied') output.note(`    ${plainLine(data.content)}`)
       break
-    case 'done':
+    case 'done': {
       text.end(plain(data.content ?? ''), sourcesOf(data))
+      const early = finishNote(data)
+      if (early) output.note(`  ${early}`)
       break
+    }
     case 'error':
       throw failedAnswer(data)
     case 'stream-error':

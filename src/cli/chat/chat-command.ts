@@ -15,6 +15,7 @@ import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
+import { finishNote } from './finish-note.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
 import { withWays } from './no-model.ts'
 import { speaker } from './speaker.ts'
@@ -104,7 +105,7 @@ export abstract class ChatCommand extends WbCommand {
   private turn({ agent, talk }: Meeting, content: string): AsyncGenerator<TurnEvent> {
     if (!this.canAsk) return talk.sendUnasked({ content }, this.signal)
     return approving({
-      send: leaving => talk.send({ content }, AbortSignal.any([this.signal, leaving])),
+      send: leaving => talk.sendAttended({ content }, AbortSignal.any([this.signal, leaving])),
       ask: async ({ toolCall }, late) => {
         const { servers } = await this.about(agent)
         const call = { ...toolCall, name: toolName(toolCall.name, servers) }
@@ -120,6 +121,8 @@ export abstract class ChatCommand extends WbCommand {
     this.output.value(pair)
     const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
     if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
+    const early = finishNote(pair.assistant)
+    if (early) this.output.note(`  ${early}`)
   }
 
   private async tellEvents({ talk }: Meeting, question: string): Promise<void> {

@@ -26,8 +26,12 @@ export interface Choice {
 
 /** What a conversation is held through. All of it throws `WbError` and `Unreachable`, as the client does. */
 export interface ChatPort {
-  /** The turn as it goes on. The first message begins the conversation. */
+  /** Sends a message, and returns the events of its turn. The first message begins the conversation. */
   send(say: Say, signal: AbortSignal): AsyncIterable<TurnEvent>
+  /** Returns the events of the last detached turn from its first one. @throws WbError not_found */
+  attach(signal: AbortSignal): AsyncIterable<TurnEvent>
+  /** Stops the running turn, if closing its connection does not. */
+  stop(): Promise<void>
   decide(approvalId: string, decision: Approval['decision']): Promise<void>
   /** The messages of the conversation in order; none before the first. */
   said(): Promise<Message[]>

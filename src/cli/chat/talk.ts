@@ -25,6 +25,8 @@ export class Talk implements ChatPort {
   #conversationId: string | undefined
   /** Of a conversation that has not begun. */
   #knowledgeBaseIds: readonly string[] | undefined
+  /** True if the last turn continues when its connection closes. */
+  #isDetached = false
 
   constructor(
     private readonly client: Client,
@@ -36,11 +38,41 @@ export class Talk implements ChatPort {
     return this.#conversationId
   }
 
-  send(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  /** Sends a message whose turn continues if the connection breaks, as far as the runtime allows more of them. */
+  async *send(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    this.#isDetached = true
+    try {
+      yield* this.#stream({ ...say, approvals: true, detached: true }, signal)
+    } catch (error) {
+      if (!(error instanceof WbError && error.code === 'rate_limited')) throw error
+      this.#isDetached = false
+      yield* this.#stream({ ...say, approvals: true }, signal)
+    }
+  }
+
+  async *attach(signal: AbortSignal): AsyncGenerator<TurnEvent> {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '' }
+    for await (const { event, data } of this.client.events(chat.attach, { params }, { signal })) {
+      this.#isDetached = true
+      yield { event, data } as TurnEvent
+    }
+  }
+
+  async stop(): Promise<void> {
+    if (!this.#isDetached) return
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '' }
+    await this.client.call(chat.stop, { params }).catch(error => {
+      // The turn has ended meanwhile.
+      if (!(error instanceof WbError && error.code === 'not_found')) throw error
+    })
+  }
+
+  /** Sends a message whose turn ends with the connection; the sender can approve tool calls. */
+  sendAttended(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     return this.#stream({ ...say, approvals: true }, signal)
   }
 
-  /** The same for who cannot be asked whether a tool may run. */
+  /** Like {@link sendAttended}, but tools that need an approval are denied. */
   sendUnasked(say: Say, signal: AbortSignal): AsyncGenerator<TurnEvent> {
     return this.#stream(say, signal)
   }
@@ -171,7 +203,7 @@ export class Talk implements ChatPort {
     const { items } = await this.client.call(messages.versions, { params })
     return items.map(({ message, answer, isCurrent }, at) => ({
       id: message.messageId,
-      name: `${at + 1}/${items.length}`,
+      name: `${at + 1} of ${items.length}`,
       about: plainLine(`${message.content} → ${answer?.content ?? 'no answer'}`),
       isChosen: isCurrent,
     }))
@@ -219,7 +251,10 @@ export class Talk implements ChatPort {
     return this.#conversation
   }
 
-  async *#stream(body: Say & { approvals?: boolean }, signal: AbortSignal): AsyncGenerator<TurnEvent> {
+  async *#stream(
+    body: Say & { approvals?: boolean; detached?: boolean },
+    signal: AbortSignal,
+  ): AsyncGenerator<TurnEvent> {
     const isNew = this.#conversationId === undefined
     const events = await this.#inConversation(async params => {
       const stream = this.client.events(chat.stream, { params, body }, { signal })

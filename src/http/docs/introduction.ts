@@ -1,9 +1,9 @@
 import { type Html, html } from './html.ts'
 
 /**
- * Returns the introduction of the reference: how to authenticate, and four first requests.
+ * Returns the introduction of the API reference: how to authenticate, and four first requests.
  *
- * @param operationIds  operations that the page describes; others are named without a link
+ * @param operationIds  operations with a section on the page; others are shown without a link
  */
 export function introduction(operationIds: ReadonlySet<string>): Html {
   const to = (id: string, text: string) =>

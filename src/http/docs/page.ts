@@ -16,7 +16,9 @@ interface Entry {
 const hashOf = (text: string) => `'sha256-${createHash('sha256').update(text).digest('base64')}'`
 const policy = `default-src 'none'; style-src ${hashOf(style)}; script-src ${hashOf(script)}; base-uri 'none'; form-action 'none'; frame-ancestors 'none'`
 
-/** Returns the reference as one page. It loads nothing, and is complete without its one script. */
+/**
+ * Returns the API reference as one page, which loads no other resources and is complete without its script.
+ */
 export function renderDocs(document: OpenApi): { html: string; headers: Record<string, string> } {
   return { html: pageOf(document).text, headers: { 'content-security-policy': policy } }
 }

@@ -1,7 +1,7 @@
 import type { Schema } from '../../contract/openapi.ts'
 import { breakable, type Html, html, prose } from './html.ts'
 
-/** A schema as a table of its fields, or as one line when it has none. */
+/** Returns a schema as a table of its fields, or as one line if it has none. */
 export function schemaTable(schema: Schema): Html {
   const rows = rowsOf(schema, '')
   if (rows.length === 0) return html`<p>${typeOf(schema)}</p>`
@@ -28,7 +28,7 @@ function rowsOf(schema: Schema, prefix: string): Html[] {
   return [...own, ...anyOf.flatMap(part => rowsOf(part, prefix)), ...inEach]
 }
 
-/** The type of a value in words; a named schema is a link to its table. */
+/** Returns the type of a value in words; a named schema becomes a link to its table. */
 export function typeOf(schema: Schema): Html {
   if (schema.$ref) {
     const name = schema.$ref.split('/').at(-1)!

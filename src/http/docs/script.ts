@@ -1,6 +1,6 @@
 /**
- * The only script of the reference, which filters its entries. The content security policy allows it by its hash. Without
- * it, the page is complete and has no filter box.
+ * Script of the API reference, which filters its entries. The content security policy allows it by its hash.
+ * Without the script, the page is complete but has no filter box.
  */
 export const script = `
 const box = document.getElementById('filter')

@@ -1,4 +1,4 @@
-/** The one stylesheet of the reference; the page's policy allows it by its hash. */
+/** Stylesheet of the API reference. The content security policy allows it by its hash. */
 export const style = `
 :root { color-scheme: light dark; --text: #1c2024; --dim: #5c626b; --line: #e2e5e9; --soft: #f6f7f9; --back: #fff;
   --link: #0b5fc1; --get: #0a6b4f; --post: #0b57a8; --patch: #8a5300; --delete: #b3261e }

@@ -2,7 +2,7 @@ import { readFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { packageRoot } from '../../base/package.ts'
 
-// The parts of the global that the scan uses. Only lib.dom has their types, and server code must not use that.
+// The parts of the global that the scan uses. Their types are in lib.dom, which server code must not use.
 declare namespace WebAssembly {
   class Module {
     constructor(bytes: Uint8Array)

@@ -212,7 +212,7 @@ export class Segment {
     return Uint32Array.from(slots).sort()
   }
 
-  /** Runs the kernel of the metric on `count` rows: `slots` from index `from` on, or else rows from `from` on. */
+  /** Runs the kernel of the metric on `count` rows: `slots` from index `from` on, or rows from `from` on. */
   #measure(from: number, count: number, slots: Uint32Array | undefined): void {
     const kernel = this.#metric === 'euclidean' ? this.#kernels.squaredDistance : this.#kernels.dot
     if (slots) this.#views.words.set(slots.subarray(from, from + count), this.#slotsAt / 4)

@@ -31,7 +31,7 @@ const LOCK_BYTE = 0x40000000
 
 /** Damage that makes SQLite drop committed changes without an error. */
 export interface LogDamage {
-  /** `log`: frames cannot be read. `log gone`: the log is missing. `cut`: pages of the database file are missing. */
+  /** `log`: unreadable frames. `log gone`: the log is missing. `cut`: pages of the database are missing. */
   readonly kind: 'log' | 'log gone' | 'cut'
   /** Length in bytes of the readable part of the log, which ends with a commit; 0 if no part is readable. */
   readonly soundBytes: number

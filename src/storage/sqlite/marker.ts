@@ -9,8 +9,8 @@ import { unwritable } from './faults.ts'
 import { logFiles } from './log-damage.ts'
 
 /*
- * SQLite creates an empty database if its file is empty or missing, and deletes a log next to it. A marker file next to
- * the store keeps the id of the store, so that a lost store is not replaced with an empty one.
+ * SQLite creates an empty database if its file is empty or missing, and deletes a log next to it. A marker
+ * file next to the store keeps the id of the store, so that a lost store is not replaced with an empty one.
  */
 
 /** Marker file of a store. */

@@ -220,7 +220,8 @@ function rename(state: State, title: string): Step {
   return [state, [{ type: 'rename', title }]]
 }
 
-function quit(state: State): Step {
+/** Leaves, and stops an answer that is coming. */
+export function quit(state: State): Step {
   return [state, [...(state.turn ? [{ type: 'abort' } as const] : []), { type: 'leave' }]]
 }
 

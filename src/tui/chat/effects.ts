@@ -1,19 +1,19 @@
 import type { Clock } from '../../base/clock.ts'
 import { pause } from '../../base/pause.ts'
 import type { Desk } from '../../cli/chat/front.ts'
-import type { ChatPort, Say } from '../../cli/chat/port.ts'
+import type { ChatPort } from '../../cli/chat/port.ts'
 import { sourceOf } from '../../cli/chat/sources.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
 import { reportOf } from '../../cli/command/report.ts'
 import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
-import { Unreachable } from '../../client/unreachable.ts'
-import type { Citation } from '../../contract/chat.ts'
+import type { Citation, TurnEvent } from '../../contract/chat.ts'
 import { isAway } from '../parts/away.ts'
 import { choicesOf, chosenBy, namesOf } from './choices.ts'
+import { followed, isMissing } from './followed.ts'
 import { panelFrom } from './panel.ts'
 import { step } from './state.ts'
-import type { Effect, Event, Failure, Panel, Printed, State } from './types.ts'
+import type { Effect, Event, Failure, Panel, Printed, Resume, State } from './types.ts'
 
 export interface Parts {
   readonly port: ChatPort
@@ -27,6 +27,21 @@ export interface Parts {
   onLeave(): void
 }
 
+/** A turn that is being read. */
+interface Reading {
+  readonly leave: AbortController
+  /** The runtime has the question, so that the turn can be stopped. */
+  isStored: boolean
+  /** The person has stopped the turn. */
+  isStopped: boolean
+  ended: Promise<void>
+}
+
+/** Opens the events of a turn; `leave` ends the reading if there are none. */
+type Opening = (signal: AbortSignal, leave: () => void) => AsyncIterable<TurnEvent>
+
+/** Maximum time that leaving waits for the runtime to stop a turn. */
+const stopMaxMs = 2_000
 const waitFirstMs = 500
 const waitMaxMs = 10_000
 /** How often time passes while something is waited for. */
@@ -35,7 +50,9 @@ const tickMs = 100
 /** A chat as it goes on: events change its state, and what is to be done about it is done. */
 export class Chat {
   #state: State
-  #sending: AbortController | undefined
+  #reading: Reading | undefined
+  /** Resolves when the runtime has stopped the turn. */
+  #stopping: Promise<void> = Promise.resolve()
   #waiting: AbortController | undefined
   #isTicking = false
 
@@ -60,10 +77,23 @@ export class Chat {
     this.parts.onChange(event)
   }
 
-  /** End what goes on. */
-  close(): void {
-    this.#sending?.abort()
+  /** Shows the conversation of the port, and reads on a turn that is running in it. */
+  async resume(title: string): Promise<void> {
+    const said = await this.parts.port.said()
+    this.dispatch({ type: 'resumed', said, title })
+    const answered = said.filter((_, at) => said[at + 1]?.role === 'agent')
+    const exceptIds = answered.map(({ messageId }) => messageId)
+    this.#run({ type: 'resume', exceptIds })
+  }
+
+  /** Disconnects. Waits a moment for a turn that the person has stopped; other turns continue. */
+  async close(): Promise<void> {
     this.#waiting?.abort()
+    const reading = this.#reading
+    if (reading?.isStopped && !reading.isStored) this.#stopping = this.#stopTurn(reading)
+    reading?.leave.abort()
+    const stopped = new AbortController()
+    await Promise.race([this.#stopping.finally(() => stopped.abort()), pause(stopMaxMs, stopped.signal)])
   }
 
   #tick(): void {
@@ -83,10 +113,13 @@ export class Chat {
         onPrint(effect.printed)
         break
       case 'send':
-        void this.#send(effect.say)
+        this.#read(signal => port.send(effect.say, signal))
+        break
+      case 'resume':
+        this.#read((signal, leave) => this.#resumed(effect, signal, leave))
         break
       case 'abort':
-        this.#sending?.abort()
+        this.#stop()
         break
       case 'decide':
         this.#try(() => port.decide(effect.approvalId, effect.decision))
@@ -130,6 +163,9 @@ export class Chat {
       case 'useVersion':
         this.#try(() => this.#useVersion(effect.version))
         break
+      case 'stepVersion':
+        this.#try(() => this.#stepVersion(effect.by))
+        break
       case 'rename':
         this.#try(async () => {
           await port.rename(effect.title)
@@ -166,18 +202,74 @@ export class Chat {
     act().catch((error: unknown) => this.#noted(reportOf(error).message, true))
   }
 
-  async #send(say: Say): Promise<void> {
-    const sending = new AbortController()
-    this.#sending = sending
+  #read(open: Opening): void {
+    const before = this.#reading
+    // A turn that is stopped before the runtime has stored its question is read until it can be stopped.
+    if (!before?.isStopped) before?.leave.abort()
+    const reading: Reading = {
+      leave: new AbortController(),
+      isStored: false,
+      isStopped: false,
+      ended: Promise.resolve(),
+    }
+    this.#reading = reading
+    reading.ended = this.#stopping.then(() => this.#follow(reading, open))
+  }
+
+  async #follow(reading: Reading, open: Opening): Promise<void> {
+    const { signal } = reading.leave
+    if (signal.aborted || reading.isStopped) return
+    const onConnection = (isLost: boolean) => this.dispatch({ type: 'connection', isLost })
     try {
-      for await (const event of this.parts.port.send(say, sending.signal)) {
-        if (sending.signal.aborted) return
+      const first = open(signal, () => reading.leave.abort())
+      for await (const event of followed({ port: this.parts.port, signal, onConnection }, first)) {
+        reading.isStored = true
+        if (reading.isStopped && !signal.aborted) await this.#stopTurn(reading)
+        if (signal.aborted) return
         this.dispatch({ type: 'turn', event })
       }
-      if (this.#state.turn && !sending.signal.aborted) throw new Unreachable('the answer has no end', '')
     } catch (error) {
-      if (!sending.signal.aborted) this.dispatch({ type: 'failed', failure: failureOf(error) })
+      if (!signal.aborted && !reading.isStopped) this.dispatch({ type: 'failed', failure: failureOf(error) })
     }
+  }
+
+  async *#resumed(
+    { content, exceptIds, orSend }: Resume,
+    signal: AbortSignal,
+    leave: () => void,
+  ): AsyncGenerator<TurnEvent> {
+    let isAttached = false
+    try {
+      for await (const event of this.parts.port.attach(signal)) {
+        if (!isAttached) {
+          if (signal.aborted) break
+          if (event.event !== 'user-message' || exceptIds.includes(event.data.messageId)) break
+          if (content !== undefined && event.data.content !== content) break
+          this.dispatch({ type: 'attached', question: event.data })
+        }
+        isAttached = true
+        yield event
+      }
+    } catch (error) {
+      if (isAttached || !isMissing(error)) throw error
+    }
+    if (isAttached) return
+    if (orSend) yield* this.parts.port.send(orSend, signal)
+    else leave()
+  }
+
+  #stop(): void {
+    const reading = this.#reading
+    if (!reading) return
+    reading.isStopped = true
+    this.#stopping = reading.isStored ? this.#stopTurn(reading) : reading.ended
+  }
+
+  async #stopTurn({ leave }: Reading): Promise<void> {
+    leave.abort()
+    await this.parts.port.stop().catch((error: unknown) => {
+      this.#noted(`the answer may continue at the runtime: ${reportOf(error).message}`, true)
+    })
   }
 
   /** Ask until the runtime answers, whatever it says. */
@@ -224,8 +316,8 @@ export class Chat {
   async #goOn(conversation: { id: string; name: string } | undefined): Promise<void> {
     const { port } = this.parts
     port.goOn(conversation?.id)
-    const said = conversation ? await port.said() : []
-    this.dispatch({ type: 'resumed', said, title: conversation?.name ?? 'another conversation begins' })
+    if (conversation) return this.resume(conversation.name)
+    this.dispatch({ type: 'resumed', said: [], title: 'another conversation begins' })
   }
 
   async #useVersion(wanted: { id: string; name: string } | number): Promise<void> {
@@ -235,7 +327,16 @@ export class Chat {
     const version = typeof wanted === 'number' ? all[wanted - 1] : wanted
     if (!version) return this.#noted(`there is no version ${wanted}; the question has ${all.length}`, true)
     await port.useVersion(version.id)
-    this.dispatch({ type: 'resumed', said: await port.said(), title: `version ${version.name}` })
+    const said = await port.said()
+    this.dispatch({ type: 'resumed', said, title: `version ${version.name}`, fromId: version.id })
+  }
+
+  async #stepVersion(by: -1 | 1): Promise<void> {
+    const all = await this.parts.port.versions(this.#state.last.question?.messageId ?? '')
+    const version = all[all.findIndex(({ isChosen }) => isChosen) + by]
+    if (version) return this.#useVersion(version)
+    const only = all.length === 1 ? 'the question has one version' : undefined
+    this.#noted(only ?? `this is the ${by < 0 ? 'first' : 'last'} of ${all.length} versions`)
   }
 
   async #export(file: string | undefined): Promise<void> {

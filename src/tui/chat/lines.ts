@@ -20,6 +20,7 @@ export async function chatInLines(options: FrontOptions): Promise<void> {
   })
   let typed = question
   let isAway = false
+  let isReconnecting = false
   let isOpen = false
   let asked: string | undefined
   const tell = (said: readonly string[]) => {
@@ -41,6 +42,8 @@ export async function chatInLines(options: FrontOptions): Promise<void> {
       if (panel?.kind === 'text') chat.dispatch({ type: 'escape' })
       if (away && !isAway) tell(['The runtime is away. Trying again; your message is kept.'])
       isAway = away !== undefined
+      if (turn?.isReconnecting && !isReconnecting) tell(['Reconnecting…'])
+      isReconnecting = turn?.isReconnecting ?? false
       const pending = turn?.pending[0]
       if (pending && pending.approvalId !== asked) tell(spokenQuestion(pending, about.agent))
       asked = pending?.approvalId
@@ -59,10 +62,10 @@ export async function chatInLines(options: FrontOptions): Promise<void> {
   lines.on('close', end)
   signal.addEventListener('abort', end)
   tell([`Speaking with ${plainLine(about.agent)}. /help lists what else there is.`])
-  if (conversation) chat.dispatch({ type: 'resumed', said: await port.said(), title: conversation.name })
+  if (conversation) await chat.resume(conversation.name)
   if (question) chat.dispatch({ type: 'submitted', text: question })
   else lines.prompt()
   await ended
-  chat.close()
+  await chat.close()
   lines.close()
 }

@@ -58,7 +58,8 @@ function aboveField(state: State, highlight: Highlight | undefined): Line[] {
     runningLine(run, `${spinnerAt(nowMs)} ${lasted(nowMs - run.sinceMs)}`, look),
   )
   const isWaiting = turn.text === '' && running.length === 0
-  return [...open, ...running, ...(isWaiting ? waitingLines(state, turn) : []), ...noticeLines(state)]
+  const waiting = turn.isReconnecting ? reconnectingLines : isWaiting ? waitingLines : () => []
+  return [...open, ...running, ...waiting(state, turn), ...noticeLines(state)]
 }
 
 function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line[] {
@@ -73,6 +74,10 @@ function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line
       ),
     ],
   ]
+}
+
+function reconnectingLines({ nowMs }: State): Line[] {
+  return [[], [span(`  ${spinnerAt(nowMs)} reconnecting…`, 'dim')]]
 }
 
 function noticeLines({ notice, away, size, nowMs }: State): Line[] {

@@ -190,6 +190,7 @@ const keysHelp: readonly (readonly [string, string])[] = [
   ['alt+enter, ctrl+j', 'a further line; so does \\ before enter'],
   ['up, down, ctrl+r', 'what was sent before'],
   ['alt+1 … alt+9', 'open a source'],
+  ['alt+left, alt+right', 'previous or next version of the last question'],
   ['ctrl+c', 'stop the answer; twice, leave'],
 ]
 

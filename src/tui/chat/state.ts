@@ -1,4 +1,5 @@
 import { citationOf, citationsOf, citedBy } from '../../cli/chat/citations.ts'
+import { finishNote } from '../../cli/chat/finish-note.ts'
 import type { About } from '../../cli/chat/front.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
@@ -8,10 +9,10 @@ import { contentOf } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
 import type { Size } from '../parts/screen.ts'
 import { answer, answerWith } from './approval.ts'
-import { cancel, open } from './commands.ts'
+import { cancel, open, quit } from './commands.ts'
 import { withNames } from './completion.ts'
 import { choose, chosen, read } from './panel.ts'
-import { contextOf, failed, heard, joined, note, print, reconnected } from './turn.ts'
+import { attached, connection, contextOf, failed, heard, joined, note, print, reconnected } from './turn.ts'
 import type { Effect, Event, State, Step } from './types.ts'
 import { emptyInput, submit, type } from './typing.ts'
 
@@ -45,6 +46,10 @@ export function step(state: State, event: Event): Step {
   switch (event.type) {
     case 'turn':
       return heard(state, event.event)
+    case 'connection':
+      return connection(state, event.isLost)
+    case 'attached':
+      return attached(state, event.question)
     case 'failed':
       return failed(state, event.failure)
     case 'tick':
@@ -62,7 +67,7 @@ export function step(state: State, event: Event): Step {
     case 'named':
       return [{ ...state, names: { ...state.names, [event.of]: event.names } }, []]
     case 'resumed':
-      return resumed(state, event.said, event.title)
+      return resumed(state, event)
     case 'based':
       return based(state, event.knowledgeBases)
     case 'noted':
@@ -116,14 +121,24 @@ function pressed(state: State, key: Key): Step {
   if (turn && asked) return answer(calm, turn, asked, key)
   switch (key.type) {
     case 'end-of-input':
-      if (contentOf(state.input.editor) === '') return [calm, [{ type: 'leave' }]]
+      if (contentOf(state.input.editor) === '') return quit(calm)
       break
+    case 'wordLeft':
+    case 'wordRight':
+      if (!isFree(calm)) break
+      return [calm, [{ type: 'stepVersion', by: key.type === 'wordLeft' ? -1 : 1 }]]
     case 'number':
       return open(calm, String(key.number))
     case 'redraw':
       return [calm, [{ type: 'redraw' }]]
   }
   return withNames(type(calm, key))
+}
+
+/** True if the arrow keys have no text to move in, and the last question can change. */
+function isFree({ input, turn, away, last }: State): boolean {
+  const isEmpty = contentOf(input.editor) === '' && !input.search
+  return isEmpty && !turn && !away && last.question?.messageId !== undefined
 }
 
 /** Letters that came at once, where each may mean something. */
@@ -135,11 +150,12 @@ function eachOf(state: State, text: string): Step {
 }
 
 /** A conversation that was begun before, with the end of what was said. */
-function resumed(state: State, said: readonly Message[], title: string): Step {
-  const left = said.length - shownAgain
+function resumed(state: State, { said, title, fromId }: Extract<Event, { type: 'resumed' }>): Step {
+  const from = fromId === undefined ? -1 : said.findIndex(({ messageId }) => messageId === fromId)
+  const left = Math.max(0, from, said.length - shownAgain)
   const effects: Effect[] = [
     note(`${plainLine(title)}${left > 0 ? ` · ${left} earlier ${left === 1 ? 'message' : 'messages'}` : ''}`),
-    ...said.slice(-shownAgain).flatMap(shown),
+    ...said.slice(left).flatMap(shown),
   ]
   const asked = said.findLast(({ role }) => role === 'user')
   const answered = said.findLast(({ role }) => role === 'agent')
@@ -164,11 +180,13 @@ function shown(message: Message): Effect[] {
     return ['Summary of earlier messages:', ...content.split('\n')].map(line => note(line))
   const citations = citationsOf(message)
   const { error_message: why, interrupted } = message.metadata
+  const early = finishNote(message)
   const blocks = message.content === why ? [] : blocksOf(content)
   return [
     ...blocks.map((block, at) => print({ kind: 'said', block, isFirst: at === 0, isAside: false })),
     ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
     ...(why ? [note(plain(why), 'bad')] : []),
     ...(interrupted === 'true' ? [note('stopped')] : []),
+    ...(early ? [note(early)] : []),
   ]
 }

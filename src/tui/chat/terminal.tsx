@@ -103,18 +103,13 @@ class ChatScreen {
       this.#ink = this.#mount()
       void this.#loadColours()
       const { conversation, question } = this.options
-      if (conversation)
-        this.#chat.dispatch({
-          type: 'resumed',
-          said: await this.options.port.said(),
-          title: conversation.name,
-        })
+      if (conversation) await this.#chat.resume(conversation.name)
       if (question) this.#chat.dispatch({ type: 'submitted', text: question })
       await ended
     } finally {
       held.deafen()
       this.#keys.close()
-      this.#chat.close()
+      const closed = this.#chat.close()
       this.#closePanel()
       this.#live = { lines: [], cursor: undefined }
       this.#ink?.rerender(this.#view())
@@ -122,6 +117,7 @@ class ChatScreen {
       this.#ink?.unmount()
       this.#screen.flush()
       held.release()
+      await closed
     }
   }
 

@@ -1,4 +1,5 @@
 import { citationsOf, citedBy } from '../../cli/chat/citations.ts'
+import { finishNote } from '../../cli/chat/finish-note.ts'
 import { noModelLines, withoutModel } from '../../cli/chat/no-model.ts'
 import type { Say } from '../../cli/chat/port.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
@@ -7,6 +8,7 @@ import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { type Block, blocksOf, emptyReader, read, unfinished } from '../markdown/blocks.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
+import { answerTo } from './followed.ts'
 import { withoutThought, withThought } from './thought.ts'
 import type { Effect, Failure, Printed, State, Step, ToolRun, Turn } from './types.ts'
 
@@ -49,6 +51,7 @@ function withTurn(state: State, say: Say): State {
     thought: undefined,
     isHeaded: false,
     isApart: false,
+    isReconnecting: false,
     running: [],
     pending: [],
   }
@@ -170,16 +173,15 @@ function done(state: State, turn: Turn, message: Message): Step {
   const citations = citationsOf(message)
   const known = citedBy(shown.last.citations, citations)
   const last = { ...shown.last, answer: turn.text || content, isAnswered: true, citations: known }
-  const isCut = message.metadata.finish_reason === 'length'
-  const isFiltered = message.metadata.finish_reason === 'content_filter'
+  const early = finishNote(message)
   return [
     { ...over(shown), last, ...counted(state, message) },
     [
       ...effects,
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
       ...(turn.say.replaces === undefined ? [] : [note('/versions restores the earlier version')]),
-      ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
-      ...(isFiltered ? [note('a content filter of the provider stopped the answer')] : []),
+      ...(early ? [note(early)] : []),
+      ...(message.metadata.interrupted === 'true' ? [note('stopped')] : []),
     ],
   ]
 }
@@ -254,7 +256,7 @@ function lost(state: State, turn: Turn): Step {
   }
   const [shown, effects] = finished(state, turn)
   const told = note('the runtime went away in the middle of the answer; /retry asks again', 'bad')
-  const away: State = { ...over(shown), away: { waiting: undefined } }
+  const away: State = { ...over(shown), away: { waiting: undefined, lost: { say, messageId } } }
   return joined([away, [...effects, told, { type: 'wait' }]], next => shownAgain(next, turn))
 }
 
@@ -284,23 +286,59 @@ export function stop(state: State, turn: Turn): Step {
   )
 }
 
+/** Marks the turn while its connection is broken. */
+export function connection(state: State, isReconnecting: boolean): Step {
+  return [state.turn ? { ...state, turn: { ...state.turn, isReconnecting } } : state, []]
+}
+
+/** Begins a turn that is running already. */
+export function attached(state: State, { content, messageId, metadata }: Message): Step {
+  if (state.turn) return [state, []]
+  const isShown = state.last.question?.messageId === messageId
+  const say = { content: plain(content ?? ''), ...(!isShown && { replaces: metadata.version_of }) }
+  return [withTurn(state, say), isShown ? [] : [print({ kind: 'you', text: say.content })]]
+}
+
 /** The runtime is back: a message that waited goes there, unless it had arrived after all. */
 export function reconnected(state: State, said: readonly Message[]): Step {
   const { away } = state
   if (!away) return [state, []]
   const notice = state.notice === awayNotice ? '' : state.notice
   const back: Step = [{ ...state, away: undefined, notice }, [note('the runtime is back', 'good')]]
-  const { waiting, afterId } = away
+  const { waiting, afterId, lost } = away
+  if (lost) return joined(back, next => recovered(next, lost, said))
   if (!waiting) return back
   const [stored, answer] = arrivedWith(waiting, afterId, said)
-  if (!stored) return joined(back, next => again(next, waiting))
-  if (!answer) return joined(back, next => again(next, { ...waiting, replaces: stored.messageId }))
-  return joined(back, next => {
-    const turned = withTurn(next, waiting)
-    const [shown, effects] = done(turned, turned.turn!, answer)
-    const question = { content: waiting.content, messageId: stored.messageId }
-    return [{ ...shown, last: { ...shown.last, question } }, effects]
-  })
+  if (stored && answer) return joined(back, next => answeredWith(next, waiting, stored.messageId, answer))
+  const orSend = stored ? { ...waiting, replaces: stored.messageId } : waiting
+  const { content, replaces } = waiting
+  const resume: Effect = { type: 'resume', content, exceptIds: [replaces, afterId], orSend }
+  return joined(back, next => [withTurn(next, orSend), [resume]])
+}
+
+/** Shows the answer that was lost: it is stored, or it is still coming. */
+function recovered(
+  state: State,
+  { say, messageId }: { readonly say: Say; readonly messageId: string },
+  said: readonly Message[],
+): Step {
+  // The person has asked again, or another question.
+  if (state.turn || state.last.question?.messageId !== messageId) return [state, []]
+  const answer = answerTo(messageId, said)
+  if (answer && isAnswer(answer)) return answeredWith(state, say, messageId, answer)
+  return [state, answer ? [] : [{ type: 'resume', content: say.content, exceptIds: [] }]]
+}
+
+function answeredWith(state: State, say: Say, messageId: string, answer: Message): Step {
+  const turned = withTurn(state, say)
+  const [shown, effects] = done(turned, turned.turn!, answer)
+  const question = { content: say.content, messageId }
+  return [{ ...shown, last: { ...shown.last, question } }, effects]
+}
+
+/** True if the model gave an answer, even if it ended early. */
+function isAnswer({ metadata }: Message): boolean {
+  return ['stop', 'length', 'content_filter'].includes(metadata.finish_reason ?? '')
 }
 
 /** A message that the runtime has though it did not say so, and the answer to it. */
@@ -312,10 +350,5 @@ function arrivedWith(
   const at = said.findLastIndex(({ role }) => role === 'user')
   const stored = said[at]
   if (stored?.content !== content || [replaces, afterId].includes(stored.messageId)) return []
-  return [stored, said.slice(at + 1).find(({ metadata }) => metadata.finish_reason === 'stop')]
-}
-
-/** Send what is on the screen already. */
-function again(state: State, say: Say): Step {
-  return [withTurn(state, say), [{ type: 'send', say }]]
+  return [stored, said.slice(at + 1).find(isAnswer)]
 }

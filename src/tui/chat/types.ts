@@ -44,6 +44,8 @@ export interface Turn {
   readonly isHeaded: boolean
   /** A tool ran since the agent last said something. */
   readonly isApart: boolean
+  /** The connection broke, and the turn is about to be read again. */
+  readonly isReconnecting: boolean
   readonly running: readonly ToolRun[]
   readonly pending: readonly Pending[]
 }
@@ -121,7 +123,14 @@ export interface State {
   readonly input: Input
   readonly turn: Turn | undefined
   /** The runtime is away; a message that did not reach it waits. */
-  readonly away: { readonly waiting: Say | undefined; readonly afterId?: string } | undefined
+  readonly away:
+    | {
+        readonly waiting: Say | undefined
+        readonly afterId?: string
+        /** The question whose answer was lost. */
+        readonly lost?: { readonly say: Say; readonly messageId: string }
+      }
+    | undefined
   readonly last: Last
   readonly runs: readonly ToolRun[]
   readonly llmServiceId: string | undefined
@@ -153,6 +162,9 @@ export type Event =
   | Key
   | { readonly type: 'turn'; readonly event: TurnEvent }
   | { readonly type: 'failed'; readonly failure: Failure }
+  | { readonly type: 'connection'; readonly isLost: boolean }
+  /** A running turn was found, and its events follow from the first one. */
+  | { readonly type: 'attached'; readonly question: Message }
   | { readonly type: 'tick'; readonly nowMs: number }
   | { readonly type: 'resized'; readonly size: Size }
   | { readonly type: 'reconnected'; readonly said: readonly Message[] }
@@ -161,7 +173,13 @@ export type Event =
   /** By names, of a list that was not shown. */
   | { readonly type: 'chose'; readonly panel: ChoicePanel }
   | { readonly type: 'named'; readonly of: Named; readonly names: readonly string[] }
-  | { readonly type: 'resumed'; readonly said: readonly Message[]; readonly title: string }
+  | {
+      readonly type: 'resumed'
+      readonly said: readonly Message[]
+      readonly title: string
+      /** Shows the messages from this one on; the last ones if absent. */
+      readonly fromId?: string
+    }
   | { readonly type: 'based'; readonly knowledgeBases: readonly string[] }
   | { readonly type: 'noted'; readonly text: string; readonly isBad: boolean }
   /** A whole line, from who types where no key is seen. */
@@ -183,10 +201,20 @@ export type Printed =
   | { readonly kind: 'note'; readonly text: string; readonly tone: 'dim' | 'good' | 'bad' }
   | { readonly kind: 'help' }
 
+/** Reads a running turn from its first event, if it is one of this content and not one of these questions. */
+export interface Resume {
+  readonly type: 'resume'
+  readonly content?: string
+  readonly exceptIds: readonly (string | undefined)[]
+  /** Sent if no such turn is running. */
+  readonly orSend?: Say
+}
+
 /** What a chat wants done, which the state itself does not do. */
 export type Effect =
   | { readonly type: 'print'; readonly printed: Printed }
   | { readonly type: 'send'; readonly say: Say }
+  | Resume
   | { readonly type: 'abort' }
   | { readonly type: 'decide'; readonly approvalId: string; readonly decision: Approval['decision'] }
   /** Ask the runtime again and again until it is back. */
@@ -200,6 +228,8 @@ export type Effect =
   | { readonly type: 'loadNames'; readonly of: Named }
   /** Goes back to another version of the last question, by item or by number. */
   | { readonly type: 'useVersion'; readonly version: { readonly id: string; readonly name: string } | number }
+  /** Goes to the version before or after the current one of the last question. */
+  | { readonly type: 'stepVersion'; readonly by: -1 | 1 }
   | { readonly type: 'rename'; readonly title: string }
   | { readonly type: 'useKnowledgeBases'; readonly chosen: readonly { id: string; name: string }[] }
   /** Go on with a conversation, or begin one. */

@@ -114,6 +114,16 @@ describe('the part of the screen that changes', () => {
     expect(lines).toContain('… 4 more lines  [e] shows all')
   })
 
+  test('says that it reconnects below the answer so far', () => {
+    const { state } = play(answering, { type: 'connection', isLost: true })
+    expect(live(state).slice(0, 4)).toEqual([
+      '',
+      ' Maven  Because **it',
+      '',
+      expect.stringMatching(/^ {2}\S reconnecting…$/),
+    ])
+  })
+
   test('says that the runtime is away, and that nothing is lost', () => {
     expect(live(away).join('\n')).toContain('the runtime is away, trying again; your message is kept')
   })

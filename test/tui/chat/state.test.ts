@@ -333,7 +333,7 @@ describe('a runtime that goes away', () => {
     expect(draft(kept.state)).toBe('more')
     expect(kept.state.notice).toContain('the runtime is away')
     const back = play(kept.state, { type: 'reconnected', said: [] })
-    expect(back.effects).toMatchObject([{ type: 'print' }, { type: 'send', say: { content: 'why?' } }])
+    expect(back.effects).toMatchObject([{ type: 'print' }, { type: 'resume', orSend: { content: 'why?' } }])
     expect(back.state.notice).toBe('')
     expect(draft(back.state)).toBe('more')
   })
@@ -341,7 +341,7 @@ describe('a runtime that goes away', () => {
   test('and had it after all: it is not there twice', () => {
     const stored = message('user', 'why?')
     const cut = play(lost.state, { type: 'reconnected', said: [stored] })
-    expect(cut.effects.at(-1)).toMatchObject({ type: 'send', say: { replaces: stored.messageId } })
+    expect(cut.effects.at(-1)).toMatchObject({ type: 'resume', orSend: { replaces: stored.messageId } })
     const whole = message('agent', 'Because.', { finish_reason: 'stop' })
     const done = play(lost.state, { type: 'reconnected', said: [stored, whole] })
     expect(words(done.effects)).toEqual(['good: the runtime is back', 'Because.'])
@@ -351,7 +351,11 @@ describe('a runtime that goes away', () => {
   test('a message of the same words from before is not taken for it', () => {
     const again = play(answered, ...typed('why?'), { type: 'failed', failure: away }).state
     const said = [message('user', 'why?'), message('agent', 'Because', { finish_reason: 'stop' })]
-    expect(play(again, { type: 'reconnected', said }).effects.at(-1)).toMatchObject({ type: 'send' })
+    expect(play(again, { type: 'reconnected', said }).effects.at(-1)).toMatchObject({
+      type: 'resume',
+      exceptIds: [undefined, 'user-why?'],
+      orSend: { content: 'why?' },
+    })
   })
 
   test('in the middle of an answer: what came stays, and asking again stands for it', () => {
@@ -363,6 +367,88 @@ describe('a runtime that goes away', () => {
       type: 'send',
       say: { content: 'why?', replaces: 'user-why?' },
     })
+  })
+})
+
+describe('a turn that is running at the runtime', () => {
+  const question = message('user', 'why?')
+
+  test('is shown in a conversation that continues, below its question', () => {
+    const resumed = play(fresh, { type: 'resumed', said: [question], title: 'x' }).state
+    const { effects, state } = play(
+      resumed,
+      { type: 'attached', question },
+      heard('user-message', question),
+      heard('token', { delta: 'Because.' }),
+      heard('done', message('agent', 'Because.')),
+    )
+    expect(words(effects)).toEqual(['Because.'])
+    expect(state.last.question).toEqual({ content: 'why?', messageId: 'user-why?' })
+  })
+
+  test('shows its question if the conversation does not list it yet', () => {
+    const resumed = play(fresh, { type: 'resumed', said: [], title: 'x' }).state
+    expect(words(play(resumed, { type: 'attached', question }).effects)).toEqual(['you: why?'])
+  })
+
+  test('does not replace a turn that the person began meanwhile', () => {
+    expect(play(asked, { type: 'attached', question })).toEqual({ state: asked, effects: [] })
+  })
+
+  test('is looked for after an answer was lost, unless the person has asked again', () => {
+    const lost = play(answering, { type: 'failed', failure: away }).state
+    const back = play(lost, { type: 'reconnected', said: [question] })
+    expect(back.effects.at(-1)).toEqual({ type: 'resume', content: 'why?', exceptIds: [] })
+    const retried = play(lost, ...typed('/retry'), { type: 'reconnected', said: [question] })
+    expect(retried.effects.some(({ type }) => type === 'resume')).toBe(false)
+  })
+
+  test.each(['stop', 'length', 'content_filter'])(
+    'an answer that ended with %s is shown when it is back',
+    reason => {
+      const lost = play(answering, { type: 'failed', failure: away }).state
+      const whole = message('agent', 'Because of it.', { finish_reason: reason })
+      const { effects } = play(lost, { type: 'reconnected', said: [question, whole] })
+      expect(words(effects)).toContain('Because of it.')
+    },
+  )
+
+  test('says that it reconnects, until the connection is back', () => {
+    const broken = play(answering, { type: 'connection', isLost: true }).state
+    expect(broken.turn?.isReconnecting).toBe(true)
+    const back = play(broken, { type: 'connection', isLost: false }).state
+    expect(back).toEqual(answering)
+  })
+})
+
+describe('versions of the last question', () => {
+  test('alt and an arrow step through them while the field is empty', () => {
+    expect(play(answered, { type: 'wordLeft' }).effects).toEqual([{ type: 'stepVersion', by: -1 }])
+    expect(play(answered, { type: 'wordRight' }).effects).toEqual([{ type: 'stepVersion', by: 1 }])
+  })
+
+  test.each<[string, State]>([
+    ['text is typed', play(answered, { type: 'typed', text: 'a b' }).state],
+    ['an answer is coming', answering],
+    ['nothing was asked', fresh],
+  ])('not while %s', (_name, state) => {
+    expect(play(state, { type: 'wordLeft' }).effects).toEqual([])
+  })
+
+  test('a version is shown from its question on', () => {
+    const said = [
+      message('user', 'first?'),
+      message('agent', 'First.'),
+      message('user', 'why?'),
+      message('agent', 'So.'),
+    ]
+    const { effects } = play(answered, {
+      type: 'resumed',
+      said,
+      title: 'version 2 of 3',
+      fromId: 'user-why?',
+    })
+    expect(words(effects)).toEqual(['dim: version 2 of 3 · 2 earlier messages', 'you: why?', 'So.'])
   })
 })
 

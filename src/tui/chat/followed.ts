@@ -1,0 +1,110 @@
+import { pause } from '../../base/pause.ts'
+import type { ChatPort } from '../../cli/chat/port.ts'
+import { Unreachable } from '../../client/unreachable.ts'
+import type { TurnEvent } from '../../contract/chat.ts'
+import type { Message } from '../../contract/conversations.ts'
+import { WbError } from '../../contract/errors.ts'
+import { isAway } from '../parts/away.ts'
+
+/** Delays before the attempts to read a turn again; each new event starts over. */
+const reconnectDelaysMs = [250, 750, 2_000, 4_000, 8_000]
+
+interface Following {
+  readonly port: Pick<ChatPort, 'attach' | 'said'>
+  readonly signal: AbortSignal
+  /** Called when the connection breaks, and when it is back. */
+  onConnection(isLost: boolean): void
+}
+
+/** True if the runtime has no detached turn of this caller in the conversation. */
+export function isMissing(error: unknown): boolean {
+  return error instanceof WbError && error.code === 'not_found'
+}
+
+/**
+ * Yields the events of a turn once each. If the connection breaks, reads the turn again and skips the events that were
+ * yielded before. If the turn is over by then, yields the stored answer instead.
+ *
+ * @throws Unreachable  the connection broke before the first event, or all attempts failed
+ * @throws what the first stream throws
+ */
+export async function* followed(
+  { port, signal, onConnection }: Following,
+  first: AsyncIterable<TurnEvent>,
+): AsyncGenerator<TurnEvent> {
+  const progress = new Progress()
+  let events = first
+  for (let attempt = 0; ; ) {
+    let at = 0
+    try {
+      for await (const event of events) {
+        progress.check(event)
+        if (events !== first && at === 0) onConnection(false)
+        if (at++ < progress.count) continue
+        progress.add(event)
+        attempt = 0
+        yield event
+        if (progress.isOver) return
+      }
+      throw new Unreachable('the answer has no end', '')
+    } catch (error) {
+      const { questionId } = progress
+      if (signal.aborted || questionId === undefined) throw error
+      if (isMissing(error)) {
+        const answer = answerTo(questionId, await port.said())
+        if (!answer) throw new Unreachable('the answer was lost', '', { cause: error })
+        onConnection(false)
+        yield* progress.rest(answer)
+        return
+      }
+      const delayMs = reconnectDelaysMs[attempt++]
+      if (!isAway(error) || delayMs === undefined) throw error
+      onConnection(true)
+      await pause(delayMs, signal)
+      events = port.attach(signal)
+    }
+  }
+}
+
+/** Returns the answer to a question of a conversation; undefined if none is stored. */
+export function answerTo(questionId: string, said: readonly Message[]): Message | undefined {
+  const at = said.findIndex(({ messageId }) => messageId === questionId)
+  const next = at < 0 ? undefined : said[at + 1]
+  return next?.role === 'agent' ? next : undefined
+}
+
+/** The part of a turn that was yielded. */
+class Progress {
+  questionId: string | undefined
+  count = 0
+  isOver = false
+  /** Text of the answer, without what was said before a tool call. */
+  #text = ''
+
+  /** @throws WbError not_found  the event begins another turn */
+  check({ event, data }: TurnEvent): void {
+    if (event !== 'user-message' || this.questionId === undefined || data.messageId === this.questionId)
+      return
+    throw new WbError('not_found', 'another turn is running in the conversation')
+  }
+
+  add({ event, data }: TurnEvent): void {
+    this.count++
+    if (event === 'user-message') this.questionId = data.messageId
+    if (event === 'token') this.#text += data.delta
+    if (event === 'token-reset') this.#text = ''
+    this.isOver = event === 'done' || event === 'error' || event === 'stream-error'
+  }
+
+  /** Returns the events that complete the turn with its stored answer. */
+  rest(answer: Message): TurnEvent[] {
+    if (answer.metadata.finish_reason === 'error') return [{ event: 'error', data: answer }]
+    const content = answer.content ?? ''
+    const isBegun = content.startsWith(this.#text)
+    return [
+      ...(isBegun ? [] : [{ event: 'token-reset', data: {} } as const]),
+      { event: 'token', data: { delta: isBegun ? content.slice(this.#text.length) : content } },
+      { event: 'done', data: answer },
+    ]
+  }
+}

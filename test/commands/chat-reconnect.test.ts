@@ -1,0 +1,167 @@
+import { type AddressInfo, connect, createServer, type Socket } from 'node:net'
+import { expect, onTestFinished, test } from 'vitest'
+import type { Message } from '../../src/contract/conversations.ts'
+import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
+import { chat } from './chat-terminal.ts'
+import { type Place, place, type Served } from './wb.ts'
+
+const text = 'The first half ends here. The second half follows.'
+const firstHalf = 'The first half'
+
+interface Connected {
+  readonly here: Place
+  readonly model: ChatServer
+  readonly server: Served
+  /** Breaks the connections between the chat and the runtime. */
+  cut(): void
+}
+
+/** A server whose model pauses in its answer until `release`, and a proxy between it and the chat. */
+async function connected(): Promise<Connected> {
+  const here = place()
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  model.respond(({ body }) => (body.stream ? { text, silentAfter: 4 } : undefined))
+  for (const line of [
+    'quickstart',
+    `services create fake --type llm --provider ollama --model llama3.2 --endpoint ${model.url}`,
+    'agents update Maven --llm fake',
+  ]) {
+    const { status, stderr } = await here.wb(line.split(' '))
+    expect(status, stderr).toBe(0)
+  }
+  const server = await here.serve()
+  const { url, cut } = await proxyTo(Number(new URL(server.url).port))
+  here.env.WB_URL = url
+  return { here, model, server, cut }
+}
+
+async function proxyTo(port: number): Promise<{ url: string; cut: () => void }> {
+  const sockets = new Set<Socket>()
+  const proxy = createServer(client => {
+    const upstream = connect(port, '127.0.0.1')
+    for (const [from, to] of [
+      [client, upstream],
+      [upstream, client],
+    ] as const) {
+      sockets.add(from)
+      from.on('error', () => {})
+      from.on('close', () => {
+        sockets.delete(from)
+        to.destroy()
+      })
+      from.pipe(to)
+    }
+  })
+  await new Promise<void>(done => proxy.listen(0, '127.0.0.1', done))
+  const cut = () => {
+    for (const socket of sockets) socket.destroy()
+  }
+  onTestFinished(() => {
+    proxy.close()
+    cut()
+  })
+  return { url: `http://127.0.0.1:${(proxy.address() as AddressInfo).port}`, cut }
+}
+
+async function messagesOf(here: Place): Promise<Message[]> {
+  const { stdout } = await here.wb(['conversations', 'show', '--json'])
+  return (JSON.parse(stdout) as { messages: Message[] }).messages
+}
+
+function countIn(lines: readonly string[], words: string): number {
+  return lines.join(' ').replace(/\s+/g, ' ').split(words).length - 1
+}
+
+test('an answer continues after its connection breaks, and is shown once', { timeout: 60_000 }, async () => {
+  const { here, model, cut } = await connected()
+  const { type, shows, lines, ended } = chat(here, ['maven'])
+  await shows('ask Maven')
+  type('tell me\r')
+  await shows(firstHalf)
+  cut()
+  await shows('reconnecting…')
+  model.release()
+  await shows('second half follows.')
+  await shows('/help')
+  expect(countIn(lines(), text)).toBe(1)
+  expect(countIn(lines(), firstHalf)).toBe(1)
+  type('/quit\r')
+  expect(await ended).toBe(0)
+  expect((await messagesOf(here)).map(({ content }) => content)).toEqual(['tell me', text])
+})
+
+test('a chat that continues a conversation shows the answer that is running', {
+  timeout: 60_000,
+}, async () => {
+  const { here, model } = await connected()
+  const first = chat(here, ['maven'])
+  await first.shows('ask Maven')
+  first.type('tell me\r')
+  await first.shows(firstHalf)
+  first.kill()
+  await first.ended
+  const { type, shows, lines, ended } = chat(here, ['maven', '--continue'])
+  await shows('you    tell me')
+  await shows(firstHalf)
+  model.release()
+  await shows('second half follows.')
+  await shows('/help')
+  expect(countIn(lines(), text)).toBe(1)
+  expect(countIn(lines(), 'you tell me')).toBe(1)
+  type('\x04')
+  expect(await ended).toBe(0)
+  const again = chat(here, ['maven', '--continue'])
+  await again.shows('second half follows.')
+  await again.shows('/help')
+  expect(countIn(again.lines(), text)).toBe(1)
+})
+
+test.each([
+  ['ctrl+c', '\x03'],
+  ['ctrl+d', '\x04'],
+  ['/quit', '/quit\r'],
+])(
+  '%s stops the answer at the runtime, and the text so far is kept',
+  { timeout: 60_000 },
+  async (_name, keys) => {
+    const { here } = await connected()
+    const { type, shows, ended } = chat(here, ['maven'])
+    await shows('ask Maven')
+    type('tell me\r')
+    await shows(firstHalf)
+    type(keys)
+    if (keys === '\x03') {
+      await shows('stopped')
+      type('\x03')
+    }
+    expect(await ended).toBe(0)
+    const [, answer] = await messagesOf(here)
+    expect(answer).toMatchObject({
+      content: expect.stringContaining(firstHalf),
+      metadata: { interrupted: 'true' },
+    })
+  },
+)
+
+test('alt+left and alt+right show the versions of the last question', { timeout: 60_000 }, async () => {
+  const { here, model } = await connected()
+  model.respond(({ body }) => (body.stream ? { text: 'An answer.' } : undefined))
+  const { type, shows, ended } = chat(here, ['maven'])
+  await shows('ask Maven')
+  type('tell me\r')
+  await shows('/help')
+  await shows('An answer.')
+  await shows('/help')
+  type('/retry\r')
+  await shows('restores the earlier version')
+  await shows('/help')
+  type('\x1b[1;3D')
+  await shows('version 1 of 2')
+  type('\x1b[1;3D')
+  await shows('this is the first of 2 versions')
+  type('\x1b[1;3C')
+  await shows('version 2 of 2')
+  type('\x04')
+  expect(await ended).toBe(0)
+})

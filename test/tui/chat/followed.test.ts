@@ -1,0 +1,77 @@
+import { expect, test } from 'vitest'
+import { Unreachable } from '../../../src/client/unreachable.ts'
+import type { TurnEvent } from '../../../src/contract/chat.ts'
+import type { Message } from '../../../src/contract/conversations.ts'
+import { WbError } from '../../../src/contract/errors.ts'
+import { followed } from '../../../src/tui/chat/followed.ts'
+import { message } from './play.ts'
+
+const question = message('user', 'why?')
+const answer = message('agent', 'one two', { finish_reason: 'stop' })
+const begin: TurnEvent = { event: 'user-message', data: question }
+const token = (delta: string): TurnEvent => ({ event: 'token', data: { delta } })
+const done: TurnEvent = { event: 'done', data: answer }
+const whole = [begin, token('one'), token(' two'), done]
+
+/** Events of a stream, and what breaks it. */
+async function* stream(events: readonly TurnEvent[], error?: Error): AsyncGenerator<TurnEvent> {
+  yield* events
+  if (error) throw error
+}
+
+const broken = new Unreachable('the stream broke off', '')
+
+async function read(
+  first: AsyncIterable<TurnEvent>,
+  attached: AsyncIterable<TurnEvent>[],
+  said: readonly Message[] = [],
+): Promise<{ events: TurnEvent[]; isLost: boolean[]; error: unknown }> {
+  const events: TurnEvent[] = []
+  const isLost: boolean[] = []
+  const port = { attach: () => attached.shift() ?? stream([], broken), said: async () => [...said] }
+  const { signal } = new AbortController()
+  const following = { port, signal, onConnection: (lost: boolean) => isLost.push(lost) }
+  try {
+    for await (const event of followed(following, first)) events.push(event)
+  } catch (error) {
+    return { events, isLost, error }
+  }
+  return { events, isLost, error: undefined }
+}
+
+test('yields each event once when a turn is read again', async () => {
+  const { events, isLost } = await read(stream(whole.slice(0, 2), broken), [stream(whole)])
+  expect(events).toEqual(whole)
+  expect(isLost).toEqual([true, false])
+})
+
+test('reads a stream again that ends without its last event', async () => {
+  expect((await read(stream(whole.slice(0, 3)), [stream(whole)])).events).toEqual(whole)
+})
+
+test('completes the answer with the stored one when the turn is over', async () => {
+  const missing = stream([], new WbError('not_found', 'no turn'))
+  const { events } = await read(stream(whole.slice(0, 2), broken), [missing], [question, answer])
+  expect(events).toEqual([begin, token('one'), token(' two'), done])
+})
+
+test('fails when neither the turn nor its answer is there', async () => {
+  const missing = stream([], new WbError('not_found', 'no turn'))
+  const { events, error } = await read(stream(whole.slice(0, 2), broken), [missing], [question])
+  expect(events).toEqual(whole.slice(0, 2))
+  expect(error).toMatchObject({ message: 'the answer was lost' })
+})
+
+test('does not take the events of another turn for its own', async () => {
+  const other: TurnEvent = { event: 'user-message', data: message('user', 'else?') }
+  const { events, error } = await read(stream(whole.slice(0, 2), broken), [
+    stream([other, token('x'), token('y')]),
+  ])
+  expect(events).toEqual(whole.slice(0, 2))
+  expect(error).toBeInstanceOf(Unreachable)
+})
+
+test('does not read again what broke before its first event', async () => {
+  const { isLost, error } = await read(stream([], broken), [stream(whole)])
+  expect({ isLost, error }).toEqual({ isLost: [], error: broken })
+})
