@@ -108,6 +108,8 @@ export interface Exchange {
   /** Who asks, once that is known. */
   auth?: AuthContext
   workspaceId?: string | undefined
+  /** Set if the event stream of the response releases the memory of the body. */
+  isBodyInUse?: boolean
 }
 
 /** One request and its response: the trace, the envelope of whatever is thrown, the log, and the count of the work. */
@@ -166,20 +168,20 @@ export function holdBody(shared: Shared, current: Exchange): BodyHold {
   return shared.bodyMemory.hold({ caller: callerOf(shared, current), isVerified })
 }
 
-/** Responses up to this size fit into the buffers of the operating system, and are not counted. UTF-16 code units. */
-const smallReplyChars = 16_384
+/** Responses up to this size fit into the buffers of the operating system, and are not counted. UTF-16 code units or bytes. */
+const smallReplyLength = 16_384
 
 /**
  * Counts a large response as held until its reader has taken it.
  *
  * @throws overloaded  the caller reads too slowly, and the request changed nothing
  */
-export function holdReply(shared: Shared, current: Exchange, text: string): void {
-  if (text.length <= smallReplyChars) return
+export function holdReply(shared: Shared, current: Exchange, content: string | Uint8Array): void {
+  if (content.length <= smallReplyLength) return
   const hold = holdBody(shared, current)
   const { incoming } = current
-  if (incoming.method === 'GET') hold.resize(text.length)
-  else hold.force(text.length)
+  if (incoming.method === 'GET') hold.resize(content.length)
+  else hold.force(content.length)
   incoming.onceSent(hold.release)
 }
 

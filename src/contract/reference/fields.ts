@@ -87,6 +87,7 @@ export const fields: Readonly<Record<string, string>> = {
   decisionId: 'Identifier of the decision.',
   releaseId: 'Identifier of the release.',
   'details.releaseId': 'Release of the action.',
+  imageIndex: 'Index of the image in `images` of the message.',
   approvalId: 'Identifier of the request for approval, to be used in its route.',
   'details.approvalId': 'Request for approval of the action.',
   templateId: 'Identifier of the template.',
