@@ -70,7 +70,10 @@ export class Messages {
     const key = [workspaceId, chatId, messageId, Number(imageIndex)]
     const stored = await this.parts.rows.get(tables.messageImages, key)
     if (!stored)
-      throw new WbError('chat_image_not_found', `message '${messageId}' has no image with index ${imageIndex}`)
+      throw new WbError(
+        'chat_image_not_found',
+        `message '${messageId}' has no image with index ${imageIndex}`,
+      )
     const { mediaType, data } = stored.row
     return { mediaType, bytes: Buffer.from(data, 'base64') }
   }
@@ -102,6 +105,15 @@ export function messageOf(row: MessageRow): Message {
   const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId, images } = row
   const role = row.role as Message['role']
   const metadata = { ...row.metadata, ...(questionId !== undefined && { version_of: questionId }) }
-  const own = { workspaceId, chatId: conversationId, messageId, messageTs, role, content, tokenCount, metadata }
+  const own = {
+    workspaceId,
+    chatId: conversationId,
+    messageId,
+    messageTs,
+    role,
+    content,
+    tokenCount,
+    metadata,
+  }
   return images ? { ...own, images } : own
 }

@@ -9,7 +9,7 @@ const signatures: Readonly<Record<ImageMediaType, RegExp>> = {
   'image/png': /^\u{89}PNG\r\n\u{1a}\n/u,
   'image/jpeg': /^\u{ff}\u{d8}\u{ff}/u,
   'image/gif': /^GIF8[79]a/,
-  'image/webp': /^RIFF[^]{4}WEBP/,
+  'image/webp': /^RIFF[\s\S]{4}WEBP/,
 }
 const signatureBytes = 12
 

@@ -22,7 +22,15 @@ const ContentPart = z
     if (problem) context.addIssue({ code: 'custom', ...problem })
   })
 
-function partProblem({ type, text, image_url: image }: { type: string; text?: string; image_url?: { url: string } }) {
+function partProblem({
+  type,
+  text,
+  image_url: image,
+}: {
+  type: string
+  text?: string
+  image_url?: { url: string }
+}) {
   if (type === 'text') return text === undefined ? { path: ['text'], message: 'is required' } : undefined
   if (type !== 'image_url')
     return { path: ['type'], message: `'${type}' is not supported; send text or image_url` }
@@ -30,23 +38,23 @@ function partProblem({ type, text, image_url: image }: { type: string; text?: st
   const path = ['image_url', 'url']
   const sent = imageInUrl(image.url)
   if (!sent) return { path, message: 'must be a data URL with base64; images are not fetched' }
-  const message = ImageInput.safeParse(sent).error?.issues[0]!.message
+  const message = ImageInput.safeParse(sent).error?.issues[0]?.message
   return message === undefined ? undefined : { path, message }
 }
 
 const CompletionMessage = z
   .object({
-  role: z.enum(['system', 'developer', 'user', 'assistant']).meta({
-    description: '`system` and `developer` messages are added to the prompt of the agent',
-  }),
-  content: z
-    .union([
-      z.string().max(limits.completionMessageChars),
-      z.array(ContentPart).max(limits.completionMessageParts),
-    ])
-    .nullish()
-    .meta({ description: 'text, or a list of parts; only messages of the user have images' }),
-})
+    role: z.enum(['system', 'developer', 'user', 'assistant']).meta({
+      description: '`system` and `developer` messages are added to the prompt of the agent',
+    }),
+    content: z
+      .union([
+        z.string().max(limits.completionMessageChars),
+        z.array(ContentPart).max(limits.completionMessageParts),
+      ])
+      .nullish()
+      .meta({ description: 'text, or a list of parts; only messages of the user have images' }),
+  })
   .superRefine(({ role, content }, context) => {
     if (!Array.isArray(content)) return
     const images = content.filter(({ type }) => type === 'image_url').length

@@ -49,7 +49,8 @@ export async function withImages(
   { rows, place }: { readonly rows: RowStore; readonly place: MessagePlace },
 ): Promise<History> {
   let images = requestMax.images - question.length
-  let bytes = requestMax.bytes - question.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
+  let bytes =
+    requestMax.bytes - question.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
   const turns: PastTurn[] = []
   for (const turn of history.turns.toReversed()) {
     const sent = turn.rows[0]!.images ?? []

@@ -68,11 +68,7 @@ export class Transcript {
    * @param isUntrusted  text of documents is sent to the model with it
    * @throws conversation_not_found  it was deleted in the meantime
    */
-  async user(
-    content: string,
-    isUntrusted: boolean,
-    images: readonly ImageInput[] = [],
-  ): Promise<MessageRow> {
+  async user(content: string, isUntrusted: boolean, images: readonly ImageInput[] = []): Promise<MessageRow> {
     const questionId = this.#questionId
     const row = this.#row({
       role: 'user',

@@ -66,5 +66,7 @@ function textOf({ content }: CompletionMessage): string {
 
 function imagesOf({ content }: CompletionMessage): ImageInput[] {
   if (!Array.isArray(content)) return []
-  return content.flatMap(({ image_url: image }) => (image ? [imageInUrl(image.url) as ImageInput] : []))
+  return content
+    .filter(({ type }) => type === 'image_url')
+    .map(({ image_url: image }) => imageInUrl(image!.url) as ImageInput)
 }
