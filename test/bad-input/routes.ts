@@ -18,6 +18,7 @@ import {
   idOrNull,
   idSet,
   ids,
+  images,
   type Kind,
   label,
   lexical,
@@ -210,6 +211,7 @@ const agentFields = {
 const conversationFields = { title, knowledgeBaseIds: idSet }
 const messageFields = {
   content: { ...text, wrong: [...text.wrong, 'x'.repeat(32_001)] },
+  images,
   approvals: flag,
   llmServiceId: id,
   replaces: id,
@@ -478,6 +480,7 @@ const unknownCodes: Readonly<Record<string, string>> = {
   agentId: 'agent_not_found',
   conversationId: 'conversation_not_found',
   messageId: 'chat_message_not_found',
+  imageIndex: 'chat_image_not_found',
   approvalId: 'not_found',
   principalId: 'principal_not_found',
 }

@@ -1,7 +1,7 @@
 import { describe, expect, test, vi } from 'vitest'
 import { agents } from '../../../src/contract/agents.ts'
 import { conversations, type Message } from '../../../src/contract/conversations.ts'
-import { type ImageMediaType, imageMediaTypes } from '../../../src/contract/images.ts'
+import { imageMediaTypes } from '../../../src/contract/images.ts'
 import { limits } from '../../../src/contract/limits.ts'
 import { llmServices } from '../../../src/contract/services.ts'
 import { workspaces } from '../../../src/contract/workspaces.ts'
@@ -156,17 +156,12 @@ describe('over a connection', () => {
     const request = { method: 'POST', body, headers: { 'content-type': 'application/json' } }
     const first = await fetch(`${url}${chat.path}/messages/stream`, request)
     const reader = first.body!.pipeThrough(new TextDecoderStream()).getReader()
-    const readTo = async (event: string) => {
-      for (let text = ''; !text.includes(`event: ${event}`); ) text += (await reader.read()).value
-    }
-    await readTo('token')
+    for (let text = ''; !text.includes('event: token'); ) text += (await reader.read()).value
     const other = await chat.begin()
     expect((await send(`POST ${other.path}/messages`, { content: 'look', images })).status).toBe(503)
     chat.model.release()
-    await readTo('done')
-    await vi.waitFor(async () => {
-      expect((await send(`POST ${other.path}/messages`, { content: 'look', images })).status).toBe(201)
-    })
+    while (!(await reader.read()).done);
+    expect((await send(`POST ${other.path}/messages`, { content: 'look', images })).status).toBe(201)
   })
 })
 
@@ -300,13 +295,4 @@ describe('images are deleted', () => {
     expect((await chat.send(`POST ${chat.path}/messages`, sent)).status).toBe(422)
     expect(imageRows(chat)).toBe(0)
   })
-})
-
-test.each<[ImageMediaType, string]>([
-  ['image/png', 'image/jpeg'],
-  ['image/webp', 'image/gif'],
-])('an image is known by its content: %s is not %s', async (type, claimed) => {
-  const chat = await chatting()
-  const images = [{ ...imageOf(type), mediaType: claimed }]
-  expect((await chat.send(`POST ${chat.path}/messages`, { content: 'hi', images })).status).toBe(400)
 })
