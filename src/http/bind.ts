@@ -117,8 +117,8 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
         stillAllowed: confirm,
         ended: hold.release,
       })
-      // A turn uses its question, with images, until its last event.
-      current.isBodyInUse = true
+      // A turn uses the images of its question until its last event.
+      current.isBodyInUse = hold.isLarge
       return reply
     }
     if (answered.own) return ownReply(shared, current, { ...answered.own, stillAllowed: confirm })

@@ -23,6 +23,8 @@ export interface BodyOwner {
 
 /** The memory that one request holds for bodies. */
 export interface BodyHold {
+  /** True while more than {@link smallBodyBytes} are held. */
+  readonly isLarge: boolean
   /**
    * Changes how many bytes are held in all.
    *
@@ -35,7 +37,7 @@ export interface BodyHold {
 }
 
 /** A hold without a limit, for requests that this process makes itself. */
-export const unlimitedHold: BodyHold = { resize() {}, force() {}, release() {} }
+export const unlimitedHold: BodyHold = { isLarge: false, resize() {}, force() {}, release() {} }
 
 /**
  * The budget for bodies in memory: requests that are read and handled, and responses that wait for a slow reader. Bytes
@@ -54,8 +56,9 @@ export class BodyMemory {
   hold({ caller, isVerified }: BodyOwner): BodyHold {
     const small = isVerified ? this.#small.verified : this.#small.strangers
     let [pool, held] = [small, 0]
+    const large = this.#large
     const move = (bytes: number, isForced: boolean) => {
-      const next = bytes > smallBodyBytes ? this.#large : small
+      const next = bytes > smallBodyBytes ? large : small
       pool.give(caller, held)
       const isTaken = next.take(caller, bytes, isForced)
       if (!isTaken) pool.take(caller, held, true)
@@ -63,6 +66,9 @@ export class BodyMemory {
       return isTaken
     }
     return {
+      get isLarge() {
+        return pool === large
+      },
       resize(bytes) {
         if (!move(bytes, false))
           throw overloaded('the server has no memory left for this body while others are in progress')

@@ -215,7 +215,7 @@ test('refuses invalid requests in the error format of the OpenAI API', async () 
   const wb = await stage()
   await wb.makeAgent('twin')
   await wb.makeAgent('twin')
-  const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AA==' } }
+  const audio = { type: 'input_audio' as const, input_audio: { data: 'AA==', format: 'wav' as const } }
   const long = 'x'.repeat(131_073)
   const user = { role: 'user' as const, content: 'hello' }
   const invalid = { status: 400, type: 'invalid_request_error', code: 'validation_error' }
@@ -226,8 +226,8 @@ test('refuses invalid requests in the error format of the OpenAI API', async () 
     ],
     [{ model: 'twin' }, { ...invalid, param: 'model', message: expect.stringContaining('2 agents') }],
     [
-      { messages: [{ role: 'user', content: [image] }] },
-      { ...invalid, param: 'messages.0.content.0.type', message: expect.stringContaining("'image_url'") },
+      { messages: [{ role: 'user', content: [audio] }] },
+      { ...invalid, param: 'messages.0.content.0.type', message: expect.stringContaining("'input_audio'") },
     ],
     [{ messages: [{ role: 'assistant', content: 'hello' }] }, { ...invalid, param: 'messages' }],
     [{ messages: [{ role: 'system', content: 'be brief' }] }, { ...invalid, param: 'messages' }],
