@@ -480,7 +480,6 @@ const unknownCodes: Readonly<Record<string, string>> = {
   agentId: 'agent_not_found',
   conversationId: 'conversation_not_found',
   messageId: 'chat_message_not_found',
-  imageIndex: 'chat_image_not_found',
   approvalId: 'not_found',
   principalId: 'principal_not_found',
 }

@@ -2,7 +2,7 @@ import type { ImageInput } from '../../contract/images.ts'
 import type { ChatMessage, ToolSpec } from '../../models/chat/completion.ts'
 import { bytesPerToken, tokensIn } from '../tokens.ts'
 import { cut as cutText } from '../tools/result.ts'
-import { withoutImages } from './images.ts'
+import { withoutImages } from './image-notes.ts'
 import type { AnsweringModel } from './model.ts'
 
 /** What a model is about to be told, by how dear it is. */

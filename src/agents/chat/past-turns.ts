@@ -1,7 +1,7 @@
 import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { MessageRow } from '../../storage/tables.ts'
-import { textWithoutImages } from './images.ts'
+import { textWithoutImages } from './image-notes.ts'
 import type { Marks } from './prompt.ts'
 
 /** Result of a tool call, as it is stored with the turn. */

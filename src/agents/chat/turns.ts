@@ -22,7 +22,6 @@ import type { Compactions } from './compaction.ts'
 import { DetachedTurns } from './detached.ts'
 import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
 import { type History, openHistory } from './history.ts'
-import { requireImageSupport, withImages } from './images.ts'
 import { type ChatSource, modelFor } from './model.ts'
 import {
   calledOff,
@@ -33,6 +32,7 @@ import {
   toldFrom,
   unlessOfModel,
 } from './opened.ts'
+import { requireImageSupport, withImages } from './past-images.ts'
 import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
 import { type CurrentVersion, readReplaced } from './replaced.ts'
 import { lastQuery, searchQuery } from './search-query.ts'

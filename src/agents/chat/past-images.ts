@@ -1,10 +1,10 @@
 import { WbError } from '../../contract/errors.ts'
 import type { ImageInput } from '../../contract/images.ts'
 import { limits } from '../../contract/limits.ts'
-import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
 import type { History } from './history.ts'
+import { withoutImages } from './image-notes.ts'
 import type { AnsweringModel } from './model.ts'
 import type { PastTurn } from './past-turns.ts'
 import type { MessagePlace } from './replaced.ts'
@@ -19,19 +19,6 @@ export function requireImageSupport(
 ): void {
   if (images.length > 0 && supportsImages === false)
     throw new WbError('llm_model_no_images', `images: model "${model}" cannot read images`)
-}
-
-/** Returns the text of a question without its images. */
-export function textWithoutImages(content: string, count: number): string {
-  if (count === 0) return content
-  const note = count === 1 ? '[1 image is left out here.]' : `[${count} images are left out here.]`
-  return content === '' ? note : `${content}\n\n${note}`
-}
-
-/** Returns a message with a note instead of its images; other messages as they are. */
-export function withoutImages(message: ChatMessage): ChatMessage {
-  if (message.role !== 'user' || !message.images) return message
-  return { role: 'user', content: textWithoutImages(message.content, message.images.length) }
 }
 
 /** Returns a history with notes instead of images. */
