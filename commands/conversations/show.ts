@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args'
+import { imageLines } from '../../src/cli/chat/images.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
@@ -46,13 +47,14 @@ export default class ConversationsShow extends WbCommand {
       output.row(message, {
         time: { of: row => row.messageTs },
         role: { of: row => row.role },
-        content: { of: row => row.content },
+        content: { of: row => [row.content, ...imageLines(row)].filter(Boolean).join(' ') || null },
       })
       return
     }
     const who = { agent: plain(agent), user: 'user', system: 'summary of earlier messages' }[message.role]
     output.result(`\n  ${output.style.strong(who)}`)
-    for (const line of plain(message.content ?? '').split('\n'))
+    const lines = [...plain(message.content ?? '').split('\n'), ...imageLines(message)]
+    for (const line of lines)
       for (const part of wrapLine(indent + line, output.width, indent.length)) output.result(part.trimEnd())
   }
 }

@@ -38,6 +38,12 @@ export function deletionOf({ workspaceId, createdAt, conversationId }: Conversat
     },
     {
       op: 'deleteAll',
+      table: tables.messageImages,
+      index: 'byMessage',
+      prefix: [workspaceId, conversationId],
+    },
+    {
+      op: 'deleteAll',
       table: tables.conversations,
       index: 'byWorkspace',
       prefix: [workspaceId, createdAt, conversationId],

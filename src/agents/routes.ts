@@ -83,6 +83,11 @@ export function messageHandlers(room: Messages, versions: Versions): Handlers<ty
       body: await room.list(params, query, auth),
     }),
     show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    image: async ({ params }, { auth }) => ({
+      status: 200,
+      body: await room.image(params, auth),
+      headers: { 'content-disposition': 'inline', 'cache-control': 'private' },
+    }),
     versions: async ({ params }, { auth }) => ({
       status: 200,
       body: { items: await versions.list(params, auth) },

@@ -15,6 +15,7 @@ export const params = {
   agentId: z.uuid(),
   conversationId: z.uuid(),
   messageId: z.uuid(),
+  imageIndex: z.string().regex(/^(?:0|[1-9]\d?)$/, 'must be the index of an image, from 0'),
   approvalId: z.uuid(),
   mcpServerId: z.uuid(),
   principalId,

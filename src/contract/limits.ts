@@ -53,6 +53,11 @@ export const limits = {
   playgroundNameChars: 128,
 
   chatMessageChars: 32_000,
+  /** Images of one message, and the size of each when decoded. */
+  messageImages: 4,
+  imageBytes: 5_000_000,
+  /** Body of a message: its images in base64, its text, and room for escapes. */
+  messageBodyBytes: 28_000_000,
   agentNameChars: 200,
   agentDescriptionChars: 2_000,
   agentPromptChars: 131_072,

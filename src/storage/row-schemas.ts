@@ -4,6 +4,7 @@ import { AuditRecord } from '../contract/audit-record.ts'
 import { Conversation, Message } from '../contract/conversations.ts'
 import { Document } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
+import { imageMediaTypes } from '../contract/images.ts'
 import { Job } from '../contract/jobs.ts'
 import { ApiKey } from '../contract/keys.ts'
 import { KnowledgeBase } from '../contract/knowledge.ts'
@@ -51,6 +52,15 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   }),
   messages: messageRow,
   messageVersions: messageRow.extend({ versionId: z.string(), untrustedSince: text }),
+  messageImages: z.object({
+    workspaceId: z.string(),
+    conversationId: z.string(),
+    messageId: z.string(),
+    imageIndex: z.int(),
+    mediaType: z.enum(imageMediaTypes),
+    data: z.string(),
+    createdAt: z.string(),
+  }),
   mcpServers: McpServer.extend({
     reviewedTools: z.record(z.string(), z.object({ hash: z.string(), description: z.string() })).nullable(),
   }),

@@ -3,6 +3,7 @@ import type { AuditRecord } from '../contract/audit-record.ts'
 import type { Conversation, Message } from '../contract/conversations.ts'
 import type { Document, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
+import type { ImageInput } from '../contract/images.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ApiKey } from '../contract/keys.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
@@ -100,6 +101,15 @@ export interface MessageVersionRow extends MessageRow {
   versionId: string
   /** On the first message of a version: `untrustedSince` of the version. */
   untrustedSince?: string | null
+}
+
+/** An image of a message. The message lists its images without their data. */
+export interface MessageImageRow extends ImageInput {
+  workspaceId: string
+  conversationId: string
+  messageId: string
+  imageIndex: number
+  createdAt: string
 }
 
 /** What was accepted of a tool of an MCP server. */
@@ -253,6 +263,15 @@ export const tables = {
       byWorkspace: ['workspaceId', 'ordinal'],
       byVersion: ['workspaceId', 'conversationId', 'versionId', 'messageTs', 'messageId'],
       byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
+    },
+  }),
+  messageImages: table<MessageImageRow>({
+    name: 'message_images',
+    key: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byMessage: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
     },
   }),
   mcpServers: table<McpServerRow>({

@@ -107,5 +107,5 @@ function form(content: string): FormData {
 }
 
 function filledIn(path: string, id: string): string {
-  return path.replace(':workspaceId', here).replaceAll(/:\w+/g, id)
+  return path.replace(':workspaceId', here).replace(':imageIndex', '0').replaceAll(/:\w+/g, id)
 }

@@ -46,8 +46,8 @@ describe('ids in paths', () => {
               refusals.complaint(reply) ?? (other || unnamed),
             )
           }
-          // A resource is described without being looked up.
-          if (name === 'resourceId') continue
+          // A resource is described without being looked up, and an index is no ID.
+          if (name === 'resourceId' || name === 'imageIndex') continue
           const foreign = name === 'workspaceId' ? [unknownId] : [unknownId, refusals.stage.foreign[name]!]
           for (const value of foreign) {
             const reply = await refusals.wire.send(

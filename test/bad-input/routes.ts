@@ -18,6 +18,7 @@ import {
   idOrNull,
   idSet,
   ids,
+  images,
   type Kind,
   label,
   lexical,
@@ -210,6 +211,7 @@ const agentFields = {
 const conversationFields = { title, knowledgeBaseIds: idSet }
 const messageFields = {
   content: { ...text, wrong: [...text.wrong, 'x'.repeat(32_001)] },
+  images,
   approvals: flag,
   llmServiceId: id,
   replaces: id,

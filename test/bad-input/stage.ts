@@ -112,6 +112,7 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
     ),
     // Nothing on the wire makes a message: none of these ids is known.
     messageId: '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
+    imageIndex: '0',
     // Nor does anything wait for an approval.
     approvalId: '6e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
     documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),

@@ -32,6 +32,7 @@ import {
   toldFrom,
   unlessOfModel,
 } from './opened.ts'
+import { requireImageSupport, withImages } from './past-images.ts'
 import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
 import { type CurrentVersion, readReplaced } from './replaced.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
@@ -123,7 +124,7 @@ export class Turns {
    *
    * @throws workspace_not_found, conversation_not_found, agent_not_found, chat_message_not_found
    * @throws chat_disabled, llm_service_not_found, llm_provider_unsupported, llm_credential_missing
-   * @throws llm_model_not_chat, llm_model_unavailable
+   * @throws llm_model_not_chat, llm_model_unavailable, llm_model_no_images
    */
   async send(place: ConversationPlace, body: MessageSend, caller: Caller): Promise<MessagePair> {
     return this.#whole({ place, body: { ...body, approvals: false }, caller })
@@ -216,14 +217,18 @@ export class Turns {
   async #open(asked: Asked, signal: AbortSignal): Promise<Opened> {
     const { place, body, caller, isWhole } = asked
     const marks = new Marks()
+    const { images = [] } = body
     const { past, replaced, ...stored } = await this.#stored(asked)
     const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
+    requireImageSupport(model, images)
     // A model on this machine mostly answers one request at a time.
     if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
-    const history = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const text = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const { rows } = this.#parts
+    const history = model.supportsImages === false ? text : await withImages(text, images, { rows, place })
     const setting = {
       ...stored,
       caller,
@@ -257,6 +262,7 @@ export class Turns {
       }),
       history,
       question: body.content,
+      images,
       isWhole,
       count: outcome => {
         this.#parts.answered(model.provider, outcome)

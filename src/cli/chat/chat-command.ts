@@ -18,7 +18,9 @@ import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
 import { finishNote } from './finish-note.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
+import { readImages } from './images.ts'
 import { withWays } from './no-model.ts'
+import type { Say } from './port.ts'
 import { speaker } from './speaker.ts'
 import { Talk } from './talk.ts'
 import { isOfServer, toolName } from './tool-name.ts'
@@ -38,6 +40,8 @@ export const screenReaderFlag = Flags.boolean({ summary: 'plain lines, one below
 interface Wanted {
   readonly agent?: string
   readonly question?: string
+  /** Paths of images to send with the question. */
+  readonly images?: readonly string[]
   readonly flags: { readonly conversation?: string; readonly continue?: boolean; readonly stream: boolean }
 }
 
@@ -62,21 +66,21 @@ export abstract class ChatCommand extends WbCommand {
 
   /** One question and its answer. */
   protected async answer(wanted: Wanted, fronts: () => Promise<Fronts>): Promise<void> {
+    const images = await readImages(wanted.images ?? [])
     const question = await this.questionOf(wanted.question)
+    const say: Say = { content: question, ...(images.length > 0 && { images }) }
     const meeting = await this.waitFor('looking', this.meet(wanted))
     const { output } = this
     if (!wanted.flags.stream || output.json) {
-      const told = wanted.flags.stream
-        ? this.tellEvents(meeting, question)
-        : this.tellWhole(meeting, question)
+      const told = wanted.flags.stream ? this.tellEvents(meeting, say) : this.tellWhole(meeting, say)
       return told.catch(error => {
         throw withWays(error, meeting.agent.name)
       })
     }
-    if (output.interactive && !isCi()) return this.show(meeting, question, fronts)
+    if (output.interactive && !isCi()) return this.show(meeting, say, fronts)
     await answerAsText({
       question,
-      events: this.turn(meeting, question),
+      events: this.turn(meeting, say),
       find: () => meeting.talk.find(question),
       agent: meeting.agent.name,
       output,
@@ -86,11 +90,11 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** In a terminal: the answer as a chat shows it. */
-  private async show(meeting: Meeting, question: string, fronts: () => Promise<Fronts>): Promise<void> {
+  private async show(meeting: Meeting, say: Say, fronts: () => Promise<Fronts>): Promise<void> {
     const { talk } = meeting
-    const options = await this.options(meeting, question)
+    const options = await this.options(meeting, say.content)
     const port: AskOptions['port'] = {
-      send: ({ content }) => this.turn(meeting, content),
+      send: ({ content }) => this.turn(meeting, { ...say, content }),
       find: asked => talk.find(asked),
     }
     const { askInTerminal } = await fronts()
@@ -103,10 +107,10 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** A question and its answer; about tools that must ask, the person is asked who is there. */
-  private turn({ agent, talk }: Meeting, content: string): AsyncGenerator<TurnEvent> {
-    if (!this.canAsk) return talk.sendUnasked({ content }, this.signal)
+  private turn({ agent, talk }: Meeting, say: Say): AsyncGenerator<TurnEvent> {
+    if (!this.canAsk) return talk.sendUnasked(say, this.signal)
     return approving({
-      send: leaving => talk.sendAttended({ content }, AbortSignal.any([this.signal, leaving])),
+      send: leaving => talk.sendAttended(say, AbortSignal.any([this.signal, leaving])),
       ask: async ({ toolCall }, late) => {
         const { servers } = await this.about(agent)
         const call = { ...toolCall, name: toolName(toolCall.name, servers) }
@@ -117,8 +121,8 @@ export abstract class ChatCommand extends WbCommand {
     })
   }
 
-  private async tellWhole({ talk }: Meeting, question: string): Promise<void> {
-    const pair = await this.waitFor('waiting for the answer', talk.sendWhole({ content: question }))
+  private async tellWhole({ talk }: Meeting, say: Say): Promise<void> {
+    const pair = await this.waitFor('waiting for the answer', talk.sendWhole(say))
     this.output.value(pair)
     const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
     if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
@@ -126,8 +130,8 @@ export abstract class ChatCommand extends WbCommand {
     if (early) this.output.note(`  ${early}`)
   }
 
-  private async tellEvents({ talk }: Meeting, question: string): Promise<void> {
-    for await (const event of talk.sendUnasked({ content: question }, this.signal)) {
+  private async tellEvents({ talk }: Meeting, say: Say): Promise<void> {
+    for await (const event of talk.sendUnasked(say, this.signal)) {
       this.output.line(event)
       if (event.event === 'done') return
       if (event.event === 'error') throw failedAnswer(event.data)

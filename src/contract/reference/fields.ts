@@ -517,6 +517,7 @@ export const parameters: Readonly<Record<string, string>> = {
   agentId: 'Identifier of the agent.',
   conversationId: 'Identifier of the conversation.',
   messageId: 'Identifier of the message.',
+  imageIndex: 'Index of the image in `images` of the message.',
   approvalId: 'Identifier of the request for approval, from the event `tool-approval`.',
   mcpServerId: 'Identifier of the MCP server.',
   principalId: 'Identifier of the principal.',
