@@ -16,6 +16,7 @@ export const params = {
   conversationId: z.uuid(),
   messageId: z.uuid(),
   approvalId: z.uuid(),
+  attachmentId: z.uuid(),
   mcpServerId: z.uuid(),
   principalId,
   releaseId: z.uuid(),

@@ -53,6 +53,11 @@ export const limits = {
   playgroundNameChars: 128,
 
   chatMessageChars: 32_000,
+  attachmentBodyBytes: 20_000_000,
+  attachmentTextChars: 1_000_000,
+  attachmentsPerConversation: 10,
+  /** Maximum length of all attached texts of a conversation together. */
+  attachedTextChars: 2_000_000,
   agentNameChars: 200,
   agentDescriptionChars: 2_000,
   agentPromptChars: 131_072,

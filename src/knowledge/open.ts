@@ -67,6 +67,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     bases,
     documents,
     many,
+    uploads,
     /** How many fits are due. */
     due: async () => (await fitting.due()).length,
     /** Take up the fits that an earlier process left. */

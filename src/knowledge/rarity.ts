@@ -4,7 +4,7 @@ import type { Occurrences } from '../storage/content.ts'
  * Weight of a word in a question: ln(1 + (N - n + 0.5) / (n + 0.5)) where n of N records hold it, as in BM25. Above 0 for
  * every word, and highest for one that no record holds.
  */
-function rarity(records: number, holding: number): number {
+export function rarity(records: number, holding: number): number {
   return Math.log1p((records - holding + 0.5) / (holding + 0.5))
 }
 
