@@ -16,6 +16,7 @@ import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
+import { attachedFile } from './attached-file.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
 import { withWays } from './no-model.ts'
 import { speaker } from './speaker.ts'
@@ -37,6 +38,8 @@ export const screenReaderFlag = Flags.boolean({ summary: 'plain lines, one below
 interface Wanted {
   readonly agent?: string
   readonly question?: string
+  /** Paths of files to attach. */
+  readonly attach?: readonly string[]
   readonly flags: { readonly conversation?: string; readonly continue?: boolean; readonly stream: boolean }
 }
 
@@ -62,7 +65,9 @@ export abstract class ChatCommand extends WbCommand {
   /** One question and its answer. */
   protected async answer(wanted: Wanted, fronts: () => Promise<Fronts>): Promise<void> {
     const question = await this.questionOf(wanted.question)
+    const files = await Promise.all((wanted.attach ?? []).map(attachedFile))
     const meeting = await this.waitFor('looking', this.meet(wanted))
+    if (files.length > 0) await this.waitFor('attaching', meeting.talk.attach(files))
     const { output } = this
     if (!wanted.flags.stream || output.json) {
       const told = wanted.flags.stream
