@@ -8,6 +8,7 @@ export default class Ask extends ChatCommand {
     'wb ask "how do refunds work"',
     'wb ask "how do refunds work" --agent bobby',
     'wb ask "what is wrong here?" --image screenshot.png',
+    'wb ask "what happened today" --attach notes/day.md',
   ]
   static override args = {
     question: Args.string({ ignoreStdin: true, description: 'what to ask; left out, it is read from stdin' }),
@@ -20,12 +21,19 @@ export default class Ask extends ChatCommand {
       summary: 'image to send with the question; can be repeated',
       helpValue: 'FILE',
     }),
+    attach: Flags.string({
+      summary: 'attach a file to the conversation; can be repeated',
+      helpValue: 'FILE',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
     ...chatFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(Ask)
-    const wanted = { agent: flags.agent, question: args.question, images: flags.image, flags }
+    const { agent, image: images, attach } = flags
+    const wanted = { agent, question: args.question, images, attach, flags }
     await this.answer(wanted, () => import('../src/tui/chat/fronts.ts'))
   }
 }

@@ -8,6 +8,7 @@ import { baseNames } from '../../src/cli/find/names.ts'
 import { conversationFields } from '../../src/cli/shown/agent.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 import { wrapLine } from '../../src/cli/terminal/wrap.ts'
+import { attachments } from '../../src/contract/attachments.ts'
 import { type Message, messages } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -32,10 +33,13 @@ export default class ConversationsShow extends WbCommand {
     const params = { workspaceId, agentId, conversationId }
     const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
     const { rows, total } = await this.take(said, flags.limit)
-    if (output.json) return output.value({ ...conversation, messages: rows })
+    const query = { limit: limits.attachmentsPerConversation }
+    const attached = (await this.waitFor('looking', this.client.call(attachments.list, { params, query })))
+      .items
+    if (output.json) return output.value({ ...conversation, attachments: attached, messages: rows })
     const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
     const bases = await baseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
-    output.fields(conversation, conversationFields(conversation, name, bases))
+    output.fields(conversation, conversationFields(conversation, name, bases, attached))
     for (const message of rows) this.tell(message, name)
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
   }

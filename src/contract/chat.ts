@@ -92,7 +92,12 @@ export type TurnEvent = {
  */
 export const Citation = z.object({
   number: z.int().positive(),
-  knowledgeBaseId: z.uuid(),
+  knowledgeBaseId: z.uuid().nullable().meta({ description: 'null for a passage of an attachment' }),
+  attachmentId: z
+    .uuid()
+    .nullable()
+    .default(null)
+    .meta({ description: 'attachment of the conversation; null for a passage of a knowledge base' }),
   documentId: z.string().nullable(),
   chunkId: z.string(),
   chunkIndex: z.int().nullable(),

@@ -124,7 +124,7 @@ export const conversations = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
-    summary: 'Delete a conversation with its messages',
+    summary: 'Delete a conversation with its messages and attachments',
     access: own('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors,

@@ -32,6 +32,14 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the keys of the workspace; a revoked key cannot be revoked again.',
   },
+  attachment_limit_exceeded: {
+    status: 409,
+    hint: 'Remove an attachment of the conversation, or begin another conversation.',
+  },
+  attachment_not_found: {
+    status: 404,
+    hint: 'List the attachments of the conversation and use one of their ids.',
+  },
   authorization_pending: {
     status: 400,
     hint: 'Approve the sign-in in the browser; keep polling at the interval.',

@@ -17,6 +17,7 @@ export const params = {
   messageId: z.uuid(),
   imageIndex: z.string().regex(/^(?:0|[1-9]\d?)$/, 'must be the index of an image, from 0'),
   approvalId: z.uuid(),
+  attachmentId: z.uuid(),
   mcpServerId: z.uuid(),
   principalId,
   releaseId: z.uuid(),

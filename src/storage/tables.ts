@@ -1,4 +1,5 @@
 import type { Agent } from '../contract/agents.ts'
+import type { Attachment, AttachmentText } from '../contract/attachments.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 import type { Conversation, Message } from '../contract/conversations.ts'
 import type { Document, Ingest } from '../contract/documents.ts'
@@ -81,6 +82,15 @@ export interface ConversationRow extends Conversation {
    * from it. Null or absent if no such text was read.
    */
   untrustedSince?: string | null
+  /** Number and length of its attachments; absent before the first one. */
+  attached?: { count: number; textChars: number }
+}
+
+/** Text of an attachment, apart from its other fields so that lists do not read it. */
+export interface AttachmentTextRow extends AttachmentText {
+  workspaceId: string
+  conversationId: string
+  attachmentId: string
 }
 
 /** A message, with what only the model and the runtime see of a turn. */
@@ -272,6 +282,24 @@ export const tables = {
     indexes: {
       byWorkspace: ['workspaceId', 'ordinal'],
       byMessage: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
+    },
+  }),
+  attachments: table<Attachment>({
+    name: 'attachments',
+    key: ['workspaceId', 'conversationId', 'attachmentId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byConversation: ['workspaceId', 'conversationId', 'ordinal'],
+    },
+  }),
+  attachmentTexts: table<AttachmentTextRow>({
+    name: 'attachment_texts',
+    key: ['workspaceId', 'conversationId', 'attachmentId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byConversation: ['workspaceId', 'conversationId', 'ordinal'],
     },
   }),
   mcpServers: table<McpServerRow>({

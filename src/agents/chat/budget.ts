@@ -48,6 +48,25 @@ export function passageTokensFor({
 }
 
 /**
+ * Returns the tokens that the text of attachments may take: those of passages, or half of them if knowledge bases are
+ * searched, too. A small context window has less.
+ *
+ * @param left  tokens of the prompt without tools and question
+ */
+export function attachmentTokensFor({
+  passageTokens,
+  isShared,
+  left,
+}: {
+  passageTokens: number
+  isShared: boolean
+  left: number
+}): number {
+  const share = isShared ? Math.floor(passageTokens / 2) : passageTokens
+  return Math.max(0, Math.min(share, Math.floor(left / 3)))
+}
+
+/**
  * Returns the tokens that earlier turns may take. An agent with tools sends them again after each tool call, so they get
  * a third of the prompt; without tools, half.
  */

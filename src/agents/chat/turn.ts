@@ -33,8 +33,10 @@ export interface TurnParts {
   readonly citations: Citations
   readonly marks: Marks
   readonly system: string
-  /** Passages that the model is told before it is asked. */
+  /** Passages of the prompt. */
   readonly found: readonly Passage[]
+  /** The prompt holds text of documents or attachments. */
+  readonly sendsText: boolean
   /** The search query; undefined if there was no search. */
   readonly searchQuery: string | undefined
   readonly question: string
@@ -44,7 +46,9 @@ export interface TurnParts {
   readonly isWhole: boolean
   readonly sampling: Sampling
   /** Prepares the turn again for a model that refused tools, with passages in the prompt. */
-  readonly withoutTools: () => Promise<Pick<TurnParts, 'turnTools' | 'system' | 'found' | 'searchQuery'>>
+  readonly withoutTools: () => Promise<
+    Pick<TurnParts, 'turnTools' | 'system' | 'found' | 'sendsText' | 'searchQuery'>
+  >
   /** Fires when nobody waits for the answer any longer. */
   readonly signal: AbortSignal
   /** Logs a defect, or a failure of the provider. */
@@ -92,10 +96,10 @@ export class Turn {
    * @throws conversation_not_found                     it was deleted before the question was kept
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, question, images, isWhole, found } = this.#parts
+    const { transcript, question, images, isWhole, sendsText } = this.#parts
     // A model takes its time to begin: the question is kept meanwhile.
     if (!isWhole) this.#asked = this.#begin()
-    const user = await transcript.user(question, found.length > 0, images)
+    const user = await transcript.user(question, sendsText, images)
     try {
       yield { event: 'user-message', data: messageOf(user) }
       for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
@@ -151,9 +155,9 @@ export class Turn {
 
   async #goWithoutTools(): Promise<void> {
     this.#parts = { ...this.#parts, ...(await this.#parts.withoutTools()) }
-    const { found, searchQuery, transcript } = this.#parts
+    const { found, sendsText, searchQuery, transcript } = this.#parts
     this.#tally = { ...this.#tally, found, searchQuery }
-    if (found.length > 0) await transcript.markUntrusted()
+    if (sendsText) await transcript.markUntrusted()
   }
 
   /** Returns true if the provider refused images, and only earlier questions have some. */

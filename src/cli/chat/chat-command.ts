@@ -16,6 +16,7 @@ import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
+import { attachedFile } from './attached-file.ts'
 import { finishNote } from './finish-note.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
 import { readImages } from './images.ts'
@@ -42,6 +43,8 @@ interface Wanted {
   readonly question?: string
   /** Paths of images to send with the question. */
   readonly images?: readonly string[]
+  /** Paths of files to attach. */
+  readonly attach?: readonly string[]
   readonly flags: { readonly conversation?: string; readonly continue?: boolean; readonly stream: boolean }
 }
 
@@ -69,7 +72,9 @@ export abstract class ChatCommand extends WbCommand {
     const images = await readImages(wanted.images ?? [])
     const question = await this.questionOf(wanted.question)
     const say: Say = { content: question, ...(images.length > 0 && { images }) }
+    const files = await Promise.all((wanted.attach ?? []).map(attachedFile))
     const meeting = await this.waitFor('looking', this.meet(wanted))
+    if (files.length > 0) await this.waitFor('attaching', meeting.talk.attachFiles(files))
     const { output } = this
     if (!wanted.flags.stream || output.json) {
       const told = wanted.flags.stream ? this.tellEvents(meeting, say) : this.tellWhole(meeting, say)
