@@ -4,18 +4,36 @@ import { ChatCommand, chatFlags } from '../src/cli/chat/chat-command.ts'
 
 export default class Ask extends ChatCommand {
   static override summary = 'ask one question, and print the answer with its sources'
-  static override examples = ['wb ask "how do refunds work"', 'wb ask "how do refunds work" --agent bobby']
+  static override examples = [
+    'wb ask "how do refunds work"',
+    'wb ask "how do refunds work" --agent bobby',
+    'wb ask "what is wrong here?" --image screenshot.png',
+    'wb ask "what happened today" --attach notes/day.md',
+  ]
   static override args = {
     question: Args.string({ ignoreStdin: true, description: 'what to ask; left out, it is read from stdin' }),
   }
   static override flags = {
     agent: Flags.string({ char: 'a', summary: 'who answers; left out, the only one or Maven' }),
+    image: Flags.string({
+      multiple: true,
+      multipleNonGreedy: true,
+      summary: 'image to send with the question; can be repeated',
+      helpValue: 'FILE',
+    }),
+    attach: Flags.string({
+      summary: 'attach a file to the conversation; can be repeated',
+      helpValue: 'FILE',
+      multiple: true,
+      multipleNonGreedy: true,
+    }),
     ...chatFlags,
   }
 
   async run() {
     const { args, flags } = await this.parse(Ask)
-    const wanted = { agent: flags.agent, question: args.question, flags }
+    const { agent, image: images, attach } = flags
+    const wanted = { agent, question: args.question, images, attach, flags }
     await this.answer(wanted, () => import('../src/tui/chat/fronts.ts'))
   }
 }

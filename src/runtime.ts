@@ -223,6 +223,7 @@ async function build(
     declared: config.mcp.stdioServers,
     models,
     reads: knowledge,
+    uploads: knowledge.uploads,
     answered: (provider, outcome) => operation.metrics.chatted(provider, outcome),
   })
   seams.tools?.(agents)

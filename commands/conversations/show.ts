@@ -1,4 +1,5 @@
 import * as Args from '@oclif/core/args'
+import { imageLines } from '../../src/cli/chat/images.ts'
 import { WbCommand } from '../../src/cli/command/command.ts'
 import { limitFlag } from '../../src/cli/command/flags.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
@@ -7,6 +8,7 @@ import { baseNames } from '../../src/cli/find/names.ts'
 import { conversationFields } from '../../src/cli/shown/agent.ts'
 import { plain } from '../../src/cli/terminal/terminal-text.ts'
 import { wrapLine } from '../../src/cli/terminal/wrap.ts'
+import { attachments } from '../../src/contract/attachments.ts'
 import { type Message, messages } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -31,10 +33,13 @@ export default class ConversationsShow extends WbCommand {
     const params = { workspaceId, agentId, conversationId }
     const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
     const { rows, total } = await this.take(said, flags.limit)
-    if (output.json) return output.value({ ...conversation, messages: rows })
+    const query = { limit: limits.attachmentsPerConversation }
+    const attached = (await this.waitFor('looking', this.client.call(attachments.list, { params, query })))
+      .items
+    if (output.json) return output.value({ ...conversation, attachments: attached, messages: rows })
     const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
     const bases = await baseNames(this.client, workspaceId, conversation.knowledgeBaseIds)
-    output.fields(conversation, conversationFields(conversation, name, bases))
+    output.fields(conversation, conversationFields(conversation, name, bases, attached))
     for (const message of rows) this.tell(message, name)
     if (total !== undefined) output.note(`  ${rows.length} of ${total}`)
   }
@@ -46,13 +51,14 @@ export default class ConversationsShow extends WbCommand {
       output.row(message, {
         time: { of: row => row.messageTs },
         role: { of: row => row.role },
-        content: { of: row => row.content },
+        content: { of: row => [row.content, ...imageLines(row)].filter(Boolean).join(' ') || null },
       })
       return
     }
     const who = { agent: plain(agent), user: 'user', system: 'summary of earlier messages' }[message.role]
     output.result(`\n  ${output.style.strong(who)}`)
-    for (const line of plain(message.content ?? '').split('\n'))
+    const lines = [...plain(message.content ?? '').split('\n'), ...imageLines(message)]
+    for (const line of lines)
       for (const part of wrapLine(indent + line, output.width, indent.length)) output.result(part.trimEnd())
   }
 }

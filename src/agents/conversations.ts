@@ -21,19 +21,27 @@ export interface ConversationPlace extends AgentPlace {
   readonly conversationId: string
 }
 
-/** What deletes a conversation with its messages; it never fails. */
+/** What deletes a conversation with its messages and attachments; it never fails. */
 export function deletionOf({ workspaceId, createdAt, conversationId }: ConversationRow): Write[] {
   return [
-    {
-      op: 'deleteAll',
-      table: tables.messages,
-      index: 'byConversation',
-      prefix: [workspaceId, conversationId],
-    },
+    ...[tables.messages, tables.attachments, tables.attachmentTexts].map(
+      (table): Write => ({
+        op: 'deleteAll',
+        table,
+        index: 'byConversation',
+        prefix: [workspaceId, conversationId],
+      }),
+    ),
     {
       op: 'deleteAll',
       table: tables.messageVersions,
       index: 'byVersion',
+      prefix: [workspaceId, conversationId],
+    },
+    {
+      op: 'deleteAll',
+      table: tables.messageImages,
+      index: 'byMessage',
       prefix: [workspaceId, conversationId],
     },
     {

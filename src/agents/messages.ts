@@ -1,9 +1,12 @@
 import type { AuthContext } from '../access/subject.ts'
 import type { Message } from '../contract/conversations.ts'
+import { WbError } from '../contract/errors.ts'
+import type { ImageInput } from '../contract/images.ts'
 import type { PageQuery } from '../contract/page.ts'
+import type { BinaryBody } from '../contract/route.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
-import { type MessageRow, tables } from '../storage/tables.ts'
+import { type MessageImageRow, type MessageRow, tables } from '../storage/tables.ts'
 import type { ConversationPlace, Conversations } from './conversations.ts'
 import { messageNotFound } from './missing.ts'
 
@@ -52,12 +55,65 @@ export class Messages {
     if (!stored || !isVisible(stored.row)) throw messageNotFound(place.messageId)
     return messageOf(stored.row)
   }
+
+  /**
+   * Returns an image of a message.
+   *
+   * @throws workspace_not_found, conversation_not_found, chat_message_not_found, chat_image_not_found
+   */
+  async image(
+    place: ConversationPlace & { messageId: string; imageIndex: string },
+    auth: AuthContext,
+  ): Promise<BinaryBody> {
+    const { workspaceId, chatId, messageId } = await this.get(place, auth)
+    const { imageIndex } = place
+    const key = [workspaceId, chatId, messageId, Number(imageIndex)]
+    const stored = await this.parts.rows.get(tables.messageImages, key)
+    if (!stored)
+      throw new WbError(
+        'chat_image_not_found',
+        `message '${messageId}' has no image with index ${imageIndex}`,
+      )
+    const { mediaType, data } = stored.row
+    return { mediaType, bytes: Buffer.from(data, 'base64') }
+  }
+}
+
+/** Returns the rows of the images of a message. */
+export function imageRows(
+  { workspaceId, conversationId, messageId, messageTs }: MessageRow,
+  images: readonly ImageInput[],
+): MessageImageRow[] {
+  const place = { workspaceId, conversationId, messageId }
+  return images.map((image, imageIndex) => ({ ...place, imageIndex, ...image, createdAt: messageTs }))
+}
+
+/** Returns the field `images` of a message; no field for a message without images. */
+export function imagesField(images: readonly ImageInput[]): Pick<MessageRow, 'images'> {
+  if (images.length === 0) return {}
+  return {
+    images: images.map(({ mediaType, data }, index) => ({
+      index,
+      mediaType,
+      bytes: Buffer.byteLength(data, 'base64'),
+    })),
+  }
 }
 
 /** A row as it is read. Results of tools are never read. */
 export function messageOf(row: MessageRow): Message {
-  const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId } = row
+  const { workspaceId, conversationId, messageId, messageTs, content, tokenCount, questionId, images } = row
   const role = row.role as Message['role']
   const metadata = { ...row.metadata, ...(questionId !== undefined && { version_of: questionId }) }
-  return { workspaceId, chatId: conversationId, messageId, messageTs, role, content, tokenCount, metadata }
+  const own = {
+    workspaceId,
+    chatId: conversationId,
+    messageId,
+    messageTs,
+    role,
+    content,
+    tokenCount,
+    metadata,
+  }
+  return images ? { ...own, images } : own
 }

@@ -3,10 +3,12 @@ import type { Clock } from '../base/clock.ts'
 import type { Log } from '../base/log.ts'
 import type { Environment } from '../config/environment.ts'
 import type { Config } from '../config/schema.ts'
+import type { Uploads } from '../knowledge/uploads.ts'
 import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { Agents } from './agents.ts'
+import { Attachments } from './attachments.ts'
 import { Compactions } from './chat/compaction.ts'
 import type { Retrieve } from './chat/grounding.ts'
 import type { ChatSource } from './chat/model.ts'
@@ -17,11 +19,13 @@ import { Messages } from './messages.ts'
 import { Completions, openAiHandlers } from './openai/completions.ts'
 import {
   agentHandlers,
+  attachmentHandlers,
   chatHandlers,
   conversationHandlers,
   messageHandlers,
   templateHandlers,
 } from './routes.ts'
+import { AttachmentReader } from './tools/attachments.ts'
 import { DeclaredTools, type DeclaredToolsParts } from './tools/declared.ts'
 import { KnowledgeTools, type Reads } from './tools/knowledge.ts'
 import { openNativeTools } from './tools/native.ts'
@@ -45,6 +49,7 @@ export interface AgentParts extends Pick<TurnsParts, 'answered'> {
   readonly declared: DeclaredToolsParts['declared']
   readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatSource
   readonly reads: Reads
+  readonly uploads: Pick<Uploads, 'readAttachment'>
 }
 
 /** Everything about agents, by topic, and what a turn of theirs runs tools with. */
@@ -67,6 +72,7 @@ export function openAgents(parts: AgentParts) {
     ...parts,
     gate,
     compactions,
+    attachments: new AttachmentReader(parts.rows),
     systemPrompt,
     passagesPerBase: retrievalK,
     toolsOf: (agent, signal) => toolbox.forAgent(agent.workspaceId, agent, signal),
@@ -89,6 +95,11 @@ export function openAgents(parts: AgentParts) {
         new Messages({ ...parts, conversations }),
         new Versions({ ...parts, conversations }),
       ),
+      attachments: attachmentHandlers({
+        ...parts,
+        conversations,
+        attachments: new Attachments({ ...parts, conversations }),
+      }),
       chat: chatHandlers(turns),
       openai: openAiHandlers(parts.rows, new Completions(turnsParts)),
     },

@@ -1,11 +1,14 @@
 import type { Handlers } from '../access/caller.ts'
 import { requireWorkspace } from '../access/workspace.ts'
 import type { Agent, agents, agentTemplates } from '../contract/agents.ts'
+import type { attachments } from '../contract/attachments.ts'
 import type { chat } from '../contract/chat.ts'
 import type { conversations, messages } from '../contract/conversations.ts'
+import type { Uploads } from '../knowledge/uploads.ts'
 import type { RowStore } from '../storage/rows.ts'
 import { agentTemplates as catalogue } from '../workspaces/agent-templates.ts'
 import type { Agents } from './agents.ts'
+import type { Attachments } from './attachments.ts'
 import type { Turns } from './chat/turns.ts'
 import type { Conversations } from './conversations.ts'
 import type { Messages } from './messages.ts'
@@ -83,11 +86,43 @@ export function messageHandlers(room: Messages, versions: Versions): Handlers<ty
       body: await room.list(params, query, auth),
     }),
     show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    image: async ({ params }, { auth }) => ({
+      status: 200,
+      body: await room.image(params, auth),
+      headers: { 'content-disposition': 'inline', 'cache-control': 'private' },
+    }),
     versions: async ({ params }, { auth }) => ({
       status: 200,
       body: { items: await versions.list(params, auth) },
     }),
     select: async ({ params }, { auth }) => ({ status: 200, body: await versions.select(params, auth) }),
+  }
+}
+
+export function attachmentHandlers(rooms: {
+  attachments: Attachments
+  conversations: Pick<Conversations, 'get'>
+  uploads: Pick<Uploads, 'readAttachment'>
+}): Handlers<typeof attachments> {
+  const room = rooms.attachments
+  return {
+    list: async ({ params, query }, { auth }) => ({
+      status: 200,
+      body: await room.list(params, query, auth),
+    }),
+    create: async ({ params, body }, { auth, signal }) => {
+      await rooms.conversations.get(params, auth)
+      return body.receive(async upload => {
+        const content = await rooms.uploads.readAttachment(upload, signal)
+        const attachment = await room.create(params, upload.file, content)
+        return { status: 201, body: attachment, ignored: upload.ignored }
+      })
+    },
+    show: async ({ params }, { auth }) => ({ status: 200, body: await room.get(params, auth) }),
+    delete: async ({ params }, caller) => {
+      await room.delete(params, caller)
+      return { status: 204, body: undefined }
+    },
   }
 }
 

@@ -3,11 +3,16 @@ import { member } from './access.ts'
 import { Message } from './conversations.ts'
 import type { ErrorCode } from './errors.ts'
 import { timestamp } from './fields.ts'
+import { ImageInput } from './images.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
 const MessageSend = z.object({
   content: z.string().min(1).max(limits.chatMessageChars),
+  images: z.array(ImageInput).max(limits.messageImages).optional().meta({
+    description:
+      'Images for a model that reads them: PNG, JPEG, GIF or WebP. A message that `replaces` another one does not take over its images.',
+  }),
   approvals: z
     .boolean()
     .default(false)
@@ -87,7 +92,12 @@ export type TurnEvent = {
  */
 export const Citation = z.object({
   number: z.int().positive(),
-  knowledgeBaseId: z.uuid(),
+  knowledgeBaseId: z.uuid().nullable().meta({ description: 'null for a passage of an attachment' }),
+  attachmentId: z
+    .uuid()
+    .nullable()
+    .default(null)
+    .meta({ description: 'attachment of the conversation; null for a passage of a knowledge base' }),
   documentId: z.string().nullable(),
   chunkId: z.string(),
   chunkIndex: z.int().nullable(),
@@ -106,6 +116,12 @@ const Approval = z.object({
 export type Approval = z.output<typeof Approval>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
+const message = {
+  kind: 'json',
+  mode: 'lenient',
+  schema: MessageSend,
+  limitBytes: limits.messageBodyBytes,
+} as const
 const ofConversation = '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId'
 const ofTurn = [
   'workspace_not_found',
@@ -121,6 +137,7 @@ const ofModel = [
   'llm_credential_missing',
   'llm_model_not_chat',
   'llm_model_unavailable',
+  'llm_model_no_images',
 ] as const satisfies ErrorCode[]
 
 export const chat = {
@@ -129,7 +146,7 @@ export const chat = {
     path: `${ofConversation}/messages`,
     summary: 'Say something to an agent, and wait for its answer',
     access: member('read:chat'),
-    body: { ...json, mode: 'lenient', schema: MessageSend },
+    body: message,
     replies: { 201: MessagePair },
     errors: [...ofTurn, ...ofModel],
   }),
@@ -138,7 +155,7 @@ export const chat = {
     path: `${ofConversation}/messages/stream`,
     summary: 'Say something to an agent, and read its answer as it is made',
     access: member('read:chat'),
-    body: { ...json, mode: 'lenient', schema: MessageSend },
+    body: message,
     replies: { 200: 'text/event-stream' },
     errors: ofTurn,
     events: turnEvents,

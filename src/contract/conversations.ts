@@ -3,6 +3,7 @@ import { member, own } from './access.ts'
 import { knowledgeBaseIds } from './agents.ts'
 import type { ErrorCode } from './errors.ts'
 import { boundedText, timestamp } from './fields.ts'
+import { ImageDescriptor } from './images.ts'
 import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
@@ -30,6 +31,10 @@ export const Message = z
     content: z.string().nullable(),
     tokenCount: z.int().nullable(),
     metadata: z.record(z.string(), z.string()),
+    images: z
+      .array(ImageDescriptor)
+      .optional()
+      .meta({ description: 'Images that came with the message. Absent if there were none.' }),
   })
   .meta({ id: 'Message' })
 export type Message = z.output<typeof Message>
@@ -119,7 +124,7 @@ export const conversations = {
   delete: route({
     method: 'DELETE',
     path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId',
-    summary: 'Delete a conversation with its messages',
+    summary: 'Delete a conversation with its messages and attachments',
     access: own('read:chat', 'write', 'manage'),
     replies: { 204: null },
     errors,
@@ -143,6 +148,15 @@ export const messages = {
     access: member('read:chat'),
     replies: { 200: Message },
     errors: [...errors, 'chat_message_not_found'],
+  }),
+  image: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/messages/:messageId/images/:imageIndex',
+    summary: 'Show an image of a message',
+    description: 'Returns the image as it was sent, with its media type.',
+    access: member('read:chat'),
+    replies: { 200: 'image/*' },
+    errors: [...errors, 'chat_message_not_found', 'chat_image_not_found'],
   }),
   versions: route({
     method: 'GET',

@@ -90,11 +90,13 @@ export type IngestInput = z.input<typeof Ingest>
 
 const parsers = ['auto', 'native', 'docling'] as const
 
+export const fileParser = underCode(z.enum(parsers), 'invalid_parser')
+  .default('auto')
+  .meta({ type: 'string', enum: [...parsers], default: 'auto' })
+
 /** Text fields of a file upload, in the order in which they are checked. @see docs/ingesting.md#files-over-http */
 const IngestForm = z.object({
-  parser: underCode(z.enum(parsers), 'invalid_parser')
-    .default('auto')
-    .meta({ type: 'string', enum: [...parsers], default: 'auto' }),
+  parser: fileParser,
   metadata: metadata.default({}),
   chunker: underCode(chunker, 'invalid_chunker')
     .optional()

@@ -32,6 +32,14 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the keys of the workspace; a revoked key cannot be revoked again.',
   },
+  attachment_limit_exceeded: {
+    status: 409,
+    hint: 'Remove an attachment of the conversation, or begin another conversation.',
+  },
+  attachment_not_found: {
+    status: 404,
+    hint: 'List the attachments of the conversation and use one of their ids.',
+  },
   authorization_pending: {
     status: 400,
     hint: 'Approve the sign-in in the browser; keep polling at the interval.',
@@ -47,6 +55,10 @@ export const errorRegistry = {
   chat_disabled: {
     status: 503,
     hint: 'Configure a chat provider, or give the agent an LLM service of its own.',
+  },
+  chat_image_not_found: {
+    status: 404,
+    hint: 'Use an index from `images` of the message.',
   },
   chat_message_not_found: {
     status: 404,
@@ -190,6 +202,10 @@ export const errorRegistry = {
   llm_credential_missing: {
     status: 503,
     hint: 'Set the credential that the service names, and release it for the host of the service.',
+  },
+  llm_model_no_images: {
+    status: 422,
+    hint: 'Choose a model that reads images, or send the message without them.',
   },
   llm_model_not_chat: { status: 422, hint: 'Choose a model that answers chat completions.' },
   llm_model_unavailable: { status: 422, hint: 'Choose a model from GET /api/v1/llm-models.' },

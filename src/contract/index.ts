@@ -1,4 +1,5 @@
 import { agents, agentTemplates } from './agents.ts'
+import { attachments } from './attachments.ts'
 import { audit } from './audit.ts'
 import { auth } from './auth.ts'
 import { chat } from './chat.ts'
@@ -57,6 +58,7 @@ export const api = {
   agents,
   conversations,
   messages,
+  attachments,
   chat,
   openai,
 } satisfies Record<string, Topic>

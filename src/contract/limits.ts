@@ -53,6 +53,16 @@ export const limits = {
   playgroundNameChars: 128,
 
   chatMessageChars: 32_000,
+  /** Images of one message, and the size of each when decoded. */
+  messageImages: 4,
+  imageBytes: 5_000_000,
+  /** Body of a message: its images in base64, its text, and room for escapes. */
+  messageBodyBytes: 28_000_000,
+  attachmentBodyBytes: 20_000_000,
+  attachmentTextChars: 1_000_000,
+  attachmentsPerConversation: 10,
+  /** Maximum length of all attached texts of a conversation together. */
+  attachedTextChars: 2_000_000,
   agentNameChars: 200,
   agentDescriptionChars: 2_000,
   agentPromptChars: 131_072,

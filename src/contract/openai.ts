@@ -3,33 +3,65 @@ import { member } from './access.ts'
 import { Citation } from './chat.ts'
 import type { ErrorCode } from './errors.ts'
 import { boundedText } from './fields.ts'
+import { ImageInput, imageInUrl } from './images.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
-/** Part of a message. Clients also send images, audio and files, which are refused with an error that names the type. */
+/** Part of a message. Clients also send audio and files, which are refused with an error that names the type. */
 const ContentPart = z
   .object({
-    type: z.string().meta({ description: '`text`; other types are refused' }),
+    type: z.string().meta({ description: '`text` or `image_url`; other types are refused' }),
     text: z.string().max(limits.completionMessageChars).optional(),
+    image_url: z
+      .object({ url: z.string().meta({ description: 'data URL of the image, in base64' }) })
+      .optional()
+      .meta({ description: 'Image of a part of the type `image_url`.' }),
   })
-  .superRefine(({ type, text }, context) => {
-    if (type !== 'text')
-      context.addIssue({ code: 'custom', path: ['type'], message: `'${type}' is not supported; send text` })
-    else if (text === undefined) context.addIssue({ code: 'custom', path: ['text'], message: 'is required' })
+  .superRefine((part, context) => {
+    const problem = partProblem(part)
+    if (problem) context.addIssue({ code: 'custom', ...problem })
   })
 
-const CompletionMessage = z.object({
-  role: z.enum(['system', 'developer', 'user', 'assistant']).meta({
-    description: '`system` and `developer` messages are added to the prompt of the agent',
-  }),
-  content: z
-    .union([
-      z.string().max(limits.completionMessageChars),
-      z.array(ContentPart).max(limits.completionMessageParts),
-    ])
-    .nullish()
-    .meta({ description: 'text, or a list of text parts' }),
-})
+function partProblem({
+  type,
+  text,
+  image_url: image,
+}: {
+  type: string
+  text?: string
+  image_url?: { url: string }
+}) {
+  if (type === 'text') return text === undefined ? { path: ['text'], message: 'is required' } : undefined
+  if (type !== 'image_url')
+    return { path: ['type'], message: `'${type}' is not supported; send text or image_url` }
+  if (!image) return { path: ['image_url'], message: 'is required' }
+  const path = ['image_url', 'url']
+  const sent = imageInUrl(image.url)
+  if (!sent) return { path, message: 'must be a data URL with base64; images are not fetched' }
+  const message = ImageInput.safeParse(sent).error?.issues[0]?.message
+  return message === undefined ? undefined : { path, message }
+}
+
+const CompletionMessage = z
+  .object({
+    role: z.enum(['system', 'developer', 'user', 'assistant']).meta({
+      description: '`system` and `developer` messages are added to the prompt of the agent',
+    }),
+    content: z
+      .union([
+        z.string().max(limits.completionMessageChars),
+        z.array(ContentPart).max(limits.completionMessageParts),
+      ])
+      .nullish()
+      .meta({ description: 'text, or a list of parts; only messages of the user have images' }),
+  })
+  .superRefine(({ role, content }, context) => {
+    if (!Array.isArray(content)) return
+    const images = content.filter(({ type }) => type === 'image_url').length
+    const refuse = (message: string) => context.addIssue({ code: 'custom', path: ['content'], message })
+    if (images > 0 && role !== 'user') refuse('only messages of the role user can have images')
+    if (images > limits.messageImages) refuse(`must have at most ${limits.messageImages} images`)
+  })
 export type CompletionMessage = z.output<typeof CompletionMessage>
 
 const tokensMax = z.int().positive().nullish()
@@ -156,6 +188,7 @@ const refusedBeforeTheAnswer = [
   'llm_credential_missing',
   'llm_model_not_chat',
   'llm_model_unavailable',
+  'llm_model_no_images',
 ] as const satisfies ErrorCode[]
 
 /** The agents of a workspace for clients of the OpenAI API. @see docs/agents.md#from-an-openai-client */

@@ -109,6 +109,7 @@ export type MediaType =
   | 'application/x-ndjson'
   | 'application/json'
   | 'text/event-stream'
+  | 'image/*'
 
 /** An audit action of a route that changes many fields, only some of which are worth a record. */
 export interface ChangeAudit {
@@ -198,12 +199,20 @@ export type Request<T> =
         (B extends undefined ? object : { body: BodyIn<B> })
     : never
 
-/** What a free body is made of: objects that leave one per line, text as it is, or a document that is encoded. */
+/** Bytes of a response, and their media type. */
+export interface BinaryBody {
+  readonly mediaType: string
+  readonly bytes: Uint8Array
+}
+
+/** What a free body is made of: objects that leave one per line, text or bytes as they are, or a document that is encoded. */
 type Free<M> = M extends 'application/x-ndjson'
   ? AsyncIterable<object>
   : M extends 'text/html' | 'text/plain'
     ? string
-    : object
+    : M extends 'image/*'
+      ? BinaryBody
+      : object
 
 /**
  * One event of a stream. Its id is what a client sends back as `Last-Event-ID` to go on from there; empty where nothing

@@ -74,7 +74,7 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
       return await answer(current, rawParams, auth, hold)
     } finally {
       // Lines are read while the response is sent; the line reader releases its memory itself.
-      if (route.body?.kind !== 'ndjson') hold.release()
+      if (route.body?.kind !== 'ndjson' && !current.isBodyInUse) hold.release()
     }
   })
 
@@ -109,21 +109,26 @@ export function bind(shared: Shared, route: Route, handler: AnyHandler, name: Ro
 
     const unread = answered.ignored ? [...ignored, ...answered.ignored] : ignored
     if (unread.length > 0) current.headers.push(['x-workbase-ignored', ignoredHeader(unread)])
-    if (answered.events)
-      return eventStream(shared, current, {
+    if (answered.events) {
+      const reply = eventStream(shared, current, {
         events: answered.events,
         schemas: route.events!,
         dialect: route.dialect,
         stillAllowed: confirm,
+        ended: hold.release,
       })
+      // A turn uses the images of its question until its last event.
+      current.isBodyInUse = hold.isLarge
+      return reply
+    }
     if (answered.own) return ownReply(shared, current, { ...answered.own, stillAllowed: confirm })
-    const { mediaType, text } = encoderOf()(answered.status, answered.body)
+    const { mediaType, content } = encoderOf()(answered.status, answered.body)
     let pairs = headersOf(shared, current, mediaType)
     if (answered.headers) pairs = withHeaders(pairs, answered.headers)
     if (mediaType === 'application/x-ndjson')
       return new Reply(answered.status, pairs, await streamOf(shared, current.trace, answered.body))
-    if (text) holdReply(shared, current, text)
-    return new Reply(answered.status, pairs, text)
+    if (content) holdReply(shared, current, content)
+    return new Reply(answered.status, pairs, content)
   }
 }
 

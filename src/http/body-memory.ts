@@ -28,6 +28,8 @@ export interface BodyOwner {
 
 /** Memory for bodies that one request has reserved. */
 export interface BodyHold {
+  /** True while more than {@link smallBodyBytes} are held. */
+  readonly isLarge: boolean
   /**
    * Changes the total number of reserved bytes.
    *
@@ -40,8 +42,8 @@ export interface BodyHold {
   release(): void
 }
 
-/** Hold without a limit, for requests that this process makes itself. */
-export const unlimitedHold: BodyHold = { resize() {}, force() {}, release() {} }
+/** A hold without a limit, for requests that this process makes itself. */
+export const unlimitedHold: BodyHold = { isLarge: false, resize() {}, force() {}, release() {} }
 
 /**
  * Budget for bodies in memory: requests being read or handled, and responses waiting for a slow reader. Bytes
@@ -61,8 +63,9 @@ export class BodyMemory {
   hold({ caller, isVerified }: BodyOwner): BodyHold {
     const small = isVerified ? this.#small.verified : this.#small.strangers
     let [pool, held] = [small, 0]
+    const large = this.#large
     const move = (bytes: number, isForced: boolean) => {
-      const next = bytes > smallBodyBytes ? this.#large : small
+      const next = bytes > smallBodyBytes ? large : small
       pool.give(caller, held)
       const isTaken = next.take(caller, bytes, isForced)
       if (!isTaken) pool.take(caller, held, true)
@@ -70,6 +73,9 @@ export class BodyMemory {
       return isTaken
     }
     return {
+      get isLarge() {
+        return pool === large
+      },
       resize(bytes) {
         if (!move(bytes, false))
           throw overloaded('the server has no memory left for this body while others are in progress')

@@ -22,6 +22,8 @@ export interface EventStream {
   readonly dialect: Route['dialect']
   /** Rejects if the caller would now be refused. */
   readonly stillAllowed: () => Promise<unknown>
+  /** Called when the stream is over. */
+  readonly ended: () => void
 }
 
 /**
@@ -32,7 +34,11 @@ export interface EventStream {
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html
  */
 export function eventStream(shared: Shared, current: Exchange, stream: EventStream): Reply {
-  const countOff = countStream(shared, current, stream)
+  const release = countStream(shared, current, stream)
+  const countOff = () => {
+    release()
+    stream.ended()
+  }
   const parts = { shared, current, stillAllowed: stream.stillAllowed, countOff, endsOnDrain: true }
   const body = new ReadableStream(new EventBody(shared.clock, stream, parts), { highWaterMark: 0 })
   const headers = withHeaders(headersOf(shared, current, 'text/event-stream'), streamHeaders)

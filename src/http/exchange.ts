@@ -113,6 +113,8 @@ export interface Exchange {
   /** The caller, once authenticated. */
   auth?: AuthContext
   workspaceId?: string | undefined
+  /** Set if the event stream of the response releases the memory of the body. */
+  isBodyInUse?: boolean
 }
 
 /**
@@ -175,9 +177,9 @@ export function holdBody(shared: Shared, current: Exchange): BodyHold {
 
 /**
  * Maximum size of a response that is not counted, because it fits into the buffers of the operating system.
- * In UTF-16 code units.
+ * In UTF-16 code units or bytes.
  */
-const smallReplyChars = 16_384
+const smallReplyLength = 16_384
 
 /**
  * Reserves memory for a large response until its reader has taken it.
@@ -185,12 +187,12 @@ const smallReplyChars = 16_384
  * @throws overloaded  when the caller reads too slowly, for `GET` only, because other requests may have
  *   changed data
  */
-export function holdReply(shared: Shared, current: Exchange, text: string): void {
-  if (text.length <= smallReplyChars) return
+export function holdReply(shared: Shared, current: Exchange, content: string | Uint8Array): void {
+  if (content.length <= smallReplyLength) return
   const hold = holdBody(shared, current)
   const { incoming } = current
-  if (incoming.method === 'GET') hold.resize(text.length)
-  else hold.force(text.length)
+  if (incoming.method === 'GET') hold.resize(content.length)
+  else hold.force(content.length)
   incoming.onceSent(hold.release)
 }
 

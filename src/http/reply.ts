@@ -1,7 +1,7 @@
 import { HTTPResponse } from 'h3'
 import type { z } from 'zod'
 import { WbError } from '../contract/errors.ts'
-import type { MediaType, Replies } from '../contract/route.ts'
+import type { BinaryBody, MediaType, Replies } from '../contract/route.ts'
 import type { HeaderPairs } from './headers.ts'
 
 /**
@@ -13,8 +13,12 @@ export class Reply extends HTTPResponse {
   readonly #status: number
   readonly #pairs: HeaderPairs
 
-  constructor(status: number, pairs: HeaderPairs, body: string | ReadableStream<Uint8Array> | null) {
-    super(body)
+  constructor(
+    status: number,
+    pairs: HeaderPairs,
+    body: string | Uint8Array | ReadableStream<Uint8Array> | null,
+  ) {
+    super(body as string | ReadableStream<Uint8Array> | null)
     this.#status = status
     this.#pairs = pairs
   }
@@ -28,10 +32,10 @@ export class Reply extends HTTPResponse {
   }
 }
 
-/** Reply of a handler as text; null for streamed lines. */
+/** Body of a response as text or bytes; null for an empty body and for streamed lines. */
 export interface Encoded {
   readonly mediaType: string | null
-  readonly text: string | null
+  readonly content: string | Uint8Array | null
 }
 
 export type Encode = (status: number, body: unknown) => Encoded
@@ -45,16 +49,20 @@ export function replyEncoder(replies: Replies): Encode {
   return (status, body) => {
     const declared = replies[status]
     if (declared === undefined) throw new Error(`answered the undeclared status ${status}`)
-    if (declared === null) return { mediaType: null, text: null }
+    if (declared === null) return { mediaType: null, content: null }
     if (typeof declared === 'string') return encodeFree(declared, body)
-    return { mediaType: 'application/json', text: encodeJson(declared, body) }
+    return { mediaType: 'application/json', content: encodeJson(declared, body) }
   }
 }
 
 function encodeFree(mediaType: MediaType, body: unknown): Encoded {
   if (mediaType === 'text/html' || mediaType === 'text/plain')
-    return { mediaType: `${mediaType}; charset=utf-8`, text: body as string }
-  return { mediaType, text: mediaType === 'application/json' ? JSON.stringify(body) : null }
+    return { mediaType: `${mediaType}; charset=utf-8`, content: body as string }
+  if (mediaType === 'image/*') {
+    const { mediaType: exact, bytes } = body as BinaryBody
+    return { mediaType: exact, content: bytes }
+  }
+  return { mediaType, content: mediaType === 'application/json' ? JSON.stringify(body) : null }
 }
 
 function encodeJson(schema: z.ZodType, body: unknown): string {

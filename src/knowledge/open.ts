@@ -67,6 +67,7 @@ export function openKnowledge(parts: KnowledgeParts) {
     bases,
     documents,
     many,
+    uploads,
     /** Returns the number of fits that are due. */
     due: async () => (await fitting.due()).length,
     /** Starts the fits that an earlier process did not finish. */

@@ -3,13 +3,12 @@ import type { Ops } from '../base/threads.ts'
 import { isZero } from '../base/unit-vector.ts'
 import { queryWords } from '../base/words.ts'
 import type { Ingest } from '../contract/documents.ts'
-import type { ChunkingService } from '../contract/services.ts'
 import { fit, LsaModel, lsaDimension, type Passage } from '../models/lsa.ts'
 import { placeholderEmbed } from '../models/placeholder.ts'
 import type { Collection, CollectionKey, ContentStore, Fitted, FittedSpaces } from '../storage/content.ts'
 import { damaged } from '../storage/damage.ts'
 import { collectionMissing, fittedOf } from '../storage/missing.ts'
-import { chunkerFor } from './chunk/index.ts'
+import { type ChunkerSettings, chunkerFor } from './chunk/index.ts'
 import { extractNatively, type SentFile } from './parse/index.ts'
 
 /** Vectors, and the generation of their space. */
@@ -52,7 +51,7 @@ export function passageOps(opening: Promise<ContentStore>) {
     async prepare(input: {
       text: string
       title: string | null
-      service: ChunkingService
+      service: ChunkerSettings
       override: Ingest['chunker']
       fittedIn: CollectionKey | undefined
     }): Promise<Prepared> {

@@ -4,7 +4,7 @@ import type { Occurrences } from '../storage/content.ts'
  * Returns the weight of a word in a question, as in BM25: ln(1 + (N - n + 0.5) / (n + 0.5)), if n of N
  * records contain it. Above 0 for every word, and highest for a word that no record contains.
  */
-function rarity(records: number, holding: number): number {
+export function rarity(records: number, holding: number): number {
   return Math.log1p((records - holding + 0.5) / (holding + 0.5))
 }
 

@@ -1,11 +1,28 @@
 import type { Host } from '../base/threads.ts'
+import type { AttachmentForm, AttachmentText } from '../contract/attachments.ts'
 import type { Ingest, IngestForm } from '../contract/documents.ts'
 import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
 import type { Upload, UploadedFile } from '../contract/route.ts'
 import type { Docling } from './parse/docling.ts'
 import { isTextLike, requireText } from './parse/index.ts'
 import type { Extracted } from './parse/parser.ts'
 import type { PassageOps } from './passages.ts'
+
+/** How attachments are chunked. Without an overlap, the chunks in their order are the text. */
+const attachmentChunks = {
+  title: null,
+  service: {
+    engine: 'langchain_ts',
+    strategy: 'recursive',
+    chunkUnit: 'characters',
+    maxChunkSize: 1_000,
+    minChunkSize: 250,
+    overlapSize: 0,
+  },
+  override: undefined,
+  fittedIn: undefined,
+} as const
 
 /** Converts uploaded files to ingest requests. */
 export class Uploads {
@@ -27,8 +44,7 @@ export class Uploads {
    */
   async read(upload: Upload<IngestForm>, signal: AbortSignal): Promise<Ingest> {
     const { file } = upload
-    const { text, parser, version } = await this.extract(upload.text('parser'), file, signal)
-    if (text.trim() === '') throw new WbError('empty_document', 'the file holds no text')
+    const { text, parser, version } = await this.textOf(upload, signal)
     const { parser: _asked, metadata, ...fields } = upload.texts()
     return {
       ...fields,
@@ -42,6 +58,32 @@ export class Uploads {
       fileType: file.type,
       fileSize: file.sizeBytes,
     }
+  }
+
+  /**
+   * Returns the text of a file that is attached to a conversation, and where its chunks end.
+   *
+   * @throws invalid_parser, unsupported_file_type, docling_unavailable, extraction_failed, empty_document
+   * @throws payload_too_large  its text is longer than that of an attachment may be
+   */
+  async readAttachment(upload: Upload<AttachmentForm>, signal: AbortSignal): Promise<AttachmentText> {
+    const { text } = await this.textOf(upload, signal)
+    const { attachmentTextChars } = limits
+    if (text.length > attachmentTextChars)
+      throw new WbError(
+        'payload_too_large',
+        `file: its text is longer than ${attachmentTextChars} characters`,
+        { hint: 'Attach a part of it, or ingest it into a knowledge base.' },
+      )
+    const { chunks } = await this.parts.index.run('prepare', { text, ...attachmentChunks })
+    let end = 0
+    return { text, chunkEnds: chunks.map(chunk => (end += chunk.length)) }
+  }
+
+  private async textOf(upload: Upload<AttachmentForm>, signal: AbortSignal): Promise<Extracted> {
+    const extracted = await this.extract(upload.text('parser'), upload.file, signal)
+    if (extracted.text.trim() === '') throw new WbError('empty_document', 'the file holds no text')
+    return extracted
   }
 
   private async extract(

@@ -1,9 +1,11 @@
 import { z } from 'zod'
 import { Agent } from '../contract/agents.ts'
+import { Attachment, AttachmentText } from '../contract/attachments.ts'
 import { AuditRecord } from '../contract/audit-record.ts'
 import { Conversation, Message } from '../contract/conversations.ts'
 import { Document } from '../contract/documents.ts'
 import { KnowledgeFilter } from '../contract/filters.ts'
+import { imageMediaTypes } from '../contract/images.ts'
 import { Job } from '../contract/jobs.ts'
 import { ApiKey } from '../contract/keys.ts'
 import { KnowledgeBase } from '../contract/knowledge.ts'
@@ -48,9 +50,25 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
     createdBy: text,
     approvals: z.record(z.string(), z.record(z.string(), z.string())).optional(),
     untrustedSince: text,
+    attached: z.object({ count: z.int(), textChars: z.int() }).optional(),
   }),
   messages: messageRow,
   messageVersions: messageRow.extend({ versionId: z.string(), untrustedSince: text }),
+  messageImages: z.object({
+    workspaceId: z.string(),
+    conversationId: z.string(),
+    messageId: z.string(),
+    imageIndex: z.int(),
+    mediaType: z.enum(imageMediaTypes),
+    data: z.string(),
+    createdAt: z.string(),
+  }),
+  attachments: Attachment,
+  attachmentTexts: AttachmentText.extend({
+    workspaceId: z.string(),
+    conversationId: z.string(),
+    attachmentId: z.string(),
+  }),
   mcpServers: McpServer.extend({
     reviewedTools: z.record(z.string(), z.object({ hash: z.string(), description: z.string() })).nullable(),
   }),

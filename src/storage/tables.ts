@@ -1,8 +1,10 @@
 import type { Agent } from '../contract/agents.ts'
+import type { Attachment, AttachmentText } from '../contract/attachments.ts'
 import type { AuditRecord } from '../contract/audit-record.ts'
 import type { Conversation, Message } from '../contract/conversations.ts'
 import type { Document, Ingest } from '../contract/documents.ts'
 import type { KnowledgeFilter } from '../contract/filters.ts'
+import type { ImageInput } from '../contract/images.ts'
 import type { Job } from '../contract/jobs.ts'
 import type { ApiKey } from '../contract/keys.ts'
 import type { KnowledgeBase } from '../contract/knowledge.ts'
@@ -80,6 +82,15 @@ export interface ConversationRow extends Conversation {
    * from it. Null or absent if no such text was read.
    */
   untrustedSince?: string | null
+  /** Number and length of its attachments; absent before the first one. */
+  attached?: { count: number; textChars: number }
+}
+
+/** Text of an attachment, apart from its other fields so that lists do not read it. */
+export interface AttachmentTextRow extends AttachmentText {
+  workspaceId: string
+  conversationId: string
+  attachmentId: string
 }
 
 /** A message, with what only the model and the runtime see of a turn. */
@@ -100,6 +111,15 @@ export interface MessageVersionRow extends MessageRow {
   versionId: string
   /** On the first message of a version: `untrustedSince` of the version. */
   untrustedSince?: string | null
+}
+
+/** An image of a message. The message lists its images without their data. */
+export interface MessageImageRow extends ImageInput {
+  workspaceId: string
+  conversationId: string
+  messageId: string
+  imageIndex: number
+  createdAt: string
 }
 
 /** What was accepted of a tool of an MCP server. */
@@ -253,6 +273,33 @@ export const tables = {
       byWorkspace: ['workspaceId', 'ordinal'],
       byVersion: ['workspaceId', 'conversationId', 'versionId', 'messageTs', 'messageId'],
       byQuestion: ['workspaceId', 'conversationId', 'questionId', 'messageTs', 'messageId'],
+    },
+  }),
+  messageImages: table<MessageImageRow>({
+    name: 'message_images',
+    key: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byMessage: ['workspaceId', 'conversationId', 'messageId', 'imageIndex'],
+    },
+  }),
+  attachments: table<Attachment>({
+    name: 'attachments',
+    key: ['workspaceId', 'conversationId', 'attachmentId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byConversation: ['workspaceId', 'conversationId', 'ordinal'],
+    },
+  }),
+  attachmentTexts: table<AttachmentTextRow>({
+    name: 'attachment_texts',
+    key: ['workspaceId', 'conversationId', 'attachmentId'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byConversation: ['workspaceId', 'conversationId', 'ordinal'],
     },
   }),
   mcpServers: table<McpServerRow>({

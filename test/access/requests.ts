@@ -69,6 +69,7 @@ const bodies: Readonly<Record<string, unknown>> = {
   'PATCH W/agents/{agentId}': {},
   'POST W/agents/{agentId}/conversations': {},
   'PATCH W/agents/{agentId}/conversations/{conversationId}': {},
+  'POST W/agents/{agentId}/conversations/{conversationId}/attachments': form('words'),
   'POST W/agents/{agentId}/conversations/{conversationId}/messages': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/messages/stream': { content: 'words' },
   'POST W/agents/{agentId}/conversations/{conversationId}/approvals/{approvalId}': { decision: 'once' },
@@ -107,5 +108,5 @@ function form(content: string): FormData {
 }
 
 function filledIn(path: string, id: string): string {
-  return path.replace(':workspaceId', here).replaceAll(/:\w+/g, id)
+  return path.replace(':workspaceId', here).replace(':imageIndex', '0').replaceAll(/:\w+/g, id)
 }

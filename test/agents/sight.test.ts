@@ -2,6 +2,7 @@ import { describe, expect, test } from 'vitest'
 import { anonymousIn, operatorOf, type Subject, verifiedAs } from '../../src/access/subject.ts'
 import { isSeen, sightOf } from '../../src/agents/sight.ts'
 import type { Scope } from '../../src/contract/scopes.ts'
+import { formOf } from '../harness/agents.ts'
 import { type Opened, open, type Sent } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
 
@@ -90,12 +91,17 @@ describe('with row-level access on', () => {
     const conversationId = String(body.conversationId)
     const path = `${list}/${conversationId}`
     const lists = [list, `${workspace}/conversations`]
+    const attached = await owner.send(`POST ${path}/attachments`, formOf('ours'))
+    const attachmentId = String(attached.body.attachmentId)
 
     for (const person of [owner, twin, manager]) {
       for (const line of lists) expect(idsOf(await person.send(`GET ${line}`))).toEqual([conversationId])
       expect((await person.send(`GET ${path}`)).body).toMatchObject({ title: 'ours' })
       expect((await person.send(`GET ${path}/messages`)).status).toBe(200)
       expect((await person.send(`PATCH ${path}`, { title: 'ours' })).status).toBe(200)
+      expect((await person.send(`GET ${path}/attachments/${attachmentId}`)).body).toMatchObject({
+        text: 'ours',
+      })
     }
     for (const person of [other, unnamed]) {
       for (const line of lists)
@@ -106,6 +112,10 @@ describe('with row-level access on', () => {
         [`DELETE ${path}`],
         [`GET ${path}/messages`],
         [`GET ${path}/messages/${conversationId}`],
+        [`GET ${path}/attachments`],
+        [`GET ${path}/attachments/${attachmentId}`],
+        [`DELETE ${path}/attachments/${attachmentId}`],
+        [`POST ${path}/attachments`, formOf('theirs')],
       ] as const)
         expect(await person.send(line, json), line).toMatchObject({
           status: 404,

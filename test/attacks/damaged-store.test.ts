@@ -6,7 +6,7 @@ import { checkStore } from '../../src/storage/sqlite/check.ts'
 import Database from '../../src/storage/sqlite/driver.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { rowProblem } from '../../src/storage/validated-rows.ts'
-import { taken, upload } from '../bad-input/routes.ts'
+import { taken, uploads } from '../bad-input/routes.ts'
 import { placed, type Stage, setStage } from '../bad-input/stage.ts'
 import { type Opened, open, type Sent, scratchDir } from '../harness/runtime.ts'
 import { useServer } from '../wire/harness.ts'
@@ -126,7 +126,7 @@ const methodOf = (route: string) => methods.indexOf(route.split(' ')[0]!)
 function requests(): Request[] {
   return stage.routes
     .filter(route => /\{workspaceId\}|\/readyz|\/setup-status/.test(route))
-    .filter(route => !/\/mcp$|\/tools$/.test(route) && route !== upload)
+    .filter(route => !/\/mcp$|\/tools$/.test(route) && !uploads.includes(route))
     .sort((one, other) => methodOf(one) - methodOf(other))
     .map(route => ({ line: placed(route, stage.own), json: taken[route]?.valid }))
 }

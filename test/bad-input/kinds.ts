@@ -271,10 +271,30 @@ export const completionMessages = kind([
   [{ role: 'user', content: 5 }],
   [{ role: 'user', content: 'x'.repeat(131_073) }],
   [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] }],
+  [{ role: 'user', content: [{ type: 'image_url' }] }],
+  [{ role: 'user', content: [{ type: 'image_url', image_url: { url: 'data:image/png;base64,aGVsbG8=' } }] }],
   [{ role: 'user', content: [{ type: 'text' }] }],
   [{ role: 'user', content: [{ type: 'text', text: 5 }] }],
   ...broken.map(content => [{ role: 'user', content }]),
   Array(1_001).fill({ role: 'user', content: 'a' }),
+])
+const pngBase64 = 'iVBORw0KGgo='
+export const images = kind([
+  'x',
+  5,
+  null,
+  {},
+  [5],
+  [null],
+  [{}],
+  [{ mediaType: 'image/png' }],
+  [{ mediaType: 'image/svg+xml', data: pngBase64 }],
+  [{ mediaType: 'image/gif', data: pngBase64 }],
+  [{ mediaType: 'image/png', data: '' }],
+  [{ mediaType: 'image/png', data: `${pngBase64}=` }],
+  [{ mediaType: 'image/png', data: 5 }],
+  ...broken.map(data => [{ mediaType: 'image/png', data }]),
+  Array(5).fill({ mediaType: 'image/png', data: pngBase64 }),
 ])
 export const idSet = kind([
   'x',

@@ -3,7 +3,7 @@ import { file, form } from '../wire/forms.ts'
 import type { Sent } from '../wire/harness.ts'
 import { unknownId } from '../wire/shapes.ts'
 import { codeOf, messageOf, useRefusals } from './refusals.ts'
-import { batch, codeOfUnknown, ofOwners, ofProtocol, taken, upload } from './routes.ts'
+import { batch, codeOfUnknown, ofOwners, ofProtocol, taken, uploads } from './routes.ts'
 import { paramsOf, placed } from './stage.ts'
 
 const refusals = useRefusals()
@@ -46,8 +46,8 @@ describe('ids in paths', () => {
               refusals.complaint(reply) ?? (other || unnamed),
             )
           }
-          // A resource is described without being looked up.
-          if (name === 'resourceId') continue
+          // A resource is described without being looked up, and an index is no ID.
+          if (name === 'resourceId' || name === 'imageIndex') continue
           const foreign = name === 'workspaceId' ? [unknownId] : [unknownId, refusals.stage.foreign[name]!]
           for (const value of foreign) {
             const reply = await refusals.wire.send(
@@ -81,7 +81,7 @@ describe('ids in paths', () => {
 
   /** A body that the route takes, so that the path alone is at fault. */
   function bodyFor(route: string): Sent {
-    if (route === upload) return form(file('x'))
+    if (uploads.includes(route)) return form(file('x'))
     if (route === batch) return { raw: '{"text":"x"}\n', headers: { 'content-type': 'application/x-ndjson' } }
     const body = route === ofProtocol ? { jsonrpc: '2.0', id: 1, method: 'ping' } : taken[route]?.valid
     return body ? { json: body } : {}

@@ -18,6 +18,7 @@ import {
   idOrNull,
   idSet,
   ids,
+  images,
   type Kind,
   label,
   lexical,
@@ -210,6 +211,7 @@ const agentFields = {
 const conversationFields = { title, knowledgeBaseIds: idSet }
 const messageFields = {
   content: { ...text, wrong: [...text.wrong, 'x'.repeat(32_001)] },
+  images,
   approvals: flag,
   llmServiceId: id,
   replaces: id,
@@ -433,7 +435,10 @@ export const taken: Readonly<Record<string, Taken>> = {
 }
 
 export const batch = `POST ${KB}/ingest/batch`
-export const upload = `POST ${KB}/ingest/file`
+export const uploads: readonly string[] = [
+  `POST ${KB}/ingest/file`,
+  `POST ${conversations}/{conversationId}/attachments`,
+]
 /** Speaks a protocol of its own; `test/mcp/route.test.ts` spoils what it takes. */
 export const ofProtocol = `POST ${W}/mcp`
 
@@ -477,6 +482,7 @@ const unknownCodes: Readonly<Record<string, string>> = {
   keyId: 'api_key_not_found',
   agentId: 'agent_not_found',
   conversationId: 'conversation_not_found',
+  attachmentId: 'attachment_not_found',
   messageId: 'chat_message_not_found',
   approvalId: 'not_found',
   principalId: 'principal_not_found',

@@ -1,4 +1,5 @@
 import { freshName, idOf, ingest, makeKnowledgeBase, makeVectorPlace } from '../wire/fixtures.ts'
+import { file, form } from '../wire/forms.ts'
 import type { Reply, Row, Wire } from '../wire/harness.ts'
 
 /** Ids to put into paths: of a workspace that is filled, and of another. */
@@ -73,7 +74,8 @@ export async function everything(wire: Wire): Promise<Record<string, unknown>> {
     await read(`${workspace}/llm-services`)
     await read(`${workspace}/api-keys`)
     await read(`${workspace}/agents`)
-    await read(`${workspace}/conversations`)
+    for (const { agentId, conversationId } of await read(`${workspace}/conversations`))
+      await read(`${workspace}/agents/${agentId}/conversations/${conversationId}/attachments`)
     await read(`${workspace}/principals`)
     await read(`${workspace}/mcp-servers`)
     await read(`${workspace}/jobs`)
@@ -101,17 +103,17 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
   const minted = await wire.send(`POST ${workspace}/api-keys`, { json: { label: 'kept' } })
   const [embedding] = await wire.items(`${workspace}/embedding-services`)
   const agentId = await wire.make(`${workspace}/agents`, { name: 'kept' }, 'agentId')
+  const conversations = `${workspace}/agents/${agentId}/conversations`
+  const conversationId = await wire.make(conversations, { title: 'kept' }, 'conversationId')
   return {
     workspaceId: idOf(workspace),
     knowledgeBaseId: idOf(kb),
     agentId,
-    conversationId: await wire.make(
-      `${workspace}/agents/${agentId}/conversations`,
-      { title: 'kept' },
-      'conversationId',
-    ),
+    conversationId,
+    attachmentId: await attach(wire, `${conversations}/${conversationId}`),
     // Nothing on the wire makes a message: none of these ids is known.
     messageId: '5e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
+    imageIndex: '0',
     // Nor does anything wait for an approval.
     approvalId: '6e0ab0c4-3f0f-4e51-9f27-4c2c7be6d0a1',
     documentId: await ingest(wire, kb, { text: 'A document that bad input must not touch.' }),
@@ -142,6 +144,11 @@ async function fill(wire: Wire): Promise<Record<string, string>> {
     jobId: await done(wire, workspace, kb),
     keyId: (minted.body as { key: { keyId: string } }).key.keyId,
   }
+}
+
+async function attach(wire: Wire, conversation: string): Promise<string> {
+  const { body } = await wire.send(`POST ${conversation}/attachments`, form(file('kept')))
+  return (body as { attachmentId: string }).attachmentId
 }
 
 /** A job that has ended. */

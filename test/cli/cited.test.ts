@@ -4,6 +4,7 @@ import { citationsOf } from '../../src/cli/chat/citations.ts'
 const sound = {
   number: 1,
   knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
+  attachmentId: null,
   documentId: null,
   chunkId: 'c',
   chunkIndex: 0,
@@ -15,4 +16,9 @@ const sound = {
 test('a runtime that puts something else into a citation, such as escapes for its page, is not shown', () => {
   const forged = [{ ...sound, page: '\x1b]0;planted\x07' }, { ...sound, title: {} }, null, sound]
   expect(citationsOf({ metadata: { citations: JSON.stringify(forged) } })).toEqual([sound])
+})
+
+test('a citation of an earlier version has no attachment', () => {
+  const { attachmentId: _, ...earlier } = sound
+  expect(citationsOf({ metadata: { citations: JSON.stringify([earlier]) } })).toEqual([sound])
 })

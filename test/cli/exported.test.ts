@@ -6,6 +6,7 @@ import type { Message } from '../../src/contract/conversations.ts'
 const citation: Citation = {
   number: 2,
   knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
+  attachmentId: null,
   documentId: '00000000-0000-4000-8000-000000000002',
   chunkId: 'd:3',
   chunkIndex: 3,

@@ -1,7 +1,8 @@
-import { readFileSync } from 'node:fs'
+import { readFileSync, writeFileSync } from 'node:fs'
 import { join } from 'node:path'
 import { describe, expect, onTestFinished, test } from 'vitest'
 import { type ChatRuntime, chatRuntime, citing, type Stage, speak } from '../fakes/chat-runtime.ts'
+import { imageBytes, imageOf } from '../harness/images.ts'
 import { chat } from './chat-terminal.ts'
 import { inTerminal, withoutSequences } from './terminal.ts'
 import { type Place, place } from './wb.ts'
@@ -56,6 +57,44 @@ describe('where there is no terminal', () => {
     })
     expect(stderr).toBe('  mcp:files:write  denied  12 ms\n    denied\n')
     expect(runtime.asked).toEqual([{ content: 'which laws?' }])
+  })
+
+  test('--image sends files by their content', async () => {
+    const { here, runtime } = await stageFor()
+    writeFileSync(join(here.home, 'a.png'), imageBytes('image/png'))
+    writeFileSync(join(here.home, 'b.txt'), imageBytes('image/webp'))
+    const { status } = await here.wb(['ask', '--image', 'a.png', '--image', 'b.txt', 'which is it?'])
+    expect(status).toBe(0)
+    const images = [imageOf('image/png'), imageOf('image/webp')]
+    expect(runtime.asked).toEqual([{ content: 'which is it?', images }])
+  })
+
+  test.each<[what: string, files: string[], words: string]>([
+    ['a missing file', ['nope.png'], '"nope.png" cannot be read: there is no such file'],
+    ['a folder', ['.'], '"." cannot be read: it is a folder'],
+    ['a large file', ['large.png'], '"large.png" is too large: an image can have at most 5.0 MB'],
+    ['another format', ['a.svg'], '"a.svg" is not an image that models read'],
+    ['five files', Array(5).fill('a.png'), 'A message can have at most 4 images, not 5'],
+  ])('--image refuses %s, and nothing is sent', async (_, files, words) => {
+    const { here, runtime } = await stageFor()
+    writeFileSync(join(here.home, 'a.png'), imageBytes('image/png'))
+    writeFileSync(join(here.home, 'a.svg'), '<svg/>')
+    writeFileSync(join(here.home, 'large.png'), imageBytes('image/png', 5_000_001))
+    const flags = files.flatMap(file => ['--image', file])
+    const { status, stderr } = await here.wb(['ask', 'why?', ...flags])
+    expect(status).toBe(2)
+    expect(stderr).toContain(words)
+    expect(runtime.asked).toEqual([])
+  })
+
+  test.each([
+    ['show', 'what is this? [image 1: image/png, 2 kB]'],
+    ['export', 'what is this?\n\n[image 1: image/png, 2 kB]'],
+  ])('wb conversations %s names the images of a message', async (command, words) => {
+    const { here, runtime } = await stageFor()
+    await here.wb(['ask', 'what is this?'])
+    Object.assign(runtime.said[0]!, { images: [{ index: 0, mediaType: 'image/png', bytes: 1_500 }] })
+    expect((await here.wb(['conversations', command])).stdout).toContain(words)
   })
 
   test('reasoning is not printed', async () => {

@@ -4,6 +4,7 @@ import { join } from 'node:path'
 import { afterAll, beforeAll, describe, expect, onTestFinished, test } from 'vitest'
 import { committedManifest } from '../../scripts/manifest.mjs'
 import { type Place, place } from '../commands/wb.ts'
+import { imageBytes } from '../harness/images.ts'
 import { endServers, reader } from './place.ts'
 
 const { commands } = JSON.parse(committedManifest()) as { commands: Record<string, { examples: string[] }> }
@@ -101,6 +102,7 @@ async function machine(here: Place, { configured }: { configured: boolean }): Pr
   mkdirSync(join(folder, 'notes'))
   writeFileSync(join(folder, 'notes', 'day.md'), 'Today.\n')
   writeFileSync(join(folder, 'corpus.jsonl'), '{"_id": "1", "title": "Wings", "text": "of aircraft"}\n')
+  writeFileSync(join(folder, 'screenshot.png'), imageBytes())
   return { run: line => spawnSync('bash', ['-c', line], { cwd: folder, env, encoding: 'utf8' }) }
 }
 

@@ -191,6 +191,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
       return json(response, 200, {
         workspaceId,
         knowledgeBaseId: ids.base,
+        attachmentId: null,
         documentId: ids.document,
         sourceFilename: 'laws.md',
         metadata: {},
@@ -255,6 +256,7 @@ export function citing(): Record<string, string> {
   const citation: Citation = {
     number: 1,
     knowledgeBaseId: ids.base,
+    attachmentId: null,
     documentId: ids.document,
     chunkId: 'c1',
     chunkIndex: 2,

@@ -27,6 +27,13 @@ export function makeConversation(
   return call(conversations.create, { params: { workspaceId, agentId }, body })
 }
 
+/** A form with a file. */
+export function formOf(text: string, name = 'report.md'): FormData {
+  const form = new FormData()
+  form.set('file', new File([text], name, { type: 'text/plain' }))
+  return form
+}
+
 /** A message as a turn would store it. */
 export function messageRow(
   { workspaceId, conversationId }: Pick<Conversation, 'workspaceId' | 'conversationId'>,

@@ -30,7 +30,7 @@ export interface Opened {
   readonly call: Client['call']
   /** The same as the owner of the data directory. */
   readonly callAsOperator: Client['call']
-  /** Any request: `POST /api/v1/workspaces`. */
+  /** Any request: `POST /api/v1/workspaces`. A form is sent as a form. */
   send(line: string, json?: unknown, headers?: Readonly<Record<string, string>>): Promise<Sent>
   /** The same as the owner of the data directory. */
   sendAsOperator(line: string, json?: unknown): Promise<Sent>
@@ -97,10 +97,11 @@ export async function open(options: Options = {}): Promise<Opened> {
     }).call
   async function send(line: string, json?: unknown, more = {}, as?: 'operator'): Promise<Sent> {
     const [method, path] = line.split(' ') as [string, string]
-    const body = json === undefined ? {} : { body: JSON.stringify(json) }
+    const isForm = json instanceof FormData
+    const body = json === undefined ? {} : { body: isForm ? json : JSON.stringify(json) }
     const answer = await fetch(
       path,
-      { method, ...body, headers: { ...(json !== undefined && jsonHeaders), ...more } },
+      { method, ...body, headers: { ...(json !== undefined && !isForm && jsonHeaders), ...more } },
       as,
     )
     const text = await answer.text()

@@ -3,11 +3,13 @@ import { type Client, connect } from '../../src/client/client.ts'
 import { chat, type TurnEvent } from '../../src/contract/chat.ts'
 import { type Conversation, messages } from '../../src/contract/conversations.ts'
 import { mcpServers } from '../../src/contract/mcp-servers.ts'
+import type { Request } from '../../src/contract/route.ts'
 import { llmServices } from '../../src/contract/services.ts'
 import { type Place, place, type Served } from '../commands/wb.ts'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 import { startMcpServer } from '../fakes/mcp-server.ts'
 import { makeAgent, makeConversation } from '../harness/agents.ts'
+import { imageBytes, imageOf } from '../harness/images.ts'
 import { makeWorkspace } from '../harness/place.ts'
 
 function clientOf({ url }: Served): Client {
@@ -39,7 +41,7 @@ async function begun(here: Place) {
 async function killedAt(
   { server, client, conversation: params }: Awaited<ReturnType<typeof begun>>,
   isDue: (event: TurnEvent) => boolean,
-  body: { content: string; replaces?: string } = { content: 'first' },
+  body: Request<typeof chat.stream>['body'] = { content: 'first' },
 ): Promise<void> {
   const read = async () => {
     for await (const event of client.events(chat.stream, { params, body }))
@@ -136,4 +138,20 @@ test('a server that is killed while another version is answered keeps the questi
   ])
   const { status, stdout } = await here.spawnWb(['doctor', '--deep'])
   expect({ status, stdout }).toMatchObject({ status: 0, stdout: expect.stringMatching(/^store\tok\t/m) })
+})
+
+test('a server that is killed once a question is stored keeps its images', { timeout: 60_000 }, async () => {
+  const here = place()
+  const turn = await begun(here)
+  const { model, conversation: params } = turn
+  const bytes = imageBytes('image/png', 300_000)
+  model.script({ text: 'one two three four', silentAfter: 4 })
+  const body = { content: 'first', images: [imageOf('image/png', 300_000)] }
+  await killedAt(turn, ({ event }) => event === 'user-message', body)
+  const server = await here.serve()
+  const { items } = await clientOf(server).call(messages.list, { params, query: {} })
+  const { workspaceId, agentId, conversationId } = params
+  const path = `/api/v1/workspaces/${workspaceId}/agents/${agentId}/conversations/${conversationId}`
+  const answer = await fetch(`${server.url}${path}/messages/${items[0]!.messageId}/images/0`)
+  expect(Buffer.from(await answer.arrayBuffer()).equals(bytes)).toBe(true)
 })

@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { attachments } from '../../src/contract/attachments.ts'
 import { filters } from '../../src/contract/filters.ts'
 import { api } from '../../src/contract/index.ts'
 import { apiKeys } from '../../src/contract/keys.ts'
@@ -6,7 +7,7 @@ import { mcpServers } from '../../src/contract/mcp-servers.ts'
 import { principals } from '../../src/contract/principals.ts'
 import type { Route } from '../../src/contract/route.ts'
 import { chunkingServices, llmServices, rerankingServices } from '../../src/contract/services.ts'
-import { makeAgent, makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
+import { formOf, makeAgent, makeConversation, messageRow, writeMessages } from '../harness/agents.ts'
 import { freshName, makeBase, makeMockService } from '../harness/place.ts'
 import { type Opened, open } from '../harness/runtime.ts'
 import { storeFile } from '../harness/store.ts'
@@ -39,6 +40,7 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'agents.update': () => ({ name: 'taken over' }),
   'conversations.create': () => ({ title: 'planted' }),
   'conversations.update': () => ({ title: 'taken over' }),
+  'attachments.create': () => planted(),
   'principals.update': () => ({ role: 'admin' }),
 }
 
@@ -87,6 +89,10 @@ async function furnished(wb: Opened) {
   const { conversationId } = await makeConversation(wb, { workspaceId, agentId })
   const message = messageRow({ workspaceId, conversationId }, 1, { content: 'ornithopter' })
   await writeMessages(wb.dataDir, [message])
+  const { attachmentId } = await wb.call(attachments.create, {
+    params: { workspaceId, agentId, conversationId },
+    body: formOf('ornithopter'),
+  })
   const { documentId } = document
   const recordId = `${documentId}:0`
   const { knowledgeFilterId } = await wb.call(filters.create, {
@@ -110,6 +116,7 @@ async function furnished(wb: Opened) {
     agentId,
     conversationId,
     messageId: message.messageId,
+    attachmentId,
     approvalId: unknownApproval,
   }
 }

@@ -1,6 +1,8 @@
+import type { ImageInput } from '../../contract/images.ts'
 import type { ChatMessage, ToolSpec } from '../../models/chat/completion.ts'
 import { bytesPerToken, tokensIn } from '../tokens.ts'
 import { cut as cutText } from '../tools/result.ts'
+import { withoutImages } from './image-notes.ts'
 import type { AnsweringModel } from './model.ts'
 
 /** What a model is about to be told, by how dear it is. */
@@ -11,6 +13,8 @@ export interface Draft {
   readonly history: readonly ChatMessage[]
   /** Never cut. */
   readonly question: string
+  /** Images of the question; never left out. */
+  readonly images?: readonly ImageInput[]
   /** Calls of tools in this turn, and what they gave. */
   readonly exchanges: readonly ChatMessage[]
   readonly tools: readonly ToolSpec[]
@@ -26,6 +30,8 @@ export interface Fitted {
 }
 
 const tokensPerMessage = 8
+/** Estimate for an image, about that of a photo of one megapixel. @see docs/agents.md#images */
+const tokensPerImage = 1_100
 /** What is left at least of a result that is cut. */
 const resultCharsMin = 400
 /** Minimum and maximum tokens for the passages of one search. */
@@ -39,6 +45,25 @@ export function passageTokensFor({
 }: Pick<AnsweringModel, 'contextTokens' | 'maxTokens'>): number {
   const third = Math.floor((contextTokens - maxTokens) / 3)
   return Math.min(passageTokens.max, Math.max(passageTokens.min, third))
+}
+
+/**
+ * Returns the tokens that the text of attachments may take: those of passages, or half of them if knowledge bases are
+ * searched, too. A small context window has less.
+ *
+ * @param left  tokens of the prompt without tools and question
+ */
+export function attachmentTokensFor({
+  passageTokens,
+  isShared,
+  left,
+}: {
+  passageTokens: number
+  isShared: boolean
+  left: number
+}): number {
+  const share = isShared ? Math.floor(passageTokens / 2) : passageTokens
+  return Math.max(0, Math.min(share, Math.floor(left / 3)))
 }
 
 /**
@@ -56,10 +81,10 @@ export function historyTokensFor(promptTokens: number, hasTools: boolean): numbe
  * @param budgetTokens  maximum length of the prompt
  */
 export function fitted(draft: Draft, budgetTokens: number): Fitted {
-  const { system, question, tools } = draft
+  const { system, question, images = [], tools } = draft
   const fixed: ChatMessage[] = [
     { role: 'system', content: system },
-    { role: 'user', content: question },
+    { role: 'user', content: question, ...(images.length > 0 && { images }) },
   ]
   const spent = tokensOf(fixed) + tokensIn(JSON.stringify(tools))
   const { exchanges, cut } = shortenedTo(draft.exchanges, budgetTokens - spent)
@@ -72,16 +97,25 @@ export function fitted(draft: Draft, budgetTokens: number): Fitted {
   return { messages: [fixed[0]!, ...history, fixed[1]!, ...exchanges], dropped, cut }
 }
 
-/** Returns the newest whole turns that fit a bound. Their tool results are shortened as far as necessary. */
+/**
+ * Returns the newest whole turns that fit a bound. Their tool results are shortened as far as necessary, and a question
+ * whose images do not fit is kept without them.
+ */
 function newestWithin(messages: readonly ChatMessage[], tokens: number): ChatMessage[] {
-  let from = messages.length
+  const kept: ChatMessage[] = []
+  let turn: ChatMessage[] = []
   let spent = 0
-  for (let at = messages.length - 1; at >= 0; at--) {
-    spent += shortestTokensOf([messages[at]!])
+  for (const whole of messages.toReversed()) {
+    const isWithin = spent + shortestTokensOf([whole]) <= tokens
+    const message = isWithin ? whole : withoutImages(whole)
+    spent += shortestTokensOf([message])
     if (spent > tokens) break
-    if (messages[at]!.role === 'user') from = at
+    turn.unshift(message)
+    if (message.role !== 'user') continue
+    kept.unshift(...turn)
+    turn = []
   }
-  return shortenedTo(messages.slice(from), tokens).exchanges
+  return shortenedTo(kept, tokens).exchanges
 }
 
 /** Returns the tokens of messages whose tool results are as short as they can be. */
@@ -119,6 +153,8 @@ function shortened<M extends ChatMessage & { role: 'tool' }>(message: M, excess:
 export function tokensOf(messages: readonly ChatMessage[]): number {
   return messages.reduce((sum, message) => {
     const calls = message.role === 'assistant' && message.toolCalls ? JSON.stringify(message.toolCalls) : ''
-    return sum + tokensPerMessage + tokensIn(message.content ?? '') + tokensIn(calls)
+    const images = message.role === 'user' ? (message.images?.length ?? 0) : 0
+    const text = tokensIn(message.content ?? '') + tokensIn(calls)
+    return sum + tokensPerMessage + text + tokensPerImage * images
   }, 0)
 }

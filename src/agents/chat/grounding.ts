@@ -2,7 +2,7 @@ import type { Caller } from '../../access/caller.ts'
 import type { SearchMany } from '../../contract/knowledge.ts'
 import { limits } from '../../contract/limits.ts'
 import type { Excerpt } from '../tools/excerpt.ts'
-import { bytesFor, citationMax, shareAmong } from '../tools/passage-budget.ts'
+import { bytesFor, citationMax, jsonBytes, shareAmong } from '../tools/passage-budget.ts'
 import type { Passage } from '../tools/tool.ts'
 import type { Citations } from './citations.ts'
 import type { Marks } from './prompt.ts'
@@ -39,6 +39,12 @@ const notNeeded: Grounding = {
   query: undefined,
 }
 
+/** What numbers and encloses passages. */
+export interface Citing {
+  readonly citations: Citations
+  readonly marks: Marks
+}
+
 /** What is looked for, and where. */
 export interface Retrieval {
   readonly workspaceId: string
@@ -58,7 +64,7 @@ export interface Retrieval {
  */
 export async function ground(
   { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens }: Retrieval,
-  parts: { retrieve: Retrieve; caller: Parameters<Retrieve>[2]; citations: Citations; marks: Marks },
+  parts: Citing & { retrieve: Retrieve; caller: Parameters<Retrieve>[2] },
 ): Promise<Grounding> {
   if (query === undefined) return notNeeded
   if (knowledgeBaseIds.length === 0) return { ...nothingFound, query: undefined }
@@ -71,24 +77,45 @@ export async function ground(
   }
   const found = await parts.retrieve(workspaceId, body, parts.caller)
   if (found.length === 0) return { ...nothingFound, query }
-  const heads = found.map(({ passage }) =>
-    [passage.title, passage.sourceFilename].filter(Boolean).join(' · '),
-  )
+  const told = entriesFor(found, query, bytesFor(passageTokens), parts.citations)
+  return {
+    text: `Passages found for the question:\n${parts.marks.around('search', told.entries)}`,
+    found: told.found,
+    query,
+  }
+}
+
+/** Writes passages with their numbers, best first, as far as they fit. */
+export function entriesFor(
+  found: readonly Found[],
+  query: string,
+  bytesMax: number,
+  citations: Citations,
+): { entries: string; found: Passage[] } {
   const excerpts = shareAmong(
     found.map(({ text }) => text),
     query,
-    bytesFor(passageTokens),
-    heads.map(head => Buffer.byteLength(entryOf(citationMax, head, { text: '', isCut: true }) + gap)),
+    bytesMax,
+    found.map(headBytesOf),
   )
   const kept = found.slice(0, excerpts.length).map(({ passage }) => passage)
   const entries = kept.map((passage, at) =>
-    entryOf(parts.citations.numberOf(passage), heads[at]!, excerpts[at]!),
+    entryOf(citations.numberOf(passage), headOf(passage), excerpts[at]!),
   )
-  return {
-    text: `Passages found for the question:\n${parts.marks.around('search', entries.join(gap))}`,
-    found: kept,
-    query,
-  }
+  return { entries: entries.join(gap), found: kept }
+}
+
+/** Returns the maximum bytes of a whole passage with its number and name. */
+export function bytesOfEntry(found: Found): number {
+  return headBytesOf(found) + jsonBytes(found.text)
+}
+
+function headBytesOf({ passage }: Found): number {
+  return Buffer.byteLength(entryOf(citationMax, headOf(passage), { text: '', isCut: true }) + gap)
+}
+
+function headOf({ title, sourceFilename }: Passage): string {
+  return [title, sourceFilename].filter(Boolean).join(' · ')
 }
 
 /** Separator of passages. */

@@ -1,6 +1,7 @@
 import type { Citation, ToolCall } from '../../contract/chat.ts'
 import type { ChatMessage } from '../../models/chat/completion.ts'
 import type { MessageRow } from '../../storage/tables.ts'
+import { textWithoutImages } from './image-notes.ts'
 import type { Marks } from './prompt.ts'
 
 /** Result of a tool call, as it is stored with the turn. */
@@ -15,7 +16,10 @@ export interface ToolResponse {
 export interface PastTurn {
   /** Stored rows, oldest first; the first one is the question. */
   readonly rows: readonly MessageRow[]
-  /** Messages for the model: a user message, calls each followed by its results, and one answer. */
+  /**
+   * Messages for the model: a user message, calls each followed by its results, and one answer. A note stands for the
+   * images of the question.
+   */
   readonly messages: readonly ChatMessage[]
 }
 
@@ -39,7 +43,7 @@ export function pastTurns(rows: readonly MessageRow[], marks: Marks): PastTurn[]
 function messagesOf([question, ...rest]: readonly MessageRow[], marks: Marks): ChatMessage[] {
   const answers = rest.filter(isAnswer).map(row => row.content)
   return [
-    { role: 'user', content: question!.content ?? '' },
+    { role: 'user', content: textWithoutImages(question!.content ?? '', question!.images?.length ?? 0) },
     ...exchangesIn(rest, marks),
     { role: 'assistant', content: answers.join('\n\n') || noAnswer },
   ]

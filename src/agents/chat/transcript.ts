@@ -2,11 +2,12 @@ import type { Clock } from '../../base/clock.ts'
 import { newId } from '../../base/id.ts'
 import type { InTurn } from '../../base/in-turn.ts'
 import type { Citation, ToolCall } from '../../contract/chat.ts'
+import type { ImageInput } from '../../contract/images.ts'
 import { type Changed, changeRow } from '../../storage/change.ts'
 import type { RowStore, Write } from '../../storage/rows.ts'
 import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace } from '../conversations.ts'
-import { emptyFields } from '../messages.ts'
+import { emptyFields, imageRows, imagesField } from '../messages.ts'
 import { conversationNotFound, messageNotFound } from '../missing.ts'
 import type { ToolResponse } from './history.ts'
 import { titleFrom } from './title.ts'
@@ -62,16 +63,24 @@ export class Transcript {
   }
 
   /**
-   * Stores the question.
+   * Stores the question with its images.
    *
    * @param isUntrusted  text of documents is sent to the model with it
    * @throws conversation_not_found  it was deleted in the meantime
    */
-  async user(content: string, isUntrusted: boolean): Promise<MessageRow> {
+  async user(content: string, isUntrusted: boolean, images: readonly ImageInput[] = []): Promise<MessageRow> {
     const questionId = this.#questionId
-    const row = this.#row({ role: 'user', content, ...(questionId !== undefined && { questionId }) })
+    const row = this.#row({
+      role: 'user',
+      content,
+      ...imagesField(images),
+      ...(questionId !== undefined && { questionId }),
+    })
     if (this.#isFirst) this.#title = titleFrom(content)
-    await this.#write(row, [], isUntrusted)
+    const inserts = imageRows(row, images).map(
+      (image): Write => ({ op: 'insert', table: tables.messageImages, row: image }),
+    )
+    await this.#write(row, inserts, isUntrusted)
     this.#user = row
     return row
   }
@@ -90,7 +99,11 @@ export class Transcript {
 
   /** Removes the question of a turn that stored nothing else, as if it had never been asked. */
   async withdraw(): Promise<void> {
-    const writes: Write[] = [{ op: 'delete', table: this.#table, key: this.#keyOf(this.#user!) }]
+    const key = this.#keyOf(this.#user!)
+    const writes: Write[] = [
+      { op: 'delete', table: this.#table, key },
+      { op: 'deleteAll', table: tables.messageImages, index: 'byMessage', prefix: key },
+    ]
     const untitle = (row: ConversationRow) =>
       this.#title !== null && row.title === this.#title ? { ...row, title: null } : row
     await this.#change(untitle, writes)
@@ -172,13 +185,13 @@ export class Transcript {
    * @throws conversation_not_found  it was deleted in the meantime
    * @throws chat_message_not_found  the question was moved
    */
-  async #write(row: MessageRow, checks: readonly Write[], isUntrusted: boolean): Promise<void> {
+  async #write(row: MessageRow, also: readonly Write[], isUntrusted: boolean): Promise<void> {
     const isVersion = this.#questionId !== undefined
     const user = this.#user ?? row
     const versionId = user.messageId
     const untrusted = isUntrusted && { untrustedSince: user.messageTs }
     const stored = isVersion ? { ...row, versionId, ...(row === user && untrusted) } : row
-    const writes: Write[] = [...checks, { op: 'insert', table: this.#table, row: stored }]
+    const writes: Write[] = [...also, { op: 'insert', table: this.#table, row: stored }]
     if (isVersion && untrusted && row !== user)
       writes.push({ op: 'replace', table: this.#table, row: { ...user, versionId, ...untrusted } })
     const change = (conversation: ConversationRow) =>

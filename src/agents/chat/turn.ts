@@ -2,6 +2,7 @@ import type { Clock } from '../../base/clock.ts'
 import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { WbError } from '../../contract/errors.ts'
+import type { ImageInput } from '../../contract/images.ts'
 import type { AnswerPart } from '../../models/chat/answer-text.ts'
 import type { ChatMessage, Completion, Sampling } from '../../models/chat/completion.ts'
 import { ProviderFailure } from '../../models/provider/failure.ts'
@@ -13,6 +14,7 @@ import type { Citations } from './citations.ts'
 import type { History } from './history.ts'
 import { answerMetadata, type Ending, emptyTally, type Tally, withCompletion } from './metadata.ts'
 import type { AnsweringModel } from './model.ts'
+import { historyWithoutImages } from './past-images.ts'
 import type { Marks } from './prompt.ts'
 import { ReasoningRecord } from './reasoning-record.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
@@ -31,16 +33,22 @@ export interface TurnParts {
   readonly citations: Citations
   readonly marks: Marks
   readonly system: string
-  /** Passages that the model is told before it is asked. */
+  /** Passages of the prompt. */
   readonly found: readonly Passage[]
+  /** The prompt holds text of documents or attachments. */
+  readonly sendsText: boolean
   /** The search query; undefined if there was no search. */
   readonly searchQuery: string | undefined
   readonly question: string
+  /** Images of the question. */
+  readonly images: readonly ImageInput[]
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
   readonly sampling: Sampling
   /** Prepares the turn again for a model that refused tools, with passages in the prompt. */
-  readonly withoutTools: () => Promise<Pick<TurnParts, 'turnTools' | 'system' | 'found' | 'searchQuery'>>
+  readonly withoutTools: () => Promise<
+    Pick<TurnParts, 'turnTools' | 'system' | 'found' | 'sendsText' | 'searchQuery'>
+  >
   /** Fires when nobody waits for the answer any longer. */
   readonly signal: AbortSignal
   /** Logs a defect, or a failure of the provider. */
@@ -88,10 +96,10 @@ export class Turn {
    * @throws conversation_not_found                     it was deleted before the question was kept
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
-    const { transcript, question, isWhole, found } = this.#parts
+    const { transcript, question, images, isWhole, sendsText } = this.#parts
     // A model takes its time to begin: the question is kept meanwhile.
     if (!isWhole) this.#asked = this.#begin()
-    const user = await transcript.user(question, found.length > 0)
+    const user = await transcript.user(question, sendsText, images)
     try {
       yield { event: 'user-message', data: messageOf(user) }
       for (let round = 1; !this.#isOver; round++) yield* this.#round(round)
@@ -135,15 +143,28 @@ export class Turn {
         return step.value
       }
     } catch (error) {
-      if (!this.#isAboutTools(error)) throw error
-      this.#parts = { ...this.#parts, ...(await this.#parts.withoutTools()) }
-      const { found, searchQuery, transcript } = this.#parts
-      this.#tally = { ...this.#tally, found, searchQuery }
-      if (found.length > 0) await transcript.markUntrusted()
+      if (this.#isAboutTools(error)) await this.#goWithoutTools()
+      else if (this.#isAboutOldImages(error))
+        this.#parts = { ...this.#parts, history: historyWithoutImages(this.#parts.history) }
+      else throw error
     } finally {
       await pieces.return(undefined as never).catch(() => {})
     }
     return yield* this.#ask(isLast)
+  }
+
+  async #goWithoutTools(): Promise<void> {
+    this.#parts = { ...this.#parts, ...(await this.#parts.withoutTools()) }
+    const { found, sendsText, searchQuery, transcript } = this.#parts
+    this.#tally = { ...this.#tally, found, searchQuery }
+    if (sendsText) await transcript.markUntrusted()
+  }
+
+  /** Returns true if the provider refused images, and only earlier questions have some. */
+  #isAboutOldImages(error: unknown): boolean {
+    const { history, images } = this.#parts
+    const isRefusal = error instanceof ProviderFailure && error.facts.kind === 'no_images'
+    return isRefusal && images.length === 0 && history.messages.some(message => 'images' in message)
   }
 
   /** Returns true if the provider refused tools before the first text. */
@@ -194,11 +215,12 @@ export class Turn {
   }
 
   #told() {
-    const { model, turnTools, history, system, question } = this.#parts
+    const { model, turnTools, history, system, question, images } = this.#parts
     const draft = {
       system,
       history: history.messages,
       question,
+      images,
       exchanges: this.#exchanges,
       tools: turnTools.specs,
     }

@@ -13,16 +13,19 @@ import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace, Conversations } from '../conversations.ts'
 import { agentNotFound } from '../missing.ts'
+import { bytesPerToken, tokensIn } from '../tokens.ts'
+import { type AttachedText, type AttachmentReader, attachmentTool } from '../tools/attachments.ts'
 import type { ToolGate } from '../tools/run.ts'
 import type { Tool } from '../tools/tool.ts'
 import { Approvals } from './approvals.ts'
-import { historyTokensFor, passageTokensFor } from './budget.ts'
+import { type AttachedPrompt, attachedPrompt } from './attached.ts'
+import { attachmentTokensFor, historyTokensFor, passageTokensFor } from './budget.ts'
 import { Citations } from './citations.ts'
 import type { Compactions } from './compaction.ts'
 import { DetachedTurns } from './detached.ts'
 import { type Grounding, ground, notSearched, type Retrieve } from './grounding.ts'
 import { type History, openHistory } from './history.ts'
-import { type ChatSource, modelFor } from './model.ts'
+import { type AnsweringModel, type ChatSource, modelFor } from './model.ts'
 import {
   calledOff,
   draining,
@@ -32,6 +35,7 @@ import {
   toldFrom,
   unlessOfModel,
 } from './opened.ts'
+import { requireImageSupport, withImages } from './past-images.ts'
 import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
 import { type CurrentVersion, readReplaced } from './replaced.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
@@ -46,6 +50,7 @@ export interface TurnsParts {
   readonly log: Log
   readonly models: ChatSource
   readonly conversations: Pick<Conversations, 'get'>
+  readonly attachments: Pick<AttachmentReader, 'read'>
   /** What an agent without words of its own is told; null is the usual. */
   readonly systemPrompt: string | null
   readonly gate: ToolGate
@@ -81,9 +86,19 @@ interface Setting {
   readonly citations: Citations
   readonly marks: Marks
   readonly bases: readonly NamedBase[]
+  readonly attached: readonly AttachedText[]
+  readonly model: AnsweringModel
   /** Maximum tokens of the passages of one search. */
   readonly passageTokens: number
   readonly signal: AbortSignal
+}
+
+const nothingInBases = 'Nothing was found in the knowledge bases for the question.'
+
+/** What the prompt says of attachments, and of a search. */
+interface Told {
+  readonly attached: AttachedPrompt
+  readonly grounding: Grounding
 }
 
 /** The question, and what its tools may do. */
@@ -123,7 +138,7 @@ export class Turns {
    *
    * @throws workspace_not_found, conversation_not_found, agent_not_found, chat_message_not_found
    * @throws chat_disabled, llm_service_not_found, llm_provider_unsupported, llm_credential_missing
-   * @throws llm_model_not_chat, llm_model_unavailable
+   * @throws llm_model_not_chat, llm_model_unavailable, llm_model_no_images
    */
   async send(place: ConversationPlace, body: MessageSend, caller: Caller): Promise<MessagePair> {
     return this.#whole({ place, body: { ...body, approvals: false }, caller })
@@ -216,14 +231,18 @@ export class Turns {
   async #open(asked: Asked, signal: AbortSignal): Promise<Opened> {
     const { place, body, caller, isWhole } = asked
     const marks = new Marks()
+    const { images = [] } = body
     const { past, replaced, ...stored } = await this.#stored(asked)
-    const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
+    const { model, bases, tools, attached } = await this.#offered(stored, body.llmServiceId, signal)
+    requireImageSupport(model, images)
     // A model on this machine mostly answers one request at a time.
     if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
     const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
-    const history = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const text = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const { rows } = this.#parts
+    const history = model.supportsImages === false ? text : await withImages(text, images, { rows, place })
     const setting = {
       ...stored,
       caller,
@@ -231,11 +250,16 @@ export class Turns {
       signal,
       marks,
       bases,
+      attached,
+      model,
       passageTokens: passageTokensFor(model),
     }
     const terms = {
       isAsked: body.approvals,
-      hasRead: hasReadBefore(stored.conversation, replaced) || this.#parts.carried?.hasRead === true,
+      hasRead:
+        hasReadBefore(stored.conversation, replaced) ||
+        this.#parts.carried?.hasRead === true ||
+        attached.length > 0,
       question: body.content,
     }
     const turn = new Turn({
@@ -243,9 +267,8 @@ export class Turns {
       ...setting,
       ...(isGrounded
         ? await this.#grounded(setting, terms, history)
-        : this.#equipped(setting, terms, history, tools)),
+        : await this.#equipped(setting, terms, history, tools)),
       withoutTools: () => this.#grounded(setting, terms, history),
-      model,
       sampling: {
         ...model.sampling,
         ...samplingOf(stored.agent),
@@ -257,6 +280,7 @@ export class Turns {
       }),
       history,
       question: body.content,
+      images,
       isWhole,
       count: outcome => {
         this.#parts.answered(model.provider, outcome)
@@ -289,28 +313,48 @@ export class Turns {
     signal: AbortSignal,
   ) {
     const { workspaceId } = agent
-    const [model, bases, tools] = await Promise.all([
+    const [model, bases, tools, attached] = await Promise.all([
       modelFor(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
       this.#parts.basesOf(workspaceId, boundTo(conversation, agent)),
       this.#parts.toolsOf(agent, signal),
+      this.#parts.attachments.read(conversation),
     ])
-    return { model, bases, tools }
+    return { model, bases, tools, attached }
   }
 
   /** A turn of a model that searches by itself, with tools. */
-  #equipped(setting: Setting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
-    return this.#prepared(setting, this.#turnTools(setting, tools, terms), notSearched, history)
+  async #equipped(setting: Setting, terms: TurnTerms, history: History, tools: readonly Tool[]) {
+    const { attached } = setting
+    const offered = attached.length > 0 && tools.length > 0 ? [...tools, attachmentTool(attached)] : tools
+    const turnTools = this.#turnTools(setting, offered, terms)
+    const prompt = await this.#attach(setting, turnTools, terms.question, history)
+    return this.#prepared(setting, turnTools, { attached: prompt, grounding: notSearched }, history)
   }
 
   /** A turn of a model that is given passages, and no tools. */
   async #grounded(setting: Setting, terms: TurnTerms, history: History) {
-    const grounding = await this.#ground(setting, terms.question, history)
-    return this.#prepared(setting, this.#turnTools(setting, [], terms), grounding, history)
+    const turnTools = this.#turnTools(setting, [], terms)
+    const attached = await this.#attach(setting, turnTools, terms.question, history)
+    const grounding = await this.#ground(setting, terms.question, history, attached)
+    return this.#prepared(setting, turnTools, { attached, grounding }, history)
   }
 
-  #prepared(setting: Setting, turnTools: TurnTools, grounding: Grounding, history: History) {
-    const system = this.#system(setting, turnTools, grounding, history.summary)
-    return { turnTools, system, found: grounding.found, searchQuery: grounding.query }
+  #prepared(setting: Setting, turnTools: TurnTools, told: Told, history: History) {
+    const { attached, grounding } = told
+    const system = this.#system(setting, turnTools, told, history.summary)
+    const found = [...attached.found, ...grounding.found]
+    const sendsText = attached.text !== '' || grounding.found.length > 0
+    return { turnTools, system, found, sendsText, searchQuery: grounding.query }
+  }
+
+  #attach(setting: Setting, { specs }: TurnTools, question: string, past: History): Promise<AttachedPrompt> {
+    const { model, bases, attached, passageTokens } = setting
+    const query = searchQuery(question, lastQuery(past.turns)) ?? ''
+    const isShared = specs.length > 0 || bases.length > 0
+    const promptTokens = model.contextTokens - model.maxTokens
+    const taken = tokensIn(JSON.stringify(specs)) + tokensIn(question)
+    const tokens = attachmentTokensFor({ passageTokens, isShared, left: promptTokens - taken })
+    return attachedPrompt(attached, { query, tokens, canRead: specs.length > 0 }, setting)
   }
 
   #turnTools(
@@ -331,23 +375,30 @@ export class Turns {
     })
   }
 
-  #ground({ agent, bases, ...setting }: Setting, question: string, past: History): Promise<Grounding> {
+  async #ground(
+    { agent, bases, ...setting }: Setting,
+    question: string,
+    past: History,
+    attached: AttachedPrompt,
+  ): Promise<Grounding> {
     const { retrieve, passagesPerBase } = this.#parts
     const { workspaceId } = agent
     const knowledgeBaseIds = bases.map(base => base.knowledgeBaseId)
-    const { passageTokens } = setting
+    const passageTokens = setting.passageTokens - Math.ceil(attached.bytes / bytesPerToken)
     const query = searchQuery(question, lastQuery(past.turns))
-    return ground(
+    const grounding = await ground(
       { workspaceId, query, knowledgeBaseIds, passagesPerBase, passageTokens },
       { ...setting, retrieve },
     )
+    const isAlone = attached.text === '' || query === undefined || grounding.found.length > 0
+    return isAlone ? grounding : { ...grounding, text: bases.length > 0 ? nothingInBases : '' }
   }
 
   /** What the model is told first. */
   #system(
     { agent, bases, marks }: Setting,
     turnTools: TurnTools,
-    grounding: Grounding,
+    { attached, grounding }: Told,
     summary: History['summary'],
   ): string {
     const prompt = systemPrompt({
@@ -355,12 +406,12 @@ export class Turns {
       usual: this.#parts.systemPrompt,
       added: this.#parts.carried?.instructions ?? null,
       search: grounding === notSearched ? (turnTools.searches ? 'tool' : 'none') : 'told',
-      cites: turnTools.cites || grounding.found.length > 0,
+      cites: turnTools.cites || attached.text !== '' || grounding.found.length > 0,
       bases: turnTools.cites ? bases : [],
       marks,
     })
     const earlier = summary && summaryPrompt(summary.text, marks)
-    return [prompt, earlier, grounding.text].filter(Boolean).join('\n\n')
+    return [prompt, earlier, attached.text, grounding.text].filter(Boolean).join('\n\n')
   }
 
   #tell({ workspaceId, agentId }: ConversationPlace, { requestId }: TurnCaller, error: unknown): void {

@@ -12,13 +12,13 @@ import type { ChatSource } from '../chat/model.ts'
 import { draining } from '../chat/opened.ts'
 import { Turns, type TurnsParts } from '../chat/turns.ts'
 import type { ConversationPlace } from '../conversations.ts'
-import { emptyFields } from '../messages.ts'
+import { emptyFields, imageRows, imagesField } from '../messages.ts'
 import { sightOf } from '../sight.ts'
 import { agentOfModel, listModels } from './agent-models.ts'
 import { Chunks, type CompletionIdentity, completionOf } from './answer.ts'
 import { ChunkStream } from './chunk-stream.ts'
 import { type CompletionRequest, readRequest } from './request.ts'
-import { RequestConversation } from './request-conversation.ts'
+import { type CarriedMessage, RequestConversation } from './request-conversation.ts'
 
 /** A conversation of a request, with the agent and model that answer. */
 interface OpenedConversation {
@@ -89,7 +89,7 @@ export class Completions {
     return {
       turns,
       place: conversation,
-      send: { content: request.question, approvals: false, detached: false },
+      send: { content: request.question, images: [...request.images], approvals: false, detached: false },
       identity: {
         id: `chatcmpl-${conversation.conversationId}`,
         created: Math.floor(created / 1_000),
@@ -117,19 +117,23 @@ function conversationOf(
   }
 }
 
-/** Returns the earlier messages as rows, one millisecond apart. */
-function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRow): MessageRow[] {
+/** Returns the earlier messages as rows, one millisecond apart, with the rows of their images. */
+function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRow): CarriedMessage[] {
   const { workspaceId, conversationId, createdAt } = conversation
   const firstMs = Date.parse(createdAt) - earlier.length
-  return earlier.map(({ role, content }, at) => ({
-    ...emptyFields,
-    workspaceId,
-    conversationId,
-    messageId: newId(),
-    messageTs: new Date(firstMs + at).toISOString(),
-    role: role === 'assistant' ? 'agent' : 'user',
-    content,
-  }))
+  return earlier.map(({ role, content, images }, at) => {
+    const row: MessageRow = {
+      ...emptyFields,
+      workspaceId,
+      conversationId,
+      messageId: newId(),
+      messageTs: new Date(firstMs + at).toISOString(),
+      role: role === 'assistant' ? 'agent' : 'user',
+      content,
+      ...imagesField(images),
+    }
+    return { row, images: imageRows(row, images) }
+  })
 }
 
 /** Returns the models of the runtime with answers of at most `maxTokens`. */

@@ -1,7 +1,17 @@
 import type { ListQuery, Outcome, RowStore, Stored, Table, Value, Write } from '../../storage/rows.ts'
-import { type ConversationRow, type MessageRow, tables } from '../../storage/tables.ts'
+import { type ConversationRow, type MessageImageRow, type MessageRow, tables } from '../../storage/tables.ts'
 
-const ownTables: ReadonlySet<string> = new Set([tables.conversations.name, tables.messages.name])
+const ownTables: ReadonlySet<string> = new Set([
+  tables.conversations.name,
+  tables.messages.name,
+  tables.messageImages.name,
+])
+
+/** A message of the request with its images. */
+export interface CarriedMessage {
+  readonly row: MessageRow
+  readonly images: readonly MessageImageRow[]
+}
 
 /**
  * The store for a turn whose conversation is part of the request. The conversation and its messages are in memory, and
@@ -11,12 +21,14 @@ export class RequestConversation implements RowStore {
   readonly #stored: RowStore
   readonly #conversation: ConversationRow
   readonly #messages: readonly MessageRow[]
+  readonly #images: readonly MessageImageRow[]
 
   /** @param messages  oldest first */
-  constructor(stored: RowStore, conversation: ConversationRow, messages: readonly MessageRow[]) {
+  constructor(stored: RowStore, conversation: ConversationRow, messages: readonly CarriedMessage[]) {
     this.#stored = stored
     this.#conversation = conversation
-    this.#messages = messages
+    this.#messages = messages.map(({ row }) => row)
+    this.#images = messages.flatMap(({ images }) => images)
   }
 
   async get<Row extends object>(table: Table<Row>, key: readonly Value[]): Promise<Stored<Row> | undefined> {
@@ -28,12 +40,17 @@ export class RequestConversation implements RowStore {
 
   async list<Row extends object>(table: Table<Row>, query: ListQuery): Promise<Stored<Row>[]> {
     if (!ownTables.has(table.name)) return this.#stored.list(table, query)
+    if (table.name === tables.messageImages.name) return this.#imagesOf(query.prefix[2]) as Stored<never>[]
     const rows: readonly object[] =
       table.name === tables.messages.name ? this.#messages : [this.#conversation]
     const all = rows.map(inMemory) as Stored<never>[]
     const ordered = query.descending ? all.reverse() : all
     const from = query.after ? 1 + ordered.findIndex(({ row }) => isAt(row, query.after!)) : 0
     return ordered.slice(from, from + query.limit)
+  }
+
+  #imagesOf(messageId: Value | undefined): Stored<MessageImageRow>[] {
+    return this.#images.filter(image => image.messageId === messageId).map(inMemory)
   }
 
   async count(...[table, ...place]: Parameters<RowStore['count']>): Promise<number> {

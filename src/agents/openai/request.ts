@@ -1,10 +1,12 @@
 import { WbError } from '../../contract/errors.ts'
+import { type ImageInput, imageInUrl } from '../../contract/images.ts'
 import type { CompletionCreate, CompletionMessage } from '../../contract/openai.ts'
 
 /** Messages of a request, in order, without its instructions. */
 export interface Utterance {
   readonly role: 'user' | 'assistant'
   readonly content: string
+  readonly images: readonly ImageInput[]
 }
 
 /** The conversation of a request, as input of a turn. */
@@ -14,6 +16,7 @@ export interface CompletionRequest {
   /** Alternating questions and answers: consecutive messages of one role are joined. */
   readonly earlier: readonly Utterance[]
   readonly question: string
+  readonly images: readonly ImageInput[]
   /** Longest answer in tokens, if the client limits it. */
   readonly maxTokens: number | undefined
 }
@@ -26,12 +29,14 @@ export function readRequest(body: CompletionCreate): CompletionRequest {
   const said: Utterance[] = []
   for (const message of body.messages) {
     const content = textOf(message)
-    if (content.trim() === '') continue
-    if (message.role === 'user' || message.role === 'assistant') add(said, { role: message.role, content })
+    const images = imagesOf(message)
+    if (content.trim() === '' && images.length === 0) continue
+    if (message.role === 'user' || message.role === 'assistant')
+      add(said, { role: message.role, content, images })
     else instructions.push(content)
   }
   const question = said.pop()
-  if (question?.role !== 'user')
+  if (question?.role !== 'user' || question.content.trim() === '')
     throw new WbError(
       'validation_error',
       'messages: the last message must have the role user and contain text',
@@ -40,18 +45,28 @@ export function readRequest(body: CompletionCreate): CompletionRequest {
     instructions: instructions.length > 0 ? instructions.join(separator) : null,
     earlier: said,
     question: question.content,
+    images: question.images,
     maxTokens: body.max_completion_tokens ?? body.max_tokens ?? undefined,
   }
 }
 
 function add(said: Utterance[], next: Utterance): void {
   const last = said.at(-1)
-  if (last?.role === next.role)
-    said.splice(-1, 1, { ...last, content: last.content + separator + next.content })
-  else said.push(next)
+  if (last?.role !== next.role) said.push(next)
+  else {
+    const content = [last.content, next.content].filter(text => text !== '').join(separator)
+    said.splice(-1, 1, { ...last, content, images: [...last.images, ...next.images] })
+  }
 }
 
 function textOf({ content }: CompletionMessage): string {
   if (typeof content === 'string') return content
   return (content ?? []).map(({ text }) => text ?? '').join('')
+}
+
+function imagesOf({ content }: CompletionMessage): ImageInput[] {
+  if (!Array.isArray(content)) return []
+  return content
+    .filter(({ type }) => type === 'image_url')
+    .map(({ image_url: image }) => imageInUrl(image!.url) as ImageInput)
 }

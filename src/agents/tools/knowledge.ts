@@ -169,7 +169,7 @@ export class KnowledgeTools {
       return args.offset === 0
         ? 'The document has no text.'
         : `The document has no chunk at offset ${args.offset}.`
-    const place = { knowledgeBaseId, documentId, title: label(textOf(metadata.title)) }
+    const place = { knowledgeBaseId, attachmentId: null, documentId, title: label(textOf(metadata.title)) }
     const cite = ({ id, chunkIndex, payload }: Chunk) =>
       context.cite({
         ...place,
@@ -249,10 +249,10 @@ function found({ id, score }: HitOfBase, passage: Passage, citation: number) {
 }
 
 /** Returns chunks as JSON: as many whole ones as fit, and the offset of the next. Only the first can be cut. */
-function chunksResult(
-  chunks: readonly Chunk[],
+export function chunksResult<C extends Pick<Chunk, 'id' | 'chunkIndex' | 'text'>>(
+  chunks: readonly C[],
   head: { offset: number },
-  { cite, bytesMax }: { cite: (chunk: Chunk) => number; bytesMax: number },
+  { cite, bytesMax }: { cite: (chunk: C) => number; bytesMax: number },
 ): string {
   const shown = (count: number, citations: readonly number[], first: Excerpt) => {
     const kept = chunks.slice(0, count).map(({ id, chunkIndex, text }, at) => ({

@@ -74,6 +74,17 @@ export const builtin = {
   }),
 }
 
+/** Reads on in an attachment of the conversation. Models have it only in conversations with attachments. */
+export const readAttachmentTool = own({
+  id: 'read_attachment',
+  description: 'Read the text of a file that is attached to this conversation, chunk by chunk.',
+  input: z.strictObject({
+    attachmentId: z.uuid().describe('id of an attachment'),
+    limit: boundedInt(1, 50, 10, 'maximum number of chunks'),
+    offset,
+  }),
+})
+
 /** Calls any address, where the configuration allows it. */
 export const fetchTool = own({
   id: nativeTools.fetch,

@@ -29,6 +29,7 @@ export function passagesOf(
       const { chunkIndex, title, page } = payload
       return {
         knowledgeBaseId,
+        attachmentId: null,
         documentId,
         chunkId: id,
         chunkIndex: typeof chunkIndex === 'number' ? chunkIndex : null,

@@ -4,7 +4,10 @@ import type { ToolOutcome } from '../../contract/chat.ts'
 
 /** A passage that a tool found, for citations. */
 export interface Passage {
-  readonly knowledgeBaseId: string
+  /** Null for a passage of an attachment. */
+  readonly knowledgeBaseId: string | null
+  /** Null for a passage of a knowledge base. */
+  readonly attachmentId: string | null
   readonly documentId: string | null
   readonly chunkId: string
   readonly chunkIndex: number | null

@@ -15,9 +15,12 @@ import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
+import { attachedFile } from './attached-file.ts'
 import { finishNote } from './finish-note.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
+import { readImages } from './images.ts'
 import { withWays } from './no-model.ts'
+import type { Say } from './port.ts'
 import { speaker } from './speaker.ts'
 import { Talk } from './talk.ts'
 import { isOfServer, toolName } from './tool-name.ts'
@@ -37,6 +40,10 @@ export const screenReaderFlag = Flags.boolean({ summary: 'plain lines, one below
 interface Wanted {
   readonly agent?: string
   readonly question?: string
+  /** Paths of images to send with the question. */
+  readonly images?: readonly string[]
+  /** Paths of files to attach. */
+  readonly attach?: readonly string[]
   readonly flags: { readonly conversation?: string; readonly continue?: boolean; readonly stream: boolean }
 }
 
@@ -61,21 +68,23 @@ export abstract class ChatCommand extends WbCommand {
 
   /** One question and its answer. */
   protected async answer(wanted: Wanted, fronts: () => Promise<Fronts>): Promise<void> {
+    const images = await readImages(wanted.images ?? [], this.io.cwd)
     const question = await this.questionOf(wanted.question)
+    const say: Say = { content: question, ...(images.length > 0 && { images }) }
+    const files = await Promise.all((wanted.attach ?? []).map(path => attachedFile(path, this.io.cwd)))
     const meeting = await this.waitFor('looking', this.meet(wanted))
+    if (files.length > 0) await this.waitFor('attaching', meeting.talk.attachFiles(files))
     const { output } = this
     if (!wanted.flags.stream || output.json) {
-      const told = wanted.flags.stream
-        ? this.tellEvents(meeting, question)
-        : this.tellWhole(meeting, question)
+      const told = wanted.flags.stream ? this.tellEvents(meeting, say) : this.tellWhole(meeting, say)
       return told.catch(error => {
         throw withWays(error, meeting.agent.name)
       })
     }
-    if (output.interactive && !isCi(this.io.env)) return this.show(meeting, question, fronts)
+    if (output.interactive && !isCi(this.io.env)) return this.show(meeting, say, fronts)
     await answerAsText({
       question,
-      events: this.turn(meeting, question),
+      events: this.turn(meeting, say),
       find: () => meeting.talk.find(question),
       agent: meeting.agent.name,
       output,
@@ -85,11 +94,11 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** In a terminal: the answer as a chat shows it. */
-  private async show(meeting: Meeting, question: string, fronts: () => Promise<Fronts>): Promise<void> {
+  private async show(meeting: Meeting, say: Say, fronts: () => Promise<Fronts>): Promise<void> {
     const { talk } = meeting
-    const options = await this.options(meeting, question)
+    const options = await this.options(meeting, say.content)
     const port: AskOptions['port'] = {
-      send: ({ content }) => this.turn(meeting, content),
+      send: ({ content }) => this.turn(meeting, { ...say, content }),
       find: asked => talk.find(asked),
     }
     const { askInTerminal } = await fronts()
@@ -102,10 +111,10 @@ export abstract class ChatCommand extends WbCommand {
   }
 
   /** A question and its answer; about tools that must ask, the person is asked who is there. */
-  private turn({ agent, talk }: Meeting, content: string): AsyncGenerator<TurnEvent> {
-    if (!this.canAsk) return talk.sendUnasked({ content }, this.signal)
+  private turn({ agent, talk }: Meeting, say: Say): AsyncGenerator<TurnEvent> {
+    if (!this.canAsk) return talk.sendUnasked(say, this.signal)
     return approving({
-      send: leaving => talk.sendAttended({ content }, AbortSignal.any([this.signal, leaving])),
+      send: leaving => talk.sendAttended(say, AbortSignal.any([this.signal, leaving])),
       ask: async ({ toolCall }, late) => {
         const { servers } = await this.about(agent)
         const call = { ...toolCall, name: toolName(toolCall.name, servers) }
@@ -116,8 +125,8 @@ export abstract class ChatCommand extends WbCommand {
     })
   }
 
-  private async tellWhole({ talk }: Meeting, question: string): Promise<void> {
-    const pair = await this.waitFor('waiting for the answer', talk.sendWhole({ content: question }))
+  private async tellWhole({ talk }: Meeting, say: Say): Promise<void> {
+    const pair = await this.waitFor('waiting for the answer', talk.sendWhole(say))
     this.output.value(pair)
     const { finish_reason: finishReason, interrupted } = pair.assistant.metadata
     if (finishReason === 'error' || interrupted) throw failedAnswer(pair.assistant)
@@ -125,8 +134,8 @@ export abstract class ChatCommand extends WbCommand {
     if (early) this.output.note(`  ${early}`)
   }
 
-  private async tellEvents({ talk }: Meeting, question: string): Promise<void> {
-    for await (const event of talk.sendUnasked({ content: question }, this.signal)) {
+  private async tellEvents({ talk }: Meeting, say: Say): Promise<void> {
+    for await (const event of talk.sendUnasked(say, this.signal)) {
       this.output.line(event)
       if (event.event === 'done') return
       if (event.event === 'error') throw failedAnswer(event.data)

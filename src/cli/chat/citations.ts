@@ -8,20 +8,27 @@ import { documentName } from '../shown/resources.ts'
 export function citationsOf({ metadata }: Pick<Message, 'metadata'>): readonly Citation[] {
   try {
     const listed: unknown = JSON.parse(metadata.citations ?? '[]')
-    return Array.isArray(listed) ? listed.filter(isCitation) : []
+    return Array.isArray(listed) ? listed.map(withAttachment).filter(isCitation) : []
   } catch {
     return []
   }
 }
 
+/** Citations of earlier versions lack the field. */
+function withAttachment(citation: object): object {
+  return { attachmentId: null, ...citation }
+}
+
 const isText = (value: unknown) => typeof value === 'string'
 const isTextOrNull = (value: unknown) => value === null || isText(value)
+const isIdOrNull = (value: unknown) => value === null || (isText(value) && isId(String(value)))
 const isCountOrNull = (value: unknown) => value === null || Number.isSafeInteger(value)
 
 /** Metadata is text that no schema of a route has seen. */
 const fields: Readonly<Record<keyof Citation, (value: unknown) => boolean>> = {
   number: value => Number.isSafeInteger(value) && Number(value) > 0,
-  knowledgeBaseId: value => isText(value) && isId(String(value)),
+  knowledgeBaseId: isIdOrNull,
+  attachmentId: isIdOrNull,
   documentId: isTextOrNull,
   chunkId: isText,
   chunkIndex: isCountOrNull,
@@ -46,5 +53,15 @@ export function citationOf(passage: Passage): Citation {
   const { number, knowledgeBaseId, documentId, id, chunkIndex, document } = passage
   const title = document ? documentName(document) : null
   const sourceFilename = document?.sourceFilename ?? null
-  return { number, knowledgeBaseId, documentId, chunkId: id, chunkIndex, title, sourceFilename, page: null }
+  return {
+    number,
+    knowledgeBaseId,
+    attachmentId: null,
+    documentId,
+    chunkId: id,
+    chunkIndex,
+    title,
+    sourceFilename,
+    page: null,
+  }
 }

@@ -1,6 +1,7 @@
 import type { Citation } from '../../contract/chat.ts'
 import type { Conversation, Message } from '../../contract/conversations.ts'
 import { citationsOf } from './citations.ts'
+import { imageLines } from './images.ts'
 import { placeIn } from './sources.ts'
 
 /** A conversation as a Markdown document: who said what, and the passages that were cited as footnotes. */
@@ -22,7 +23,8 @@ function spoken(message: Message, agent: string, footnotes: Footnotes): string {
     numbers.has(Number(number)) ? `[^${numbers.get(Number(number))}]` : whole,
   )
   const isCut = message.metadata.interrupted === 'true'
-  return `## ${who}\n\n${content}${isCut ? '\n\n*(interrupted)*' : ''}`
+  const parts = [content, ...imageLines(message), ...(isCut ? ['*(interrupted)*'] : [])]
+  return [`## ${who}`, ...parts].join('\n\n')
 }
 
 /** The passages that a conversation cites. Several may have the same number in old conversations. */

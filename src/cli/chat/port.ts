@@ -1,10 +1,12 @@
 import type { Approval, Citation, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
+import type { ImageInput } from '../../contract/images.ts'
 import type { Passage } from '../passages/hits.ts'
 
 /** What a person says to an agent. */
 export interface Say {
   readonly content: string
+  readonly images?: ImageInput[]
   /** Answers this message instead of the agent's own model. */
   readonly llmServiceId?: string
   /** Temperature of the answer; that of the service if absent. */

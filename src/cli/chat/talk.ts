@@ -1,6 +1,7 @@
 import { systemClock } from '../../base/clock.ts'
 import { type Client, everything } from '../../client/client.ts'
 import { type Agent, agents } from '../../contract/agents.ts'
+import { attachments } from '../../contract/attachments.ts'
 import { type Approval, type Citation, chat, type MessagePair, type TurnEvent } from '../../contract/chat.ts'
 import { type Conversation, conversations, type Message, messages } from '../../contract/conversations.ts'
 import { documents } from '../../contract/documents.ts'
@@ -23,6 +24,8 @@ const query = { limit: limits.pageMax }
 export class Talk implements ChatPort {
   #conversation: Conversation | undefined
   #conversationId: string | undefined
+  /** No question was accepted since this object created the conversation. */
+  #isUnused = false
   /** Of a conversation that has not begun. */
   #knowledgeBaseIds: readonly string[] | undefined
   /** True if the last turn continues when its connection closes. */
@@ -78,7 +81,24 @@ export class Talk implements ChatPort {
   }
 
   async sendWhole(say: Say): Promise<MessagePair> {
-    return this.#inConversation(async params => this.client.call(chat.send, { params, body: say }))
+    const pair = await this.#inConversation(params => this.client.call(chat.send, { params, body: say }))
+    this.#isUnused = false
+    return pair
+  }
+
+  /**
+   * Attaches files to the conversation, in order.
+   *
+   * @throws WbError  the runtime refuses one; a conversation that would begin with it does not begin
+   */
+  async attachFiles(files: readonly File[]): Promise<void> {
+    await this.#inConversation(async params => {
+      for (const file of files) {
+        const body = new FormData()
+        body.set('file', file)
+        await this.client.call(attachments.create, { params, body }, { signal: this.signal })
+      }
+    })
   }
 
   async decide(approvalId: string, decision: Approval['decision']): Promise<void> {
@@ -121,9 +141,10 @@ export class Talk implements ChatPort {
     )
   }
 
-  async passage({ knowledgeBaseId, documentId, chunkId }: Citation) {
+  async passage({ knowledgeBaseId, attachmentId, documentId, chunkId, chunkIndex }: Citation) {
     const { workspaceId } = this.agent
-    if (documentId === null) return { text: '', around: ['', ''] as const }
+    if (attachmentId !== null) return this.#attachedPassage(attachmentId, chunkIndex ?? 0)
+    if (documentId === null || knowledgeBaseId === null) return { text: '', around: ['', ''] as const }
     const params = { workspaceId, knowledgeBaseId, documentId }
     const document = await this.client.call(documents.show, { params })
     let before = ''
@@ -135,6 +156,14 @@ export class Talk implements ChatPort {
       else before = said
     }
     return { text: text ?? '', around: [text === undefined ? '' : before, ''] as const }
+  }
+
+  async #attachedPassage(attachmentId: string, index: number) {
+    const params = { ...this.#ofAgent, conversationId: this.#conversationId ?? '', attachmentId }
+    const { text, chunkEnds } = await this.client.call(attachments.show, { params })
+    const end = (at: number) => (at < 0 ? 0 : (chunkEnds[at] ?? text.length))
+    const chunk = (at: number) => text.slice(end(at - 1), end(at))
+    return { text: chunk(index), around: [chunk(index - 1), chunk(index + 1)] as const }
   }
 
   async tools() {
@@ -222,6 +251,7 @@ export class Talk implements ChatPort {
   goOn(conversationId: string | undefined): void {
     this.#conversationId = conversationId
     this.#conversation = undefined
+    this.#isUnused = false
     if (conversationId !== undefined) this.#knowledgeBaseIds = undefined
   }
 
@@ -255,7 +285,6 @@ export class Talk implements ChatPort {
     body: Say & { approvals?: boolean; detached?: boolean },
     signal: AbortSignal,
   ): AsyncGenerator<TurnEvent> {
-    const isNew = this.#conversationId === undefined
     const events = await this.#inConversation(async params => {
       const stream = this.client.events(chat.stream, { params, body }, { signal })
       return { first: await stream.next(), rest: stream }
@@ -264,7 +293,8 @@ export class Talk implements ChatPort {
     try {
       if (first.done) return
       const { event, data } = first.value
-      if (event === 'stream-error' && isNew) await this.#forget()
+      if (event === 'stream-error' && this.#isUnused) await this.#forget()
+      else this.#isUnused = false
       yield { event, data } as TurnEvent
       for await (const { event, data } of rest) yield { event, data } as TurnEvent
     } finally {
@@ -277,12 +307,11 @@ export class Talk implements ChatPort {
   async #inConversation<T>(
     say: (params: Record<'workspaceId' | 'agentId' | 'conversationId', string>) => Promise<T>,
   ): Promise<T> {
-    const isNew = this.#conversationId === undefined
     const conversationId = this.#conversationId ?? (await this.#begin())
     try {
       return await say({ ...this.#ofAgent, conversationId })
     } catch (error) {
-      if (isNew && error instanceof WbError) await this.#forget()
+      if (this.#isUnused && error instanceof WbError) await this.#forget()
       throw error
     }
   }
@@ -291,6 +320,7 @@ export class Talk implements ChatPort {
     const body = { knowledgeBaseIds: [...(this.#knowledgeBaseIds ?? [])] }
     this.#conversation = await this.client.call(conversations.create, { params: this.#ofAgent, body })
     this.#conversationId = this.#conversation.conversationId
+    this.#isUnused = true
     return this.#conversationId
   }
 

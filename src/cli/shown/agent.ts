@@ -1,4 +1,5 @@
 import type { Agent } from '../../contract/agents.ts'
+import type { Attachment } from '../../contract/attachments.ts'
 import type { Conversation } from '../../contract/conversations.ts'
 import type { Fields } from './resources.ts'
 import { wordOf } from './rule-word.ts'
@@ -50,12 +51,18 @@ function rulesOf({ toolRules = {} }: Agent, servers: Names): string {
 }
 
 /** The fields of a conversation that a person reads. */
-export function conversationFields(conversation: Conversation, agent: string, bases: Names): Fields {
+export function conversationFields(
+  conversation: Conversation,
+  agent: string,
+  bases: Names,
+  attachments: readonly Attachment[],
+): Fields {
   return {
     id: conversation.conversationId,
     title: conversation.title,
     agent,
     'knowledge bases': named(conversation.knowledgeBaseIds, bases) || "the agent's",
+    ...(attachments.length > 0 && { attachments: attachments.map(({ filename }) => filename).join(', ') }),
     begun: { time: conversation.createdAt },
   }
 }

@@ -74,6 +74,7 @@ export const examples: Readonly<Record<string, unknown>> = {
     sourceFilename: 'vacation.md',
     metadata: { lang: 'en', year: 2024 },
   },
+  'attachments.create': { file: 'Everyone has 28 days of vacation per year.' },
   'documents.ingestFile': { file: 'Everyone has 28 days of vacation per year.', metadata: { lang: 'en' } },
   'documents.ingestBatch':
     '{"text": "Everyone has 28 days of vacation per year."}\n{"text": "Vacation requests go to your manager."}\n',

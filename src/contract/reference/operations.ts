@@ -141,7 +141,9 @@ export const operations: Readonly<Record<string, string>> = {
   'conversations.create': 'Starts a conversation. `knowledgeBaseIds` limits what is searched in it.',
   'conversations.show': 'Returns a conversation without its messages.',
   'conversations.update': 'Changes the fields that the body names.',
-  'conversations.delete': 'Deletes a conversation with its messages.',
+  'conversations.delete': 'Deletes a conversation with its messages and attachments.',
+  'attachments.list': 'Returns the attachments of a conversation without their texts, oldest first.',
+  'attachments.show': 'Returns an attachment with its text.',
   'messages.list': 'Returns the messages of a conversation, oldest first.',
   'messages.show': 'Returns a message.',
   'chat.send':

@@ -4,6 +4,7 @@ export const schemas: Readonly<Record<string, string>> = {
   Agent: 'An assistant that answers questions from knowledge bases, with a model and tools.',
   AgentTemplate: 'A template with a name and prompts that agents can be created from.',
   ApiKey: 'An API key of a workspace, without its token.',
+  Attachment: 'A file that is attached to a conversation, without its text.',
   AuditRecord: 'One record of the audit trail.',
   AvailableTool: 'A tool that can be given to agents of the workspace.',
   ChatCompletion: 'An answer in the format of the OpenAI API.',

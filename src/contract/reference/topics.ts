@@ -27,6 +27,7 @@ export const topics: Readonly<Record<string, TopicText>> = {
   agents: { title: 'Agents', description: 'Assistants that answer questions from knowledge bases.' },
   agentTemplates: { title: 'Agent templates', description: 'Built-in templates to create agents from.' },
   conversations: { title: 'Conversations', description: 'Conversations with agents.' },
+  attachments: { title: 'Attachments', description: 'Files that are attached to one conversation.' },
   messages: { title: 'Messages', description: 'Messages of a conversation.' },
   chat: { title: 'Chat', description: 'Sending messages to agents, and approving their tool calls.' },
   embeddingServices: { title: 'Embedding services', description: 'Models that turn text into vectors.' },

@@ -13,7 +13,8 @@ export const chunkers: readonly Pick<Chunker, 'id' | 'engine' | 'strategy' | 'de
   ({ id, engine, strategy, description }) => ({ id, engine, strategy, description }),
 )
 
-type Service = Pick<
+/** Fields of a chunking service that decide how a text is cut. */
+export type ChunkerSettings = Pick<
   ChunkingService,
   'engine' | 'strategy' | 'chunkUnit' | 'maxChunkSize' | 'minChunkSize' | 'overlapSize'
 >
@@ -42,7 +43,7 @@ export interface BoundChunker {
  *                          `maxChars`
  * @see docs/http.md#chunkers
  */
-export function chunkerFor(service: Service, override: ChunkOverride = {}): BoundChunker {
+export function chunkerFor(service: ChunkerSettings, override: ChunkOverride = {}): BoundChunker {
   const chunker = named(service)
   const options = optionsOf(service, override)
   return {
@@ -51,7 +52,7 @@ export function chunkerFor(service: Service, override: ChunkOverride = {}): Boun
   }
 }
 
-function named({ engine, strategy }: Service): Chunker {
+function named({ engine, strategy }: ChunkerSettings): Chunker {
   const found = known.find(one => one.engine === engine && (strategy === null || one.strategy === strategy))
   if (found) return found
   const names = known.map(one => `${one.engine}/${one.strategy}`).join(', ')
@@ -59,7 +60,7 @@ function named({ engine, strategy }: Service): Chunker {
   throw new WbError('invalid_chunker', `no chunker ${asked}; there are ${names}`)
 }
 
-function optionsOf(service: Service, override: ChunkOverride): ChunkOptions {
+function optionsOf(service: ChunkerSettings, override: ChunkOverride): ChunkOptions {
   const rows = service.chunkUnit === 'rows'
   const maxChars = override.maxChars ?? (rows ? null : service.maxChunkSize) ?? 1_000
   if (!Number.isSafeInteger(maxChars) || maxChars < 1)

@@ -1,9 +1,11 @@
 import type { ToolCall } from '../../contract/chat.ts'
+import type { ImageInput } from '../../contract/images.ts'
 import type { AnswerPart } from './answer-text.ts'
 
 /** What a model is told, in order. */
 export type ChatMessage =
-  | { readonly role: 'system' | 'user'; readonly content: string }
+  | { readonly role: 'system'; readonly content: string }
+  | { readonly role: 'user'; readonly content: string; readonly images?: readonly ImageInput[] }
   | {
       readonly role: 'assistant'
       readonly content: string | null

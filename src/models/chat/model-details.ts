@@ -12,6 +12,7 @@ export interface ModelDetail {
   /** Tokens of question and answer together. */
   readonly contextTokens: number | null
   readonly supportsTools: boolean | null
+  readonly supportsImages: boolean | null
 }
 
 /** A model and its endpoint. */
@@ -109,7 +110,8 @@ function ollamaDetail(answer: unknown): ModelDetail {
   const isSmall = trained !== null && trained < ollamaWindowTokens
   return {
     contextTokens: positiveInteger(Number(set)) ?? (isSmall ? trained : null),
-    supportsTools: Array.isArray(capabilities) ? capabilities.includes('tools') : null,
+    supportsTools: listed(capabilities, 'tools'),
+    supportsImages: listed(capabilities, 'vision'),
   }
 }
 
@@ -118,11 +120,16 @@ function openrouterDetail(answer: unknown, modelName: string): ModelDetail | und
   const models = field(answer, 'data')
   const model = Array.isArray(models) ? models.find(one => field(one, 'id') === modelName) : undefined
   if (model === undefined) return undefined
-  const parameters = field(model, 'supported_parameters')
   return {
     contextTokens: positiveInteger(field(model, 'context_length')),
-    supportsTools: Array.isArray(parameters) ? parameters.includes('tools') : null,
+    supportsTools: listed(field(model, 'supported_parameters'), 'tools'),
+    supportsImages: listed(field(field(model, 'architecture'), 'input_modalities'), 'image'),
   }
+}
+
+/** Returns null if there is no list. */
+function listed(list: unknown, name: string): boolean | null {
+  return Array.isArray(list) ? list.includes(name) : null
 }
 
 function positiveInteger(value: unknown): number | null {

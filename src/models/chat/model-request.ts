@@ -54,6 +54,9 @@ export class ModelRequest {
     const { parts } = this.#of
     const { kind, providerStatus } = error.facts
     const traits = this.#traits
+    const hasImages = this.#of.messages.some(message => 'images' in message)
+    if (kind === 'no_images' && hasImages)
+      parts.learned.traits.set(this.#key, { ...traits, lacksImages: true })
     if (kind === 'no_tools') parts.learned.traits.set(this.#key, { ...traits, lacksTools: true })
     if (kind !== undefined || providerStatus === undefined || providerStatus >= 500) return false
     if (this.#lessons++ === lessonsMax) return false
@@ -113,6 +116,7 @@ function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService
 /** Properties of a model that earlier requests have shown; null where unknown. */
 interface SeenModel {
   readonly supportsTools: boolean | null
+  readonly supportsImages: boolean | null
   readonly contextTokens: number | null
   /** Failure of the last request. */
   readonly failure: ProviderFailure | undefined
@@ -124,16 +128,25 @@ export function seenOf(
   parts: Pick<Dialling, 'environment' | 'isReleased'> & { readonly learned: Learned },
 ): SeenModel {
   const { provider } = service
-  const unknown = { supportsTools: null, contextTokens: null, failure: undefined }
+  const unknown = { supportsTools: null, supportsImages: null, contextTokens: null, failure: undefined }
   if (!isChatProvider(provider)) return unknown
   try {
     const dialling: Dialling = { ...parts, service, provider, path: chatPath, failed: failureOf(service) }
     const endpoint = endpointOf(dialling)
     const key = traitsKey(service, endpoint)
     const { traits, failures, details } = parts.learned
-    const { supportsTools = null, contextTokens = null } = details.get({ ...service, endpoint }) ?? {}
-    const lacksTools = traits.get(key)?.lacksTools ?? false
-    return { supportsTools: lacksTools ? false : supportsTools, contextTokens, failure: failures.get(key) }
+    const {
+      supportsTools = null,
+      supportsImages = null,
+      contextTokens = null,
+    } = details.get({ ...service, endpoint }) ?? {}
+    const { lacksTools, lacksImages } = traits.get(key) ?? usualTraits(endpoint.host)
+    return {
+      supportsTools: lacksTools ? false : supportsTools,
+      supportsImages: lacksImages ? false : supportsImages,
+      contextTokens,
+      failure: failures.get(key),
+    }
   } catch {
     // An address that is not valid is reported by the next request.
     return unknown

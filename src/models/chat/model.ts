@@ -20,6 +20,7 @@ export interface ChatModel {
   /** Of question and answer together; null where nobody has said. */
   readonly contextWindowTokens: number | null
   readonly supportsTools: boolean | null
+  readonly supportsImages: boolean | null
   readonly supportsStreaming: boolean | null
   /** Settings of the service. */
   readonly sampling: Sampling
@@ -39,6 +40,7 @@ export function modelOfService(service: LlmService, parts: ModelParts): ChatMode
     maxTokens: maxOutputTokens ?? parts.chat.maxOutputTokens,
     contextWindowTokens: contextWindowTokens ?? seen.contextTokens,
     supportsTools: supportsTools ?? seen.supportsTools,
+    supportsImages: seen.supportsImages,
     supportsStreaming,
     sampling: samplingOf(service),
   }
@@ -68,7 +70,7 @@ export function modelOfConfig(parts: ModelParts): ChatModel {
     credentialRef: null,
     requestTimeoutMs,
   }
-  const { contextTokens, supportsTools } = seenOf(service, parts)
+  const { contextTokens, supportsTools, supportsImages } = seenOf(service, parts)
   return {
     chat: openChat(service, { ...parts, retriesMax }),
     model,
@@ -76,6 +78,7 @@ export function modelOfConfig(parts: ModelParts): ChatModel {
     maxTokens: maxOutputTokens,
     contextWindowTokens: contextTokens,
     supportsTools,
+    supportsImages,
     supportsStreaming: null,
     sampling: {},
   }

@@ -15,6 +15,8 @@ export interface ModelTraits {
   readonly lacksSystemRole: boolean
   /** The model refused tools. */
   readonly lacksTools: boolean
+  /** The model refused images. */
+  readonly lacksImages: boolean
 }
 
 /** Returns the traits of a model that has refused nothing yet. */
@@ -27,6 +29,7 @@ export function usualTraits(host: string): ModelTraits {
     wantsShortIds: false,
     lacksSystemRole: false,
     lacksTools: false,
+    lacksImages: false,
   }
 }
 

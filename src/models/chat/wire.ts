@@ -2,6 +2,7 @@ import { sha256 } from '../../base/id.ts'
 import { isObject } from '../../base/is-object.ts'
 import { parseJson } from '../../base/parse-json.ts'
 import type { ToolCall } from '../../contract/chat.ts'
+import { imageUrl } from '../../contract/images.ts'
 import type { ChatMessage, CompletionSettings, Sampling, ToolSpec } from './completion.ts'
 import { ToolNames } from './tool-names.ts'
 import type { ModelTraits } from './traits.ts'
@@ -54,8 +55,9 @@ export function chatRequestOf(
 function placed(messages: readonly ChatMessage[], { lacksSystemRole }: ModelTraits): readonly ChatMessage[] {
   const [system, ...rest] = messages
   const at = rest.findIndex(({ role }) => role === 'user')
-  if (!lacksSystemRole || system?.role !== 'system' || at === -1) return messages
-  return rest.with(at, { role: 'user', content: `${system.content}\n\n${rest[at]!.content}` })
+  const question = rest[at]
+  if (!lacksSystemRole || system?.role !== 'system' || question?.role !== 'user') return messages
+  return rest.with(at, { ...question, content: `${system.content}\n\n${question.content}` })
 }
 
 function sentSampling({ temperature, topP, reasoningEffort, stop = [] }: Sampling): object {
@@ -70,7 +72,8 @@ function sentSampling({ temperature, topP, reasoningEffort, stop = [] }: Samplin
 function sent(message: ChatMessage, names: ToolNames, traits: ModelTraits): object {
   if (message.role === 'tool')
     return { role: 'tool', tool_call_id: sentId(message.toolCallId, traits), content: message.content }
-  if (message.role !== 'assistant') return message
+  if (message.role === 'user') return { role: message.role, content: userContent(message) }
+  if (message.role === 'system') return message
   const { role, content, toolCalls = [], providerFields = {} } = message
   const { reasoning = '', reasoningDetails, callExtras } = providerFields
   const fields = {
@@ -83,6 +86,15 @@ function sent(message: ChatMessage, names: ToolNames, traits: ModelTraits): obje
     ...sentCall(call, names, callExtras?.[call.id]),
   }))
   return { role, content: content || null, ...fields, tool_calls: calls }
+}
+
+/** @see https://platform.openai.com/docs/guides/images-vision */
+function userContent({ content, images = [] }: ChatMessage & { role: 'user' }): string | object[] {
+  if (images.length === 0) return content
+  return [
+    ...(content === '' ? [] : [{ type: 'text', text: content }]),
+    ...images.map(image => ({ type: 'image_url', image_url: { url: imageUrl(image) } })),
+  ]
 }
 
 function sentId(id: string, { wantsShortIds }: ModelTraits): string {

@@ -14,6 +14,7 @@ export type FailureKind =
   | 'payment'
   | 'too_large'
   | 'no_tools'
+  | 'no_images'
   | 'tool_call'
   | 'routing'
   | 'credential'

@@ -13,6 +13,13 @@ interface KnownRefusal {
 /** In the order in which they are tried. */
 const known: readonly KnownRefusal[] = [
   {
+    kind: 'no_images',
+    reason: 'has a model that cannot read images',
+    hint: 'Use a model that reads images, or ask without them.',
+    words:
+      /(?:not|n't) support (?:image|vision|multimodal)|support image input|images? (?:input )?(?:is|are) not (?:supported|enabled)|image_url[`'"]? is only supported by certain models|unknown variant `image_url`|is not a multimodal model|at most 0 images?|content' : value must be a string/i,
+  },
+  {
     kind: 'no_tools',
     reason: 'cannot call tools',
     hint: 'Set supportsTools of the service to false, or use a model that calls tools.',
@@ -94,6 +101,7 @@ const final: ReadonlySet<FailureKind> = new Set([
   'payment',
   'too_large',
   'no_tools',
+  'no_images',
   'routing',
   'reasoning_budget',
 ])

@@ -6,6 +6,7 @@ import type { Passage } from '../../../src/agents/tools/tool.ts'
 
 const passage = (chunkId: string): Passage => ({
   knowledgeBaseId: '00000000-0000-4000-8000-000000000001',
+  attachmentId: null,
   documentId: 'd',
   chunkId,
   chunkIndex: 0,

@@ -1,6 +1,7 @@
 import OpenAI, { APIError } from 'openai'
 import type {
   ChatCompletionChunk,
+  ChatCompletionContentPart,
   ChatCompletionCreateParamsNonStreaming,
   ChatCompletionMessageParam,
 } from 'openai/resources'
@@ -12,6 +13,7 @@ import { llmServices } from '../../../src/contract/services.ts'
 import { workspaces } from '../../../src/contract/workspaces.ts'
 import { startChatServer } from '../../fakes/chat-server.ts'
 import { startMcpServer } from '../../fakes/mcp-server.ts'
+import { imageOf, partOf } from '../../harness/images.ts'
 import { makeBase, makeWorkspace } from '../../harness/place.ts'
 import { open, until } from '../../harness/runtime.ts'
 import { wired } from '../../harness/wired.ts'
@@ -213,7 +215,7 @@ test('refuses invalid requests in the error format of the OpenAI API', async () 
   const wb = await stage()
   await wb.makeAgent('twin')
   await wb.makeAgent('twin')
-  const image = { type: 'image_url' as const, image_url: { url: 'data:image/png;base64,AA==' } }
+  const audio = { type: 'input_audio' as const, input_audio: { data: 'AA==', format: 'wav' as const } }
   const long = 'x'.repeat(131_073)
   const user = { role: 'user' as const, content: 'hello' }
   const invalid = { status: 400, type: 'invalid_request_error', code: 'validation_error' }
@@ -224,8 +226,8 @@ test('refuses invalid requests in the error format of the OpenAI API', async () 
     ],
     [{ model: 'twin' }, { ...invalid, param: 'model', message: expect.stringContaining('several agents') }],
     [
-      { messages: [{ role: 'user', content: [image] }] },
-      { ...invalid, param: 'messages.0.content.0.type', message: expect.stringContaining("'image_url'") },
+      { messages: [{ role: 'user', content: [audio] }] },
+      { ...invalid, param: 'messages.0.content.0.type', message: expect.stringContaining("'input_audio'") },
     ],
     [{ messages: [{ role: 'assistant', content: 'hello' }] }, { ...invalid, param: 'messages' }],
     [{ messages: [{ role: 'system', content: 'be brief' }] }, { ...invalid, param: 'messages' }],
@@ -382,4 +384,52 @@ test('a runtime that stops refuses a stream whose model has not answered yet', a
   await until(() => wb.model.received.length === 1)
   await wb.close()
   expect(await asked).toMatchObject({ status: 503, code: 'draining', type: 'server_error' })
+})
+
+const png = partOf(imageOf())
+
+test('images in data URLs reach the model, those of earlier messages too', async () => {
+  const { client, model } = await stage()
+  const gif = partOf(imageOf('image/gif'))
+  await client.chat.completions.create({
+    model: 'maven',
+    messages: [
+      { role: 'user', content: [png as ChatCompletionContentPart] },
+      { role: 'assistant', content: 'A cat.' },
+      { role: 'user', content: [{ type: 'text', text: 'and this?' }, gif as ChatCompletionContentPart] },
+    ],
+  })
+  const told = model.received[0]!.body.messages as { role: string; content: unknown }[]
+  expect(told.filter(({ role }) => role === 'user').map(({ content }) => content)).toEqual([
+    [png],
+    [{ type: 'text', text: 'and this?' }, gif],
+  ])
+})
+
+test.each<[what: string, message: object, param: string, reason: string]>([
+  [
+    'an image at an address',
+    { role: 'user', content: [{ type: 'image_url', image_url: { url: 'https://example.com/a.png' } }] },
+    'messages.0.content.0.image_url.url',
+    'images are not fetched',
+  ],
+  [
+    'an image of a system message',
+    { role: 'system', content: [png] },
+    'messages.0.content',
+    'only messages of the role user can have images',
+  ],
+  [
+    'an image without text in the question',
+    { role: 'user', content: [png] },
+    'messages',
+    'must have the role user and contain text',
+  ],
+])('%s is refused', async (_, message, param, reason) => {
+  const { client, model } = await stage()
+  const messages = [message as ChatCompletionMessageParam]
+  const error = await refusalOf(client.chat.completions.create({ model: 'maven', messages }))
+  expect(error).toMatchObject({ status: 400, code: 'validation_error', param })
+  expect(error.message).toContain(reason)
+  expect(model.received).toEqual([])
 })

@@ -37,7 +37,9 @@ test.each([
   const { details, requests } = detailsFrom(answer)
   expect(details.get(ollama)).toBeUndefined()
   details.request(ollama)
-  await expect.poll(() => details.get(ollama)).toEqual({ contextTokens, supportsTools: null })
+  await expect
+    .poll(() => details.get(ollama))
+    .toEqual({ contextTokens, supportsTools: null, supportsImages: null })
   expect(requests).toMatchObject([{ url: 'http://localhost:11434/api/show', body: '{"model":"m"}' }])
 })
 
@@ -48,6 +50,29 @@ test.each([
   const { details } = detailsFrom({ capabilities })
   details.request(ollama)
   await expect.poll(() => details.get(ollama)?.supportsTools).toBe(supportsTools)
+})
+
+test.each([
+  [['completion', 'vision'], true],
+  [['completion'], false],
+])('reads whether a model of Ollama reads images: %j', async (capabilities, supportsImages) => {
+  const { details } = detailsFrom({ capabilities })
+  details.request(ollama)
+  await expect.poll(() => details.get(ollama)?.supportsImages).toBe(supportsImages)
+})
+
+test.each([
+  [['text', 'image'], true],
+  [['text'], false],
+])('reads whether a model of OpenRouter reads images: %j', async (modalities, supportsImages) => {
+  const place = {
+    provider: 'openrouter',
+    modelName: 'a/b',
+    endpoint: new URL('https://openrouter.ai/api/v1'),
+  }
+  const { details } = detailsFrom({ data: [{ id: 'a/b', architecture: { input_modalities: modalities } }] })
+  details.request(place)
+  await expect.poll(() => details.get(place)?.supportsImages).toBe(supportsImages)
 })
 
 test('reads a model from the list of OpenRouter, without a credential', async () => {
@@ -63,7 +88,13 @@ test('reads a model from the list of OpenRouter, without a credential', async ()
     ],
   })
   details.request(place)
-  await expect.poll(() => details.get(place)).toEqual({ contextTokens: 32_768, supportsTools: true })
+  await expect
+    .poll(() => details.get(place))
+    .toEqual({
+      contextTokens: 32_768,
+      supportsTools: true,
+      supportsImages: null,
+    })
   expect(requests).toMatchObject([{ url: 'https://openrouter.ai/api/v1/models' }])
   expect(requests[0]!.headers).not.toHaveProperty('authorization')
 })

@@ -161,6 +161,7 @@ describe('what stays on the screen', () => {
   const citation = {
     number: 1,
     knowledgeBaseId: 'k',
+    attachmentId: null,
     documentId: 'd',
     chunkId: 'c',
     chunkIndex: 2,

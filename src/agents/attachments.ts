@@ -1,0 +1,149 @@
+import type { Caller } from '../access/caller.ts'
+import type { AuthContext } from '../access/subject.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { newId } from '../base/id.ts'
+import { InTurn } from '../base/in-turn.ts'
+import type { Attachment, AttachmentText } from '../contract/attachments.ts'
+import { WbError } from '../contract/errors.ts'
+import { limits } from '../contract/limits.ts'
+import type { PageQuery } from '../contract/page.ts'
+import type { UploadedFile } from '../contract/route.ts'
+import { type Changed, changeRow } from '../storage/change.ts'
+import type { Page, Pager } from '../storage/cursor.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
+import { type ConversationRow, tables } from '../storage/tables.ts'
+import type { ConversationPlace, Conversations } from './conversations.ts'
+import { attachmentNotFound, conversationNotFound } from './missing.ts'
+
+/** Place of an attachment. */
+export interface AttachmentPlace extends ConversationPlace {
+  readonly attachmentId: string
+}
+
+/** Files that are attached to conversations, for callers that can see the conversation. @see docs/agents.md#attachments */
+export class Attachments {
+  /** Runs the changes of one conversation in sequence, so that they do not conflict. */
+  readonly #changes = new InTurn()
+
+  constructor(
+    private readonly parts: {
+      rows: RowStore
+      pager: Pager
+      clock: Clock
+      conversations: Pick<Conversations, 'get'>
+    },
+  ) {}
+
+  /**
+   * Lists the attachments of a conversation, oldest first.
+   *
+   * @throws workspace_not_found, conversation_not_found, invalid_cursor
+   */
+  async list(place: ConversationPlace, query: PageQuery, auth: AuthContext): Promise<Page<Attachment>> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
+    const list = { index: 'byConversation', prefix: [workspaceId, conversationId] }
+    return this.parts.pager.page(tables.attachments, list, query)
+  }
+
+  /**
+   * Returns an attachment with its text.
+   *
+   * @throws workspace_not_found, conversation_not_found, attachment_not_found
+   */
+  async get(place: AttachmentPlace, auth: AuthContext): Promise<Attachment & AttachmentText> {
+    const { workspaceId, conversationId } = await this.parts.conversations.get(place, auth)
+    const key = [workspaceId, conversationId, place.attachmentId]
+    const { rows } = this.parts
+    const [attachment, text] = await Promise.all([
+      rows.get(tables.attachments, key),
+      rows.get(tables.attachmentTexts, key),
+    ])
+    if (!attachment || !text) throw attachmentNotFound(place.attachmentId)
+    return { ...attachment.row, ...text.row }
+  }
+
+  /**
+   * Attaches a file.
+   *
+   * @throws conversation_not_found     it was deleted in the meantime
+   * @throws attachment_limit_exceeded  with it, the conversation would have too many attachments, or too much text
+   * @throws conflict                   the conversation keeps changing
+   */
+  async create(
+    { workspaceId, conversationId }: ConversationPlace,
+    file: Pick<UploadedFile, 'name' | 'type' | 'sizeBytes'>,
+    content: AttachmentText,
+  ): Promise<Attachment> {
+    const key = { workspaceId, conversationId, attachmentId: newId() }
+    const attachment: Attachment = {
+      ...key,
+      filename: file.name,
+      fileType: file.type,
+      fileSize: file.sizeBytes,
+      textChars: content.text.length,
+      createdAt: timestamp(this.parts.clock),
+    }
+    const changed = await this.#change(key, attachment, 1, [
+      { op: 'insert', table: tables.attachments, row: attachment },
+      { op: 'insert', table: tables.attachmentTexts, row: { ...key, ...content } },
+    ])
+    if (!('row' in changed)) throw conversationNotFound(conversationId)
+    return attachment
+  }
+
+  /**
+   * Removes an attachment with its text.
+   *
+   * @throws workspace_not_found, conversation_not_found, attachment_not_found
+   * @throws forbidden  another caller began the conversation
+   * @throws conflict   the conversation keeps changing
+   */
+  async delete(place: AttachmentPlace, caller: Pick<Caller, 'auth' | 'checkCreator'>): Promise<void> {
+    const conversation = await this.parts.conversations.get(place, caller.auth)
+    caller.checkCreator(conversation)
+    const { workspaceId, conversationId } = conversation
+    const key = [workspaceId, conversationId, place.attachmentId]
+    const stored = await this.parts.rows.get(tables.attachments, key)
+    if (!stored) throw attachmentNotFound(place.attachmentId)
+    const changed = await this.#change(conversation, stored.row, -1, [
+      { op: 'delete', table: tables.attachments, key },
+      { op: 'delete', table: tables.attachmentTexts, key },
+    ])
+    if ('absent' in changed) throw conversationNotFound(conversationId)
+    if ('refused' in changed) throw attachmentNotFound(place.attachmentId)
+  }
+
+  /** Counts an attachment in or out of its conversation, with further writes in one unit. */
+  #change(
+    { workspaceId, conversationId }: Pick<ConversationPlace, 'workspaceId' | 'conversationId'>,
+    { textChars }: Attachment,
+    sign: 1 | -1,
+    writes: readonly Write[],
+  ): Promise<Changed<ConversationRow>> {
+    const change = (row: ConversationRow): ConversationRow => {
+      const { count, textChars: chars } = row.attached ?? { count: 0, textChars: 0 }
+      const attached = { count: count + sign, textChars: chars + sign * textChars }
+      if (sign === 1) requireRoom(attached)
+      return { ...row, attached }
+    }
+    const key = [workspaceId, conversationId]
+    return this.#changes.run(key.join(':'), () =>
+      changeRow(this.parts.rows, tables.conversations, key, change, () => writes),
+    )
+  }
+}
+
+/** @throws attachment_limit_exceeded */
+function requireRoom({ count, textChars }: NonNullable<ConversationRow['attached']>): void {
+  const { attachmentsPerConversation, attachedTextChars } = limits
+  if (count > attachmentsPerConversation)
+    throw new WbError(
+      'attachment_limit_exceeded',
+      `file: the conversation already has ${attachmentsPerConversation} attachments`,
+    )
+  if (textChars > attachedTextChars)
+    throw new WbError(
+      'attachment_limit_exceeded',
+      `file: with it, the attachments of the conversation have more than ${attachedTextChars} characters of text`,
+    )
+}

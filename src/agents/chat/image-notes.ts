@@ -1,0 +1,14 @@
+import type { ChatMessage } from '../../models/chat/completion.ts'
+
+/** Returns the text of a question without its images. */
+export function textWithoutImages(content: string, count: number): string {
+  if (count === 0) return content
+  const note = count === 1 ? '[1 image is left out here.]' : `[${count} images are left out here.]`
+  return content === '' ? note : `${content}\n\n${note}`
+}
+
+/** Returns a message with a note instead of its images; other messages as they are. */
+export function withoutImages(message: ChatMessage): ChatMessage {
+  if (message.role !== 'user' || !message.images) return message
+  return { role: 'user', content: textWithoutImages(message.content, message.images.length) }
+}

@@ -1,0 +1,29 @@
+import { readFile, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
+import { limits } from '../../contract/limits.ts'
+import { UsageError } from '../faults.ts'
+import { systemRefusal } from '../ingest/read-text.ts'
+import { mayBeText, mediaTypeOf } from '../ingest/text-types.ts'
+import { typedPath } from '../typed-path.ts'
+
+/**
+ * Reads a file that is attached to a conversation.
+ *
+ * @throws UsageError  it cannot be read, is no file, or is too large
+ */
+export async function attachedFile(path: string, cwd: string): Promise<File> {
+  const file = typedPath(cwd, path)
+  const name = basename(path)
+  const type = mayBeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
+  const unreadable = (why: string) => new UsageError(`--attach "${path}" cannot be read: ${why}`)
+  try {
+    const found = await stat(file)
+    if (!found.isFile()) throw unreadable('it is no file')
+    if (found.size > limits.attachmentBodyBytes)
+      throw unreadable(`it is larger than ${limits.attachmentBodyBytes} bytes`)
+    return new File([await readFile(file)], name, { type })
+  } catch (error) {
+    if (error instanceof UsageError) throw error
+    throw unreadable(systemRefusal(error).message)
+  }
+}

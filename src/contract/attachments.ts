@@ -1,0 +1,93 @@
+import { z } from 'zod'
+import { member, own } from './access.ts'
+import { fileParser } from './documents.ts'
+import type { ErrorCode } from './errors.ts'
+import { timestamp } from './fields.ts'
+import { limits } from './limits.ts'
+import { page, pageQuery } from './page.ts'
+import { route } from './route.ts'
+
+export const Attachment = z
+  .object({
+    workspaceId: z.uuid(),
+    conversationId: z.uuid(),
+    attachmentId: z.uuid(),
+    filename: z.string(),
+    fileType: z.string(),
+    fileSize: z.int().nonnegative().meta({ description: 'size of the file in bytes' }),
+    textChars: z.int().positive().meta({ description: 'length of the text in UTF-16 code units' }),
+    createdAt: timestamp,
+  })
+  .meta({ id: 'Attachment' })
+export type Attachment = z.output<typeof Attachment>
+
+/** Text of an attachment, and how it is split into passages. */
+export const AttachmentText = z.object({
+  text: z.string(),
+  chunkEnds: z.array(z.int().positive()).meta({
+    description:
+      'where the chunks end in the text, in UTF-16 code units; chunk 0 begins at 0, and each other one where the one before it ends',
+  }),
+})
+export type AttachmentText = z.output<typeof AttachmentText>
+
+/** Text fields of an upload. */
+const AttachmentForm = z.object({ parser: fileParser })
+export type AttachmentForm = z.output<typeof AttachmentForm>
+
+const ofConversation =
+  '/api/v1/workspaces/:workspaceId/agents/:agentId/conversations/:conversationId/attachments'
+const errors = ['workspace_not_found', 'conversation_not_found'] as const satisfies ErrorCode[]
+
+export const attachments = {
+  list: route({
+    method: 'GET',
+    path: ofConversation,
+    summary: 'List the attachments of a conversation, the oldest first',
+    access: member('read:chat'),
+    query: pageQuery,
+    replies: { 200: page(Attachment) },
+    errors: [...errors, 'invalid_cursor'],
+  }),
+  create: route({
+    method: 'POST',
+    path: ofConversation,
+    summary: 'Attach a file to a conversation',
+    description:
+      'Extracts the text of a file and keeps it with the conversation. Send the file with its name in the part `file`. Later answers in the conversation can use and cite it; it belongs to no knowledge base.',
+    access: member('read:chat'),
+    body: { kind: 'multipart', schema: AttachmentForm, json: [], limitBytes: limits.attachmentBodyBytes },
+    replies: { 201: Attachment },
+    errors: [
+      ...errors,
+      'attachment_limit_exceeded',
+      'invalid_multipart',
+      'missing_file',
+      'empty_file',
+      'invalid_parser',
+      'unsupported_file_type',
+      'extraction_failed',
+      'empty_document',
+      'docling_unavailable',
+      'conflict',
+    ],
+  }),
+  show: route({
+    method: 'GET',
+    path: `${ofConversation}/:attachmentId`,
+    summary: 'Show an attachment with its text',
+    access: member('read:chat'),
+    replies: { 200: Attachment.extend(AttachmentText.shape) },
+    errors: [...errors, 'attachment_not_found'],
+  }),
+  delete: route({
+    method: 'DELETE',
+    path: `${ofConversation}/:attachmentId`,
+    summary: 'Remove an attachment from a conversation',
+    description:
+      'Removes the file and its text. Answers that cite it stay. The access rule is that of deleting the conversation.',
+    access: own('read:chat', 'write', 'manage'),
+    replies: { 204: null },
+    errors: [...errors, 'attachment_not_found', 'conflict'],
+  }),
+}

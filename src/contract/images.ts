@@ -1,0 +1,68 @@
+import { z } from 'zod'
+import { limits } from './limits.ts'
+
+/** Image formats that models read. */
+export const imageMediaTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const
+export type ImageMediaType = (typeof imageMediaTypes)[number]
+
+const signatures: Readonly<Record<ImageMediaType, RegExp>> = {
+  'image/png': /^\u{89}PNG\r\n\u{1a}\n/u,
+  'image/jpeg': /^\u{ff}\u{d8}\u{ff}/u,
+  'image/gif': /^GIF8[79]a/,
+  'image/webp': /^RIFF[\s\S]{4}WEBP/,
+}
+const signatureBytes = 12
+
+/** Returns the media type of an image by its first bytes; undefined for other formats. */
+export function imageTypeOf(bytes: Uint8Array): ImageMediaType | undefined {
+  const head = Buffer.from(bytes.subarray(0, signatureBytes)).toString('latin1')
+  return imageMediaTypes.find(type => signatures[type].test(head))
+}
+
+const base64CharsMax = 4 * Math.ceil(limits.imageBytes / 3)
+
+/** Returns why the data is not an image of the media type; undefined if it is. */
+function imageProblem({ mediaType, data }: { mediaType: ImageMediaType; data: string }): string | undefined {
+  if (data.length > base64CharsMax) return `must hold at most ${limits.imageBytes} bytes`
+  const bytes = Buffer.from(data, 'base64')
+  // The decoder skips what is not base64, so only the same text again shows that all of it was.
+  if (bytes.toString('base64') !== data) return 'must be base64 with padding and without white space'
+  if (bytes.length > limits.imageBytes) return `must hold at most ${limits.imageBytes} bytes`
+  return imageTypeOf(bytes) === mediaType ? undefined : `must be an image of the type ${mediaType}`
+}
+
+/** An image as a client sends it. */
+export const ImageInput = z
+  .object({
+    mediaType: z.enum(imageMediaTypes).meta({ description: 'media type of the image' }),
+    data: z.string().meta({
+      description: `the image in base64; at most ${limits.imageBytes} bytes when decoded`,
+      contentEncoding: 'base64',
+    }),
+  })
+  .superRefine((image, context) => {
+    const message = imageProblem(image)
+    if (message !== undefined) context.addIssue({ code: 'custom', path: ['data'], message })
+  })
+export type ImageInput = z.output<typeof ImageInput>
+
+/** An image of a stored message, without its data. */
+export const ImageDescriptor = z.object({
+  index: z.int().nonnegative().meta({ description: 'position in the message, from 0' }),
+  mediaType: z.enum(imageMediaTypes).meta({ description: 'media type of the image' }),
+  bytes: z.int().nonnegative().meta({ description: 'size of the image in bytes' }),
+})
+export type ImageDescriptor = z.output<typeof ImageDescriptor>
+
+const dataUrl = /^data:([a-z]+\/[a-z]+);base64,/
+
+/** Returns the image in a data URL, unchecked; undefined for other URLs. */
+export function imageInUrl(url: string): { mediaType: string; data: string } | undefined {
+  const [prefix, mediaType] = dataUrl.exec(url) ?? []
+  return prefix === undefined ? undefined : { mediaType: mediaType!, data: url.slice(prefix.length) }
+}
+
+/** Returns an image as a data URL. */
+export function imageUrl({ mediaType, data }: Pick<ImageInput, 'mediaType' | 'data'>): string {
+  return `data:${mediaType};base64,${data}`
+}

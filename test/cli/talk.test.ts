@@ -1,0 +1,38 @@
+import { expect, test } from 'vitest'
+import { Talk } from '../../src/cli/chat/talk.ts'
+import { connect } from '../../src/client/client.ts'
+import { attachments } from '../../src/contract/attachments.ts'
+import type { Citation } from '../../src/contract/chat.ts'
+import { formOf, makeAgent, makeConversation } from '../harness/agents.ts'
+import { open } from '../harness/runtime.ts'
+
+test('a cited passage of an attachment opens with the text before and after it', async () => {
+  const wb = await open()
+  const client = connect({
+    baseUrl: '',
+    fetch: (path, request) =>
+      wb.runtime.fetch(new Request(`http://localhost${path}`, { ...request, duplex: 'half' } as RequestInit)),
+  })
+  const agent = await makeAgent(wb)
+  const conversation = await makeConversation(wb, agent)
+  const text = Array.from({ length: 200 }, (_, n) => `Sentence ${n} of the report.`).join(' ')
+  const { attachmentId } = await client.call(attachments.create, { params: conversation, body: formOf(text) })
+  const talk = new Talk(client, agent, new AbortController().signal)
+  talk.goOn(conversation.conversationId)
+  const opened = async (chunkIndex: number) => {
+    const chunkId = `${attachmentId}:${chunkIndex}`
+    const place = { knowledgeBaseId: null, attachmentId, documentId: null, chunkId, chunkIndex }
+    const citation: Citation = { number: 1, ...place, title: null, sourceFilename: 'report.md', page: null }
+    const { text: passage, around } = await talk.passage(citation)
+    return [around[0], passage, around[1]]
+  }
+  const [none, first, second] = await opened(0)
+  expect([none, first!.startsWith('Sentence 0 '), text.startsWith(first! + second!)]).toEqual([
+    '',
+    true,
+    true,
+  ])
+  const middle = await opened(2)
+  expect(middle.every(part => part.length > 0)).toBe(true)
+  expect(text).toContain(middle.join(''))
+})

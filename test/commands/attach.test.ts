@@ -1,0 +1,99 @@
+import { writeFileSync } from 'node:fs'
+import { join } from 'node:path'
+import { expect, onTestFinished, test } from 'vitest'
+import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
+import type { SentMessage } from '../fakes/chat-template.ts'
+import { type Place, place } from './wb.ts'
+
+/** A data directory whose agent Maven answers with a fake model. */
+async function answering(): Promise<Place & { model: ChatServer }> {
+  const here = place()
+  const model = await startChatServer()
+  onTestFinished(() => model.close())
+  for (const line of [
+    'kb create handbook',
+    `services create fake --type llm --provider ollama --model llama3.2 --endpoint ${model.url}`,
+    'agents update Maven --llm fake',
+  ]) {
+    const { status, stderr } = await here.wb(line.split(' '))
+    expect(status, stderr).toBe(0)
+  }
+  writeFileSync(join(here.home, 'contract.md'), 'Refunds are paid within 14 days.')
+  writeFileSync(join(here.home, 'annex.txt'), 'Cash is paid out on Fridays.')
+  return { ...here, model }
+}
+
+async function conversationsIn(here: Place): Promise<object[]> {
+  return JSON.parse((await here.wb(['conversations', 'list', '--json'])).stdout) as object[]
+}
+
+test('wb ask --attach answers from files and cites them, and the conversation lists them', {
+  timeout: 60_000,
+}, async () => {
+  const here = await answering()
+  here.model.respond(({ body }) => (body.stream ? { text: 'Within 14 days [1].' } : undefined))
+  const asked = await here.wb([
+    'ask',
+    ...['--attach', 'contract.md', '--attach', join(here.home, 'annex.txt')],
+    'when are refunds paid?',
+  ])
+  expect(asked).toMatchObject({
+    status: 0,
+    stdout: 'Within 14 days [1].\n\n[1] contract.md · chunk 0\n',
+  })
+  const [system] = here.model.received.find(({ body }) => body.stream)!.body.messages as SentMessage[]
+  expect(system!.content).toContain('Refunds are paid within 14 days.')
+  expect(system!.content).toContain('Cash is paid out on Fridays.')
+  expect((await here.wb(['conversations', 'show'])).stdout).toContain('attachments\tcontract.md, annex.txt\n')
+  const shown = JSON.parse((await here.wb(['conversations', 'show', '--json'])).stdout) as {
+    attachments: object[]
+  }
+  expect(shown.attachments).toMatchObject([{ filename: 'contract.md' }, { filename: 'annex.txt' }])
+  const exported = await here.wb(['conversations', 'export'])
+  expect(exported.stdout).toContain('[^1]: contract.md · chunk 0')
+
+  const next = await here.wb(['ask', '--continue', 'and in cash?'])
+  expect(next.stdout).toContain('[1] contract.md')
+  expect(await conversationsIn(here)).toHaveLength(1)
+})
+
+test('a file that cannot be attached ends wb ask before a conversation begins', {
+  timeout: 60_000,
+}, async () => {
+  const here = await answering()
+  writeFileSync(join(here.home, 'image.png'), Buffer.from([0x89, 0x50, 0, 1]))
+  expect(await here.wb(['ask', '--attach', 'missing.md', 'why?'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('--attach "missing.md" cannot be read: there is no such file or folder'),
+  })
+  expect(await here.wb(['ask', '--attach', here.home, 'why?'])).toMatchObject({
+    status: 2,
+    stderr: expect.stringContaining('it is no file'),
+  })
+  const refused = await here.wb(['ask', '--attach', 'contract.md', '--attach', 'image.png', 'why?'])
+  expect(refused.status).not.toBe(0)
+  expect(refused.stderr).toContain('unsupported_file_type')
+  expect(await conversationsIn(here)).toEqual([])
+})
+
+test('a conversation with attachments does not stay if no model can answer its first question', {
+  timeout: 60_000,
+}, async () => {
+  const here = await answering()
+  const { status, stderr } = await here.wb([
+    'services',
+    'create',
+    'keyless',
+    '--type',
+    'llm',
+    '--provider',
+    'openai',
+    '--model',
+    'm',
+  ])
+  expect(status, stderr).toBe(0)
+  await here.wb(['agents', 'update', 'Maven', '--llm', 'keyless'])
+  const asked = await here.wb(['ask', '--attach', 'contract.md', 'when are refunds paid?'])
+  expect(asked.stderr).toContain('no model answers')
+  expect(await conversationsIn(here)).toEqual([])
+})
