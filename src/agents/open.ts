@@ -6,6 +6,7 @@ import type { Config } from '../config/schema.ts'
 import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
+import type { McpSignIns } from '../workspaces/mcp-sign-ins.ts'
 import { Agents } from './agents.ts'
 import { Compactions } from './chat/compaction.ts'
 import type { Retrieve } from './chat/grounding.ts'
@@ -41,6 +42,7 @@ export interface AgentParts extends Pick<TurnsParts, 'answered'> {
   readonly audit: AuditTrail
   readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK'>
   readonly listTools: ListRemoteTools
+  readonly signIns: McpSignIns
   /** Tool servers that the configuration declares. */
   readonly declared: DeclaredToolsParts['declared']
   readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatSource
@@ -69,7 +71,7 @@ export function openAgents(parts: AgentParts) {
     compactions,
     systemPrompt,
     passagesPerBase: retrievalK,
-    toolsOf: (agent, signal) => toolbox.forAgent(agent.workspaceId, agent, signal),
+    toolsOf: (agent, auth, signal) => toolbox.forAgent(agent, auth, signal),
     basesOf: async (workspaceId, knowledgeBaseIds) =>
       (await scopeOf(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
     retrieve: retrieveFrom(reads),

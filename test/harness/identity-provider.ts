@@ -47,6 +47,8 @@ export interface ProviderOptions {
   resources?: Record<string, string>
   /** Lets clients register themselves (RFC 7591). */
   registration?: boolean
+  /** Lets clients revoke tokens (RFC 7009). */
+  revocation?: boolean
   /** How confidential clients may show their secret; basic and post when left out. */
   clientAuth?: 'client_secret_basic' | 'client_secret_post'
 }
@@ -299,6 +301,7 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
         },
       },
       registration: { enabled: options.registration === true },
+      revocation: { enabled: options.revocation === true },
     },
     // Whether `offline_access` was asked for does not matter here, as it is dropped without a page that asks for consent.
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),

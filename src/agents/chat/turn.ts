@@ -36,6 +36,8 @@ export interface TurnParts {
   /** The search query; undefined if there was no search. */
   readonly searchQuery: string | undefined
   readonly question: string
+  /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
+  readonly signInTo: readonly string[]
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
   readonly sampling: Sampling
@@ -333,6 +335,7 @@ export class Turn {
       citations,
       citationsDropped,
       toolsLeftOut: this.#parts.turnTools.leftOut,
+      signInTo: this.#parts.signInTo,
     })
   }
 }

@@ -13,6 +13,7 @@ import type { RowStore } from '../../storage/rows.ts'
 import { type ConversationRow, tables } from '../../storage/tables.ts'
 import type { ConversationPlace, Conversations } from '../conversations.ts'
 import { agentNotFound } from '../missing.ts'
+import type { ToolOffer } from '../tools/remote.ts'
 import type { ToolGate } from '../tools/run.ts'
 import type { Tool } from '../tools/tool.ts'
 import { Approvals } from './approvals.ts'
@@ -49,7 +50,7 @@ export interface TurnsParts {
   /** What an agent without words of its own is told; null is the usual. */
   readonly systemPrompt: string | null
   readonly gate: ToolGate
-  readonly toolsOf: (agent: Agent, signal: AbortSignal) => Promise<readonly Tool[]>
+  readonly toolsOf: (agent: Agent, auth: AuthContext, signal: AbortSignal) => Promise<ToolOffer>
   /** The knowledge bases of a workspace that some ids name; all of it where none are named. */
   readonly basesOf: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
   readonly retrieve: Retrieve
@@ -217,7 +218,8 @@ export class Turns {
     const { place, body, caller, isWhole } = asked
     const marks = new Marks()
     const { past, replaced, ...stored } = await this.#stored(asked)
-    const { model, bases, tools } = await this.#offered(stored, body.llmServiceId, signal)
+    const { model, bases, offer } = await this.#offered({ ...stored, caller }, body.llmServiceId, signal)
+    const { tools, signInTo } = offer
     // A model on this machine mostly answers one request at a time.
     if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
     const isGrounded = asked.isGrounded || model.supportsTools === false
@@ -257,6 +259,7 @@ export class Turns {
       }),
       history,
       question: body.content,
+      signInTo: signInTo.map(({ label }) => label),
       isWhole,
       count: outcome => {
         this.#parts.answered(model.provider, outcome)
@@ -284,17 +287,17 @@ export class Turns {
 
   /** The model that is asked, and what it is given to answer with. */
   async #offered(
-    { agent, conversation }: Pick<Setting, 'agent' | 'conversation'>,
+    { agent, conversation, caller }: Pick<Setting, 'agent' | 'conversation' | 'caller'>,
     llmServiceId: MessageSend['llmServiceId'],
     signal: AbortSignal,
   ) {
     const { workspaceId } = agent
-    const [model, bases, tools] = await Promise.all([
+    const [model, bases, offer] = await Promise.all([
       modelFor(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
       this.#parts.basesOf(workspaceId, boundTo(conversation, agent)),
-      this.#parts.toolsOf(agent, signal),
+      this.#parts.toolsOf(agent, caller.auth, signal),
     ])
-    return { model, bases, tools }
+    return { model, bases, offer }
   }
 
   /** A turn of a model that searches by itself, with tools. */
