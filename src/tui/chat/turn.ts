@@ -2,6 +2,7 @@ import { citationsOf, citedBy } from '../../cli/chat/citations.ts'
 import { noModelLines, withoutModel } from '../../cli/chat/no-model.ts'
 import type { Say } from '../../cli/chat/port.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
+import { signInLines } from '../../cli/mcp/sign-in-required.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
@@ -179,6 +180,7 @@ function done(state: State, turn: Turn, message: Message): Step {
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
       ...(turn.say.replaces === undefined ? [] : [note('/versions restores the earlier version')]),
       ...(isCut ? [note('the answer is cut: the model may say no more than that')] : []),
+      ...signInLines(message).map(line => note(line)),
       ...(isFiltered ? [note('a content filter of the provider stopped the answer')] : []),
     ],
   ]
