@@ -73,7 +73,7 @@ export interface RunningProvider {
   /** How often a path was asked for. */
   count(path: string): number
   /** Stands before the provider; undefined lets a request through. */
-  front: (asked: Asked) => Instead | undefined
+  front: (asked: Asked) => Instead | undefined | Promise<undefined>
   /** A JWT under its present key: an access token for `alice`, but for what is given; undefined takes a claim out. */
   sign(
     claims?: Record<string, unknown>,
@@ -145,7 +145,7 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
       form: new URLSearchParams(body),
     }
     asked.push(seen)
-    const instead = running.front(seen)
+    const instead = await running.front(seen)
     if (instead === 'hang') return
     if (instead === 'reset') return void request.socket.destroy()
     if (instead)

@@ -2,6 +2,7 @@ import { expect, test } from 'vitest'
 import { openEmbedded } from '../../src/storage/open.ts'
 import { tables } from '../../src/storage/tables.ts'
 import { clients } from '../harness/identity-provider.ts'
+import { until } from '../harness/runtime.ts'
 import { redirectUri, signInStage } from './stage.ts'
 
 const signedOut = { signedIn: false, scopes: null, expiresAt: null, canRefresh: false }
@@ -160,15 +161,32 @@ test('turns at the same time use a refresh token once', async () => {
 
 test('processes of one store at the same time use a refresh token once', async () => {
   const stage = await signInStage()
-  await stage.signIn(stage.ann, 'ann')
-  const other = await stage.beside()
+  const { provider, ann } = stage
+  await stage.signIn(ann, 'ann')
+  let reads = 0
+  const other = await stage.beside({
+    rows: store => ({
+      ...store,
+      get: (table, key) => {
+        if (table.name === tables.mcpSignIns.name) reads++
+        return store.get(table, key)
+      },
+    }),
+  })
   stage.clock.advance(295_000)
-  const line = `GET ${stage.path}/tools`
-  const headers = { authorization: `Bearer ${stage.ann}` }
-  const answers = await Promise.all([
-    stage.send(line, undefined, headers),
-    other.send(line, undefined, headers),
-  ])
+  let release = () => {}
+  const released = new Promise<undefined>(resolve => {
+    release = () => resolve(undefined)
+  })
+  provider.front = ({ path }) => (path === '/token' ? released : undefined)
+  const [line, headers] = [`GET ${stage.path}/tools`, { authorization: `Bearer ${ann}` }]
+  const first = stage.send(line, undefined, headers)
+  await until(() => tokenRequests(stage, 'refresh_token').length === 1)
+  const second = other.send(line, undefined, headers)
+  // The third reading is that of a process that waits for the lease.
+  await until(() => reads >= 3 || tokenRequests(stage, 'refresh_token').length > 1)
+  release()
+  const answers = await Promise.all([first, second])
   expect(answers.map(({ body }) => body.error)).toEqual([null, null])
   expect(tokenRequests(stage, 'refresh_token')).toHaveLength(1)
 })

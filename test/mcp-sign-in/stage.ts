@@ -82,7 +82,7 @@ interface SignInStage extends Opened {
   readonly ann: string
   readonly bob: string
   /** Opens another runtime on the same store. */
-  beside(): Promise<Opened>
+  beside(more: Options): Promise<Opened>
   as(token: string, line: string, json?: unknown): Promise<Sent>
   /** Begins a sign-in, and returns what the browser brings back. */
   authorize(token: string, login: string): Promise<{ state: string; code: string; iss?: string }>
@@ -180,7 +180,7 @@ export async function signInStage(
     path,
     ann,
     bob,
-    beside: () => open({ ...options, dataDir: wb.dataDir }),
+    beside: more => open({ ...options, ...more, dataDir: wb.dataDir }),
     as,
     authorize,
     signIn: async (token, login) => as(token, `POST ${path}/sign-in/finish`, await authorize(token, login)),
