@@ -43,7 +43,11 @@ export async function listenForCallback(): Promise<CallbackListener> {
       'content-security-policy': "default-src 'none'",
       connection: 'close',
     })
-    response.end(isExpected ? page('The browser returned to the command line.') : page('No sign-in waits at this address.'))
+    response.end(
+      isExpected
+        ? page('The browser returned to the command line.')
+        : page('No sign-in waits at this address.'),
+    )
     if (isExpected) response.on('close', () => resolve(url))
   })
   await new Promise<void>((resolve, reject) => {
