@@ -409,7 +409,7 @@ function asSignInFailure(error: unknown): never {
   throw new WbError('mcp_sign_in_failed', error.message, {}, { cause: error })
 }
 
-/** The failure that tells a caller to sign in. */
+/** Returns the failure of a caller who has not signed in to a server. */
 export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId'>): McpFailure {
   return new McpFailure(
     'sign_in_required',
@@ -417,7 +417,7 @@ export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId
   )
 }
 
-/** The line that signs in to a server; its ID stands for a label that a shell would act on. */
+/** Returns the command that signs in to a server. Uses the ID if a shell would change the label. */
 export function loginLine({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
   return `wb mcp servers login ${/^\w[\w.@+-]*$/.test(label) ? label : mcpServerId}`
 }
