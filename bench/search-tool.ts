@@ -74,8 +74,10 @@ try {
   const { knowledgeBaseId } = await post<{ knowledgeBaseId: string }>(bases, { name: 'cranfield' })
   const ids = await ingest(`${bases}/${knowledgeBaseId}`)
   await runtime.settle({ signal, onProgress() {} })
-  const [search] = await tools!.toolbox.forAgent(workspaceId, { toolIds: ['search_kb'] }, signal)
-  const caller = { auth: anonymousIn('disabled'), visibility: everything(), signal, requestId: 'bench' }
+  const auth = anonymousIn('disabled')
+  const offer = await tools!.toolbox.forAgent({ workspaceId, toolIds: ['search_kb'] }, auth, signal)
+  const [search] = offer.tools
+  const caller = { auth, visibility: everything(), signal, requestId: 'bench' }
   const context: ToolContext = {
     workspaceId,
     caller,

@@ -8,6 +8,7 @@ import type { ListRemoteTools } from './agents/tools/remote.ts'
 import { openProtectedResources, protectedResourceHandlers } from './auth/oidc/protected-resource.ts'
 import { openAuth } from './auth/open.ts'
 import { apiKeyHandlers, authHandlers } from './auth/routes.ts'
+import { Seal } from './auth/session/seal.ts'
 import { type Clock, systemClock } from './base/clock.ts'
 import { randomHex } from './base/id.ts'
 import type { Log } from './base/log.ts'
@@ -42,6 +43,7 @@ import { storeSecret } from './storage/secret.ts'
 import { tables } from './storage/tables.ts'
 import { validatedRows } from './storage/validated-rows.ts'
 import type { ContentStores } from './workspaces/kinds.ts'
+import { McpSignIns } from './workspaces/mcp-sign-ins.ts'
 import { openWorkspaces } from './workspaces/open.ts'
 import { Releases } from './workspaces/releases.ts'
 
@@ -166,6 +168,13 @@ async function build(
   })
   if (settings.server) await auth.discover()
 
+  const signIns = new McpSignIns({
+    ...parts,
+    seal: new Seal([...secrets.sessionSecrets, await storeSecret(rows, 'sign-in-key')]),
+    authorization: models.authorization,
+    isSingleUser: config.auth.mode === 'disabled' && settings.loopback,
+    publicOrigin: config.runtime.publicOrigin,
+  })
   const listTools: ListRemoteTools = seams.listTools ?? models.listTools
   const workspaces = openWorkspaces({
     ...parts,
@@ -173,6 +182,7 @@ async function build(
     releases,
     models,
     listTools,
+    signIns,
     listOwnTools: (...who) => mcp.listTools(...who),
     purge: [workspace => knowledge.bases.purge(workspace)],
   })
@@ -220,6 +230,7 @@ async function build(
     audit,
     settings: config.chat,
     listTools,
+    signIns,
     declared: config.mcp.stdioServers,
     models,
     reads: knowledge,
@@ -311,6 +322,7 @@ async function build(
       await agents.close()
       await jobs.close()
       await knowledge.close()
+      await signIns.close()
       await auth.close()
       await access.close()
       await models.close()

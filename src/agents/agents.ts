@@ -1,3 +1,4 @@
+import type { AuthContext } from '../access/subject.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { newId } from '../base/id.ts'
@@ -43,9 +44,13 @@ export class Agents {
    * @throws agent_tool_unresolved                               the workspace does not offer some of its tools
    * @throws conflict                                            the id is taken
    */
-  async create(workspaceId: string, { agentId = newId(), ...fields }: AgentCreate): Promise<Agent> {
+  async create(
+    workspaceId: string,
+    { agentId = newId(), ...fields }: AgentCreate,
+    auth: AuthContext,
+  ): Promise<Agent> {
     await requireWorkspace(this.parts.rows, workspaceId)
-    await this.parts.tools.require(workspaceId, fields.toolIds)
+    await this.parts.tools.require(workspaceId, fields.toolIds, auth)
     const now = timestamp(this.parts.clock)
     return this.insert({ ...fields, workspaceId, agentId, createdAt: now, updatedAt: now })
   }
@@ -81,12 +86,13 @@ export class Agents {
    * @throws workspace_not_found, agent_not_found
    * @throws llm_service_not_found, reranking_service_not_found, agent_tool_unresolved
    */
-  async update(workspaceId: string, agentId: string, patch: AgentPatch): Promise<Agent> {
+  async update(workspaceId: string, agentId: string, patch: AgentPatch, auth: AuthContext): Promise<Agent> {
     const { rows, clock, tools } = this.parts
     const { toolIds: named } = await this.get(workspaceId, agentId)
     await tools.require(
       workspaceId,
       (patch.toolIds ?? []).filter(id => !named.includes(id)),
+      auth,
     )
     const bindings = bindingsOf(workspaceId, patch)
     const now = timestamp(clock)

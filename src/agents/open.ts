@@ -7,6 +7,7 @@ import type { Uploads } from '../knowledge/uploads.ts'
 import type { Models } from '../models/open.ts'
 import type { Pager } from '../storage/cursor.ts'
 import type { RowStore } from '../storage/rows.ts'
+import type { McpSignIns } from '../workspaces/mcp-sign-ins.ts'
 import { Agents } from './agents.ts'
 import { Attachments } from './attachments.ts'
 import { Compactions } from './chat/compaction.ts'
@@ -45,6 +46,7 @@ export interface AgentParts extends Pick<TurnsParts, 'answered'> {
   readonly audit: AuditTrail
   readonly settings: Pick<Config['chat'], 'tools' | 'systemPrompt' | 'retrievalK'>
   readonly listTools: ListRemoteTools
+  readonly signIns: McpSignIns
   /** Tool servers that the configuration declares. */
   readonly declared: DeclaredToolsParts['declared']
   readonly models: Pick<Models, 'callTool' | 'processes' | 'outbound' | 'fetchPublic'> & ChatSource
@@ -75,7 +77,7 @@ export function openAgents(parts: AgentParts) {
     attachments: new AttachmentReader(parts.rows),
     systemPrompt,
     passagesPerBase: retrievalK,
-    toolsOf: (agent, signal) => toolbox.forAgent(agent.workspaceId, agent, signal),
+    toolsOf: (agent, auth, signal) => toolbox.forAgent(agent, auth, signal),
     basesOf: async (workspaceId, knowledgeBaseIds) =>
       (await scopeOf(reads.bases, { workspaceId, knowledgeBaseIds })).bases,
     retrieve: retrieveFrom(reads),

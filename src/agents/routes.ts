@@ -34,21 +34,21 @@ export function agentHandlers(room: Agents, tools: Toolbox): Handlers<typeof age
   })
   return {
     list: async ({ params, query }) => ({ status: 200, body: await room.list(params.workspaceId, query) }),
-    create: async ({ params, body }) => made(await room.create(params.workspaceId, body)),
+    create: async ({ params, body }, { auth }) => made(await room.create(params.workspaceId, body, auth)),
     createFromTemplate: async ({ params, body: { templateId } }) =>
       made(await room.createFromTemplate(params.workspaceId, templateId), templateId),
     show: async ({ params }) => ({ status: 200, body: await room.get(params.workspaceId, params.agentId) }),
-    update: async ({ params, body }) => ({
+    update: async ({ params, body }, { auth }) => ({
       status: 200,
-      body: await room.update(params.workspaceId, params.agentId, body),
+      body: await room.update(params.workspaceId, params.agentId, body, auth),
     }),
     delete: async ({ params }) => {
       const { name } = await room.delete(params.workspaceId, params.agentId)
       return { status: 204, body: undefined, audit: { label: name } }
     },
-    tools: async ({ params }) => ({
+    tools: async ({ params }, { auth }) => ({
       status: 200,
-      body: { items: await tools.available(params.workspaceId) },
+      body: { items: await tools.available(params.workspaceId, auth) },
     }),
   }
 }

@@ -17,6 +17,8 @@ export const auditActions = [
   'agent.delete',
   'job.claim',
   'mcp.invoke',
+  'mcp.sign_in',
+  'mcp.sign_out',
   'tool.invoke',
   'tool.decide',
   'auth.api_denied',

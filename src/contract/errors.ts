@@ -220,6 +220,10 @@ export const errorRegistry = {
     status: 404,
     hint: 'List the MCP servers of the workspace and use one of their ids.',
   },
+  mcp_sign_in_failed: {
+    status: 502,
+    hint: 'Check the url and the OAuth fields of the MCP server, then start the sign-in again.',
+  },
   missing_file: { status: 400, hint: 'Send the file in a part named file, with a file name.' },
   no_refresh_token: { status: 401, hint: 'Sign in again; this session cannot be renewed.' },
   not_configured: { status: 404, hint: 'Configure auth.oidc.client to offer sign-in with a browser.' },

@@ -80,6 +80,11 @@ export const limits = {
   idsPerList: 1_000,
   mcpServerLabelChars: 200,
   endpointUrlChars: 2_048,
+  oauthClientIdChars: 2_048,
+  oauthScopes: 50,
+  oauthScopeChars: 200,
+  oauthStateChars: 200,
+  oauthCodeChars: 8_192,
 
   managedValueChars: 4_096,
 

@@ -11,6 +11,23 @@ const fields = {
   label: boundedText(limits.mcpServerLabelChars),
   url: endpointUrl,
   credentialRef: secretRef.nullable(),
+  authType: z.enum(['credential', 'oauth2']).meta({
+    description:
+      '`credential` sends the shared secret that `credentialRef` names, if any; `oauth2` has each caller sign in to the server.',
+  }),
+  oauthClientId: boundedText(limits.oauthClientIdChars).nullable(),
+  oauthClientSecretRef: secretRef.nullable(),
+  oauthScopes: z
+    .array(z.string())
+    .refine(
+      scopes =>
+        scopes.length <= limits.oauthScopes &&
+        scopes.every(
+          scope => scope.length <= limits.oauthScopeChars && /^[\x21\x23-\x5b\x5d-\x7e]+$/.test(scope),
+        ),
+      `must be at most ${limits.oauthScopes} scopes of at most ${limits.oauthScopeChars} printable ASCII characters without spaces`,
+    )
+    .nullable(),
   enabled: z.boolean(),
   allowedTools: z
     .array(z.string())
@@ -36,6 +53,10 @@ export type McpServer = z.output<typeof McpServer>
 const McpServerCreate = z.strictObject({
   ...fields,
   credentialRef: fields.credentialRef.default(null),
+  authType: fields.authType.default('credential'),
+  oauthClientId: fields.oauthClientId.default(null),
+  oauthClientSecretRef: fields.oauthClientSecretRef.default(null),
+  oauthScopes: fields.oauthScopes.default(null),
   enabled: fields.enabled.default(true),
   allowedTools: fields.allowedTools.default(null),
 })
@@ -48,6 +69,7 @@ export type McpServerPatch = z.output<typeof McpServerPatch>
 const mcpFailureCodes = [
   'endpoint_refused',
   'credential_unavailable',
+  'sign_in_required',
   'unauthorized',
   'unreachable',
   'timeout',
@@ -105,6 +127,35 @@ const Review = z.strictObject({
     .max(limits.idsPerList),
 })
 export type Review = z.output<typeof Review>
+
+const SignInBegin = z.strictObject({
+  redirectUri: boundedText(limits.endpointUrlChars).refine(URL.canParse, 'must be an absolute URL'),
+})
+export type SignInBegin = z.output<typeof SignInBegin>
+
+const PendingSignIn = z.object({
+  authorizationUrl: z.string(),
+  state: z.string(),
+  expiresAt: timestamp,
+})
+export type PendingSignIn = z.output<typeof PendingSignIn>
+
+const SignInFinish = z.strictObject({
+  state: boundedText(limits.oauthStateChars),
+  code: boundedText(limits.oauthCodeChars),
+  iss: boundedText(limits.endpointUrlChars).optional(),
+})
+export type SignInFinish = z.output<typeof SignInFinish>
+
+export const McpSignIn = z
+  .object({
+    signedIn: z.boolean(),
+    scopes: z.array(z.string()).nullable(),
+    expiresAt: timestamp.nullable(),
+    canRefresh: z.boolean(),
+  })
+  .meta({ id: 'McpSignIn' })
+export type McpSignIn = z.output<typeof McpSignIn>
 
 const json = { kind: 'json', mode: 'strict', limitBytes: limits.jsonBodyBytes } as const
 const errors = ['workspace_not_found', 'mcp_server_not_found'] as const satisfies ErrorCode[]
@@ -180,5 +231,41 @@ export const mcpServers = {
     body: { ...json, schema: Review },
     replies: { 200: McpServerTools },
     errors: [...errors, 'conflict'],
+  }),
+  showSignIn: route({
+    method: 'GET',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in',
+    summary: 'Show your sign-in to an MCP server',
+    access: member(null),
+    replies: { 200: McpSignIn },
+    errors,
+  }),
+  beginSignIn: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in',
+    summary: 'Begin to sign in to an MCP server',
+    access: member(null),
+    body: { ...json, schema: SignInBegin },
+    replies: { 200: PendingSignIn },
+    errors: [...errors, 'conflict', 'mcp_sign_in_failed'],
+  }),
+  finishSignIn: route({
+    method: 'POST',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in/finish',
+    summary: 'Finish to sign in to an MCP server',
+    access: member(null),
+    body: { ...json, schema: SignInFinish },
+    replies: { 200: McpSignIn },
+    errors: [...errors, 'invalid_state', 'mcp_sign_in_failed'],
+    audit: 'mcp.sign_in',
+  }),
+  endSignIn: route({
+    method: 'DELETE',
+    path: '/api/v1/workspaces/:workspaceId/mcp-servers/:mcpServerId/sign-in',
+    summary: 'Sign out of an MCP server',
+    access: member(null),
+    replies: { 204: null },
+    errors,
+    audit: 'mcp.sign_out',
   }),
 }

@@ -101,15 +101,19 @@ export class EndpointGuard {
    * @throws validation_error  at the field
    */
   checkUrl(field: string, url: string): void {
-    const to = destinationOf(new URL(url))
-    const address = isIP(to.host) ? to.host : isLoopback(to.host) ? '127.0.0.1' : undefined
-    if (address === undefined) return
     try {
-      this.check(to, [address])
+      this.requireUrl(url)
     } catch (error) {
       if (!(error instanceof EndpointRefused)) throw error
       throw new WbError('validation_error', `${field}: ${error.message}`, { hint: error.hint })
     }
+  }
+
+  /** Like {@link checkUrl}, for a URL that no field holds. @throws EndpointRefused */
+  requireUrl(url: string): void {
+    const to = destinationOf(new URL(url))
+    const address = isIP(to.host) ? to.host : isLoopback(to.host) ? '127.0.0.1' : undefined
+    if (address !== undefined) this.check(to, [address])
   }
 
   #allows({ host, port }: Destination, address: string): boolean {

@@ -12,6 +12,7 @@ import { type Embedder, embedderFailure } from './embedder.ts'
 import type { IsReleased, ModelParts } from './endpoint.ts'
 import { openGuard, publicGuard } from './guard.ts'
 import { callsTo, type EmbedderDialling, hostedEmbedder } from './hosted.ts'
+import { McpAuthorization } from './mcp/authorization.ts'
 import type { McpAnswer, McpCall, McpTool } from './mcp/client.ts'
 import { callMcpTool, listMcpTools, type McpEndpoint } from './mcp/http.ts'
 import { McpProcesses } from './mcp/processes.ts'
@@ -50,6 +51,7 @@ export interface Models {
   listTools(server: McpEndpoint, signal: AbortSignal): Promise<readonly McpTool[]>
   /** @throws McpFailure */
   callTool(server: McpEndpoint, call: McpCall, signal: AbortSignal): Promise<McpAnswer>
+  readonly authorization: McpAuthorization
   /** The same for servers that the configuration declares as commands. */
   readonly processes: Pick<McpProcesses, 'listTools' | 'callTool'>
   close(): Promise<void>
@@ -105,6 +107,7 @@ export function openModels({
     probe: (service, sent, signal) => probeModel(service, sent, signal, chatParts),
     listTools: (server, signal) => listMcpTools(server, { environment, isReleased, fetch }, signal),
     callTool: (server, call, signal) => callMcpTool(server, call, { environment, isReleased, fetch }, signal),
+    authorization: new McpAuthorization({ environment, isReleased, fetch, clock, guard }),
     processes,
     async close() {
       await processes.close()

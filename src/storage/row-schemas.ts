@@ -72,6 +72,17 @@ export const rowSchemas: Readonly<Record<keyof typeof tables, z.ZodType>> = {
   mcpServers: McpServer.extend({
     reviewedTools: z.record(z.string(), z.object({ hash: z.string(), description: z.string() })).nullable(),
   }),
+  mcpSignIns: z.object({
+    workspaceId: z.string(),
+    mcpServerId: z.string(),
+    subject: z.string(),
+    createdAt: z.string(),
+    scopes: z.array(z.string()).nullable(),
+    expiresAt: z.string().nullable(),
+    canRefresh: z.boolean(),
+    sealed: z.string(),
+    refreshingUntil: z.string().nullable(),
+  }),
   principals: Principal,
   policyAudit: PolicyDecision,
   secretReleases: SecretRelease,

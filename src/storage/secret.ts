@@ -5,7 +5,10 @@ import { tables } from './tables.ts'
 const secretBytes = 32
 
 /** Returns a secret of the store, 64 hex characters. The first process creates it; all others read it. */
-export async function storeSecret(rows: RowStore, name: 'cursor-key' | 'token-key'): Promise<string> {
+export async function storeSecret(
+  rows: RowStore,
+  name: 'cursor-key' | 'token-key' | 'sign-in-key',
+): Promise<string> {
   const stored = await rows.get(tables.settings, [name])
   if (stored) return stored.row.value
   const made = { name, value: randomHex(secretBytes) }

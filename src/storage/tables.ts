@@ -135,6 +135,25 @@ export interface McpServerRow extends McpServer {
   reviewedTools: Record<string, ReviewedTool> | null
 }
 
+/** The sign-in of one subject to an MCP server. */
+export interface McpSignInRow {
+  workspaceId: string
+  mcpServerId: string
+  /** Name of the subject that signed in. */
+  subject: string
+  /** When it was signed in, as a timestamp. */
+  createdAt: string
+  /** Scopes that were granted; null if the authorization server did not name them. */
+  scopes: string[] | null
+  /** End of the access token, as a timestamp; null if the authorization server did not say. */
+  expiresAt: string | null
+  canRefresh: boolean
+  /** Tokens and OAuth client, readable by the runtime only. */
+  sealed: string
+  /** Until when a process has the refresh token in use, as a timestamp. */
+  refreshingUntil: string | null
+}
+
 /** A key, with what only the runtime sees of it. */
 export interface ApiKeyRow extends Omit<ApiKey, 'role' | 'scopes' | 'principalId'> {
   /** Absent from keys that were made before there were scopes. */
@@ -307,6 +326,15 @@ export const tables = {
     key: ['workspaceId', 'mcpServerId'],
     unique: {},
     indexes: { byWorkspace: ['workspaceId', 'mcpServerId'] },
+  }),
+  mcpSignIns: table<McpSignInRow>({
+    name: 'mcp_sign_ins',
+    key: ['workspaceId', 'mcpServerId', 'subject'],
+    unique: {},
+    indexes: {
+      byWorkspace: ['workspaceId', 'ordinal'],
+      byServer: ['workspaceId', 'mcpServerId', 'subject'],
+    },
   }),
   principals: table<Principal>({
     name: 'principals',

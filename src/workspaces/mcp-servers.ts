@@ -1,3 +1,5 @@
+import type { Caller } from '../access/caller.ts'
+import type { AuthContext } from '../access/subject.ts'
 import { requireWorkspace, workspaceNotFound } from '../access/workspace.ts'
 import { type Clock, timestamp } from '../base/clock.ts'
 import { TimedOut, within } from '../base/deadline.ts'
@@ -16,10 +18,11 @@ import type { PageQuery } from '../contract/page.ts'
 import { McpFailure, type McpTool, notInTime } from '../models/mcp/client.ts'
 import { changeRow } from '../storage/change.ts'
 import type { Page, Pager } from '../storage/cursor.ts'
-import type { RowStore } from '../storage/rows.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
 import { type McpServerRow, tables } from '../storage/tables.ts'
 import { type Offer, offerOf } from './mcp-offer.ts'
 import { pinFirst, reviewed, stated } from './mcp-pins.ts'
+import { type CallableServer, endsSignIns, type McpSignIns } from './mcp-sign-ins.ts'
 
 /** A server that does not list its tools in this time is given up. */
 const testTimeoutMs = 10_000
@@ -34,8 +37,12 @@ export interface McpServersParts {
   /** @throws validation_error  at the field, for a URL that may not be called */
   readonly checkUrl: (field: string, url: string) => void
   /** Ask a server for its tools. @throws McpFailure */
-  readonly listTools: (server: McpServerRow, signal: AbortSignal) => Promise<readonly McpTool[]>
+  readonly listTools: (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
+  readonly signIns: Pick<McpSignIns, 'callable'>
 }
+
+/** The caller that a server is asked for. */
+type ServerCaller = Pick<Caller, 'auth' | 'signal'>
 
 /** The MCP servers whose tools agents of a workspace may call. @see docs/tool-servers.md */
 export class McpServers {
@@ -49,7 +56,8 @@ export class McpServers {
   }
 
   /**
-   * What the server offers now is taken as it is; of one that cannot be asked, what it offers when it is first heard.
+   * What the server offers now is taken as it is; of one that cannot be asked, or that callers sign in to, what it offers
+   * when it is first heard.
    *
    * @throws workspace_not_found, validation_error
    */
@@ -57,6 +65,7 @@ export class McpServers {
     const { rows, clock, checkUrl } = this.parts
     checkUrl('url', fields.url)
     requireNoSecret(fields.url)
+    requireOneAuth(fields)
     const now = timestamp(clock)
     const stamps = { createdAt: now, updatedAt: now }
     const row: McpServerRow = { workspaceId, mcpServerId: newId(), ...fields, ...stamps, reviewedTools: null }
@@ -65,7 +74,8 @@ export class McpServers {
       { op: 'insert', table: tables.mcpServers, row },
     ])
     if (!outcome.ok) throw workspaceNotFound(workspaceId)
-    const heard = row.enabled ? await this.#offer(row, firstTimeoutMs, signal) : undefined
+    const isAsked = row.enabled && row.authType === 'credential'
+    const heard = isAsked ? await this.#offer(row, firstTimeoutMs, signal) : undefined
     if (heard instanceof McpFailure) {
       const facts = { workspaceId, mcpServerId: row.mcpServerId, error: heard }
       this.parts.log.info(facts, 'a new MCP server could not be asked for its tools')
@@ -82,7 +92,8 @@ export class McpServers {
   }
 
   /**
-   * A change of the URL discards the review of its tools. A client that sends back the URL as it was shown keeps the stored
+   * A change of the URL discards the review of its tools, and a change of the URL or of the OAuth client ends all
+   * sign-ins. A client that sends back the URL as it was shown keeps the stored
    * URL, including its hidden values.
    *
    * @throws workspace_not_found, mcp_server_not_found, validation_error
@@ -92,13 +103,18 @@ export class McpServers {
     await this.get(workspaceId, mcpServerId)
     if (patch.url !== undefined) checkUrl('url', patch.url)
     const now = timestamp(clock)
-    const changed = await changeRow(rows, tables.mcpServers, [workspaceId, mcpServerId], before => {
+    const key = [workspaceId, mcpServerId]
+    const change = (before: McpServerRow): McpServerRow => {
       const { url } = patch
-      if (url === undefined || url === shownUrl(before))
-        return { ...before, ...patch, url: before.url, updatedAt: now }
+      const after = { ...before, ...patch, updatedAt: now }
+      requireOneAuth(after)
+      if (url === undefined || url === shownUrl(before)) return { ...after, url: before.url }
       requireNoSecret(url)
-      return { ...before, ...patch, reviewedTools: null, updatedAt: now }
-    })
+      return { ...after, reviewedTools: null }
+    }
+    const changed = await changeRow(rows, tables.mcpServers, key, change, (before, after) =>
+      endsSignIns(before, after) ? [signInsOf(key)] : [],
+    )
     if ('row' in changed) return changed.row
     throw notFound(mcpServerId)
   }
@@ -107,12 +123,15 @@ export class McpServers {
   async delete(workspaceId: string, mcpServerId: string): Promise<void> {
     await this.get(workspaceId, mcpServerId)
     const key = [workspaceId, mcpServerId]
-    const outcome = await this.parts.rows.atomic([{ op: 'delete', table: tables.mcpServers, key }])
+    const outcome = await this.parts.rows.atomic([
+      { op: 'delete', table: tables.mcpServers, key },
+      signInsOf(key),
+    ])
     if (!outcome.ok) throw notFound(mcpServerId)
   }
 
   /** Connect and list the tools. @throws workspace_not_found, mcp_server_not_found */
-  async test(workspaceId: string, mcpServerId: string, signal: AbortSignal): Promise<McpTest> {
+  async test(workspaceId: string, mcpServerId: string, { auth, signal }: ServerCaller): Promise<McpTest> {
     const { clock } = this.parts
     const server = await this.get(workspaceId, mcpServerId)
     const startedAt = clock.now()
@@ -123,7 +142,7 @@ export class McpServers {
       latencyMs: clock.now() - startedAt,
       error,
     })
-    const offered = await this.#listed(server, testTimeoutMs, signal)
+    const offered = await this.#listed(this.#callable(server, auth), testTimeoutMs, signal)
     if (offered instanceof McpFailure) return outcome([], errorOf(offered))
     return outcome(offered.map(({ name }) => name).sort(), null)
   }
@@ -134,9 +153,13 @@ export class McpServers {
    *
    * @throws workspace_not_found, mcp_server_not_found
    */
-  async tools(workspaceId: string, mcpServerId: string, signal: AbortSignal): Promise<McpServerTools> {
+  async tools(
+    workspaceId: string,
+    mcpServerId: string,
+    { auth, signal }: ServerCaller,
+  ): Promise<McpServerTools> {
     const server = await this.get(workspaceId, mcpServerId)
-    const offer = await this.#offer(server, testTimeoutMs, signal)
+    const offer = await this.#offer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure) return { items: [], error: errorOf(offer) }
     const isNew = server.reviewedTools === null
     const row = isNew ? await pinFirst(this.parts.rows, server, offer) : server
@@ -154,11 +177,11 @@ export class McpServers {
     workspaceId: string,
     mcpServerId: string,
     { accept }: Review,
-    signal: AbortSignal,
+    { auth, signal }: ServerCaller,
   ): Promise<McpServerTools> {
     const { rows, clock } = this.parts
     const server = await this.get(workspaceId, mcpServerId)
-    const offer = await this.#offer(server, testTimeoutMs, signal)
+    const offer = await this.#offer(this.#callable(server, auth), testTimeoutMs, signal)
     if (offer instanceof McpFailure)
       throw new WbError('conflict', `the server cannot be asked what it offers: ${offer.message}`)
     const updatedAt = timestamp(clock)
@@ -170,13 +193,17 @@ export class McpServers {
     return { items: stated(changed.row, offer), error: null }
   }
 
-  async #offer(server: McpServerRow, timeoutMs: number, signal: AbortSignal): Promise<Offer | McpFailure> {
+  #callable(server: McpServerRow, auth: AuthContext): CallableServer {
+    return this.parts.signIns.callable(server, auth)
+  }
+
+  async #offer(server: CallableServer, timeoutMs: number, signal: AbortSignal): Promise<Offer | McpFailure> {
     const tools = await this.#listed(server, timeoutMs, signal)
     return tools instanceof McpFailure ? tools : offerOf(tools)
   }
 
   /** What the server says in time, or why it does not. */
-  async #listed(server: McpServerRow, timeoutMs: number, signal: AbortSignal) {
+  async #listed(server: CallableServer, timeoutMs: number, signal: AbortSignal) {
     const { clock, listTools } = this.parts
     try {
       return await within(clock, timeoutMs, until => listTools(server, until), signal)
@@ -186,6 +213,23 @@ export class McpServers {
       throw error
     }
   }
+}
+
+/** Deletes all sign-ins to a server. */
+function signInsOf(key: readonly string[]): Write {
+  return { op: 'deleteAll', table: tables.mcpSignIns, index: 'byServer', prefix: key }
+}
+
+/**
+ * Checks that a server has one way to authorize calls.
+ *
+ * @throws validation_error
+ */
+function requireOneAuth(server: McpServerCreate): void {
+  if (server.authType === 'oauth2' && server.credentialRef !== null)
+    throw new WbError('validation_error', 'credentialRef: must be null if authType is oauth2')
+  if (server.oauthClientSecretRef !== null && server.oauthClientId === null)
+    throw new WbError('validation_error', 'oauthClientSecretRef: must be null if oauthClientId is null')
 }
 
 /** Hides secrets in the query of a URL, which earlier versions could store. */

@@ -20,6 +20,7 @@ import { Connections, type ConnectionsParts } from './connect.ts'
 import { Traffic } from './connect-traffic.ts'
 import type { ContentStores } from './kinds.ts'
 import { McpServers, type McpServersParts } from './mcp-servers.ts'
+import type { McpSignIns } from './mcp-sign-ins.ts'
 import type { Releases } from './releases.ts'
 import {
   connectHandlers,
@@ -44,6 +45,7 @@ export interface WorkspacesParts {
   readonly releases: Releases
   readonly models: Pick<Models, 'catalogue' | 'checkUrl' | 'probe' | 'chatProblem' | 'embeddingProblem'>
   readonly listTools: McpServersParts['listTools']
+  readonly signIns: McpSignIns
   /** Returns the names of the tools that MCP offers to the caller. */
   readonly listOwnTools: ConnectionsParts['listTools']
   /** Steps that delete what other modules store for a workspace. */
@@ -85,7 +87,7 @@ export function openWorkspaces(parts: WorkspacesParts) {
       llmServices: llmHandlers(llm, models.chatProblem),
       llmModels: llmModelHandlers(models, config.chat.provider),
       secretReleases: releaseHandlers(releases),
-      mcpServers: mcpServerHandlers(new McpServers({ ...parts, checkUrl })),
+      mcpServers: mcpServerHandlers(new McpServers({ ...parts, checkUrl }), parts.signIns),
     },
   }
 }

@@ -13,6 +13,7 @@ import type { Connections } from './connect.ts'
 import { testConnection } from './connection.ts'
 import type { ContentStores } from './kinds.ts'
 import { type McpServers, shownUrl } from './mcp-servers.ts'
+import type { McpSignIns } from './mcp-sign-ins.ts'
 import { execute } from './playground.ts'
 import type { Releases } from './releases.ts'
 import type { Workspaces } from './workspaces.ts'
@@ -79,8 +80,9 @@ export function releaseHandlers(room: Releases): Handlers<typeof secretReleases>
   }
 }
 
-export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers> {
+export function mcpServerHandlers(room: McpServers, signIns: McpSignIns): Handlers<typeof mcpServers> {
   const shown = (server: McpServerRow) => ({ ...server, url: shownUrl(server) })
+  const detailsOf = ({ mcpServerId, label }: McpServerRow) => ({ mcpServerId, label })
   return {
     list: async ({ params, query }) => {
       const page = await room.list(params.workspaceId, query)
@@ -102,18 +104,36 @@ export function mcpServerHandlers(room: McpServers): Handlers<typeof mcpServers>
       await room.delete(params.workspaceId, params.mcpServerId)
       return { status: 204, body: undefined }
     },
-    testConnection: async ({ params }, { signal }) => ({
+    testConnection: async ({ params }, caller) => ({
       status: 200,
-      body: await room.test(params.workspaceId, params.mcpServerId, signal),
+      body: await room.test(params.workspaceId, params.mcpServerId, caller),
     }),
-    tools: async ({ params }, { signal }) => ({
+    tools: async ({ params }, caller) => ({
       status: 200,
-      body: await room.tools(params.workspaceId, params.mcpServerId, signal),
+      body: await room.tools(params.workspaceId, params.mcpServerId, caller),
     }),
-    review: async ({ params, body }, { signal }) => ({
+    review: async ({ params, body }, caller) => ({
       status: 200,
-      body: await room.review(params.workspaceId, params.mcpServerId, body, signal),
+      body: await room.review(params.workspaceId, params.mcpServerId, body, caller),
     }),
+    showSignIn: async ({ params }, { auth }) => {
+      const server = await room.get(params.workspaceId, params.mcpServerId)
+      return { status: 200, body: await signIns.show(server, auth) }
+    },
+    beginSignIn: async ({ params, body }, caller) => {
+      const server = await room.get(params.workspaceId, params.mcpServerId)
+      return { status: 200, body: await signIns.begin(server, body, caller) }
+    },
+    finishSignIn: async ({ params, body }, caller) => {
+      const server = await room.get(params.workspaceId, params.mcpServerId)
+      const signedIn = await signIns.finish(server, body, caller)
+      return { status: 200, body: signedIn, audit: detailsOf(server) }
+    },
+    endSignIn: async ({ params }, { auth }) => {
+      const server = await room.get(params.workspaceId, params.mcpServerId)
+      await signIns.end(server, auth)
+      return { status: 204, body: undefined, audit: detailsOf(server) }
+    },
   }
 }
 

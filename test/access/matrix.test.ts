@@ -218,6 +218,8 @@ function scopeOfPath(line: string): string | null {
   if (/\/jobs\/:jobId\/cancel$/.test(path)) return 'write:ingest'
   if (/\/(?:ingest|documents|records)\b/.test(path)) return 'write:ingest'
   if (path.includes('/knowledge-bases')) return 'write:kb'
+  // A sign-in is of the caller alone.
+  if (/\/sign-in(?:\/finish)?$/.test(path)) return null
   if (/-services\b|\/mcp-servers\b/.test(path)) return 'write:services'
   if (path.includes('/agents')) return 'write:agents'
   return 'write'

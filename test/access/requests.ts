@@ -42,6 +42,8 @@ const bodies: Readonly<Record<string, unknown>> = {
   'POST W/mcp': { jsonrpc: '2.0', id: 1, method: 'ping' },
   'POST W/mcp-servers': { label: 'made', url: 'https://tools.example.com/mcp' },
   'PATCH W/mcp-servers/{mcpServerId}': {},
+  'POST W/mcp-servers/{mcpServerId}/sign-in': { redirectUri: 'http://127.0.0.1:49152/callback' },
+  'POST W/mcp-servers/{mcpServerId}/sign-in/finish': { state: 'state', code: 'code' },
   'POST W/mcp-servers/{mcpServerId}/review': {
     accept: [{ name: 'search', hash: `sha256:${'0'.repeat(64)}` }],
   },

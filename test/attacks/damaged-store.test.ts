@@ -57,6 +57,10 @@ function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...id
     },
     job_inputs: { ...job, body: { text: 'A text for a job.', metadata: {} } },
     job_batches: { ...job, start: 0, source: 'hash', vectors: ['AAAA'] },
+    mcp_sign_ins: {
+      ...{ workspaceId, mcpServerId: ids.mcpServerId, subject: 'local', createdAt: at, scopes: null },
+      ...{ expiresAt: null, canRefresh: true, sealed: 'v2.planted', refreshingUntil: null },
+    },
     secret_releases: {
       ...{ releaseId: messageId, ref: 'env:SOME_API_KEY', host: 'api.example.com', workspaceId: null },
       createdAt: at,

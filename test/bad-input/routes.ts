@@ -158,6 +158,13 @@ const mcpServerFields = {
   label: { ...text, wrong: [...text.wrong, 'x'.repeat(201)] },
   url: { ...address, wrong: [...address.wrong, null] },
   credentialRef: secretRef,
+  authType: choice,
+  oauthClientId: { ...textOrNull, wrong: [...textOrNull.wrong, '', 'x'.repeat(2_049)] },
+  oauthClientSecretRef: secretRef,
+  oauthScopes: {
+    ...listOfText,
+    wrong: [...listOfText.wrong.filter(value => value !== null), ['two words'], [''], ['x'.repeat(201)]],
+  },
   enabled: flag,
   allowedTools: { ...listOfText, wrong: listOfText.wrong.filter(value => value !== null) },
 }
@@ -426,6 +433,22 @@ export const taken: Readonly<Record<string, Taken>> = {
     required: ['accept'],
     strict: true,
     fields: { accept: reviews },
+  },
+  [`POST ${W}/mcp-servers/{mcpServerId}/sign-in`]: {
+    valid: { redirectUri: 'http://127.0.0.1:49152/callback' },
+    required: ['redirectUri'],
+    strict: true,
+    fields: { redirectUri: { ...address, wrong: [...address.wrong, null, 'http://192.0.2.1/callback'] } },
+  },
+  [`POST ${W}/mcp-servers/{mcpServerId}/sign-in/finish`]: {
+    valid: { state: 'spoilt', code: 'spoilt' },
+    required: ['state', 'code'],
+    strict: true,
+    fields: {
+      state: { ...text, wrong: [...text.wrong, 'x'.repeat(201)] },
+      code: { ...text, wrong: [...text.wrong, 'x'.repeat(8_193)] },
+      iss: text,
+    },
   },
   [`POST ${KB}/records`]: {
     valid: { records: [{ id: 'spoilt', vector: [1, 0, 0] }] },

@@ -18,7 +18,7 @@ const offers: [typed: string, words: string[]][] = [
   ['wb ', [...new Set(ids.map(id => id.split(':')[0]!))]],
   ['wb kb ', ids.flatMap(id => (id.startsWith('kb:') ? [id.slice(3)] : []))],
   ['wb kb se', ['search']],
-  ['workbase mcp servers ', ['add', 'list', 'remove', 'review', 'show', 'test', 'update']],
+  ['workbase mcp servers ', ['add', 'list', 'login', 'logout', 'remove', 'review', 'show', 'test', 'update']],
   ['wb kb search --', [...Object.keys(commands['kb:search']!.flags).map(name => `--${name}`), '--help']],
   ['wb kb search refunds --mode ', ['hybrid', 'lexical', 'vector']],
   ['wb kb update --no-l', ['--no-lexical']],

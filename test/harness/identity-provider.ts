@@ -47,6 +47,8 @@ export interface ProviderOptions {
   resources?: Record<string, string>
   /** Lets clients register themselves (RFC 7591). */
   registration?: boolean
+  /** Lets clients revoke tokens (RFC 7009). */
+  revocation?: boolean
   /** How confidential clients may show their secret; basic and post when left out. */
   clientAuth?: 'client_secret_basic' | 'client_secret_post'
 }
@@ -71,7 +73,7 @@ export interface RunningProvider {
   /** How often a path was asked for. */
   count(path: string): number
   /** Stands before the provider; undefined lets a request through. */
-  front: (asked: Asked) => Instead | undefined
+  front: (asked: Asked) => Instead | undefined | Promise<undefined>
   /** A JWT under its present key: an access token for `alice`, but for what is given; undefined takes a claim out. */
   sign(
     claims?: Record<string, unknown>,
@@ -143,7 +145,7 @@ export async function startProvider(options: ProviderOptions = {}): Promise<Runn
       form: new URLSearchParams(body),
     }
     asked.push(seen)
-    const instead = running.front(seen)
+    const instead = await running.front(seen)
     if (instead === 'hang') return
     if (instead === 'reset') return void request.socket.destroy()
     if (instead)
@@ -299,6 +301,7 @@ function configuration(options: ProviderOptions, algorithm: string, keys: readon
         },
       },
       registration: { enabled: options.registration === true },
+      revocation: { enabled: options.revocation === true },
     },
     // Whether `offline_access` was asked for does not matter here, as it is dropped without a page that asks for consent.
     issueRefreshToken: async (_ctx, client) => client.grantTypeAllowed('refresh_token'),

@@ -76,8 +76,8 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
     signal,
     cite,
   })
-  const toolsOf = (toolIds: readonly string[] = []) =>
-    opened.toolbox.forAgent(workspaceId, { toolIds: [...toolIds] }, never)
+  const toolsOf = async (toolIds: readonly string[] = [], auth = anonymousIn('disabled')) =>
+    (await opened.toolbox.forAgent({ workspaceId, toolIds: [...toolIds] }, auth, never)).tools
   return {
     ...opened,
     wb,
@@ -86,7 +86,7 @@ export async function toolStage(options: Options = {}): Promise<ToolStage> {
     context,
     toolsOf,
     async run(name, args = {}, calling = {}) {
-      const tools = await toolsOf(calling.toolIds ?? [name])
+      const tools = await toolsOf(calling.toolIds ?? [name], calling.auth)
       const text = typeof args === 'string' ? args : JSON.stringify(args)
       const turn = { agentId: 'agent-1', context: context(calling) }
       const tool = tools.find(({ id }) => id === name)

@@ -16,6 +16,8 @@ const otherwise: Readonly<Record<string, [status: number, code: string]>> = {
   'auth.deviceRefresh': [404, 'not_configured'],
   'playground.execute': [422, 'unsupported_workspace_kind'],
   'mcpServers.review': [409, 'conflict'],
+  'mcpServers.beginSignIn': [409, 'conflict'],
+  'mcpServers.finishSignIn': [400, 'invalid_state'],
   'chat.decide': [404, 'not_found'],
 }
 

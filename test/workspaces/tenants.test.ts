@@ -32,6 +32,8 @@ const bodies: Record<string, (ids: Record<string, string>) => object> = {
   'rerankingServices.update': () => ({ name: 'taken over' }),
   'llmServices.update': () => ({ name: 'taken over' }),
   'mcpServers.update': () => ({ label: 'taken over' }),
+  'mcpServers.beginSignIn': () => ({ redirectUri: 'http://127.0.0.1:49152/callback' }),
+  'mcpServers.finishSignIn': () => ({ state: 'planted', code: 'planted' }),
   'mcpServers.review': () => ({ accept: [{ name: 'planted', hash: `sha256:${'0'.repeat(64)}` }] }),
   'chat.send': () => ({ content: 'planted' }),
   'chat.stream': () => ({ content: 'planted' }),

@@ -1,7 +1,7 @@
 import * as Args from '@oclif/core/args'
 import { anMcpServer } from '../../../src/cli/command/choices.ts'
 import { WbCommand } from '../../../src/cli/command/command.ts'
-import { mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
+import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { offerRelease } from '../../../src/cli/services/offer.ts'
 import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
@@ -12,6 +12,7 @@ export default class McpServersAdd extends WbCommand {
   static override examples = [
     'wb mcp servers add tools http://127.0.0.1:9000/mcp',
     'wb mcp servers add issues https://mcp.example.com/mcp --credential env:ISSUES_KEY',
+    'wb mcp servers add tickets https://tickets.example.com/mcp --auth oauth2',
     'wb mcp servers add wiki http://127.0.0.1:9000/mcp --tool search --tool read',
   ]
   static override args = {
@@ -28,6 +29,7 @@ export default class McpServersAdd extends WbCommand {
       label: args.name,
       url: args.url,
       credentialRef: flags.credential,
+      ...authFieldsOf(flags),
       allowedTools: flags.tool,
     }
     const made = await this.client.call(mcpServers.create, { params: { workspaceId }, body })
@@ -38,6 +40,7 @@ export default class McpServersAdd extends WbCommand {
       const note = (line: string) => this.output.note(line)
       await offerRelease({ client: this.client, agree, note }, use, workspaceId)
     }
-    this.output.next(`wb mcp servers test ${shellWord(made.label)}`)
+    const next = made.authType === 'oauth2' ? 'login' : 'test'
+    this.output.next(`wb mcp servers ${next} ${shellWord(made.label)}`)
   }
 }

@@ -2,6 +2,9 @@ import * as Args from '@oclif/core/args'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
 import { waitingAt, waitingWords } from '../../../src/cli/mcp/waiting.ts'
+import { shellWord } from '../../../src/cli/terminal/shell-word.ts'
+import { plainLine } from '../../../src/cli/terminal/terminal-text.ts'
+import { type McpServer, mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersShow extends WbCommand {
   static override summary = 'show an MCP server'
@@ -13,6 +16,7 @@ export default class McpServersShow extends WbCommand {
     const server = await this.waitFor('looking', findMcpServer(this.resolving, args.server))
     const asked = this.output.json ? [] : waitingAt(this.client, [server], this.signal)
     const [waiting] = await this.waitFor(`asking ${server.label}`, Promise.resolve(asked))
+    const signIn = !this.output.json && server.authType === 'oauth2' ? await this.#signIn(server) : undefined
     this.output.fields(server, {
       id: server.mcpServerId,
       name: server.label,
@@ -20,9 +24,17 @@ export default class McpServersShow extends WbCommand {
       credential: server.credentialRef,
       tools: server.allowedTools?.join(', ') ?? 'all',
       review: waiting && waitingWords(waiting),
+      'sign-in': signIn,
       enabled: server.enabled ? 'yes' : 'no',
       created: { time: server.createdAt },
       updated: { time: server.updatedAt },
     })
+  }
+
+  async #signIn({ workspaceId, mcpServerId, label }: McpServer): Promise<string> {
+    const { signedIn } = await this.client.call(mcpServers.showSignIn, {
+      params: { workspaceId, mcpServerId },
+    })
+    return signedIn ? 'signed in' : `not signed in: wb mcp servers login ${shellWord(plainLine(label))}`
   }
 }

@@ -2,7 +2,7 @@ import * as Args from '@oclif/core/args'
 import * as Flags from '@oclif/core/flags'
 import { WbCommand } from '../../../src/cli/command/command.ts'
 import { findMcpServer } from '../../../src/cli/find/mcp-server.ts'
-import { mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
+import { authFieldsOf, mcpServerFlags } from '../../../src/cli/mcp/server-flags.ts'
 import { mcpServers } from '../../../src/contract/mcp-servers.ts'
 
 export default class McpServersUpdate extends WbCommand {
@@ -18,6 +18,10 @@ export default class McpServersUpdate extends WbCommand {
     address: Flags.string({ summary: 'where it is from now on', helpValue: 'URL' }),
     ...mcpServerFlags,
     'no-credential': Flags.boolean({ summary: 'send it no key', exclusive: ['credential'] }),
+    'no-oauth-client': Flags.boolean({
+      summary: 'register an OAuth client with the server',
+      exclusive: ['oauth-client-id', 'oauth-client-secret'],
+    }),
     'all-tools': Flags.boolean({ summary: 'agents may call all of its tools', exclusive: ['tool'] }),
     enabled: Flags.boolean({ summary: 'use it, or do not', allowNo: true }),
   }
@@ -29,6 +33,8 @@ export default class McpServersUpdate extends WbCommand {
       label: name,
       url: address,
       credentialRef: flags['no-credential'] ? null : credential,
+      ...authFieldsOf(flags),
+      ...(flags['no-oauth-client'] && { oauthClientId: null, oauthClientSecretRef: null }),
       allowedTools: flags['all-tools'] ? null : tool,
       enabled,
     }

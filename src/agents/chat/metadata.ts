@@ -69,6 +69,8 @@ export interface Ending {
   readonly citationsDropped: number
   /** Number of tools of the agent that the model did not receive. */
   readonly toolsLeftOut: number
+  /** Labels of MCP servers that the caller has to sign in to. */
+  readonly signInTo: readonly string[]
 }
 
 /**
@@ -104,6 +106,7 @@ export function answerMetadata(tally: Tally, ending: Ending): Record<string, str
     history_dropped: tally.historyDropped,
     tool_results_cut: tally.resultsCut,
     tools_left_out: ending.toolsLeftOut,
+    sign_in_required: ending.signInTo.length > 0 && JSON.stringify(ending.signInTo),
     interrupted: ending.isInterrupted && 'true',
     error_message: ending.error,
   })

@@ -42,6 +42,8 @@ export interface TurnParts {
   readonly question: string
   /** Images of the question. */
   readonly images: readonly ImageInput[]
+  /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
+  readonly signInTo: readonly string[]
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
   readonly isWhole: boolean
   readonly sampling: Sampling
@@ -355,6 +357,7 @@ export class Turn {
       citations,
       citationsDropped,
       toolsLeftOut: this.#parts.turnTools.leftOut,
+      signInTo: this.#parts.signInTo,
     })
   }
 }

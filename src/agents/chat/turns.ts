@@ -15,6 +15,7 @@ import type { ConversationPlace, Conversations } from '../conversations.ts'
 import { agentNotFound } from '../missing.ts'
 import { bytesPerToken, tokensIn } from '../tokens.ts'
 import { type AttachedText, type AttachmentReader, attachmentTool } from '../tools/attachments.ts'
+import type { ToolOffer } from '../tools/remote.ts'
 import type { ToolGate } from '../tools/run.ts'
 import type { Tool } from '../tools/tool.ts'
 import { Approvals } from './approvals.ts'
@@ -54,7 +55,7 @@ export interface TurnsParts {
   /** What an agent without words of its own is told; null is the usual. */
   readonly systemPrompt: string | null
   readonly gate: ToolGate
-  readonly toolsOf: (agent: Agent, signal: AbortSignal) => Promise<readonly Tool[]>
+  readonly toolsOf: (agent: Agent, auth: AuthContext, signal: AbortSignal) => Promise<ToolOffer>
   /** The knowledge bases of a workspace that some ids name; all of it where none are named. */
   readonly basesOf: (workspaceId: string, ids: readonly string[]) => Promise<readonly NamedBase[]>
   readonly retrieve: Retrieve
@@ -233,7 +234,9 @@ export class Turns {
     const marks = new Marks()
     const { images = [] } = body
     const { past, replaced, ...stored } = await this.#stored(asked)
-    const { model, bases, tools, attached } = await this.#offered(stored, body.llmServiceId, signal)
+    const offered = await this.#offered({ ...stored, caller }, body.llmServiceId, signal)
+    const { model, bases, attached } = offered
+    const { tools, signInTo } = offered.offer
     requireImageSupport(model, images)
     // A model on this machine mostly answers one request at a time.
     if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
@@ -281,6 +284,7 @@ export class Turns {
       history,
       question: body.content,
       images,
+      signInTo: signInTo.map(({ label }) => label),
       isWhole,
       count: outcome => {
         this.#parts.answered(model.provider, outcome)
@@ -308,18 +312,18 @@ export class Turns {
 
   /** The model that is asked, and what it is given to answer with. */
   async #offered(
-    { agent, conversation }: Pick<Setting, 'agent' | 'conversation'>,
+    { agent, conversation, caller }: Pick<Setting, 'agent' | 'conversation' | 'caller'>,
     llmServiceId: MessageSend['llmServiceId'],
     signal: AbortSignal,
   ) {
     const { workspaceId } = agent
-    const [model, bases, tools, attached] = await Promise.all([
+    const [model, bases, offer, attached] = await Promise.all([
       modelFor(this.#parts, workspaceId, llmServiceId ?? agent.llmServiceId),
       this.#parts.basesOf(workspaceId, boundTo(conversation, agent)),
-      this.#parts.toolsOf(agent, signal),
+      this.#parts.toolsOf(agent, caller.auth, signal),
       this.#parts.attachments.read(conversation),
     ])
-    return { model, bases, tools, attached }
+    return { model, bases, offer, attached }
   }
 
   /** A turn of a model that searches by itself, with tools. */

@@ -1,22 +1,34 @@
 import { LRUCache } from 'lru-cache'
 import pMap from 'p-map'
+import type { AuthContext } from '../../access/subject.ts'
 import type { Clock } from '../../base/clock.ts'
 import { within } from '../../base/deadline.ts'
 import type { Log } from '../../base/log.ts'
-import type { McpAnswer, McpCall, McpTool } from '../../models/mcp/client.ts'
+import { type McpAnswer, type McpCall, McpFailure, type McpTool } from '../../models/mcp/client.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { type McpServerRow, tables } from '../../storage/tables.ts'
 import { type Offer, type OfferedTool, offerOf, reviewOf } from '../../workspaces/mcp-offer.ts'
 import { pinFirst } from '../../workspaces/mcp-pins.ts'
+import type { CallableServer, McpSignIns } from '../../workspaces/mcp-sign-ins.ts'
 import { answerTimeoutMs, mcpTool } from './mcp-tool.ts'
 import { ToolError } from './result.ts'
 import type { Tool } from './tool.ts'
 
 /** Ask a server for its tools; fails when it cannot be reached. */
-export type ListRemoteTools = (server: McpServerRow, signal: AbortSignal) => Promise<readonly McpTool[]>
+export type ListRemoteTools = (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
 
 /** Call a tool of a server. @throws McpFailure */
-export type CallRemoteTool = (server: McpServerRow, call: McpCall, signal: AbortSignal) => Promise<McpAnswer>
+export type CallRemoteTool = (
+  server: CallableServer,
+  call: McpCall,
+  signal: AbortSignal,
+) => Promise<McpAnswer>
+
+/** Tools that a caller is offered, and labels of the servers that the caller has to sign in to first. */
+export interface ToolOffer {
+  readonly tools: readonly Tool[]
+  readonly signInTo: readonly McpServerRow[]
+}
 
 export interface RemoteToolsParts {
   readonly rows: RowStore
@@ -24,6 +36,7 @@ export interface RemoteToolsParts {
   readonly log: Log
   readonly listTools: ListRemoteTools
   readonly callTool: CallRemoteTool
+  readonly signIns: Pick<McpSignIns, 'callable' | 'signInOf'>
   /** How long what a server said is believed, in milliseconds; 0 is not at all. */
   readonly ttlMs: number
 }
@@ -61,9 +74,10 @@ export class RemoteTools {
    * One that fails offers nothing, and is named in the log. What is heard of a server for the first time is taken as it
    * is.
    *
+   * @param auth  caller, whose access token is sent to servers that callers sign in to
    * @param only  ids of servers that are asked; all when left out
    */
-  async list(workspaceId: string, only?: ReadonlySet<string>): Promise<Tool[]> {
+  async list(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
     const found = await this.#parts.rows.list(tables.mcpServers, {
       index: 'byWorkspace',
       prefix: [workspaceId],
@@ -73,42 +87,62 @@ export class RemoteTools {
       .map(({ row }) => row)
       .filter(({ enabled, mcpServerId }) => enabled && (only?.has(mcpServerId) ?? true))
     let chars = 0
-    return (await this.#offers(servers)).flatMap(({ server, offer }) => {
-      chars += offer.chars
-      return chars > charsListed ? [] : this.#toolsOf(server, offer)
+    const signInTo: McpServerRow[] = []
+    const tools = (await this.#offers(servers, auth)).flatMap(({ server, offer }) => {
+      if (offer === undefined) signInTo.push(server)
+      chars += offer?.chars ?? 0
+      return offer === undefined || chars > charsListed ? [] : this.#toolsOf(server, auth, offer)
     })
+    return { tools, signInTo }
   }
 
   /** A few are asked at once, as each answer is read whole. */
-  async #offers(servers: readonly McpServerRow[]) {
+  async #offers(servers: readonly McpServerRow[], auth: AuthContext) {
     const until = this.#parts.clock.now() + listWithinMs
-    const heard = await pMap(servers, server => this.#heard(server, until), { concurrency: askedAtOnce })
+    const heard = await pMap(servers, server => this.#heard(server, auth, until), {
+      concurrency: askedAtOnce,
+    })
     return heard.filter(one => one !== undefined)
   }
 
-  async #heard(server: McpServerRow, until: number) {
-    const { rows, log } = this.#parts
+  /** The offer is undefined if the caller has to sign in first. */
+  async #heard(
+    server: McpServerRow,
+    auth: AuthContext,
+    until: number,
+  ): Promise<{ server: McpServerRow; offer: Offer | undefined } | undefined> {
+    const { rows, log, signIns } = this.#parts
     const { workspaceId, mcpServerId } = server
     try {
-      const offer = await this.#offer(server, until)
+      const signIn = await signIns.signInOf(server, auth)
+      if (signIn === undefined) return { server, offer: undefined }
+      const offer = await this.#offer(server, auth, signIn, until)
       if (server.reviewedTools !== null) return { server, offer }
       const pinned = await pinFirst(rows, server, offer)
       log.info({ workspaceId, mcpServerId }, 'an MCP server was heard first: its tools are taken as they are')
       return pinned && { server: pinned, offer }
     } catch (error) {
+      if (error instanceof McpFailure && error.code === 'sign_in_required')
+        return { server, offer: undefined }
       log.warn({ workspaceId, mcpServerId, error }, 'an MCP server did not list its tools')
       return undefined
     }
   }
 
-  async #offer(server: McpServerRow, until: number): Promise<Offer> {
+  /** @param signIn  sign-in of the caller, because a server can offer each caller other tools; null for none */
+  async #offer(
+    server: McpServerRow,
+    auth: AuthContext,
+    signIn: string | null,
+    until: number,
+  ): Promise<Offer> {
     const { workspaceId, mcpServerId, updatedAt, url, credentialRef } = server
-    const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef])
+    const key = JSON.stringify([workspaceId, mcpServerId, updatedAt, url, credentialRef, signIn])
     const known = this.#known.get(key)
     if (known) return known
     if (this.#parts.clock.now() >= until) throw new Error('the servers before it took too long')
-    if (this.#parts.ttlMs === 0) return this.#ask(server)
-    const asked = this.#asked.get(key) ?? this.#ask(server).finally(() => this.#asked.delete(key))
+    if (this.#parts.ttlMs === 0) return this.#ask(server, auth)
+    const asked = this.#asked.get(key) ?? this.#ask(server, auth).finally(() => this.#asked.delete(key))
     this.#asked.set(key, asked)
     const offer = await asked
     this.#known.set(key, offer)
@@ -116,19 +150,20 @@ export class RemoteTools {
   }
 
   /** What a server says in time. */
-  async #ask(server: McpServerRow): Promise<Offer> {
-    const { clock, listTools } = this.#parts
-    return offerOf(await within(clock, answerTimeoutMs, signal => listTools(server, signal)))
+  async #ask(server: McpServerRow, auth: AuthContext): Promise<Offer> {
+    const { clock, listTools, signIns } = this.#parts
+    const callable = signIns.callable(server, auth)
+    return offerOf(await within(clock, answerTimeoutMs, signal => listTools(callable, signal)))
   }
 
   /** Those that the server's row allows, and that are what they were when they were reviewed. */
-  #toolsOf(server: McpServerRow, { tools }: Offer): Tool[] {
+  #toolsOf(server: McpServerRow, auth: AuthContext, { tools }: Offer): Tool[] {
     const { mcpServerId: id, label } = server
     return tools
       .filter(tool => isOffered(server, tool))
       .map(tool =>
         mcpTool({ id, label, isRegistered: true }, tool, (call, signal) =>
-          this.#call(server, tool, call, signal),
+          this.#call(server, auth, tool, call, signal),
         ),
       )
   }
@@ -140,6 +175,7 @@ export class RemoteTools {
    */
   async #call(
     { workspaceId, mcpServerId, url }: McpServerRow,
+    auth: AuthContext,
     tool: OfferedTool,
     call: McpCall,
     signal: AbortSignal,
@@ -147,7 +183,7 @@ export class RemoteTools {
     const now = (await this.#parts.rows.get(tables.mcpServers, [workspaceId, mcpServerId]))?.row
     if (!now?.enabled || now.url !== url || !isOffered(now, tool))
       throw new ToolError(`the tool ${tool.name} is not offered any more`)
-    return this.#parts.callTool(now, call, signal)
+    return this.#parts.callTool(this.#parts.signIns.callable(now, auth), call, signal)
   }
 }
 

@@ -3,6 +3,7 @@ import type { TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import { isErrorCode, WbError } from '../../contract/errors.ts'
 import { Interrupted, PartlyFailed } from '../faults.ts'
+import { signInLines } from '../mcp/sign-in-required.ts'
 import type { Passage } from '../passages/hits.ts'
 import type { Output } from '../terminal/output.ts'
 import { shellWord } from '../terminal/shell-word.ts'
@@ -68,6 +69,7 @@ function tell({ event, data }: TurnEvent, text: AnswerText, { output }: Asked): 
       text.end(plain(data.content ?? ''), sourcesOf(data))
       const early = finishNote(data)
       if (early) output.note(`  ${early}`)
+      for (const line of signInLines(data)) output.note(`  ${line}`)
       break
     }
     case 'error':

@@ -3,8 +3,15 @@ import { shellWord } from '../terminal/shell-word.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
 
 /** A registered server that was asked and gave no answer, with the line that leads elsewhere. */
-export function notReached(label: string, { message }: { message: string }): PartlyFailed {
+export function notReached(
+  label: string,
+  { code, message }: { code: string; message: string },
+): PartlyFailed {
   const name = shellWord(plainLine(label))
+  if (code === 'sign_in_required')
+    return new PartlyFailed(`you are not signed in to MCP server ${plainLine(label)}`, [
+      `wb mcp servers login ${name}`,
+    ])
   return new PartlyFailed(`MCP server ${plainLine(label)}: ${message}`, [
     `wb mcp servers update ${name} --address URL    where it is now`,
     `wb mcp servers test ${name}`,

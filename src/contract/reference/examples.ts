@@ -51,6 +51,12 @@ export const examples: Readonly<Record<string, unknown>> = {
     url: 'https://tickets.example.com/mcp',
     allowedTools: ['search_tickets'],
   },
+  'mcpServers.beginSignIn': { redirectUri: 'http://127.0.0.1:49152/callback' },
+  'mcpServers.finishSignIn': {
+    state: '3f0c8f1d5b7e4a2c9d6e8b1a0f4c7d2e',
+    code: 'SplxlOBeZQQYbYS6WxSbIA',
+    iss: 'https://login.example.com',
+  },
   'mcpServers.update': { enabled: false },
   'mcpServers.review': { accept: [{ name: 'search_tickets', hash }] },
   'kb.create': { name: 'handbook', description: 'How we work' },

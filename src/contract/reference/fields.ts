@@ -455,6 +455,22 @@ export const fields: Readonly<Record<string, string>> = {
   // MCP servers
   enabled: 'False to keep agents from using it.',
   'mcp.enabled': 'True if workspaces are offered as MCP servers.',
+  oauthClientId:
+    'OAuth client to sign in with. Null to register one with the authorization server (RFC 7591).',
+  oauthClientSecretRef: 'Reference to the secret of that client. Null for a public client.',
+  oauthScopes: 'Scopes to ask for. Null for those that the server names.',
+  redirectUri:
+    'Where the browser returns: an http URL of this machine (`127.0.0.1`, `[::1]`, `localhost`) or a URL of `runtime.publicOrigin`.',
+  authorizationUrl: 'Page to open in a browser.',
+  'mcpServers.beginSignIn.state': 'Identifies the sign-in. The browser brings it back.',
+  'mcpServers.beginSignIn.expiresAt': 'Time after which the sign-in cannot be finished.',
+  'mcpServers.finishSignIn.state': 'State that the browser brought back.',
+  'mcpServers.finishSignIn.code': 'Authorization code that the browser brought back.',
+  iss: 'Issuer that the browser brought back, if any (RFC 9207).',
+  'McpSignIn.signedIn': 'True if the runtime has a token of the caller for the server.',
+  'McpSignIn.scopes': 'Scopes that were granted. Null if they are not known.',
+  'McpSignIn.expiresAt': 'End of the access token. Null if it is not known.',
+  'McpSignIn.canRefresh': 'True if the runtime gets a new access token when this one ends.',
   acceptedDescription: 'Description that was accepted. Null if the tool never was.',
   accept: 'Tools to accept.',
   hash: 'Hash of the tool as `GET …/tools` returned it, so that only what you read is accepted.',

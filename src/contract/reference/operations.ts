@@ -96,6 +96,14 @@ export const operations: Readonly<Record<string, string>> = {
   'mcpServers.delete': 'Deletes an MCP server. Agents that name its tools work without them.',
   'mcpServers.review':
     'Accepts new or changed tools. Each is named with the hash that you reviewed, so that a later change is not accepted by mistake.',
+  'mcpServers.showSignIn':
+    'Returns whether the caller is signed in to an MCP server with `authType` `oauth2`. Tokens are never returned.',
+  'mcpServers.beginSignIn':
+    'Returns the page at which the caller signs in. The browser then returns to `redirectUri` with `state` and `code`, which finish the sign-in within ten minutes.',
+  'mcpServers.finishSignIn':
+    'Exchanges the authorization code for tokens, which the runtime keeps. Only the caller who began the sign-in can finish it, and only once.',
+  'mcpServers.endSignIn':
+    'Deletes the tokens of the caller, and revokes them if the authorization server supports that.',
   'kb.list': 'Returns the knowledge bases of a workspace, oldest first.',
   'kb.show': 'Returns a knowledge base with the state of its built-in embedder.',
   'kb.update':

@@ -31,6 +31,7 @@ export const schemas: Readonly<Record<string, string>> = {
   LlmModel: 'A model of a provider.',
   LlmService: 'A language model, and how to reach it.',
   McpServer: 'An MCP server whose tools agents can call.',
+  McpSignIn: 'The sign-in of the caller to an MCP server.',
   McpServerTool: 'A tool of an MCP server, and whether it was accepted.',
   Message: 'A message of a conversation.',
   PlaygroundResult: 'The result of a Data API command.',

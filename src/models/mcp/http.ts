@@ -1,4 +1,5 @@
-import type { Client } from '@modelcontextprotocol/client'
+import type { AuthProvider, Client } from '@modelcontextprotocol/client'
+import { isInTheClear } from '../../base/loopback.ts'
 import type { Environment } from '../../config/environment.ts'
 import type { McpFailureCode } from '../../contract/mcp-servers.ts'
 import { type Failed, type IsReleased, releasedSecret } from '../endpoint.ts'
@@ -22,6 +23,16 @@ export interface McpEndpoint {
   readonly workspaceId: string
   readonly url: string
   readonly credentialRef: string | null
+  /** Access tokens of the caller, which are sent instead of the credential. */
+  readonly accessTokens?: AccessTokens
+}
+
+/** Access tokens of one subject for one server. */
+export interface AccessTokens {
+  /** @throws McpFailure  the subject is not signed in */
+  current(): Promise<string>
+  /** Replaces a token that the server refused. @throws McpFailure  the subject has to sign in again */
+  renew(refused: string): Promise<string>
 }
 
 export interface McpParts {
@@ -78,11 +89,14 @@ async function inSession<T>(
   use: (client: Client, until: AbortSignal, sdk: McpSdk) => Promise<T>,
 ): Promise<T> {
   const url = new URL(server.url)
-  const credential = await credentialOf(server, parts, url)
+  const { accessTokens } = server
+  const bearer = accessTokens && (await Bearer.open(accessTokens, url))
+  const credential = bearer ? undefined : await credentialOf(server, parts, url)
   const sdk = await import('@modelcontextprotocol/client')
-  const wire = new Wire(url.origin, parts.fetch, signal)
+  const wire = new Wire(url.origin, parts.fetch, signal, accessTokens !== undefined)
   const transport = new sdk.StreamableHTTPClientTransport(url, {
     fetch: wire.fetch,
+    ...(bearer && { authProvider: bearer }),
     requestInit: {
       redirect: 'manual',
       headers: credential === undefined ? {} : { authorization: `Bearer ${credential}` },
@@ -99,10 +113,44 @@ async function inSession<T>(
     await client.connect(transport, { signal: wire.signal })
     return await use(client, wire.signal, sdk)
   } catch (error) {
-    throw wire.failureOf(error)
+    throw bearer?.failure ?? wire.failureOf(error)
   } finally {
     await transport.terminateSession().catch(() => {})
     await client.close()
+  }
+}
+
+/** An access token for the SDK, which sends a request once more after a 401. */
+class Bearer implements AuthProvider {
+  /** Why there is no new token. */
+  failure: unknown
+
+  private constructor(
+    private readonly tokens: AccessTokens,
+    private sent: string,
+  ) {}
+
+  /** @throws McpFailure  not signed in, or the token would cross the network unencrypted */
+  static async open(tokens: AccessTokens, url: URL): Promise<Bearer> {
+    if (isInTheClear(url))
+      throw new McpFailure(
+        'credential_unavailable',
+        `The access token would be sent to ${url.host} without encryption.`,
+      )
+    return new Bearer(tokens, await tokens.current())
+  }
+
+  async token(): Promise<string> {
+    return this.sent
+  }
+
+  async onUnauthorized(): Promise<void> {
+    try {
+      this.sent = await this.tokens.renew(this.sent)
+    } catch (error) {
+      this.failure = error
+      throw error
+    }
   }
 }
 
@@ -132,6 +180,7 @@ class Wire {
     private readonly origin: string,
     private readonly send: typeof fetch,
     private readonly until: AbortSignal,
+    private readonly hasTokens: boolean,
   ) {
     this.signal = AbortSignal.any([until, this.#flooded.signal])
   }
@@ -170,7 +219,7 @@ class Wire {
     if (this.until.aborted) return notInTime(cause)
     return this.#status === undefined || this.#failure !== undefined
       ? failure('unreachable', 'The server cannot be reached. Check the url, and that the server runs.')
-      : failure(...described(this.#status))
+      : failure(...described(this.#status, this.hasTokens))
   }
 
   #counted(): TransformStream<Uint8Array, Uint8Array> {
@@ -202,11 +251,11 @@ async function singly(
 }
 
 /** What the status of the last answer says of a session that failed. */
-function described(status: number): [McpFailureCode, string] {
+function described(status: number, hasTokens: boolean): [McpFailureCode, string] {
   if (status === 401 || status === 403)
     return [
       'unauthorized',
-      `The server answered with status ${status}. Check the key that credentialRef names.`,
+      `The server answered with status ${status}. ${hasTokens ? 'Sign in to it again, or ask for access to it.' : 'Check the key that credentialRef names.'}`,
     ]
   if (status >= 300 && status < 400)
     return [

@@ -3,6 +3,7 @@ import { finishNote } from '../../cli/chat/finish-note.ts'
 import { noModelLines, withoutModel } from '../../cli/chat/no-model.ts'
 import type { Say } from '../../cli/chat/port.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
+import { signInLines } from '../../cli/mcp/sign-in-required.ts'
 import { plain } from '../../cli/terminal/terminal-text.ts'
 import type { ToolCall, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
@@ -180,6 +181,7 @@ function done(state: State, turn: Turn, message: Message): Step {
       ...effects,
       ...(citations.length > 0 ? [print({ kind: 'sources', citations })] : []),
       ...(turn.say.replaces === undefined ? [] : [note('/versions restores the earlier version')]),
+      ...signInLines(message).map(line => note(line)),
       ...(early ? [note(early)] : []),
       ...(message.metadata.interrupted === 'true' ? [note('stopped')] : []),
     ],

@@ -1,6 +1,7 @@
 import { readFileSync, realpathSync, writeFileSync } from 'node:fs'
 import { join, resolve } from 'node:path'
 import { expect, test, vi } from 'vitest'
+import { anonymousIn } from '../../../src/access/subject.ts'
 import type { Tool } from '../../../src/agents/tools/tool.ts'
 import { isRunning } from '../../../src/base/running.ts'
 import { agents } from '../../../src/contract/agents.ts'
@@ -89,7 +90,9 @@ test('a workspace that is not given the server has none of its tools, and does n
     code: 'agent_tool_unresolved',
   })
   expect(readFileSync(starts, 'utf8')).toBe('')
-  expect((await toolbox.forAgent(first.workspaceId, { toolIds }, never)).map(({ id }) => id)).toEqual(toolIds)
+  const agent = { workspaceId: first.workspaceId, toolIds }
+  const { tools } = await toolbox.forAgent(agent, anonymousIn('disabled'), never)
+  expect(tools.map(({ id }) => id)).toEqual(toolIds)
   expect(await offered(first.workspaceId)).not.toEqual([])
 })
 

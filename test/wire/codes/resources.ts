@@ -163,6 +163,14 @@ export const resources = {
   reranking_service_not_found: asked(({ W }) => `GET ${W}/reranking-services/${unknownId}`),
   llm_service_not_found: asked(({ W }) => `GET ${W}/llm-services/${unknownId}`),
   mcp_server_not_found: asked(({ W }) => `GET ${W}/mcp-servers/${unknownId}`),
+  mcp_sign_in_failed: asked(
+    async place => {
+      const server = { label: 'tools', url: 'http://127.0.0.1:9/mcp', authType: 'oauth2' }
+      const id = await made(place, `${place.W}/mcp-servers`, server, 'mcpServerId')
+      return `POST ${place.W}/mcp-servers/${id}/sign-in`
+    },
+    () => ({ redirectUri: 'http://127.0.0.1:49152/callback' }),
+  ),
   principal_not_found: asked(({ W }) => `GET ${W}/principals/nobody`),
   api_key_not_found: asked(({ W }) => `DELETE ${W}/api-keys/${unknownId}`),
   agent_not_found: asked(({ W }) => `GET ${W}/agents/${unknownId}`),

@@ -1,6 +1,7 @@
 /**
- * Adds images of messages, attachments of conversations, and an index of agents by name. The computed columns of images are
- * stored and precede the body, and texts of attachments have their own table, so that lists read no data of either.
+ * Adds images of messages, attachments of conversations, sign-ins to MCP servers, and an index of agents by name. The
+ * computed columns of images are stored and precede the body, and texts of attachments have their own table, so that lists
+ * read no data of either.
  */
 export const fifth = `
 ALTER TABLE agents ADD COLUMN name GENERATED ALWAYS AS (body ->> '$.name') VIRTUAL;
@@ -42,4 +43,24 @@ CREATE TABLE attachment_texts (
 CREATE UNIQUE INDEX attachment_texts_key ON attachment_texts (workspaceId, conversationId, attachmentId);
 CREATE INDEX attachment_texts_byWorkspace ON attachment_texts (workspaceId);
 CREATE INDEX attachment_texts_byConversation ON attachment_texts (workspaceId, conversationId);
+
+CREATE TABLE mcp_sign_ins (
+  ordinal INTEGER PRIMARY KEY AUTOINCREMENT,
+  version INTEGER NOT NULL,
+  body TEXT NOT NULL,
+  workspaceId GENERATED ALWAYS AS (body ->> '$.workspaceId') VIRTUAL,
+  mcpServerId GENERATED ALWAYS AS (body ->> '$.mcpServerId') VIRTUAL,
+  subject GENERATED ALWAYS AS (body ->> '$.subject') VIRTUAL
+);
+CREATE UNIQUE INDEX mcp_sign_ins_key ON mcp_sign_ins (workspaceId, mcpServerId, subject);
+CREATE INDEX mcp_sign_ins_byWorkspace ON mcp_sign_ins (workspaceId);
+CREATE INDEX mcp_sign_ins_byServer ON mcp_sign_ins (workspaceId, mcpServerId, subject);
+
+UPDATE mcp_servers SET body = json_set(
+  body,
+  '$.authType', 'credential',
+  '$.oauthClientId', NULL,
+  '$.oauthClientSecretRef', NULL,
+  '$.oauthScopes', NULL
+);
 `

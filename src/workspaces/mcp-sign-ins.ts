@@ -1,0 +1,423 @@
+import type { Caller } from '../access/caller.ts'
+import { type AuthContext, subjectName } from '../access/subject.ts'
+import { type Clock, timestamp } from '../base/clock.ts'
+import { randomHex } from '../base/id.ts'
+import type { Log } from '../base/log.ts'
+import { isLoopback } from '../base/loopback.ts'
+import { pause } from '../base/pause.ts'
+import { WbError } from '../contract/errors.ts'
+import type { McpSignIn, PendingSignIn, SignInBegin, SignInFinish } from '../contract/mcp-servers.ts'
+import type {
+  AuthorizationContext,
+  GrantedTokens,
+  McpAuthorization,
+  PendingAuthorization,
+} from '../models/mcp/authorization.ts'
+import { McpFailure } from '../models/mcp/client.ts'
+import type { AccessTokens } from '../models/mcp/http.ts'
+import { changeRow } from '../storage/change.ts'
+import type { RowStore, Write } from '../storage/rows.ts'
+import { type McpServerRow, type McpSignInRow, tables } from '../storage/tables.ts'
+
+/** A server, and the access tokens of the caller if callers sign in to it. */
+export type CallableServer = McpServerRow & { readonly accessTokens?: AccessTokens }
+
+export interface McpSignInsParts {
+  readonly rows: RowStore
+  readonly clock: Clock
+  readonly log: Log
+  /** Opens what it sealed for the same purpose; else returns undefined. */
+  readonly seal: {
+    seal(purpose: string, text: string): string
+    open(purpose: string, value: string): string | undefined
+  }
+  readonly authorization: Pick<McpAuthorization, 'begin' | 'finish' | 'refresh' | 'revoke'>
+  /** Nothing is verified, and only this machine can connect: all callers are one person. */
+  readonly isSingleUser: boolean
+  readonly publicOrigin: string | null
+}
+
+/** The sealed part of a sign-in. */
+interface Grant {
+  readonly context: AuthorizationContext
+  readonly accessToken: string
+  readonly refreshToken: string | null
+}
+
+interface Pending {
+  readonly subject: string
+  readonly purpose: string
+  readonly expiresAtMs: number
+  readonly authorization: PendingAuthorization
+}
+
+interface StoredSignIn {
+  readonly row: McpSignInRow
+  readonly version: number
+  readonly grant: Grant
+}
+
+const pendingMs = 600_000
+/** When a subject begins another one, its oldest ends. */
+const pendingPerSubject = 8
+/** When another one begins, the oldest ends. */
+const pendingMax = 1_024
+/** A token that ends this soon is refreshed before it is sent. */
+const refreshAheadMs = 10_000
+/** Longer than a refresh can take, so that an abandoned one does not block others for long. */
+const refreshLeaseMs = 30_000
+const leasePollMs = 100
+
+/**
+ * Sign-ins of callers to MCP servers, by workspace, server and subject. Tokens leave this class only toward their server.
+ *
+ * @see docs/tool-servers.md#sign-in-as-yourself, docs/security.md#rule-14
+ */
+export class McpSignIns {
+  /** By state, oldest first. */
+  readonly #pending = new Map<string, Pending>()
+  /** Refreshes that are running, by row. */
+  readonly #refreshing = new Map<string, Promise<string | undefined>>()
+
+  constructor(private readonly parts: McpSignInsParts) {}
+
+  /**
+   * @throws validation_error  the redirect URI does not lead to this machine or to the runtime
+   * @throws conflict          callers do not sign in to this server
+   * @throws unauthorized, mcp_sign_in_failed
+   */
+  async begin(
+    server: McpServerRow,
+    { redirectUri }: SignInBegin,
+    { auth, signal }: Pick<Caller, 'auth' | 'signal'>,
+  ): Promise<PendingSignIn> {
+    this.#requireRedirect(redirectUri)
+    const subject = this.#requireSubject(auth)
+    if (server.authType !== 'oauth2')
+      throw new WbError('conflict', 'callers do not sign in to this MCP server: its authType is credential', {
+        hint: 'Set authType to oauth2 first.',
+      })
+    const state = randomHex(32)
+    const begun = this.parts.authorization.begin(server, { redirectUri, state }, signal)
+    const { authorizationUrl, pending } = await begun.catch(asSignInFailure)
+    const expiresAtMs = this.parts.clock.now() + pendingMs
+    this.#add(state, { subject, purpose: purposeOf(server, subject), expiresAtMs, authorization: pending })
+    return { authorizationUrl, state, expiresAt: new Date(expiresAtMs).toISOString() }
+  }
+
+  /**
+   * @throws invalid_state  unknown, used, expired, or begun by another subject or for another server
+   * @throws unauthorized, mcp_server_not_found, mcp_sign_in_failed
+   */
+  async finish(
+    server: McpServerRow,
+    { state, code, iss }: SignInFinish,
+    caller: Pick<Caller, 'auth' | 'signal' | 'confirm'>,
+  ): Promise<McpSignIn> {
+    const { clock, authorization } = this.parts
+    const subject = this.#requireSubject(caller.auth)
+    const pending = this.#pending.get(state)
+    if (pending?.purpose !== purposeOf(server, subject) || pending.expiresAtMs <= clock.now())
+      throw new WbError('invalid_state', 'no sign-in of yours to this MCP server waits with this state')
+    this.#pending.delete(state)
+    const tokens = await authorization
+      .finish(server, pending.authorization, { code, iss }, caller.signal)
+      .catch(asSignInFailure)
+    await caller.confirm()
+    const row: McpSignInRow = {
+      workspaceId: server.workspaceId,
+      mcpServerId: server.mcpServerId,
+      subject,
+      createdAt: timestamp(clock),
+      ...this.#fieldsOf(server, subject, pending.authorization.context, tokens),
+    }
+    const outcome = await this.parts.rows.atomic([
+      { op: 'require', table: tables.mcpServers, key: [row.workspaceId, row.mcpServerId] },
+      { op: 'deleteAll', table: tables.mcpSignIns, index: 'byServer', prefix: keyOf(row) },
+      { op: 'insert', table: tables.mcpSignIns, row },
+    ])
+    if (!outcome.ok) throw new WbError('mcp_server_not_found', `MCP server '${row.mcpServerId}' not found`)
+    return this.#shown(row)
+  }
+
+  /** Returns the sign-in of the caller; one that has ended is shown as not signed in. */
+  async show(server: McpServerRow, auth: AuthContext): Promise<McpSignIn> {
+    const found = await this.#find(server, this.#subjectOf(auth))
+    return found ? this.#shown(found.row) : signedOut
+  }
+
+  /** Deletes the sign-in of the caller, and revokes its token as far as the authorization server lets it. */
+  async end(server: McpServerRow, auth: AuthContext): Promise<void> {
+    const subject = this.#subjectOf(auth)
+    if (subject === null) return
+    const found = await this.#find(server, subject)
+    await this.parts.rows.atomic([
+      {
+        op: 'deleteAll',
+        table: tables.mcpSignIns,
+        index: 'byServer',
+        prefix: [server.workspaceId, server.mcpServerId, subject],
+      },
+    ])
+    if (found) await this.#revoke(server, found.grant)
+  }
+
+  /**
+   * Names the sign-in that the caller has at a server, for caches of what the server offers to it. Undefined if the
+   * caller has to sign in first, and null if callers do not sign in to this server.
+   */
+  async signInOf(server: McpServerRow, auth: AuthContext): Promise<string | null | undefined> {
+    if (server.authType !== 'oauth2') return null
+    const found = await this.#find(server, this.#subjectOf(auth))
+    if (!found || !this.#shown(found.row).signedIn) return undefined
+    return JSON.stringify([found.row.subject, found.row.createdAt])
+  }
+
+  /** Returns a server with the access tokens of the caller if callers sign in to it. */
+  callable(server: McpServerRow, auth: AuthContext): CallableServer {
+    if (server.authType !== 'oauth2') return server
+    const subject = this.#subjectOf(auth)
+    return {
+      ...server,
+      accessTokens: {
+        current: () => this.#token(server, subject),
+        renew: refused => this.#token(server, subject, refused),
+      },
+    }
+  }
+
+  /** Waits until new tokens are stored, because the refresh tokens before them are spent. */
+  async close(): Promise<void> {
+    await Promise.allSettled(this.#refreshing.values())
+  }
+
+  /** @throws McpFailure */
+  async #token(server: McpServerRow, subject: string | null, refused?: string): Promise<string> {
+    const found = await this.#find(server, subject)
+    const token = found && (await this.#usable(server, found, refused))
+    if (token === undefined) throw signInRequired(server)
+    return token
+  }
+
+  async #usable(
+    server: McpServerRow,
+    { row, grant }: StoredSignIn,
+    refused?: string,
+  ): Promise<string | undefined> {
+    const { accessToken, refreshToken } = grant
+    const endsAtMs = row.expiresAt === null ? Number.POSITIVE_INFINITY : Date.parse(row.expiresAt)
+    const isGood = accessToken !== refused && endsAtMs - refreshAheadMs > this.parts.clock.now()
+    if (isGood) return accessToken
+    if (refreshToken !== null) return this.#refreshed(server, row.subject, accessToken)
+    return accessToken !== refused && endsAtMs > this.parts.clock.now() ? accessToken : undefined
+  }
+
+  /** Shares one refresh among all callers of this process. It goes on when they leave. */
+  #refreshed(server: McpServerRow, subject: string, spent: string): Promise<string | undefined> {
+    const key = JSON.stringify([server.workspaceId, server.mcpServerId, subject])
+    const running = this.#refreshing.get(key)
+    if (running) return running
+    const started = this.#refresh(server, subject, spent).finally(() => this.#refreshing.delete(key))
+    this.#refreshing.set(key, started)
+    return started
+  }
+
+  /**
+   * Replaces a token by means of the refresh token. A lease in the row keeps other processes from using that, too.
+   *
+   * @returns undefined if the subject has to sign in again
+   * @throws McpFailure  the authorization server cannot be asked now
+   */
+  async #refresh(server: McpServerRow, subject: string, spent: string): Promise<string | undefined> {
+    const { rows, clock } = this.parts
+    for (let waitedMs = 0; waitedMs <= refreshLeaseMs; waitedMs += leasePollMs) {
+      const found = await this.#find(server, subject)
+      if (!found) return undefined
+      const { row, version, grant } = found
+      if (grant.accessToken !== spent) return grant.accessToken
+      if (row.refreshingUntil === null || row.refreshingUntil <= timestamp(clock)) {
+        const refreshingUntil = new Date(clock.now() + refreshLeaseMs).toISOString()
+        const claim: Write = {
+          op: 'replace',
+          table: tables.mcpSignIns,
+          row: { ...row, refreshingUntil },
+          version,
+        }
+        if ((await rows.atomic([claim])).ok) return this.#exchange(server, row, grant)
+      }
+      await pause(leasePollMs, new AbortController().signal)
+    }
+    throw new McpFailure('timeout', 'Another process did not finish to refresh the sign-in in time.')
+  }
+
+  async #exchange(server: McpServerRow, row: McpSignInRow, grant: Grant): Promise<string | undefined> {
+    const { authorization, log } = this.parts
+    try {
+      const tokens = await authorization.refresh(server, grant.context, grant.refreshToken!, row.scopes)
+      return await this.#replace(server, row, grant.context, tokens)
+    } catch (error) {
+      if (!(error instanceof McpFailure && error.code === 'sign_in_required')) {
+        await this.#change(row, { refreshingUntil: null })
+        throw error
+      }
+      const { workspaceId, mcpServerId, subject } = row
+      log.info(
+        { workspaceId, mcpServerId, subject },
+        'the authorization server ended a sign-in to an MCP server',
+      )
+      await this.#discard(row)
+      return undefined
+    }
+  }
+
+  /** Stores refreshed tokens, unless the subject signed out or in again meanwhile. */
+  async #replace(
+    server: McpServerRow,
+    row: McpSignInRow,
+    context: AuthorizationContext,
+    tokens: GrantedTokens,
+  ): Promise<string | undefined> {
+    const changed = await this.#change(row, this.#fieldsOf(server, row.subject, context, tokens))
+    if (changed) return tokens.accessToken
+    await this.#revoke(server, { context, ...tokens })
+    return (await this.#find(server, row.subject))?.grant.accessToken
+  }
+
+  /** Changes a sign-in if it still holds the tokens that it was read with. @returns false if it does not */
+  async #change(row: McpSignInRow, fields: Partial<McpSignInRow>): Promise<boolean> {
+    let isChanged = false
+    const changed = await changeRow(this.parts.rows, tables.mcpSignIns, keyOf(row), now => {
+      isChanged = now.sealed === row.sealed
+      return isChanged ? { ...now, ...fields } : now
+    })
+    return 'row' in changed && isChanged
+  }
+
+  async #discard(row: McpSignInRow): Promise<void> {
+    const { rows } = this.parts
+    const stored = await rows.get(tables.mcpSignIns, keyOf(row))
+    if (stored?.row.sealed !== row.sealed) return
+    await rows.atomic([{ op: 'delete', table: tables.mcpSignIns, key: keyOf(row), version: stored.version }])
+  }
+
+  async #revoke(server: McpServerRow, { context, accessToken, refreshToken }: Grant): Promise<void> {
+    const revoked =
+      refreshToken === null
+        ? ({ token: accessToken, hint: 'access_token' } as const)
+        : ({ token: refreshToken, hint: 'refresh_token' } as const)
+    await this.parts.authorization.revoke(server, context, revoked).catch(error => {
+      const { workspaceId, mcpServerId } = server
+      const code = error instanceof McpFailure ? error.code : 'unknown'
+      this.parts.log.info(
+        { workspaceId, mcpServerId, code },
+        'a token for an MCP server could not be revoked',
+      )
+    })
+  }
+
+  /** Undefined if the subject is not signed in, or was with another URL or client of the server. */
+  async #find(server: McpServerRow, subject: string | null): Promise<StoredSignIn | undefined> {
+    if (subject === null) return undefined
+    const { workspaceId, mcpServerId } = server
+    const stored = await this.parts.rows.get(tables.mcpSignIns, [workspaceId, mcpServerId, subject])
+    const text = stored && this.parts.seal.open(purposeOf(server, subject), stored.row.sealed)
+    return text === undefined ? undefined : { ...stored!, grant: JSON.parse(text) as Grant }
+  }
+
+  #fieldsOf(
+    server: McpServerRow,
+    subject: string,
+    context: AuthorizationContext,
+    { accessToken, refreshToken, expiresInSeconds, scopes }: GrantedTokens,
+  ) {
+    const { clock, seal } = this.parts
+    const grant: Grant = { context, accessToken, refreshToken }
+    return {
+      scopes,
+      expiresAt:
+        expiresInSeconds === null ? null : new Date(clock.now() + expiresInSeconds * 1_000).toISOString(),
+      canRefresh: refreshToken !== null,
+      sealed: seal.seal(purposeOf(server, subject), JSON.stringify(grant)),
+      refreshingUntil: null,
+    }
+  }
+
+  #shown({ scopes, expiresAt, canRefresh }: McpSignInRow): McpSignIn {
+    const isOver = !canRefresh && expiresAt !== null && expiresAt <= timestamp(this.parts.clock)
+    return isOver ? signedOut : { signedIn: true, scopes, expiresAt, canRefresh }
+  }
+
+  #add(state: string, pending: Pending): void {
+    const now = this.parts.clock.now()
+    for (const [known, { expiresAtMs }] of this.#pending) if (expiresAtMs <= now) this.#pending.delete(known)
+    const own = [...this.#pending].filter(([, { subject }]) => subject === pending.subject)
+    if (own.length >= pendingPerSubject) this.#pending.delete(own[0]![0])
+    if (this.#pending.size >= pendingMax) this.#pending.delete(this.#pending.keys().next().value!)
+    this.#pending.set(state, pending)
+  }
+
+  /** @throws validation_error */
+  #requireRedirect(redirectUri: string): void {
+    const { protocol, hostname, origin, username, password, hash } = new URL(redirectUri)
+    const isPlain = username === '' && password === '' && hash === ''
+    const { publicOrigin } = this.parts
+    const isOwn = publicOrigin !== null && origin === new URL(publicOrigin).origin
+    if (isPlain && (isOwn || (protocol === 'http:' && isLoopback(hostname)))) return
+    throw new WbError(
+      'validation_error',
+      'redirectUri: must be an http URL of this machine (127.0.0.1, [::1] or localhost) or a URL of runtime.publicOrigin, without user information and fragment',
+    )
+  }
+
+  /** @throws unauthorized */
+  #requireSubject(auth: AuthContext): string {
+    const subject = this.#subjectOf(auth)
+    if (subject !== null) return subject
+    throw new WbError('unauthorized', 'an anonymous caller cannot sign in to an MCP server', {
+      hint: 'Send an API key or an access token of this runtime.',
+    })
+  }
+
+  /** Null for anonymous callers, unless all of them are one person. */
+  #subjectOf(auth: AuthContext): string | null {
+    // The ID of an operator names a process.
+    if (auth.subject?.type === 'system') return 'system'
+    return subjectName(auth) ?? (this.parts.isSingleUser ? 'local' : null)
+  }
+}
+
+const signedOut: McpSignIn = { signedIn: false, scopes: null, expiresAt: null, canRefresh: false }
+
+/** Returns true if sign-ins to a server do not hold after a change of it. */
+export function endsSignIns(before: McpServerRow, after: McpServerRow): boolean {
+  return purposeOf(before, '') !== purposeOf(after, '')
+}
+
+/** Binds sealed tokens to their subject, and to the server and client that they were granted for. */
+function purposeOf(server: McpServerRow, subject: string): string {
+  const { workspaceId, mcpServerId, url, authType, oauthClientId, oauthClientSecretRef, oauthScopes } = server
+  const client = [authType, oauthClientId, oauthClientSecretRef, oauthScopes]
+  return `mcp sign-in\n${JSON.stringify([workspaceId, mcpServerId, url, client, subject])}`
+}
+
+function keyOf({ workspaceId, mcpServerId, subject }: McpSignInRow): string[] {
+  return [workspaceId, mcpServerId, subject]
+}
+
+function asSignInFailure(error: unknown): never {
+  if (!(error instanceof McpFailure)) throw error
+  throw new WbError('mcp_sign_in_failed', error.message, {}, { cause: error })
+}
+
+/** Returns the failure of a caller who has not signed in to a server. */
+export function signInRequired(server: Pick<McpServerRow, 'label' | 'mcpServerId'>): McpFailure {
+  return new McpFailure(
+    'sign_in_required',
+    `You are not signed in to this server. Sign in with: ${loginLine(server)}`,
+  )
+}
+
+/** Returns the command that signs in to a server. Uses the ID if a shell would change the label. */
+export function loginLine({ label, mcpServerId }: Pick<McpServerRow, 'label' | 'mcpServerId'>): string {
+  return `wb mcp servers login ${/^\w[\w.@+-]*$/.test(label) ? label : mcpServerId}`
+}

@@ -1,0 +1,138 @@
+import { expect, test } from 'vitest'
+import { redirectUri, signInStage } from './stage.ts'
+
+type Stage = Awaited<ReturnType<typeof signInStage>>
+
+const discovery = '/.well-known/oauth-authorization-server'
+
+/** Sound metadata of an authorization server, with some fields replaced. */
+function metadataOf({ provider: { issuer } }: Stage, fields: object) {
+  return {
+    issuer,
+    authorization_endpoint: `${issuer}/auth`,
+    token_endpoint: `${issuer}/token`,
+    registration_endpoint: `${issuer}/reg`,
+    response_types_supported: ['code'],
+    code_challenge_methods_supported: ['S256'],
+    ...fields,
+  }
+}
+
+/** Has the authorization server describe itself so. */
+function describe(stage: Stage, fields: object): void {
+  const body = JSON.stringify(metadataOf(stage, fields))
+  stage.provider.front = ({ path }) => (path === discovery ? { status: 200, body } : undefined)
+}
+
+async function refusedBy({ as, ann, path }: Stage) {
+  const { status, body, text } = await as(ann, `POST ${path}/sign-in`, { redirectUri })
+  expect([status, body.error], text).toEqual([502, expect.objectContaining({ code: 'mcp_sign_in_failed' })])
+  return text
+}
+
+test('metadata that the hostile cases start from is accepted', async () => {
+  const stage = await signInStage()
+  describe(stage, {})
+  expect((await stage.as(stage.ann, `POST ${stage.path}/sign-in`, { redirectUri })).status).toBe(200)
+})
+
+test.each([
+  ['a script to open', { authorization_endpoint: 'javascript:alert(1)' }],
+  ['a file to open', { authorization_endpoint: 'file:///etc/passwd' }],
+  ['a private address to open', { authorization_endpoint: 'https://192.168.1.1/admin' }],
+  ['an unencrypted page to open', { authorization_endpoint: 'http://login.example.com/auth' }],
+  ['a private token endpoint', { token_endpoint: 'https://10.0.0.1/token' }],
+  ['a token endpoint of a metadata service', { token_endpoint: 'https://169.254.169.254/token' }],
+  ['an unencrypted token endpoint', { token_endpoint: 'http://login.example.com/token' }],
+  ['a private revocation endpoint', { revocation_endpoint: 'https://10.0.0.1/revoke' }],
+  ['no PKCE', { code_challenge_methods_supported: ['plain'] }],
+  ['nothing about PKCE', { code_challenge_methods_supported: undefined }],
+  ['another issuer', { issuer: 'https://other.example.com' }],
+  ['no registration', { registration_endpoint: undefined }],
+  ['no authorization code', { response_types_supported: ['token'] }],
+])('an authorization server with %s is refused, and no client is registered', async (_what, fields) => {
+  const stage = await signInStage()
+  describe(stage, fields)
+  await refusedBy(stage)
+  expect(stage.provider.count('/reg')).toBe(0)
+})
+
+test('a private address behind a name is refused when it is dialled', async () => {
+  const stage = await signInStage({}, {}, {}, async host =>
+    host === 'inside.example.com' ? ['10.0.0.1'] : [],
+  )
+  describe(stage, { registration_endpoint: 'https://inside.example.com/reg' })
+  expect(await refusedBy(stage)).toContain('may not be dialled')
+})
+
+test('metadata without an end is refused', async () => {
+  const stage = await signInStage()
+  describe(stage, { padding: 'x'.repeat(300_000) })
+  expect(await refusedBy(stage)).toContain('more than 262144 bytes')
+})
+
+test('a redirect of the authorization server is not followed', async () => {
+  const stage = await signInStage()
+  const location = `${stage.provider.issuer}/elsewhere`
+  stage.provider.front = ({ path }) =>
+    path === discovery ? { status: 302, headers: { location } } : undefined
+  expect(await refusedBy(stage)).toContain('redirect')
+  expect(stage.provider.count('/elsewhere')).toBe(0)
+})
+
+test.each([
+  ['of another server', (url: string) => ({ resource: url.replace('/mcp', ':1/mcp') })],
+  ['without an authorization server', (url: string) => ({ resource: url })],
+  [
+    'that names a private authorization server',
+    (url: string) => ({ resource: url, authorization_servers: ['https://10.0.0.1'] }),
+  ],
+  ['that is no JSON', () => '<html>'],
+])('metadata %s is refused', async (_what, metadata) => {
+  const stage = await signInStage()
+  stage.server.metadata = metadata(stage.server.url)
+  await refusedBy(stage)
+})
+
+test.each([
+  ['another type', { token_type: 'mac' }],
+  ['a line break', { access_token: 'one\r\nx-planted: yes' }],
+  ['too many characters', { access_token: 'x'.repeat(20_000) }],
+])('a token with %s is refused, and what the server said is not repeated', async (_what, fields) => {
+  const stage = await signInStage()
+  const { ann, path, provider } = stage
+  const brought = await stage.authorize(ann, 'ann')
+  const body = JSON.stringify({ access_token: 'planted', token_type: 'Bearer', expires_in: 60, ...fields })
+  provider.front = ({ path: asked }) => (asked === '/token' ? { status: 200, body } : undefined)
+  const { status, text } = await stage.as(ann, `POST ${path}/sign-in/finish`, brought)
+  expect(status).toBe(502)
+  expect(text).not.toContain('planted')
+  expect((await stage.as(ann, `GET ${path}/sign-in`)).body).toMatchObject({ signedIn: false })
+})
+
+test('an error of the authorization server is named by its standard code only', async () => {
+  const stage = await signInStage()
+  for (const error of ['invalid_client', 'planted\u001b[31m']) {
+    const brought = await stage.authorize(stage.ann, 'ann')
+    const body = JSON.stringify({ error, error_description: 'planted' })
+    stage.provider.front = ({ path }) => (path === '/token' ? { status: 400, body } : undefined)
+    const { text } = await stage.as(stage.ann, `POST ${stage.path}/sign-in/finish`, brought)
+    expect(text).toContain('mcp_sign_in_failed')
+    expect(text).not.toContain('planted')
+    stage.provider.front = () => undefined
+  }
+})
+
+test('neither tokens nor the code are in the log, in the audit trail, or in what the model is told', async () => {
+  const stage = await signInStage()
+  const { ann, complaints, server, sendAsOperator } = stage
+  const brought = await stage.authorize(ann, 'ann')
+  await stage.as(ann, `POST ${stage.path}/sign-in/finish`, brought)
+  await stage.equip(ann)
+  await stage.ask(ann)
+  const { text } = await sendAsOperator('GET /api/v1/audit?limit=200')
+  expect(text).toContain('mcp.sign_in')
+  const seen = [text, JSON.stringify(complaints), JSON.stringify(stage.told())].join('\n')
+  expect(server.tokens.size).toBeGreaterThan(0)
+  for (const secret of [...server.tokens, brought.code]) expect(seen).not.toContain(secret)
+})
