@@ -53,13 +53,13 @@ export default class McpServersLogin extends WbCommand {
   }
 
   async #opened(begun: PendingSignIn, returned: Promise<URL>, again: string): Promise<URL> {
-    if (!(await openLink(pageOf(begun))))
+    if (!(await openLink(pageOf(begun), this.io)))
       this.output.warn('  Open it in a browser on this machine. On another machine, use --no-browser.')
     return this.waitFor('waiting for the browser', returnedInTime(returned, begun, again, this.signal))
   }
 
   async #pasted(again: string): Promise<string> {
     this.output.warn('  The browser ends at a page of 127.0.0.1 that does not load. Paste its address here.')
-    return this.canAsk ? this.ask('Address:', 'the address is missing') : pastedLine(process.stdin, again)
+    return this.canAsk ? this.ask('Address:', 'the address is missing') : pastedLine(this.io.stdin, again)
   }
 }
