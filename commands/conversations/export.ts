@@ -5,6 +5,7 @@ import { WbCommand } from '../../src/cli/command/command.ts'
 import { findAgent } from '../../src/cli/find/agent.ts'
 import { findConversation } from '../../src/cli/find/conversation.ts'
 import { plain, plainJson } from '../../src/cli/terminal/terminal-text.ts'
+import { attachments } from '../../src/contract/attachments.ts'
 import { messages } from '../../src/contract/conversations.ts'
 import { limits } from '../../src/contract/limits.ts'
 
@@ -33,10 +34,12 @@ export default class ConversationsExport extends WbCommand {
     const params = { workspaceId, agentId, conversationId }
     const said = this.client.items(messages.list, { params, query: { limit: limits.pageMax } })
     const { rows } = await this.take(said, Infinity)
-    const whole = { ...conversation, messages: rows }
+    const query = { limit: limits.attachmentsPerConversation }
+    const { items: attached } = await this.client.call(attachments.list, { params, query })
+    const whole = { ...conversation, attachments: attached, messages: rows }
     if (output.json) return output.value(whole)
     if (flags.format === 'json') return output.result(plainJson(whole, 2))
     const { name } = await this.waitFor('looking', findAgent(resolving, agentId))
-    output.result(plain(markdownOf(conversation, name, rows)).trimEnd())
+    output.result(plain(markdownOf(conversation, name, rows, attached)).trimEnd())
   }
 }

@@ -1,5 +1,6 @@
 import { expect, test } from 'vitest'
 import { markdownOf } from '../../src/cli/chat/exported.ts'
+import type { Attachment } from '../../src/contract/attachments.ts'
 import type { Citation } from '../../src/contract/chat.ts'
 import type { Message } from '../../src/contract/conversations.ts'
 
@@ -87,4 +88,10 @@ gone
 test('a summary of earlier messages is exported under a heading of its own', () => {
   const text = markdownOf(conversation, 'Maven', [said('system', 'They spoke of refunds.')])
   expect(text).toContain('## Summary of earlier messages\n\nThey spoke of refunds.')
+})
+
+test('the names of attachments follow the title', () => {
+  const attached = { attachmentId: 'a', filename: 'day.md' } as Attachment
+  const text = markdownOf(conversation, 'Maven', [], [attached, { ...attached, filename: 'log.txt' }])
+  expect(text).toContain('begun 2026-01-01T00:00:00.000Z.\n\nAttached: day.md, log.txt.\n')
 })

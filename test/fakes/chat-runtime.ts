@@ -198,6 +198,7 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
         status: 'ready',
       })
     if (rest.endsWith('/messages/stream')) return stream(request, response)
+    if (rest.endsWith('/attachments') && request.method === 'GET') return json(response, 200, page([]))
     if (rest.endsWith('/messages') && request.method === 'GET') return json(response, 200, page(runtime.said))
     if (rest.endsWith('/messages')) {
       const { content } = JSON.parse(await bodyOf(request)) as MessageSend

@@ -1,18 +1,22 @@
+import type { Attachment } from '../../contract/attachments.ts'
 import type { Citation } from '../../contract/chat.ts'
 import type { Conversation, Message } from '../../contract/conversations.ts'
 import { citationsOf } from './citations.ts'
 import { imageLines } from './images.ts'
 import { placeIn } from './sources.ts'
 
-/** A conversation as a Markdown document: who said what, and the passages that were cited as footnotes. */
+/** Returns a conversation as Markdown, with the names of its attachments, and cited passages as footnotes. */
 export function markdownOf(
   { title, conversationId, createdAt }: Conversation,
   agent: string,
   messages: readonly Message[],
+  attachments: readonly Attachment[] = [],
 ): string {
   const footnotes = new Footnotes()
   const parts = messages.map(message => spoken(message, agent, footnotes))
   const head = [`# ${title ?? `Conversation ${conversationId}`}`, `With ${agent}, begun ${createdAt}.`]
+  if (attachments.length > 0)
+    head.push(`Attached: ${attachments.map(({ filename }) => filename).join(', ')}.`)
   return `${[...head, ...parts, footnotes.text].filter(Boolean).join('\n\n')}\n`
 }
 

@@ -121,9 +121,13 @@ export class Talk implements ChatPort {
     // The runtime derives the title from the first question.
     this.#conversation = undefined
     const conversation = await this.#begun()
-    return conversation && said.length > 0
-      ? plain(markdownOf(conversation, this.agent.name, said))
-      : undefined
+    if (!conversation || said.length === 0) return undefined
+    const params = { ...this.#ofAgent, conversationId: conversation.conversationId }
+    const attached = await this.client.call(attachments.list, {
+      params,
+      query: { limit: limits.attachmentsPerConversation },
+    })
+    return plain(markdownOf(conversation, this.agent.name, said, attached.items))
   }
 
   async find(question: string): Promise<Passage[]> {
