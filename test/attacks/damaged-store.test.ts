@@ -55,6 +55,10 @@ function rowsWithoutRoutes({ workspaceId, knowledgeBaseId, conversationId, ...id
       ...{ versionId: conversationId, questionId: messageId },
       ...{ ...message, messageId: conversationId, content: 'Another version.' },
     },
+    message_images: {
+      ...{ workspaceId, conversationId, messageId, imageIndex: 0 },
+      ...{ mediaType: 'image/png', data: 'iVBORw0KGgo=', createdAt: at },
+    },
     job_inputs: { ...job, body: { text: 'A text for a job.', metadata: {} } },
     job_batches: { ...job, start: 0, source: 'hash', vectors: ['AAAA'] },
     mcp_sign_ins: {
@@ -176,7 +180,9 @@ test('an intact store has rows in every table, and none is reported as damaged',
 describe.each(Object.values(tables))('rows of $name that are damaged', ({ name }) => {
   test('cause no internal error on any route, at startup, or in wb doctor', async () => {
     const bytes = damagedIn(name)
-    expect(diagnosis(bytes)).toContain(`damaged rows in ${name}`)
+    // SQLite itself compares stored computed columns with the body.
+    const hasStoredColumns = name === 'message_images'
+    expect(diagnosis(bytes)).toContain(hasStoredColumns ? 'damage in the file' : `damaged rows in ${name}`)
     const wb = await openedOrRefused(bytes)
     if (wb) expect((await complaints(wb, requests())).wrong).toEqual([])
   })

@@ -87,6 +87,10 @@ const listings: Readonly<Record<string, Listing>> = {
     table: tables.messages,
     id: 'messageId',
   },
+  [`${W}/agents/:agentId/conversations/:conversationId/attachments`]: {
+    table: tables.attachments,
+    id: 'attachmentId',
+  },
 }
 
 /** A runtime with a workspace that has one of everything. */
@@ -115,6 +119,9 @@ async function stage() {
   const { items } = (await wb.send(`GET ${at}/agents`)).body as { items: { agentId: string }[] }
   const { agentId } = items[0]!
   const { conversationId } = await make(`${at}/agents/${agentId}/conversations`, {})
+  const form = new FormData()
+  form.set('file', new File(['A text.'], 'one.txt'))
+  await make(`${at}/agents/${agentId}/conversations/${conversationId}/attachments`, form)
   await makeRelease(wb)
   const place = {
     wb,

@@ -119,6 +119,7 @@ async function furnished(wb: Opened) {
     conversationId,
     messageId: message.messageId,
     attachmentId,
+    imageIndex: '0',
     approvalId: unknownApproval,
   }
 }
