@@ -13,7 +13,7 @@ import { mayBeText, mediaTypeOf } from '../ingest/text-types.ts'
 export async function attachedFile(path: string): Promise<File> {
   const name = basename(path)
   const type = mayBeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
-  const unreadable = (why: string) => new UsageError(`--attach "${path}" cannot be read: ${why}`)
+  const unreadable = (why: string) => new UsageError(`"${path}" cannot be read: ${why}`)
   try {
     const found = await stat(path)
     if (!found.isFile()) throw unreadable('it is no file')

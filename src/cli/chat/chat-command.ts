@@ -14,12 +14,13 @@ import { everyBase } from '../find/resolve.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
+import { typedPath } from '../terminal/typed-path.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
 import { attachedFile } from './attached-file.ts'
 import { finishNote } from './finish-note.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
-import { readImages } from './images.ts'
+import { readImage, readImages } from './images.ts'
 import { withWays } from './no-model.ts'
 import type { Say } from './port.ts'
 import { speaker } from './speaker.ts'
@@ -185,7 +186,12 @@ export abstract class ChatCommand extends WbCommand {
     const write = (text: string) => void sink.write(text)
     return {
       port: talk,
-      desk: { copy: clipboardOr(write), save: saveNew },
+      desk: {
+        copy: clipboardOr(write),
+        save: saveNew,
+        readImage: path => readImage(typedPath(path)),
+        readFile: path => attachedFile(typedPath(path)),
+      },
       clock: systemClock,
       about: await this.about(agent),
       colour: this.output.style.dim('') !== '',

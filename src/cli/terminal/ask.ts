@@ -1,6 +1,6 @@
-import { homedir } from 'node:os'
 import { Interrupted } from '../faults.ts'
 import { plainLine } from './terminal-text.ts'
+import { typedPath } from './typed-path.ts'
 
 /** Questions to a person, on stderr, as stdout is for the result. The library is loaded with the first one. */
 async function prompts() {
@@ -38,10 +38,9 @@ export async function ask(question: string, signal: AbortSignal): Promise<string
   return text.trim()
 }
 
-/** Returns the path of a file or folder; `~` at its beginning is the home folder, as in a shell. */
+/** Returns the path of a file or folder. @see typedPath */
 export async function askPath(question: string, signal: AbortSignal): Promise<string> {
-  const path = await ask(question, signal)
-  return /^~(?=$|[/\\])/.test(path) ? homedir() + path.slice(1) : path
+  return typedPath(await ask(question, signal))
 }
 
 /** The same where an answer may be wrong: nothing ticks it off. */
