@@ -3,6 +3,8 @@ import { join } from 'node:path'
 import { expect, onTestFinished, test } from 'vitest'
 import { type ChatServer, startChatServer } from '../fakes/chat-server.ts'
 import type { SentMessage } from '../fakes/chat-template.ts'
+import { imageBytes, imageOf, partOf } from '../harness/images.ts'
+import { chat } from './chat-terminal.ts'
 import { type Place, place } from './wb.ts'
 
 /** A data directory whose agent Maven answers with a fake model. */
@@ -64,7 +66,7 @@ test('a file that cannot be attached ends wb ask before a conversation begins', 
   writeFileSync(join(here.home, 'image.png'), Buffer.from([0x89, 0x50, 0, 1]))
   expect(await here.wb(['ask', '--attach', 'missing.md', 'why?'])).toMatchObject({
     status: 2,
-    stderr: expect.stringContaining('--attach "missing.md" cannot be read: there is no such file or folder'),
+    stderr: expect.stringContaining('"missing.md" cannot be read: there is no such file or folder'),
   })
   expect(await here.wb(['ask', '--attach', here.home, 'why?'])).toMatchObject({
     status: 2,
@@ -96,4 +98,61 @@ test('a conversation with attachments does not stay if no model can answer its f
   const asked = await here.wb(['ask', '--attach', 'contract.md', 'when are refunds paid?'])
   expect(asked.stderr).toContain('no model answers')
   expect(await conversationsIn(here)).toEqual([])
+})
+
+test('a chat sends images and attaches files, and a refused question leaves both in place', {
+  timeout: 60_000,
+}, async () => {
+  const here = await answering()
+  const { model } = here
+  model.respond(({ body }) => (body.stream ? { text: 'Within 14 days [1].' } : undefined))
+  model.describe({ capabilities: ['completion'] })
+  writeFileSync(join(here.home, 'my shot.png'), imageBytes())
+
+  const first = chat(here, ['maven'])
+  await first.shows('ask Maven')
+  // The runtime asks what the model reads while it answers the first question.
+  first.type('hello\r')
+  await first.shows('11 tokens')
+  first.type('/new\r')
+  await first.shows('another conversation begins')
+  first.type('/image missing.png\r')
+  await first.shows('"missing.png" cannot be read: there is no such file')
+  first.type('/image contract.md\r')
+  await first.shows('"contract.md" is not an image that models read')
+  first.type('/image "my shot.png"\r')
+  await first.shows('[image: my shot.png]')
+  first.type('/attach missing.md\r')
+  await first.shows('"missing.md" cannot be read: there is no such file or folder')
+  first.type('/attach contract.md\r')
+  await first.shows('attached contract.md, 32 characters')
+  first.type('when are refunds paid?\r')
+  await first.shows('cannot read images (llm_model_no_images)')
+  await first.shows('[image: my shot.png]')
+  await first.shows('│ when are refunds paid?')
+  first.type('\x03\x03')
+  expect(await first.ended).toBe(0)
+
+  model.describe({ capabilities: ['completion', 'vision'] })
+  const second = chat(here, ['maven', '--continue'])
+  await second.shows('ask Maven')
+  second.type('/attach\r')
+  await second.shows('contract.md, 32 characters')
+  second.type('q')
+  second.type('/image ~/my\\ shot.png\r')
+  await second.shows('[image: my shot.png]')
+  second.type('when are refunds paid?\r')
+  await second.shows('[1] contract.md · chunk 0')
+  const { messages } = model.received.findLast(({ body }) => body.stream)!.body
+  expect(JSON.stringify(messages)).toContain(JSON.stringify(partOf(imageOf())))
+  second.type('\x1b1')
+  await second.shows('Refunds are paid within 14 days.')
+  second.type('q')
+  second.type('/quit\r')
+  expect(await second.ended).toBe(0)
+
+  const third = chat(here, ['maven', '--continue'])
+  await third.shows('[image 1: image/png, 1 kB]')
+  third.type('\x04')
+  expect(await third.ended).toBe(0)
 })

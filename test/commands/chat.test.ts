@@ -329,6 +329,27 @@ describe('in a terminal', { timeout: 40_000 }, () => {
     expect(aborted).toEqual([true, true])
   })
 
+  test('Ctrl-C stops an upload, and the chat goes on', async () => {
+    const { here, runtime } = await stageFor(spoken)
+    writeFileSync(join(here.home, 'day.md'), 'Rain.')
+    const { type, shows, ended } = chat(here, ['maven'])
+    await shows('ask Maven')
+    type('/attach day.md\r')
+    await shows('attaching day.md…')
+    type('why?\r')
+    await shows('wait for the file, or stop it with ctrl+c')
+    expect(runtime.asked).toEqual([])
+    type('\x03')
+    await shows('stopped attaching day.md')
+    type('\x7f?\r')
+    await shows('100 tokens')
+    expect(runtime.asked).toMatchObject([{ content: 'why?' }])
+    type('/attach day.md\r')
+    await shows('attaching day.md…')
+    type('/quit\r')
+    expect(await ended).toBe(0)
+  })
+
   test('Ctrl-C ends a single question as interrupted, and what was said stays', async () => {
     const { here } = await stageFor(async stage => {
       await stage.token('One.\n\nHalf of it')

@@ -231,6 +231,11 @@ export async function chatRuntime(port = 0): Promise<ChatRuntime> {
       conversations.push(made)
       return json(response, 201, made)
     }
+    if (rest.endsWith('/attachments')) {
+      // An upload is never answered.
+      if (request.method === 'GET') json(response, 200, page([]))
+      return
+    }
     if (rest.includes('/conversations/'))
       return json(response, request.method === 'DELETE' ? 204 : 200, conversations[0] ?? {})
     return json(response, 200, agents.find(({ agentId }) => rest === `agents/${agentId}`) ?? agents[1]!)

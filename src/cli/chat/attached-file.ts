@@ -15,7 +15,7 @@ export async function attachedFile(path: string, cwd: string): Promise<File> {
   const file = typedPath(cwd, path)
   const name = basename(path)
   const type = mayBeText(name) ? mediaTypeOf(name) : 'application/octet-stream'
-  const unreadable = (why: string) => new UsageError(`--attach "${path}" cannot be read: ${why}`)
+  const unreadable = (why: string) => new UsageError(`"${path}" cannot be read: ${why}`)
   try {
     const found = await stat(file)
     if (!found.isFile()) throw unreadable('it is no file')

@@ -13,12 +13,13 @@ import { everyBase } from '../find/resolve.ts'
 import { asciiSink } from '../terminal/charset.ts'
 import { clipboardOr } from '../terminal/clipboard.ts'
 import { plainLine } from '../terminal/terminal-text.ts'
+import { unquotePath } from '../terminal/unquote-path.ts'
 import { answerAsText, endless, errorOf, failedAnswer } from './answer.ts'
 import { approving, askApproval } from './approve.ts'
 import { attachedFile } from './attached-file.ts'
 import { finishNote } from './finish-note.ts'
 import type { About, AskOptions, FrontOptions, Fronts } from './front.ts'
-import { readImages } from './images.ts'
+import { readImage, readImages } from './images.ts'
 import { withWays } from './no-model.ts'
 import type { Say } from './port.ts'
 import { speaker } from './speaker.ts'
@@ -188,6 +189,8 @@ export abstract class ChatCommand extends WbCommand {
       desk: {
         copy: clipboardOr(io, write),
         save: (path, text) => saveNew(resolve(io.cwd, path), path, text),
+        readImage: path => readImage(unquotePath(io.env, path), io.cwd),
+        readFile: path => attachedFile(unquotePath(io.env, path), io.cwd),
       },
       clock: io.clock,
       terminal: io,

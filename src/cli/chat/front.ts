@@ -1,7 +1,7 @@
 import type { Clock } from '../../base/clock.ts'
 import type { Io } from '../io.ts'
 import type { CopiedBy } from '../terminal/clipboard.ts'
-import type { ChatPort } from './port.ts'
+import type { ChatPort, NamedImage } from './port.ts'
 
 /** What a chat reaches on the machine of the person. */
 export interface Desk {
@@ -9,6 +9,10 @@ export interface Desk {
   readonly copy: ((text: string) => Promise<CopiedBy>) | undefined
   /** Write a new file. @throws UsageError  there is one of that name already */
   save(path: string, text: string): Promise<void>
+  /** Reads an image. @throws UsageError  it cannot be read, or is no image that models read */
+  readImage(path: string): Promise<NamedImage>
+  /** Reads a file to attach. @throws UsageError  it cannot be read, or is too large */
+  readFile(path: string): Promise<File>
 }
 
 /** With whom one speaks. */

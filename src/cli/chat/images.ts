@@ -1,9 +1,12 @@
 import { readFile, stat } from 'node:fs/promises'
+import { basename } from 'node:path'
 import type { Message } from '../../contract/conversations.ts'
-import { type ImageInput, imageTypeOf } from '../../contract/images.ts'
+import { imageTypeOf } from '../../contract/images.ts'
 import { limits } from '../../contract/limits.ts'
 import { UsageError } from '../faults.ts'
+import { plainLine } from '../terminal/terminal-text.ts'
 import { typedPath } from '../typed-path.ts'
+import type { NamedImage } from './port.ts'
 
 const unreadable: Readonly<Record<string, string>> = {
   ENOENT: 'there is no such file',
@@ -16,25 +19,28 @@ const unreadable: Readonly<Record<string, string>> = {
  *
  * @throws UsageError  there are too many, or a file cannot be read, is too large or has another format
  */
-export async function readImages(paths: readonly string[], cwd: string): Promise<ImageInput[]> {
+export async function readImages(paths: readonly string[], cwd: string): Promise<NamedImage[]> {
   if (paths.length > limits.messageImages)
     throw new UsageError(`a message can have at most ${limits.messageImages} images, not ${paths.length}`)
   return Promise.all(paths.map(path => readImage(path, cwd)))
 }
 
-async function readImage(path: string, cwd: string): Promise<ImageInput> {
+/** Like {@link readImages}, for one image. */
+export async function readImage(path: string, cwd: string): Promise<NamedImage> {
   const bytes = await readBytes(path, cwd)
   const mediaType = imageTypeOf(bytes)
   if (!mediaType)
     throw new UsageError(`"${path}" is not an image that models read: use PNG, JPEG, GIF or WebP`)
-  return { mediaType, data: bytes.toString('base64') }
+  return { name: basename(path), mediaType, data: bytes.toString('base64') }
 }
 
 async function readBytes(path: string, cwd: string): Promise<Buffer> {
   const file = typedPath(cwd, path)
   try {
-    const { size } = await stat(file)
-    if (size > limits.imageBytes)
+    const found = await stat(file)
+    if (!found.isFile() && !found.isDirectory())
+      throw new UsageError(`"${path}" cannot be read: it is not a file`)
+    if (found.size > limits.imageBytes)
       throw new UsageError(`"${path}" is too large: an image can have at most ${sizeOf(limits.imageBytes)}`)
     return await readFile(file)
   } catch (error) {
@@ -42,6 +48,11 @@ async function readBytes(path: string, cwd: string): Promise<Buffer> {
     if (code === undefined) throw error
     throw new UsageError(`"${path}" cannot be read: ${unreadable[code] ?? code}`)
   }
+}
+
+/** Returns the line that stands for an image by the name of its file. */
+export function namedImageLine({ name }: NamedImage): string {
+  return `[image: ${plainLine(name)}]`
 }
 
 /** Returns a line for each image of a message: its number, type and size. */

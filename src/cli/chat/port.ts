@@ -1,12 +1,18 @@
+import type { Attachment } from '../../contract/attachments.ts'
 import type { Approval, Citation, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
 import type { ImageInput } from '../../contract/images.ts'
 import type { Passage } from '../passages/hits.ts'
 
+/** An image to send, with the name of its file, which is not sent. */
+export interface NamedImage extends ImageInput {
+  readonly name: string
+}
+
 /** What a person says to an agent. */
 export interface Say {
   readonly content: string
-  readonly images?: ImageInput[]
+  readonly images?: readonly NamedImage[]
   /** Answers this message instead of the agent's own model. */
   readonly llmServiceId?: string
   /** Temperature of the answer; that of the service if absent. */
@@ -43,6 +49,10 @@ export interface ChatPort {
   find(question: string): Promise<Passage[]>
   /** The text around a passage that was cited: its chunk, with the one before and the one behind it. */
   passage(citation: Citation): Promise<{ readonly text: string; readonly around: readonly [string, string] }>
+  /** Attaches a file to the conversation, and begins one if there is none. */
+  attachFile(file: File, signal: AbortSignal): Promise<Attachment>
+  /** Returns the attachments of the conversation, the oldest first. */
+  attachments(): Promise<readonly Attachment[]>
   /** Ids of tools that the agent may use, each with what it does. */
   tools(): Promise<readonly { readonly id: string; readonly description: string }[]>
   models(): Promise<Choice[]>

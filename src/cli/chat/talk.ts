@@ -1,7 +1,7 @@
 import { systemClock } from '../../base/clock.ts'
 import { type Client, everything } from '../../client/client.ts'
 import { type Agent, agents } from '../../contract/agents.ts'
-import { attachments } from '../../contract/attachments.ts'
+import { type Attachment, attachments } from '../../contract/attachments.ts'
 import { type Approval, type Citation, chat, type MessagePair, type TurnEvent } from '../../contract/chat.ts'
 import { type Conversation, conversations, type Message, messages } from '../../contract/conversations.ts'
 import { documents } from '../../contract/documents.ts'
@@ -19,6 +19,8 @@ import type { ChatPort, Choice, Say } from './port.ts'
 
 const passagesFound = 5
 const query = { limit: limits.pageMax }
+
+type ConversationParams = Record<'workspaceId' | 'agentId' | 'conversationId', string>
 
 /** A conversation with an agent of a runtime. It begins there with the first message. */
 export class Talk implements ChatPort {
@@ -81,7 +83,9 @@ export class Talk implements ChatPort {
   }
 
   async sendWhole(say: Say): Promise<MessagePair> {
-    const pair = await this.#inConversation(params => this.client.call(chat.send, { params, body: say }))
+    const pair = await this.#inConversation(params =>
+      this.client.call(chat.send, { params, body: bodyOf(say) }),
+    )
     this.#isUnused = false
     return pair
   }
@@ -93,12 +97,30 @@ export class Talk implements ChatPort {
    */
   async attachFiles(files: readonly File[]): Promise<void> {
     await this.#inConversation(async params => {
-      for (const file of files) {
-        const body = new FormData()
-        body.set('file', file)
-        await this.client.call(attachments.create, { params, body }, { signal: this.signal })
-      }
+      for (const file of files) await this.#upload(params, file, this.signal)
     })
+  }
+
+  /** Like {@link attachFiles}, but the conversation stays even if its first question is refused. */
+  async attachFile(file: File, signal: AbortSignal): Promise<Attachment> {
+    const either = AbortSignal.any([this.signal, signal])
+    const attachment = await this.#inConversation(params => this.#upload(params, file, either))
+    this.#isUnused = false
+    return attachment
+  }
+
+  async attachments(): Promise<readonly Attachment[]> {
+    const conversationId = this.#conversationId
+    if (conversationId === undefined) return []
+    const params = { ...this.#ofAgent, conversationId }
+    const all = { limit: limits.attachmentsPerConversation }
+    return (await this.client.call(attachments.list, { params, query: all })).items
+  }
+
+  #upload(params: ConversationParams, file: File, signal: AbortSignal): Promise<Attachment> {
+    const body = new FormData()
+    body.set('file', file)
+    return this.client.call(attachments.create, { params, body }, { signal })
   }
 
   async decide(approvalId: string, decision: Approval['decision']): Promise<void> {
@@ -286,9 +308,10 @@ export class Talk implements ChatPort {
   }
 
   async *#stream(
-    body: Say & { approvals?: boolean; detached?: boolean },
+    say: Say & { approvals?: boolean; detached?: boolean },
     signal: AbortSignal,
   ): AsyncGenerator<TurnEvent> {
+    const body = bodyOf(say)
     const events = await this.#inConversation(async params => {
       const stream = this.client.events(chat.stream, { params, body }, { signal })
       return { first: await stream.next(), rest: stream }
@@ -308,9 +331,7 @@ export class Talk implements ChatPort {
   }
 
   /** Say something where it belongs. A conversation that would begin with a refusal does not begin. */
-  async #inConversation<T>(
-    say: (params: Record<'workspaceId' | 'agentId' | 'conversationId', string>) => Promise<T>,
-  ): Promise<T> {
+  async #inConversation<T>(say: (params: ConversationParams) => Promise<T>): Promise<T> {
     const conversationId = this.#conversationId ?? (await this.#begin())
     try {
       return await say({ ...this.#ofAgent, conversationId })
@@ -334,4 +355,10 @@ export class Talk implements ChatPort {
     if (conversationId === undefined) return
     await this.client.call(conversations.delete, { params: { ...this.#ofAgent, conversationId } })
   }
+}
+
+/** Returns what is sent of a message: its images without their names. */
+function bodyOf<S extends Say>({ images = [], ...say }: S) {
+  const sent = images.map(({ mediaType, data }) => ({ mediaType, data }))
+  return { ...say, ...(sent.length > 0 && { images: sent }) }
 }

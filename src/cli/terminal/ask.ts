@@ -1,7 +1,7 @@
-import { homeFolder } from '../environment.ts'
 import { Interrupted } from '../faults.ts'
 import type { Io } from '../io.ts'
 import { plainLine } from './terminal-text.ts'
+import { unquotePath } from './unquote-path.ts'
 
 /** What a question needs of the input and output. */
 export type Prompts = Pick<Io, 'stdin' | 'stderr'>
@@ -47,14 +47,13 @@ export async function ask(io: Prompts, question: string, signal: AbortSignal): P
   return text.trim()
 }
 
-/** Returns the path of a file or folder; `~` at its beginning is the home folder, as in a shell. */
+/** Returns the path of a file or folder, for example `~/notes`. @see unquotePath */
 export async function askPath(
   io: Prompts & Pick<Io, 'env'>,
   question: string,
   signal: AbortSignal,
 ): Promise<string> {
-  const path = await ask(io, question, signal)
-  return /^~(?=$|[/\\])/.test(path) ? homeFolder(io.env) + path.slice(1) : path
+  return unquotePath(io.env, await ask(io, question, signal))
 }
 
 /** The same where an answer may be wrong: nothing ticks it off. */

@@ -1,9 +1,11 @@
+import { basename } from 'node:path'
 import { pretty } from '../../cli/chat/approve.ts'
+import { counted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { limits } from '../../contract/limits.ts'
 import { contentOf, editorOf } from '../parts/editor.ts'
-import { note, print, send, stop, waitNotice } from './turn.ts'
-import type { Effect, Named, State, Step } from './types.ts'
+import { awayNotice, fileNotice, note, print, send, stop, waitNotice } from './turn.ts'
+import type { Effect, Named, Question, State, Step } from './types.ts'
 
 interface Command {
   readonly name: string
@@ -41,6 +43,18 @@ export const commands: readonly Command[] = [
     takes: '[0-2]',
     does: 'set the temperature; without a number, use that of the service',
     run: chooseTemperature,
+  },
+  {
+    name: 'image',
+    takes: '[FILE]',
+    does: 'send an image with the next question; without a name, remove all',
+    run: image,
+  },
+  {
+    name: 'attach',
+    takes: '[FILE]',
+    does: 'attach a file to the conversation; without a name, list them',
+    run: attach,
   },
   {
     name: 'tools',
@@ -91,12 +105,12 @@ export function obey(state: State, line: string): Step {
       },
       [],
     ]
-  if (state.turn && !command.anytime)
+  if ((state.turn || state.fileTask) && !command.anytime)
     return [
       {
         ...state,
         input: { ...state.input, editor: editorOf(line) },
-        notice: waitNotice,
+        notice: state.turn ? waitNotice : fileNotice,
       },
       [],
     ]
@@ -116,6 +130,20 @@ function chooseTemperature(state: State, typed: string): Step {
   return told({ ...state, temperature }, `answers use temperature ${temperature} from now on`)
 }
 
+function image(state: State, path: string): Step {
+  if (path !== '')
+    return [{ ...state, fileTask: `reading ${plainLine(basename(path))}` }, [{ type: 'readImage', path }]]
+  const { length } = state.images
+  if (length === 0) return told(state, 'there is no image to remove; /image takes a file')
+  return told({ ...state, images: [] }, `removed ${counted(length, 'image')}`)
+}
+
+function attach(state: State, path: string): Step {
+  if (state.away) return told(state, awayNotice)
+  if (path === '') return [state, [{ type: 'openAttachments' }]]
+  return [{ ...state, fileTask: `attaching ${plainLine(basename(path))}` }, [{ type: 'attachFile', path }]]
+}
+
 function told(state: State, notice: string): Step {
   return [{ ...state, notice }, []]
 }
@@ -125,7 +153,7 @@ export function begin(state: State): Step {
   const last = { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} }
   const input = { ...state.input, replaces: undefined }
   return [
-    { ...state, last, input, runs: [], context: undefined },
+    { ...state, last, input, images: imagesAfterEdit(state), runs: [], context: undefined },
     [{ type: 'goOn', conversation: undefined }],
   ]
 }
@@ -189,22 +217,45 @@ function retry(state: State): Step {
   const { question } = state.last
   if (!question) return told(state, 'nothing was asked yet')
   const { llmServiceId, temperature } = state
-  return send(state, {
-    content: question.content,
-    replaces: question.messageId,
-    llmServiceId,
-    temperature,
-  })
+  const images = state.images.length > 0 ? state.images : question.images
+  if (!images?.length && question.storedImages?.length)
+    return told(state, 'add the images of the question again with /image FILE, then /retry')
+  return send(
+    { ...state, images: [] },
+    {
+      content: question.content,
+      images,
+      replaces: question.messageId,
+      llmServiceId,
+      temperature,
+    },
+  )
 }
 
 function edit(state: State): Step {
   const { question } = state.last
   if (!question) return told(state, 'nothing was asked yet')
   const input = { ...state.input, editor: editorOf(question.content), replaces: question.messageId }
+  const images = [...(question.images ?? []), ...withoutImagesOf(question, state.images)]
+  const lost = images.length === 0 && question.storedImages?.length ? ', without its images' : ''
   return [
-    { ...state, input, notice: 'what you send stands for the last question; ctrl+c leaves it as it is' },
+    {
+      ...state,
+      input,
+      images,
+      notice: `what you send stands for the last question${lost}; ctrl+c leaves it as it is`,
+    },
     [],
   ]
+}
+
+/** Returns the images for the next question when an edit is given up, which had taken up those of its question. */
+function imagesAfterEdit({ input, images, last }: State): State['images'] {
+  return input.replaces === undefined ? images : withoutImagesOf(last.question, images)
+}
+
+function withoutImagesOf(question: Question | undefined, images: State['images']): State['images'] {
+  return images.filter(image => !question?.images?.includes(image))
 }
 
 function versions(state: State, number: string): Step {
@@ -229,17 +280,23 @@ const leaveNotice = 'ctrl+c again leaves'
 
 /** Ctrl-C: stops what goes on, else empties the field, and pressed again it leaves. */
 export function cancel(state: State): Step {
-  const { turn, away, input, isLeaving } = state
+  const { turn, fileTask, away, input, isLeaving } = state
   if (turn) return stop({ ...state, isLeaving: true, notice: leaveNotice }, turn)
   if (isLeaving) return [state, [...leaving(state)]]
   const armed: State = { ...state, isLeaving: true, notice: leaveNotice }
+  if (fileTask)
+    return [{ ...armed, fileTask: undefined }, [{ type: 'stopFileTask' }, note(`stopped ${fileTask}`)]]
   if (away?.waiting)
     return [{ ...armed, away: undefined, ...takenBack(state) }, [{ type: 'stopWaiting' }, note('not sent')]]
   const content = contentOf(input.editor)
   if (content === '' && input.replaces === undefined) return [armed, []]
   const past = content === '' ? input.past : [...input.past, content]
   return [
-    { ...armed, input: { ...input, editor: editorOf(''), past, replaces: undefined, recalled: undefined } },
+    {
+      ...armed,
+      input: { ...input, editor: editorOf(''), past, replaces: undefined, recalled: undefined },
+      images: imagesAfterEdit(state),
+    },
     [],
   ]
 }
@@ -249,7 +306,10 @@ function leaving({ away }: State): Effect[] {
 }
 
 /** A message that waits comes back into the field. */
-function takenBack({ away, input }: State): Pick<State, 'input'> {
+function takenBack({ away, input, images }: State): Pick<State, 'input' | 'images'> {
   const isFree = contentOf(input.editor) === ''
-  return { input: isFree && away?.waiting ? { ...input, editor: editorOf(away.waiting.content) } : input }
+  return {
+    input: isFree && away?.waiting ? { ...input, editor: editorOf(away.waiting.content) } : input,
+    images: [...(away?.waiting?.images ?? []), ...images],
+  }
 }

@@ -6,6 +6,7 @@ import { sourceOf } from '../../cli/chat/sources.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
 import { reportOf } from '../../cli/command/report.ts'
 import type { CopiedBy } from '../../cli/terminal/clipboard.ts'
+import { counted } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Citation, TurnEvent } from '../../contract/chat.ts'
 import { isAway } from '../parts/away.ts'
@@ -54,6 +55,7 @@ export class Chat {
   /** Resolves when the runtime has stopped the turn. */
   #stopping: Promise<void> = Promise.resolve()
   #waiting: AbortController | undefined
+  #fileTask: AbortController | undefined
   #isTicking = false
 
   constructor(
@@ -89,6 +91,7 @@ export class Chat {
   /** Disconnects. Waits a moment for a turn that the person has stopped; other turns continue. */
   async close(): Promise<void> {
     this.#waiting?.abort()
+    this.#fileTask?.abort()
     const reading = this.#reading
     if (reading?.isStopped && !reading.isStored) this.#stopping = this.#stopTurn(reading)
     reading?.leave.abort()
@@ -97,8 +100,8 @@ export class Chat {
   }
 
   #tick(): void {
-    const { turn, away } = this.#state
-    if (this.#isTicking || (!turn && !away)) return
+    const { turn, away, fileTask } = this.#state
+    if (this.#isTicking || (!turn && !away && !fileTask)) return
     this.#isTicking = true
     this.parts.clock.after(tickMs, () => {
       this.#isTicking = false
@@ -135,6 +138,24 @@ export class Chat {
         break
       case 'openPassage':
         this.#try(() => this.#openPassage(effect.citation, effect.known))
+        break
+      case 'readImage':
+        this.#runFileTask(async signal => {
+          const image = await desk.readImage(effect.path)
+          if (!signal.aborted) this.dispatch({ type: 'imageRead', image })
+        })
+        break
+      case 'attachFile':
+        this.#runFileTask(async signal => {
+          const { filename, textChars } = await port.attachFile(await desk.readFile(effect.path), signal)
+          this.#noted(`attached ${plainLine(filename)}, ${counted(textChars, 'character')}`)
+        })
+        break
+      case 'stopFileTask':
+        this.#fileTask?.abort()
+        break
+      case 'openAttachments':
+        this.#try(() => this.#openAttachments())
         break
       case 'openTools':
         this.#try(() => this.#openTools())
@@ -200,6 +221,20 @@ export class Chat {
   /** What goes wrong beside the answer is told, and changes nothing. */
   #try(act: () => Promise<void>): void {
     act().catch((error: unknown) => this.#noted(reportOf(error).message, true))
+  }
+
+  /** Runs work on a file. If the person stops it, its failure is not reported. */
+  #runFileTask(act: (signal: AbortSignal) => Promise<void>): void {
+    const task = new AbortController()
+    this.#fileTask = task
+    const { signal } = task
+    act(signal)
+      .catch((error: unknown) => {
+        if (!signal.aborted) this.#noted(reportOf(error).message, true)
+      })
+      .finally(() => {
+        if (!signal.aborted) this.dispatch({ type: 'fileTaskEnded' })
+      })
   }
 
   #read(open: Opening): void {
@@ -311,6 +346,15 @@ export class Chat {
       .map(({ id, description }) => `**\`${toolName(id, servers)}\`**  ${plainLine(description)}`)
       .join('\n\n')
     this.#open({ kind: 'text', title: 'tools', page: { text: text || 'none', format: 'markdown' }, top: 0 })
+  }
+
+  async #openAttachments(): Promise<void> {
+    const attached = await this.parts.port.attachments()
+    const lines = attached.map(({ filename, textChars }) =>
+      plainLine(`${filename}, ${counted(textChars, 'character')}`),
+    )
+    const text = lines.join('\n') || 'none; /attach FILE attaches a file to the conversation'
+    this.#open({ kind: 'text', title: 'attachments', page: { text, format: 'plain' }, top: 0 })
   }
 
   async #goOn(conversation: { id: string; name: string } | undefined): Promise<void> {

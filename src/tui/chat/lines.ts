@@ -1,5 +1,7 @@
 import { createInterface } from 'node:readline'
 import type { FrontOptions } from '../../cli/chat/front.ts'
+import { namedImageLine } from '../../cli/chat/images.ts'
+import type { NamedImage } from '../../cli/chat/port.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { Chat } from './effects.ts'
 import { spokenLines, spokenPanel, spokenQuestion } from './spoken.ts'
@@ -22,6 +24,8 @@ export async function chatInLines(options: FrontOptions): Promise<void> {
   let isAway = false
   let isReconnecting = false
   let isOpen = false
+  let work: string | undefined
+  let images: readonly NamedImage[] = []
   let asked: string | undefined
   const tell = (said: readonly string[]) => {
     for (const line of said) write(`${line}\n`)
@@ -35,7 +39,7 @@ export async function chatInLines(options: FrontOptions): Promise<void> {
       if (printed.kind !== 'you' || printed.text !== typed) tell(spokenLines(printed, about.agent))
     },
     onChange({ type }) {
-      const { panel, turn, notice, away } = chat.state
+      const { panel, turn, fileTask, notice, away } = chat.state
       if (type === 'tick') return
       if (panel && !isOpen) tell(spokenPanel(panel))
       isOpen = panel !== undefined
@@ -44,11 +48,15 @@ export async function chatInLines(options: FrontOptions): Promise<void> {
       isAway = away !== undefined
       if (turn?.isReconnecting && !isReconnecting) tell(['Reconnecting…'])
       isReconnecting = turn?.isReconnecting ?? false
+      if (fileTask && fileTask !== work) tell([`${fileTask}…`])
+      work = fileTask
+      tell(chat.state.images.filter(image => !images.includes(image)).map(namedImageLine))
+      images = chat.state.images
       const pending = turn?.pending[0]
       if (pending && pending.approvalId !== asked) tell(spokenQuestion(pending, about.agent))
       asked = pending?.approvalId
       if (notice !== '' && type !== 'turn') tell([notice])
-      if ((!turn && !away) || pending) lines.prompt()
+      if ((!turn && !away && !fileTask) || pending) lines.prompt()
     },
     onRedraw() {},
     onLeave: end,

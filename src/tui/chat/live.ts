@@ -1,4 +1,5 @@
 import { pretty } from '../../cli/chat/approve.ts'
+import { namedImageLine } from '../../cli/chat/images.ts'
 import { count } from '../../cli/terminal/output.ts'
 import { plainLine } from '../../cli/terminal/terminal-text.ts'
 import { unfinished } from '../markdown/blocks.ts'
@@ -50,7 +51,8 @@ export function liveOf(state: State, highlight?: Highlight): Live {
 function aboveField(state: State, highlight: Highlight | undefined): Line[] {
   const { turn, nowMs, size, about } = state
   const look = { columns: size.columns, agent: about.agent, highlight }
-  if (!turn) return noticeLines(state)
+  const known = [...fileTaskLines(state), ...noticeLines(state), ...imagesLines(state)]
+  if (!turn) return known
   const open = placed(turn, unfinished(turn.reader)).flatMap(one =>
     saidLines({ ...one, isAside: false }, look),
   )
@@ -59,7 +61,7 @@ function aboveField(state: State, highlight: Highlight | undefined): Line[] {
   )
   const isWaiting = turn.text === '' && running.length === 0
   const waiting = turn.isReconnecting ? reconnectingLines : isWaiting ? waitingLines : () => []
-  return [...open, ...running, ...waiting(state, turn), ...noticeLines(state)]
+  return [...open, ...running, ...waiting(state, turn), ...known]
 }
 
 function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line[] {
@@ -78,6 +80,19 @@ function waitingLines({ nowMs, about }: State, { sinceMs, thought }: Turn): Line
 
 function reconnectingLines({ nowMs }: State): Line[] {
   return [[], [span(`  ${spinnerAt(nowMs)} reconnecting…`, 'dim')]]
+}
+
+function fileTaskLines({ fileTask, nowMs, size }: State): Line[] {
+  if (fileTask === undefined) return []
+  const wide = { first: [span('  ')], rest: [span('    ')] }
+  return [[], ...wrap([span(`${spinnerAt(nowMs)} ${fileTask}…`, 'dim')], size.columns, wide)]
+}
+
+/** Images that are sent with the next question. */
+function imagesLines({ images, size }: State): Line[] {
+  if (images.length === 0) return []
+  const wide = { first: [span('  ')], rest: [span('  ')] }
+  return [[], ...wrap([span(images.map(namedImageLine).join(' '), 'accent')], size.columns, wide)]
 }
 
 function noticeLines({ notice, away, size, nowMs }: State): Line[] {
@@ -160,7 +175,7 @@ function wordsLine(words: readonly string[], chosen: number | undefined, columns
   return from(first)
 }
 
-function footer({ about, spent, context, size, last, turn, model: known }: State): Line {
+function footer({ about, spent, context, size, last, turn, fileTask, model: known }: State): Line {
   const model = known === null ? 'no model' : (known ?? '')
   const bases = about.knowledgeBases
   const from =
@@ -172,11 +187,12 @@ function footer({ about, spent, context, size, last, turn, model: known }: State
   const tokens = spent.tokens > 0 ? `${count(spent.tokens)} tokens` : ''
   const share = context ? `ctx ${Math.min(100, Math.ceil((100 * context.tokens) / context.window))}%` : ''
   const cost = spent.costUsd === undefined ? '' : `$${spent.costUsd.toFixed(spent.costUsd < 0.1 ? 4 : 2)}`
-  const keys = turn ? 'ctrl+c stops' : last.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
+  const isBusy = turn !== undefined || fileTask !== undefined
+  const keys = isBusy ? 'ctrl+c stops' : last.citations.length > 0 ? '/help  alt+1 opens a source' : '/help'
   // What a person knows anyhow gives way first.
   const ways = [
     [[about.agent, from, model, tokens, share, cost], keys],
-    [[about.agent, from, model, tokens, share, cost], turn ? keys : '/help'],
+    [[about.agent, from, model, tokens, share, cost], isBusy ? keys : '/help'],
     [[from, model, tokens, share, cost], ''],
     [[model, tokens, share, cost], ''],
     [[tokens, share, cost], ''],

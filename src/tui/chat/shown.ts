@@ -49,7 +49,11 @@ export function shownLines(printed: Printed, look: Look): Line[] {
     lines.map(line => (line.length === 0 ? [] : [layout.indent, ...line]))
   switch (printed.kind) {
     case 'you': {
-      const lines = wrap([span(plain(printed.text))], layout.width)
+      const { text, images = [] } = printed
+      const lines = [
+        ...wrap([span(plain(text))], layout.width),
+        ...images.flatMap(image => wrap([span(plainLine(image), 'dim')], layout.width)),
+      ]
       return [[], ...named('you', ['accent'], lines, layout)]
     }
     case 'said':

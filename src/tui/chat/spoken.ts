@@ -20,7 +20,7 @@ const passageChars = 400
 export function spokenLines(printed: Printed, agent: string): string[] {
   switch (printed.kind) {
     case 'you':
-      return [`You: ${plain(printed.text)}`]
+      return [`You: ${plain(printed.text)}`, ...(printed.images ?? []).map(plainLine)]
     case 'said': {
       const lines = renderBlock(printed.block, width).map(line => paint(line).trimEnd())
       return printed.isFirst ? [`${plainLine(agent)}:`, ...lines] : lines

@@ -1,9 +1,12 @@
 import { citationOf, citationsOf, citedBy } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
 import type { About } from '../../cli/chat/front.ts'
+import { imageLines } from '../../cli/chat/images.ts'
+import type { NamedImage } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
 import { plain, plainLine } from '../../cli/terminal/terminal-text.ts'
 import type { Message } from '../../contract/conversations.ts'
+import { limits } from '../../contract/limits.ts'
 import { blocksOf } from '../markdown/blocks.ts'
 import { contentOf } from '../parts/editor.ts'
 import type { Key } from '../parts/keys.ts'
@@ -25,6 +28,8 @@ export function start(about: About, size: Size, nowMs: number): State {
     size,
     nowMs,
     input: emptyInput,
+    images: [],
+    fileTask: undefined,
     turn: undefined,
     away: undefined,
     last: { question: undefined, answer: '', thoughts: '', isAnswered: false, citations: [], texts: {} },
@@ -70,6 +75,10 @@ export function step(state: State, event: Event): Step {
       return resumed(state, event)
     case 'based':
       return based(state, event.knowledgeBases)
+    case 'imageRead':
+      return withImage(state, event.image)
+    case 'fileTaskEnded':
+      return [{ ...state, fileTask: undefined }, []]
     case 'noted':
       return [state, [note(event.text, event.isBad ? 'bad' : 'good')]]
     case 'submitted':
@@ -100,6 +109,14 @@ function based(state: State, knowledgeBases: readonly string[]): Step {
     { ...state, about: { ...state.about, knowledgeBases }, notice: `answers come from ${from} from now on` },
     [],
   ]
+}
+
+/** Adds an image to the next question. */
+function withImage(state: State, image: NamedImage): Step {
+  const { images } = state
+  if (images.length < limits.messageImages) return [{ ...state, images: [...images, image] }, []]
+  const most = `a question can have at most ${limits.messageImages} images; /image without a name removes them`
+  return [{ ...state, notice: most }, []]
 }
 
 /** A line from who types where no key is seen. */
@@ -161,7 +178,11 @@ function resumed(state: State, { said, title, fromId }: Extract<Event, { type: '
   const answered = said.findLast(({ role }) => role === 'agent')
   const past = said.filter(({ role }) => role === 'user').map(({ content }) => plain(content ?? ''))
   const last = {
-    question: asked && { content: plain(asked.content ?? ''), messageId: asked.messageId },
+    question: asked && {
+      content: plain(asked.content ?? ''),
+      messageId: asked.messageId,
+      storedImages: asked.images,
+    },
     answer: plain(answered?.content ?? ''),
     isAnswered: said.at(-1)?.role === 'agent' && said.at(-1)?.metadata.finish_reason !== 'error',
     thoughts: plain(answered?.metadata.reasoning ?? ''),
@@ -175,7 +196,7 @@ function resumed(state: State, { said, title, fromId }: Extract<Event, { type: '
 
 function shown(message: Message): Effect[] {
   const content = plain(message.content ?? '')
-  if (message.role === 'user') return [print({ kind: 'you', text: content })]
+  if (message.role === 'user') return [print({ kind: 'you', text: content, images: imageLines(message) })]
   if (message.role === 'system')
     return ['Summary of earlier messages:', ...content.split('\n')].map(line => note(line))
   const citations = citationsOf(message)

@@ -1,5 +1,6 @@
 import { citationsOf, citedBy } from '../../cli/chat/citations.ts'
 import { finishNote } from '../../cli/chat/finish-note.ts'
+import { imageLines, namedImageLine } from '../../cli/chat/images.ts'
 import { noModelLines, withoutModel } from '../../cli/chat/no-model.ts'
 import type { Say } from '../../cli/chat/port.ts'
 import { toolName } from '../../cli/chat/tool-name.ts'
@@ -19,6 +20,9 @@ export const waitNotice = 'wait for the answer, or stop it with ctrl+c'
 /** Said of what is typed while the runtime is away. */
 export const awayNotice = 'the runtime is away; what you type stays here'
 
+/** Said of what waits for work on a file. */
+export const fileNotice = 'wait for the file, or stop it with ctrl+c'
+
 /** Put something on the screen for good. */
 export function print(printed: Printed): Effect {
   return { type: 'print', printed }
@@ -37,7 +41,12 @@ export function joined([state, effects]: Step, go: (state: State) => Step): Step
 
 /** Send a message: it is on the screen, and the answer is waited for. */
 export function send(state: State, say: Say): Step {
-  return [withTurn(state, say), [print({ kind: 'you', text: say.content }), { type: 'send', say }]]
+  return [withTurn(state, say), [printedQuestion(say), { type: 'send', say }]]
+}
+
+/** Shows a question with the names of its images. */
+function printedQuestion({ content, images = [] }: Pick<Say, 'content' | 'images'>): Effect {
+  return print({ kind: 'you', text: content, images: images.map(namedImageLine) })
 }
 
 function withTurn(state: State, say: Say): State {
@@ -56,7 +65,7 @@ function withTurn(state: State, say: Say): State {
     running: [],
     pending: [],
   }
-  const question = { content: say.content, messageId: undefined }
+  const question = { content: say.content, messageId: undefined, images: say.images }
   return { ...state, turn, notice: '', last: { ...state.last, question, thoughts: '', isAnswered: false } }
 }
 
@@ -72,7 +81,7 @@ export function heard(state: State, event: TurnEvent): Step {
 function afterThought(state: State, turn: Turn, { event, data }: TurnEvent): Step {
   switch (event) {
     case 'user-message': {
-      const question = { content: turn.say.content, messageId: data.messageId }
+      const question = { ...state.last.question!, messageId: data.messageId }
       const next = { ...turn, messageId: data.messageId }
       return [{ ...state, turn: next, last: { ...state.last, question } }, []]
     }
@@ -208,11 +217,7 @@ function shownAgain(state: State, { say, before }: Turn): Step {
   const shown =
     !before.isAnswered || blocks.length === 0
       ? []
-      : [
-          note('the earlier answer stays:'),
-          print({ kind: 'you', text: before.question?.content ?? '' }),
-          ...blocks,
-        ]
+      : [note('the earlier answer stays:'), printedQuestion(before.question ?? { content: '' }), ...blocks]
   return [{ ...state, last: before }, shown]
 }
 
@@ -253,7 +258,7 @@ export function failed(state: State, failure: Failure): Step {
 function lost(state: State, turn: Turn): Step {
   const { messageId, say, afterId } = turn
   if (messageId === undefined) {
-    const last = { ...state.last, question: { content: say.content, messageId: afterId } }
+    const last = { ...state.last, question: { ...state.last.question!, messageId: afterId } }
     return [{ ...over(state), last, away: { waiting: say, afterId } }, [{ type: 'wait' }]]
   }
   const [shown, effects] = finished(state, turn)
@@ -271,10 +276,11 @@ function refused(state: State, turn: Turn, failure: Failure): Step {
   const { input } = state
   // What was not taken is there to be sent again; what is being typed meanwhile is not touched.
   const isFree = contentOf(input.editor) === ''
+  const images = turn.messageId ? state.images : [...(turn.say.images ?? []), ...state.images]
   const editor = isFree && !turn.messageId ? editorOf(turn.say.content) : input.editor
   const lines = [`${failure.message} (${failure.code})`, ...failure.next]
   const told: Step = [
-    { ...over(state), input: { ...input, editor } },
+    { ...over(state), input: { ...input, editor }, images },
     lines.map((line, at) => note(plain(line), at === 0 ? 'bad' : 'dim')),
   ]
   return joined(told, next => shownAgain(next, turn))
@@ -294,11 +300,21 @@ export function connection(state: State, isReconnecting: boolean): Step {
 }
 
 /** Begins a turn that is running already. */
-export function attached(state: State, { content, messageId, metadata }: Message): Step {
+export function attached(state: State, message: Message): Step {
+  const { content, messageId, metadata } = message
   if (state.turn) return [state, []]
-  const isShown = state.last.question?.messageId === messageId
-  const say = { content: plain(content ?? ''), ...(!isShown && { replaces: metadata.version_of }) }
-  return [withTurn(state, say), isShown ? [] : [print({ kind: 'you', text: say.content })]]
+  const known = state.last.question
+  const isShown = known?.messageId === messageId
+  const say: Say = {
+    content: plain(content ?? ''),
+    ...(isShown ? { images: known.images } : { replaces: metadata.version_of }),
+  }
+  const turned = withTurn(state, say)
+  const question = { ...turned.last.question!, storedImages: say.images ? undefined : message.images }
+  return [
+    { ...turned, last: { ...turned.last, question } },
+    isShown ? [] : [print({ kind: 'you', text: say.content, images: imageLines(message) })],
+  ]
 }
 
 /** The runtime is back: a message that waited goes there, unless it had arrived after all. */
@@ -334,7 +350,7 @@ function recovered(
 function answeredWith(state: State, say: Say, messageId: string, answer: Message): Step {
   const turned = withTurn(state, say)
   const [shown, effects] = done(turned, turned.turn!, answer)
-  const question = { content: say.content, messageId }
+  const question = { ...shown.last.question!, messageId }
   return [{ ...shown, last: { ...shown.last, question } }, effects]
 }
 

@@ -1,5 +1,5 @@
 import type { About } from '../../cli/chat/front.ts'
-import type { Choice, Say } from '../../cli/chat/port.ts'
+import type { Choice, NamedImage, Say } from '../../cli/chat/port.ts'
 import type { Passage } from '../../cli/passages/hits.ts'
 import type { Approval, Citation, ToolCall, ToolOutcome, TurnEvent } from '../../contract/chat.ts'
 import type { Message } from '../../contract/conversations.ts'
@@ -50,9 +50,18 @@ export interface Turn {
   readonly pending: readonly Pending[]
 }
 
+/** A message of the person. */
+export interface Question {
+  readonly content: string
+  readonly messageId: string | undefined
+  readonly images?: readonly NamedImage[]
+  /** Images of a question that this chat did not send; it has no data of them. */
+  readonly storedImages?: Message['images']
+}
+
 /** What was said last, for commands that speak of it. */
 export interface Last {
-  readonly question: { readonly content: string; readonly messageId: string | undefined } | undefined
+  readonly question: Question | undefined
   readonly answer: string
   /** True if the answer belongs to this question, not to an earlier one. */
   readonly isAnswered: boolean
@@ -121,6 +130,10 @@ export interface State {
   readonly size: Size
   readonly nowMs: number
   readonly input: Input
+  /** Sent with the next question. */
+  readonly images: readonly NamedImage[]
+  /** Work on a file, such as `attaching day.md`; questions wait for its end. */
+  readonly fileTask: string | undefined
   readonly turn: Turn | undefined
   /** The runtime is away; a message that did not reach it waits. */
   readonly away:
@@ -181,13 +194,21 @@ export type Event =
       readonly fromId?: string
     }
   | { readonly type: 'based'; readonly knowledgeBases: readonly string[] }
+  | { readonly type: 'imageRead'; readonly image: NamedImage }
+  /** The work on a file succeeded or failed. */
+  | { readonly type: 'fileTaskEnded' }
   | { readonly type: 'noted'; readonly text: string; readonly isBad: boolean }
   /** A whole line, from who types where no key is seen. */
   | { readonly type: 'submitted'; readonly text: string }
 
 /** What is on the screen for good. */
 export type Printed =
-  | { readonly kind: 'you'; readonly text: string }
+  | {
+      readonly kind: 'you'
+      readonly text: string
+      /** A line for each image. */
+      readonly images?: readonly string[]
+    }
   | { readonly kind: 'said'; readonly block: Block; readonly isFirst: boolean; readonly isAside: boolean }
   | { readonly kind: 'tool'; readonly run: ToolRun }
   | { readonly kind: 'sources'; readonly citations: readonly Citation[] }
@@ -222,6 +243,10 @@ export type Effect =
   | { readonly type: 'stopWaiting' }
   | { readonly type: 'find'; readonly question: string }
   | { readonly type: 'openPassage'; readonly citation: Citation; readonly known: string | undefined }
+  | { readonly type: 'readImage'; readonly path: string }
+  | { readonly type: 'attachFile'; readonly path: string }
+  | { readonly type: 'openAttachments' }
+  | { readonly type: 'stopFileTask' }
   | { readonly type: 'openTools' }
   | { readonly type: 'openChoices'; readonly purpose: Purpose; readonly search?: string }
   | { readonly type: 'choose'; readonly of: Named; readonly typed: string }

@@ -12,7 +12,7 @@ import {
 import type { Key } from '../parts/keys.ts'
 import { isCommand, obey } from './commands.ts'
 import { completed } from './completion.ts'
-import { awayNotice, send, waitNotice } from './turn.ts'
+import { awayNotice, fileNotice, send, waitNotice } from './turn.ts'
 import type { Input, State, Step } from './types.ts'
 
 export const emptyInput: Input = {
@@ -73,10 +73,11 @@ function entered(state: State): Step {
 /** Send what stands there, or do what it says. */
 export function submit(state: State, content: string): Step {
   if (content.trim() === '') return [state, []]
-  const { input, llmServiceId, temperature } = state
+  const { input, images, llmServiceId, temperature } = state
   const isOrder = isCommand(content)
   if (!isOrder && state.turn) return [{ ...state, notice: waitNotice }, []]
   if (!isOrder && state.away) return [{ ...state, notice: awayNotice }, []]
+  if (!isOrder && state.fileTask) return [{ ...state, notice: fileNotice }, []]
   const past = input.past.at(-1) === content ? input.past : [...input.past, content].slice(-pastMax)
   const cleared: State = {
     ...state,
@@ -84,12 +85,16 @@ export function submit(state: State, content: string): Step {
     input: { ...emptyInput, past, replaces: isOrder ? input.replaces : undefined },
   }
   if (isOrder) return obey(cleared, content)
-  return send(cleared, {
-    content: content.replace(/^\/\//, '/').trim(),
-    replaces: input.replaces,
-    llmServiceId,
-    temperature,
-  })
+  return send(
+    { ...cleared, images: [] },
+    {
+      content: content.replace(/^\/\//, '/').trim(),
+      images,
+      replaces: input.replaces,
+      llmServiceId,
+      temperature,
+    },
+  )
 }
 
 /** A line up or down in the field; above the first one, what was sent before. */

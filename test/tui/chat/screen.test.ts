@@ -12,6 +12,7 @@ import { ChatView } from '../../../src/tui/chat/view.tsx'
 import { paintFor } from '../../../src/tui/parts/paint.ts'
 import { lineWidth, span } from '../../../src/tui/parts/spans.ts'
 import { StandIns } from '../../../src/tui/parts/stand-ins.ts'
+import { imageOf } from '../../harness/images.ts'
 import { fresh, heard, message, passage, play, typed } from './play.ts'
 
 const paint = paintFor(false)
@@ -43,12 +44,21 @@ const away = play(fresh, ...typed('why?'), {
   type: 'failed',
   failure: { kind: 'unreachable', code: '', message: '', next: [] },
 }).state
+const imaged: State = {
+  ...fresh,
+  images: [
+    { name: 'shot.png', ...imageOf() },
+    { name: 'b\x1b[2J.png', ...imageOf() },
+  ],
+  fileTask: 'attaching day.md',
+}
 const states: [string, State][] = [
   ['nothing was said', fresh],
   ['an answer comes', answering],
   ['a tool waits', waiting],
   ['the runtime is away', away],
   ['much is typed', play(fresh, { type: 'pasted', text: 'word '.repeat(70) }, { type: 'newline' }).state],
+  ['images and a file wait', imaged],
   ['a command is typed', play(fresh, { type: 'typed', text: '/' }).state],
 ]
 
@@ -124,6 +134,13 @@ describe('the part of the screen that changes', () => {
     ])
   })
 
+  test('names the images of the next question above the field, and the file that is worked on', () => {
+    const lines = live(sized(imaged, 60, 24))
+    expect(lines[1]).toMatch(/^ {2}\S attaching day\.md…$/)
+    expect(lines.slice(2, 5)).toEqual(['', '  [image: shot.png] [image: b.png]', ''])
+    expect(lines.at(-1)).toContain('ctrl+c stops')
+  })
+
   test('says that the runtime is away, and that nothing is lost', () => {
     expect(live(away).join('\n')).toContain('the runtime is away, trying again; your message is kept')
   })
@@ -179,6 +196,12 @@ describe('what stays on the screen', () => {
   test('names stand beside what is said, and above it where there is little room', () => {
     expect(shown({ kind: 'you', text: 'why\nso' })).toEqual(['', ' you    why', '        so'])
     expect(shown({ kind: 'you', text: 'why\nso' }, 40)).toEqual(['', ' you', '  why', '  so'])
+  })
+
+  test('the images of a question are lines below it', () => {
+    const you = { kind: 'you', text: 'why?', images: ['[image 1: image/png\x1b[2J, 2 kB]'] } as const
+    expect(shown(you)).toEqual(['', ' you    why?', '        [image 1: image/png, 2 kB]'])
+    expect(spokenLines(you, 'Maven')).toEqual(['You: why?', '[image 1: image/png, 2 kB]'])
   })
 
   test.each([

@@ -1,6 +1,7 @@
 import { describe, expect, test } from 'vitest'
 import type { Event, Failure, State } from '../../../src/tui/chat/types.ts'
 import { contentOf } from '../../../src/tui/parts/editor.ts'
+import { imageOf } from '../../harness/images.ts'
 import { fresh, heard, message, passage, play, printed, typed, words } from './play.ts'
 
 const call = { id: 't1', name: 'search_kb', arguments: '{"query":"laws"}' }
@@ -16,6 +17,7 @@ const citation = {
 }
 const cited = { citations: JSON.stringify([citation]) }
 const away: Failure = { kind: 'unreachable', code: 'unreachable', message: 'no runtime', next: [] }
+const imageDescriptor = { index: 0, mediaType: 'image/png', bytes: 1_500 } as const
 const refusal = (code: string): Failure => ({ kind: 'refused', code, message: 'no', next: ['do this'] })
 const approval = (approvalId = 'a1'): Event =>
   heard('tool-approval', { approvalId, toolCall: call, expiresAt: '2026-01-01T00:02:00.000Z' })
@@ -552,6 +554,141 @@ describe('commands', () => {
     expect(play(open('kb'), { type: 'submitted', text: '2' }).effects).toMatchObject([
       { chosen: [{ id: 'b' }] },
     ])
+  })
+})
+
+describe('images', () => {
+  const named = (name: string) => ({ name, ...imageOf() })
+  const shot = named('shot.png')
+  const read = (name: string): Event[] => [
+    ...typed(`/image ${name}`),
+    { type: 'imageRead', image: named(name) },
+    { type: 'fileTaskEnded' },
+  ]
+  const withShot = play(answered, ...read('shot.png')).state
+  const refused: Event = { type: 'failed', failure: refusal('llm_model_no_images') }
+
+  test('go with the next question, and with no later one', () => {
+    expect(play(answered, ...typed('/image a/shot.png'))).toMatchObject({
+      state: { fileTask: 'reading shot.png' },
+      effects: [{ type: 'readImage', path: 'a/shot.png' }],
+    })
+    const sent = play(withShot, ...typed('what is it?'))
+    expect(sent.effects).toMatchObject([
+      { printed: { kind: 'you', text: 'what is it?', images: ['[image: shot.png]'] } },
+      { type: 'send', say: { content: 'what is it?', images: [shot] } },
+    ])
+    const next = play(sent.state, heard('done', message('agent', 'A cat.')), ...typed('why?'))
+    expect(next.effects.at(-1)).toMatchObject({ say: { content: 'why?', images: [] } })
+  })
+
+  test('are four at most, and /image alone removes them', () => {
+    const names = ['1', '2', '3', '4', '5']
+    const { state } = play(answered, ...names.flatMap(read))
+    expect(state.images.map(({ name }) => name)).toEqual(['1', '2', '3', '4'])
+    expect(state.notice).toContain('at most 4 images')
+    const removed = play(state, ...typed('/image')).state
+    expect([removed.images, removed.notice]).toEqual([[], 'removed 4 images'])
+    expect(play(removed, ...typed('/image')).state.notice).toContain('no image to remove')
+  })
+
+  test('are there again with a question that was refused or taken back', () => {
+    const asking = play(withShot, ...typed('what is it?')).state
+    const lost: Event = { type: 'failed', failure: away }
+    for (const { state } of [play(asking, refused), play(asking, lost, { type: 'cancel' })])
+      expect([draft(state), state.images]).toEqual(['what is it?', [shot]])
+  })
+
+  test('wait with their question while the runtime is away', () => {
+    const asking = play(withShot, ...typed('what is it?')).state
+    const lost = play(asking, { type: 'failed', failure: away }).state
+    expect(play(lost, { type: 'reconnected', said: [] }).effects.at(-1)).toMatchObject({
+      type: 'resume',
+      orSend: { images: [shot] },
+    })
+  })
+
+  test('go with /retry and /edit of their question, unless the edit is given up', () => {
+    const failed = play(
+      withShot,
+      ...typed('what is it?'),
+      heard('user-message', message('user', 'what is it?')),
+      heard('error', message('agent', '', { error_message: 'cannot read images' })),
+    ).state
+    const say = { content: 'what is it?', replaces: 'user-what is it?', images: [shot] }
+    expect(play(failed, ...typed('/retry')).effects.at(-1)).toMatchObject({ type: 'send', say })
+    const other = play(failed, ...read('other.png'), ...typed('/retry'))
+    expect(other.effects.at(-1)).toMatchObject({ say: { images: [named('other.png')] } })
+    const edited = play(failed, ...read('other.png'), ...typed('/edit')).state
+    expect(edited.images).toEqual([shot, named('other.png')])
+    expect(play(edited, { type: 'cancel' }).state.images).toEqual([named('other.png')])
+    expect(play(edited, { type: 'enter' }).effects.at(-1)).toMatchObject({
+      say: { ...say, images: [shot, named('other.png')] },
+    })
+  })
+
+  test('of an earlier chat are named, and not silently left out when the question is asked again', () => {
+    const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
+    const resumed = play(fresh, { type: 'resumed', said: [stored], title: 'x' })
+    expect(printed(resumed.effects)[1]).toEqual({
+      kind: 'you',
+      text: 'what is it?',
+      images: ['[image 1: image/png, 2 kB]'],
+    })
+    const retried = play(resumed.state, ...typed('/retry'))
+    expect([retried.effects, retried.state.notice]).toEqual([
+      [],
+      'add the images of the question again with /image FILE, then /retry',
+    ])
+    expect(play(resumed.state, ...read('shot.png'), ...typed('/retry')).effects.at(-1)).toMatchObject({
+      say: { replaces: stored.messageId, images: [shot] },
+    })
+    expect(play(resumed.state, ...typed('/edit')).state.notice).toContain('without its images')
+  })
+
+  test('of a turn that is read on are named once', () => {
+    const stored = { ...message('user', 'what is it?'), images: [imageDescriptor] }
+    const { effects } = play(fresh, { type: 'attached', question: stored })
+    expect(printed(effects)).toMatchObject([{ kind: 'you', images: ['[image 1: image/png, 2 kB]'] }])
+  })
+})
+
+describe('work on a file', () => {
+  const attaching = play(answered, ...typed('/attach notes/day.md'))
+
+  test('begins with /attach, and /attach alone lists what is attached', () => {
+    expect(attaching).toMatchObject({
+      state: { fileTask: 'attaching day.md' },
+      effects: [{ type: 'attachFile', path: 'notes/day.md' }],
+    })
+    expect(play(answered, ...typed('/attach')).effects).toEqual([{ type: 'openAttachments' }])
+  })
+
+  test.each(['so?', '/new', '/image a.png'])('%s waits for its end', line => {
+    const waiting = play(attaching.state, ...typed(line))
+    expect(waiting.effects).toEqual([])
+    expect([draft(waiting.state), waiting.state.notice]).toEqual([
+      line,
+      'wait for the file, or stop it with ctrl+c',
+    ])
+    const ended = play(waiting.state, { type: 'fileTaskEnded' }, { type: 'enter' })
+    expect(ended.effects.length).toBeGreaterThan(0)
+  })
+
+  test('is stopped by Ctrl-C, and the next one leaves', () => {
+    const { state, effects } = play(attaching.state, { type: 'cancel' })
+    expect(effects).toMatchObject([
+      { type: 'stopFileTask' },
+      { printed: { text: 'stopped attaching day.md' } },
+    ])
+    expect(state.fileTask).toBeUndefined()
+    expect(play(state, { type: 'cancel' }).effects).toEqual([{ type: 'leave' }])
+  })
+
+  test('does not begin while the runtime is away', () => {
+    const lost = play(asked, { type: 'failed', failure: away }, ...typed('/attach day.md'))
+    expect(lost.state.fileTask).toBeUndefined()
+    expect(lost.state.notice).toContain('the runtime is away')
   })
 })
 
