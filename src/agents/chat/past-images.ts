@@ -22,6 +22,11 @@ export function requireImageSupport(
     throw new WbError('llm_model_no_images', `images: model "${model}" cannot read images`)
 }
 
+/** Returns the size of images in bytes. */
+export function bytesOf(images: readonly ImageInput[]): number {
+  return images.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
+}
+
 /** Returns a history with notes instead of images. */
 export function historyWithoutImages(history: History): History {
   return { ...history, messages: history.messages.map(withoutImages) }
@@ -50,8 +55,7 @@ export class PastImages {
     from: { readonly rows: RowStore; readonly place: MessagePlace; readonly promptTokens: number },
   ): Promise<ImageHistory> {
     let images = Math.min(requestMax.images, Math.floor(from.promptTokens / tokensPerImage)) - question.length
-    let bytes =
-      requestMax.bytes - question.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
+    let bytes = requestMax.bytes - bytesOf(question)
     let heldBytes = 0
     const chosen = new Set<PastTurn>()
     for (const turn of history.turns.toReversed()) {

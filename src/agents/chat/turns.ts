@@ -36,7 +36,7 @@ import {
   toldFrom,
   unlessOfModel,
 } from './opened.ts'
-import { type PastImages, requireImageSupport } from './past-images.ts'
+import { bytesOf, type PastImages, requireImageSupport } from './past-images.ts'
 import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
 import { type CurrentVersion, readReplaced } from './replaced.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
@@ -185,7 +185,13 @@ export class Turns {
     const { auth, visibility, requestId } = caller
     const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
     const open = async () => toldFrom(await this.#open(asked, signal).catch(unlessOfModel))
-    return this.#detached.start({ place, sender: caller, leave, open })
+    return this.#detached.start({
+      place,
+      sender: caller,
+      imageBytes: bytesOf(body.images ?? []),
+      leave,
+      open,
+    })
   }
 
   /**
