@@ -13,6 +13,7 @@ import { Attachments } from './attachments.ts'
 import { Compactions } from './chat/compaction.ts'
 import type { Retrieve } from './chat/grounding.ts'
 import type { ChatSource } from './chat/model.ts'
+import { PastImages } from './chat/past-images.ts'
 import { relevantHits } from './chat/relevance.ts'
 import { Turns, type TurnsParts } from './chat/turns.ts'
 import { Conversations } from './conversations.ts'
@@ -75,6 +76,7 @@ export function openAgents(parts: AgentParts) {
     gate,
     compactions,
     attachments: new AttachmentReader(parts.rows),
+    pastImages: new PastImages(),
     systemPrompt,
     passagesPerBase: retrievalK,
     toolsOf: (agent, auth, signal) => toolbox.forAgent(agent, auth, signal),

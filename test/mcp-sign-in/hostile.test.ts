@@ -1,4 +1,5 @@
 import { expect, test } from 'vitest'
+import { createLog } from '../../src/base/log.ts'
 import { redirectUri, signInStage } from './stage.ts'
 
 type Stage = Awaited<ReturnType<typeof signInStage>>
@@ -22,6 +23,14 @@ function metadataOf({ provider: { issuer } }: Stage, fields: object) {
 function describe(stage: Stage, fields: object): void {
   const body = JSON.stringify(metadataOf(stage, fields))
   stage.provider.front = ({ path }) => (path === discovery ? { status: 200, body } : undefined)
+}
+
+/** The lines that a runtime writes for what it logged. */
+function linesOf({ complaints }: Stage): string {
+  const lines: string[] = []
+  const log = createLog({ level: 'debug', stream: { write: line => lines.push(line) } })
+  for (const { facts, message } of complaints) log.warn(facts, message)
+  return lines.join('')
 }
 
 async function refusedBy({ as, ann, path }: Stage) {
@@ -125,14 +134,45 @@ test('an error of the authorization server is named by its standard code only', 
 
 test('neither tokens nor the code are in the log, in the audit trail, or in what the model is told', async () => {
   const stage = await signInStage()
-  const { ann, complaints, server, sendAsOperator } = stage
+  const { ann, server, sendAsOperator } = stage
   const brought = await stage.authorize(ann, 'ann')
   await stage.as(ann, `POST ${stage.path}/sign-in/finish`, brought)
   await stage.equip(ann)
   await stage.ask(ann)
   const { text } = await sendAsOperator('GET /api/v1/audit?limit=200')
   expect(text).toContain('mcp.sign_in')
-  const seen = [text, JSON.stringify(complaints), JSON.stringify(stage.told())].join('\n')
+  const seen = [text, linesOf(stage), JSON.stringify(stage.told())].join('\n')
   expect(server.tokens.size).toBeGreaterThan(0)
   for (const secret of [...server.tokens, brought.code]) expect(seen).not.toContain(secret)
+})
+
+test.each([
+  ['an error', 400, JSON.stringify({ error: 'server_error', error_description: 'got planted' })],
+  ['a failure', 500, 'got planted'],
+  ['no JSON', 200, 'planted'],
+])(
+  '%s of an authorization server that repeats what it received is not logged',
+  async (_what, status, body) => {
+    const stage = await signInStage()
+    const { ann, clock, provider } = stage
+    await stage.signIn(ann, 'ann')
+    await stage.equip(ann)
+    clock.advance(300_000)
+    provider.front = ({ path }) => (path === '/token' ? { status, body } : undefined)
+    await stage.ask(ann)
+    expect(linesOf(stage)).toContain('did not list its tools')
+    expect(linesOf(stage)).not.toContain('planted')
+  },
+)
+
+test('the refusal of a server that received a token is not logged', async () => {
+  const stage = await signInStage()
+  const { ann, clock, server } = stage
+  await stage.signIn(ann, 'ann')
+  await stage.equip(ann)
+  server.refusal = 'got planted'
+  clock.advance(120_000)
+  await stage.ask(ann)
+  expect(linesOf(stage)).toContain('did not list its tools')
+  expect(linesOf(stage)).not.toContain('planted')
 })

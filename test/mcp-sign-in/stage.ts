@@ -23,6 +23,8 @@ export interface ProtectedServer {
   metadata: object | string | undefined
   /** Describes its tool to each caller in another way. */
   describesCallers: boolean
+  /** Text with which it refuses each request that has a good token. */
+  refusal: string | undefined
 }
 
 export async function startProtectedServer({
@@ -56,7 +58,7 @@ export async function startProtectedServer({
       }
       server.tokens.add(token)
       server.callers.push(String(verified.payload.sub))
-      return undefined
+      return server.refusal === undefined ? undefined : new Response(server.refusal, { status: 400 })
     },
   })
   const server: ProtectedServer = {
@@ -67,6 +69,7 @@ export async function startProtectedServer({
     refused: new Set(),
     metadata: undefined,
     describesCallers: false,
+    refusal: undefined,
   }
   return server
 }

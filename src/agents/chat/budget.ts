@@ -31,7 +31,7 @@ export interface Fitted {
 
 const tokensPerMessage = 8
 /** Estimate for an image, about that of a photo of one megapixel. @see docs/agents.md#images */
-const tokensPerImage = 1_100
+export const tokensPerImage = 1_100
 /** What is left at least of a result that is cut. */
 const resultCharsMin = 400
 /** Minimum and maximum tokens for the passages of one search. */

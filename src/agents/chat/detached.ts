@@ -11,6 +11,9 @@ import type { MessagePlace } from './replaced.ts'
 const turnsMax = 32
 const turnsOfWorkspaceMax = 16
 const turnsOfSenderMax = 8
+/** Maximum size in bytes of the images of running turns of a process, and of one sender. */
+const imageBytesMax = 100_000_000
+const imageBytesOfSenderMax = 50_000_000
 /** Maximum length of the events of one turn as JSON; a turn with more is stopped. */
 const eventCharsMax = 2_000_000
 /** Maximum time that a turn continues without a reader. */
@@ -30,6 +33,8 @@ interface DetachedParts {
 interface Detachable {
   readonly place: MessagePlace
   readonly sender: Pick<Caller, 'auth' | 'confirm' | 'requestId'>
+  /** Size of the images of the question, which stay in memory without the request. */
+  readonly imageBytes: number
   readonly events: AsyncIterable<TurnEvent>
   /** Stops the turn. */
   readonly leave: AbortController
@@ -44,6 +49,7 @@ interface Openable extends Omit<Detachable, 'events'> {
 interface Counted {
   readonly place: MessagePlace
   readonly sender: string | null
+  readonly imageBytes: number
 }
 
 /**
@@ -69,7 +75,8 @@ export class DetachedTurns {
    * @throws what `open` throws
    */
   async start({ open, ...own }: Openable): Promise<AsyncIterable<ServerEvent>> {
-    const room = this.#reserve({ place: own.place, sender: subjectName(own.sender.auth) })
+    const { place, imageBytes } = own
+    const room = this.#reserve({ place, imageBytes, sender: subjectName(own.sender.auth) })
     try {
       const events = await open()
       const turn = new DetachedTurn(this.#parts, { ...own, events }, () => this.#turns.delete(turn))
@@ -89,7 +96,10 @@ export class DetachedTurns {
     if (
       held() >= turnsMax ||
       ofSender.length >= turnsOfSenderMax ||
-      ofWorkspace.length >= turnsOfWorkspaceMax
+      ofWorkspace.length >= turnsOfWorkspaceMax ||
+      (room.imageBytes > 0 &&
+        (imageBytesOf([room, ...running]) > imageBytesMax ||
+          imageBytesOf([room, ...ofSender]) > imageBytesOfSenderMax))
     )
       throw new WbError('rate_limited', 'too many detached turns are running', {
         hint: 'Wait until one has ended, or send without `detached`.',
@@ -135,9 +145,14 @@ export class DetachedTurns {
   }
 }
 
+function imageBytesOf(turns: readonly Counted[]): number {
+  return turns.reduce((sum, { imageBytes }) => sum + imageBytes, 0)
+}
+
 class DetachedTurn implements Counted {
   readonly place: MessagePlace
   readonly sender: string | null
+  readonly imageBytes: number
   readonly #parts: DetachedParts
   readonly #leave: AbortController
   readonly #events: TurnEvent[] = []
@@ -148,8 +163,13 @@ class DetachedTurn implements Counted {
   #keepOn = () => {}
 
   /** @param forget  called when the events are no longer kept */
-  constructor(parts: DetachedParts, { place, sender, events, leave }: Detachable, forget: () => void) {
+  constructor(
+    parts: DetachedParts,
+    { place, sender, imageBytes, events, leave }: Detachable,
+    forget: () => void,
+  ) {
     this.place = place
+    this.imageBytes = imageBytes
     this.sender = subjectName(sender.auth)
     this.#parts = parts
     this.#leave = leave

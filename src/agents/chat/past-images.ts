@@ -3,6 +3,7 @@ import type { ImageInput } from '../../contract/images.ts'
 import { limits } from '../../contract/limits.ts'
 import type { RowStore } from '../../storage/rows.ts'
 import { tables } from '../../storage/tables.ts'
+import { tokensPerImage } from './budget.ts'
 import type { History } from './history.ts'
 import { withoutImages } from './image-notes.ts'
 import type { AnsweringModel } from './model.ts'
@@ -21,32 +22,67 @@ export function requireImageSupport(
     throw new WbError('llm_model_no_images', `images: model "${model}" cannot read images`)
 }
 
+/** Returns the size of images in bytes. */
+export function bytesOf(images: readonly ImageInput[]): number {
+  return images.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
+}
+
 /** Returns a history with notes instead of images. */
 export function historyWithoutImages(history: History): History {
   return { ...history, messages: history.messages.map(withoutImages) }
 }
 
-/**
- * Adds the images of earlier questions to a history, the newest first, as far as they fit into one request together with
- * the images of the question.
- */
-export async function withImages(
-  history: History,
-  question: readonly ImageInput[],
-  { rows, place }: { readonly rows: RowStore; readonly place: MessagePlace },
-): Promise<History> {
-  let images = requestMax.images - question.length
-  let bytes =
-    requestMax.bytes - question.reduce((sum, { data }) => sum + Buffer.byteLength(data, 'base64'), 0)
-  const turns: PastTurn[] = []
-  for (const turn of history.turns.toReversed()) {
-    const sent = turn.rows[0]!.images ?? []
-    images -= sent.length
-    bytes -= sent.reduce((sum, image) => sum + image.bytes, 0)
-    const isWithin = sent.length > 0 && images >= 0 && bytes >= 0
-    turns.unshift(isWithin ? await readTurn(turn, rows, place) : turn)
+/** A history for one turn, which gives its memory back when the turn ends. */
+export interface ImageHistory {
+  readonly history: History
+  readonly release: () => void
+}
+
+/** Adds images of earlier questions to histories, within a common limit on the memory that they take. */
+export class PastImages {
+  #heldBytes = 0
+
+  /** @param heldBytesMax  maximum size in bytes of such images of all turns that are running */
+  constructor(private readonly heldBytesMax = 100_000_000) {}
+
+  /**
+   * Adds the images of earlier questions to a history, the newest first, as far as they fit into one request together
+   * with the images of the question, and into memory.
+   */
+  async add(
+    history: History,
+    question: readonly ImageInput[],
+    from: { readonly rows: RowStore; readonly place: MessagePlace; readonly promptTokens: number },
+  ): Promise<ImageHistory> {
+    let images = Math.min(requestMax.images, Math.floor(from.promptTokens / tokensPerImage)) - question.length
+    let bytes = requestMax.bytes - bytesOf(question)
+    let heldBytes = 0
+    const chosen = new Set<PastTurn>()
+    for (const turn of history.turns.toReversed()) {
+      const sent = turn.rows[0]!.images ?? []
+      const size = sent.reduce((sum, image) => sum + image.bytes, 0)
+      images -= sent.length
+      bytes -= size
+      const isWithin = images >= 0 && bytes >= 0 && this.#heldBytes + size <= this.heldBytesMax
+      if (sent.length === 0 || !isWithin) continue
+      chosen.add(turn)
+      heldBytes += size
+      this.#heldBytes += size
+    }
+    const release = () => {
+      this.#heldBytes -= heldBytes
+      heldBytes = 0
+    }
+    try {
+      const turns: PastTurn[] = []
+      for (const turn of history.turns)
+        turns.push(chosen.has(turn) ? await readTurn(turn, from.rows, from.place) : turn)
+      return { history: { ...history, turns, messages: turns.flatMap(turn => turn.messages) }, release }
+    } catch (error) {
+      release()
+      throw error
+    }
   }
-  return { ...history, turns, messages: turns.flatMap(turn => turn.messages) }
 }
 
 async function readTurn(

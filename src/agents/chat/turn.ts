@@ -14,7 +14,7 @@ import type { Citations } from './citations.ts'
 import type { History } from './history.ts'
 import { answerMetadata, type Ending, emptyTally, type Tally, withCompletion } from './metadata.ts'
 import type { AnsweringModel } from './model.ts'
-import { historyWithoutImages } from './past-images.ts'
+import { historyWithoutImages, type ImageHistory } from './past-images.ts'
 import type { Marks } from './prompt.ts'
 import { ReasoningRecord } from './reasoning-record.ts'
 import { RepeatedCalls } from './repeated-calls.ts'
@@ -42,6 +42,8 @@ export interface TurnParts {
   readonly question: string
   /** Images of the question. */
   readonly images: readonly ImageInput[]
+  /** Returns the history with the images of earlier questions. */
+  readonly withPastImages: () => Promise<ImageHistory>
   /** Labels of MCP servers whose tools are left out, because the caller has not signed in to them. */
   readonly signInTo: readonly string[]
   /** Answers are asked for as a whole, and what the model's provider refuses outright leaves no trace. */
@@ -98,6 +100,16 @@ export class Turn {
    * @throws conversation_not_found                     it was deleted before the question was kept
    */
   async *events(): AsyncGenerator<TurnEvent, void, undefined> {
+    const { history, release } = await this.#parts.withPastImages()
+    this.#parts = { ...this.#parts, history }
+    try {
+      yield* this.#events()
+    } finally {
+      release()
+    }
+  }
+
+  async *#events(): AsyncGenerator<TurnEvent, void, undefined> {
     const { transcript, question, images, isWhole, sendsText } = this.#parts
     // A model takes its time to begin: the question is kept meanwhile.
     if (!isWhole) this.#asked = this.#begin()

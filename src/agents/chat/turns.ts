@@ -36,7 +36,7 @@ import {
   toldFrom,
   unlessOfModel,
 } from './opened.ts'
-import { requireImageSupport, withImages } from './past-images.ts'
+import { bytesOf, type PastImages, requireImageSupport } from './past-images.ts'
 import { Marks, type NamedBase, summaryPrompt, systemPrompt } from './prompt.ts'
 import { type CurrentVersion, readReplaced } from './replaced.ts'
 import { lastQuery, searchQuery } from './search-query.ts'
@@ -52,6 +52,7 @@ export interface TurnsParts {
   readonly models: ChatSource
   readonly conversations: Pick<Conversations, 'get'>
   readonly attachments: Pick<AttachmentReader, 'read'>
+  readonly pastImages: Pick<PastImages, 'add'>
   /** What an agent without words of its own is told; null is the usual. */
   readonly systemPrompt: string | null
   readonly gate: ToolGate
@@ -184,7 +185,13 @@ export class Turns {
     const { auth, visibility, requestId } = caller
     const asked = { place, body, caller: { auth, visibility, requestId, signal }, isWhole: false }
     const open = async () => toldFrom(await this.#open(asked, signal).catch(unlessOfModel))
-    return this.#detached.start({ place, sender: caller, leave, open })
+    return this.#detached.start({
+      place,
+      sender: caller,
+      imageBytes: bytesOf(body.images ?? []),
+      leave,
+      open,
+    })
   }
 
   /**
@@ -242,10 +249,10 @@ export class Turns {
     if (model.provider === 'ollama') this.#parts.compactions.giveWay(place)
     const isGrounded = asked.isGrounded || model.supportsTools === false
     const hasTools = !isGrounded && tools.length > 0
-    const tokens = historyTokensFor(model.contextTokens - model.maxTokens, hasTools)
-    const text = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
-    const { rows } = this.#parts
-    const history = model.supportsImages === false ? text : await withImages(text, images, { rows, place })
+    const promptTokens = model.contextTokens - model.maxTokens
+    const tokens = historyTokensFor(promptTokens, hasTools)
+    const history = await past.read({ tokens, marks, replaced: replaced?.rows ?? [] })
+    const { rows, pastImages } = this.#parts
     const setting = {
       ...stored,
       caller,
@@ -284,6 +291,10 @@ export class Turns {
       history,
       question: body.content,
       images,
+      withPastImages: async () =>
+        model.supportsImages === false
+          ? { history, release() {} }
+          : pastImages.add(history, images, { rows, place, promptTokens }),
       signInTo: signInTo.map(({ label }) => label),
       isWhole,
       count: outcome => {

@@ -12,8 +12,8 @@ import { ToolError } from './result.ts'
 import type { Passage, Tool } from './tool.ts'
 import { WordIndex } from './word-index.ts'
 
-/** Maximum length of all texts in memory, in UTF-16 units. An index takes about as much memory as its text. */
-const cachedCharsMax = 16_000_000
+/** Maximum memory of all cached texts and their indexes, as an estimate. */
+const cachedBytesMax = 64_000_000
 
 /** A passage of an attachment, and its text. */
 export interface AttachedChunk {
@@ -24,28 +24,44 @@ export interface AttachedChunk {
 /** An attachment with its text in chunks. */
 export class AttachedText {
   #index: Promise<WordIndex> | undefined
+  #indexBytes = 0
 
   constructor(
     readonly attachment: Attachment,
     /** In their order they are the whole text. */
     readonly chunks: readonly AttachedChunk[],
+    private readonly onIndexed: (text: AttachedText) => void,
   ) {}
+
+  /** Memory that the text and its index take, as an estimate. */
+  get bytes(): number {
+    return this.attachment.textChars + this.#indexBytes
+  }
 
   /** Returns the scores of the chunks that have a word of the query, by chunk index. */
   async scores(query: string): Promise<Map<number, number>> {
-    this.#index ??= WordIndex.of(this.chunks.map(({ text }) => text))
+    this.#index ??= this.#indexed()
     return (await this.#index).scores(query)
+  }
+
+  async #indexed(): Promise<WordIndex> {
+    const index = await WordIndex.of(this.chunks.map(({ text }) => text))
+    this.#indexBytes = index.bytes
+    this.onIndexed(this)
+    return index
   }
 }
 
 /** Reads the attachments of conversations, and caches their texts, which never change. */
 export class AttachmentReader {
-  readonly #texts = new LRUCache<string, AttachedText>({
-    maxSize: cachedCharsMax,
-    sizeCalculation: ({ attachment }) => attachment.textChars,
-  })
+  readonly #texts: LRUCache<string, AttachedText>
 
-  constructor(private readonly rows: RowStore) {}
+  constructor(
+    private readonly rows: RowStore,
+    maxSize = cachedBytesMax,
+  ) {
+    this.#texts = new LRUCache({ maxSize, sizeCalculation: ({ bytes }) => bytes })
+  }
 
   /** Returns the attachments of a conversation, oldest first. */
   async read({ workspaceId, conversationId, attached }: ConversationRow): Promise<AttachedText[]> {
@@ -63,7 +79,8 @@ export class AttachmentReader {
   async #textOf(attachment: Attachment): Promise<AttachedText | undefined> {
     const { workspaceId, conversationId, attachmentId } = attachment
     const key = [workspaceId, conversationId, attachmentId]
-    const cached = this.#texts.get(key.join(':'))
+    const name = key.join(':')
+    const cached = this.#texts.get(name)
     if (cached) return cached
     const stored = await this.rows.get(tables.attachmentTexts, key)
     if (!stored) return undefined
@@ -72,8 +89,12 @@ export class AttachmentReader {
       passage: passageOf(attachment, at),
       text: text.slice(chunkEnds[at - 1] ?? 0, end),
     }))
-    const read = new AttachedText(attachment, chunks)
-    this.#texts.set(key.join(':'), read)
+    const read = new AttachedText(attachment, chunks, indexed => {
+      // The cache measures an entry when it is added.
+      this.#texts.delete(name)
+      this.#texts.set(name, indexed)
+    })
+    this.#texts.set(name, read)
     return read
   }
 }

@@ -8,11 +8,16 @@ const lengthWeight = 0.75
 /** Time after which indexing lets other work run. */
 const sliceMs = 5
 
+/** Estimates of the memory of a term, and of a text that has it. */
+const bytesPerTerm = 120
+const bytesPerPosting = 16
+
 /** An index of short texts that ranks them by the words of a query, with BM25. */
 export class WordIndex {
   /** Positions in the list of texts, each followed by the number of occurrences, by term. */
   readonly #postings = new Map<string, number[]>()
   readonly #lengths: number[] = []
+  #postingCount = 0
 
   private constructor() {}
 
@@ -27,6 +32,11 @@ export class WordIndex {
       begunAt = performance.now()
     }
     return index
+  }
+
+  /** Memory that the index takes, as an estimate. */
+  get bytes(): number {
+    return bytesPerTerm * this.#postings.size + bytesPerPosting * this.#postingCount
   }
 
   /** Returns the scores of the texts that have a word of the query, by their position. */
@@ -51,6 +61,7 @@ export class WordIndex {
     const counts = new Map<string, number>()
     for (const term of found) counts.set(term, (counts.get(term) ?? 0) + 1)
     const position = this.#lengths.push(found.length) - 1
+    this.#postingCount += counts.size
     for (const [term, count] of counts) {
       const postings = this.#postings.get(term)
       if (postings) postings.push(position, count)

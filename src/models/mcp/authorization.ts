@@ -9,7 +9,7 @@ import { isInTheClear } from '../../base/loopback.ts'
 import { readWhole, TooLong } from '../../base/read-whole.ts'
 import { type Failed, releasedSecret } from '../endpoint.ts'
 import { type EndpointGuard, refusalIn } from '../guard.ts'
-import { McpFailure, type McpSdk } from './client.ts'
+import { McpFailure, type McpSdk, namedCause } from './client.ts'
 import type { McpParts } from './http.ts'
 
 /** A server that its callers sign in to, and the OAuth client that its record configures. */
@@ -386,7 +386,8 @@ function unusable(reason: string): McpFailure {
 
 function failureOf(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): McpFailure {
   if (error instanceof McpFailure) return error
-  const failure = (code: McpFailure['code'], message: string) => new McpFailure(code, message, error)
+  const failure = (code: McpFailure['code'], message: string, cause = error) =>
+    new McpFailure(code, message, cause)
   const refusal = refusalIn(error)
   if (refusal)
     return failure('endpoint_refused', `The address may not be dialled: ${refusal.message}. ${refusal.hint}`)
@@ -396,12 +397,13 @@ function failureOf(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): McpF
     return failure('too_large', `The authorization server sent more than ${responseBytesMax} bytes.`)
   if (error instanceof OAuthError) {
     const { code } = error
+    const refused = (kind: McpFailure['code'], message: string) => failure(kind, message, namedCause(error))
     if (code === OAuthErrorCode.InvalidGrant)
-      return failure('sign_in_required', 'The authorization server does not accept the sign-in any more.')
+      return refused('sign_in_required', 'The authorization server does not accept the sign-in any more.')
     if (code === OAuthErrorCode.ServerError || code === OAuthErrorCode.TemporarilyUnavailable)
-      return failure('http_error', 'The authorization server failed. Try again later.')
+      return refused('http_error', 'The authorization server failed. Try again later.')
     const isKnown = (Object.values(OAuthErrorCode) as string[]).includes(code)
-    return failure(
+    return refused(
       'unauthorized',
       `The authorization server refused the sign-in${isKnown ? `: ${code}` : ''}.`,
     )
@@ -411,5 +413,6 @@ function failureOf(error: unknown, { OAuthError, OAuthErrorCode }: McpSdk): McpF
   return failure(
     'protocol_error',
     'The server, or its authorization server, does not answer as the MCP authorization specification says.',
+    namedCause(error),
   )
 }

@@ -38,6 +38,11 @@ export class McpFailure extends Error {
   }
 }
 
+/** Returns the name of an error as a cause for the log. Its text may repeat tokens that were sent to a server. */
+export function namedCause(error: unknown): Error {
+  return new Error(error instanceof Error ? error.name : typeof error)
+}
+
 /** The failure of a server that was waited for as long as may be. */
 export function notInTime(cause: unknown): McpFailure {
   return new McpFailure('timeout', 'The server did not answer in time.', cause)

@@ -13,6 +13,7 @@ import {
   type McpSdk,
   type McpTool,
   mcpClient,
+  namedCause,
   notInTime,
   requestsMax,
   toolsOf,
@@ -204,7 +205,8 @@ class Wire {
     }
   }
 
-  failureOf(cause: unknown): McpFailure {
+  failureOf(error: unknown): McpFailure {
+    const cause = this.hasTokens && this.#status !== undefined ? namedCause(error) : error
     const failure = (code: McpFailureCode, message: string) => new McpFailure(code, message, cause)
     const refusal = refusalIn(this.#failure)
     if (refusal)

@@ -5,9 +5,11 @@ import { eventsOf } from '../../../src/client/events.ts'
 import { agents } from '../../../src/contract/agents.ts'
 import type { TurnEvent } from '../../../src/contract/chat.ts'
 import type { Message } from '../../../src/contract/conversations.ts'
+import { limits } from '../../../src/contract/limits.ts'
 import { llmServices } from '../../../src/contract/services.ts'
 import { startChatServer } from '../../fakes/chat-server.ts'
 import { type Chatting, chatting, dataOf, shapeOf } from '../../harness/chatting.ts'
+import { imageOf } from '../../harness/images.ts'
 import { makeWorkspace } from '../../harness/place.ts'
 import { type Opened, open, TestClock } from '../../harness/runtime.ts'
 
@@ -158,6 +160,30 @@ test('also if they are sent at once', async () => {
   leave.abort()
 })
 
+test('the images of the detached turns of one sender have a limit', async () => {
+  const chat = await chatting()
+  chat.model.respond(() => words)
+  const send = async (images: readonly object[]) => {
+    const leave = new AbortController()
+    const answer = await chat.runtime.fetch(
+      new Request(`http://localhost${chat.path}/messages/stream`, {
+        method: 'POST',
+        headers: { 'content-type': 'application/json' },
+        body: JSON.stringify({ content: 'x', images, ...detached }),
+        signal: leave.signal,
+      }),
+    )
+    await answer.body!.getReader().read()
+    leave.abort()
+    return answer.status
+  }
+  const images = Array.from({ length: limits.messageImages }, () =>
+    imageOf('image/png', limits.imageBytes - 100_000),
+  )
+  expect([await send(images), await send(images), await send(images)]).toEqual([200, 200, 429])
+  expect(await send([])).toBe(200)
+})
+
 test('senders of one workspace have at most half of those of the process', async () => {
   const events = async function* (signal: AbortSignal): AsyncGenerator<TurnEvent> {
     await new Promise(resolve => signal.addEventListener('abort', resolve))
@@ -168,7 +194,7 @@ test('senders of one workspace have at most half of those of the process', async
     const auth = verifiedAs('apiKey', { ...subject, id })
     const sender = { auth, confirm: async () => {}, requestId: 'r' }
     const place = { workspaceId, conversationId: 'c' }
-    return turns.start({ place, sender, leave, open: async () => events(leave.signal) })
+    return turns.start({ place, sender, imageBytes: 0, leave, open: async () => events(leave.signal) })
   }
   for (let at = 0; at < 16; at++) await start('w', `key ${at % 4}`)
   await expect(start('w', 'key 5')).rejects.toMatchObject({ code: 'rate_limited' })
