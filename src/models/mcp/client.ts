@@ -4,28 +4,31 @@ import { shownPart } from './parts.ts'
 
 export type McpSdk = typeof import('@modelcontextprotocol/client')
 
-/** A tool as its server describes it. */
+/** Tool as described by its server. */
 export interface McpTool {
   readonly name: string
   readonly description: string
-  /** JSON Schema of its arguments. */
+  /** JSON Schema of the arguments. */
   readonly inputSchema: Record<string, unknown>
 }
 
-/** A tool that is called, and with what. */
+/** Name and arguments of a tool call. */
 export interface McpCall {
   readonly name: string
   readonly args: Readonly<Record<string, unknown>>
 }
 
-/** What a call gave. */
+/** Result of a tool call. */
 export interface McpAnswer {
   readonly text: string
-  /** The tool says that it failed. */
+  /** True if the tool reports a failure. */
   readonly isError: boolean
 }
 
-/** A tool server that cannot be used. Its message is ours and goes on to the wire; what the server said is in the cause. */
+/**
+ * Failure of a tool server. Its message is our own and is sent to the caller. The server's message is only in
+ * the cause.
+ */
 export class McpFailure extends Error {
   override readonly name = 'McpFailure'
 
@@ -38,18 +41,25 @@ export class McpFailure extends Error {
   }
 }
 
-/** The failure of a server that was waited for as long as may be. */
+/** Returns the failure of a server that exceeded the time limit. */
 export function notInTime(cause: unknown): McpFailure {
   return new McpFailure('timeout', 'The server did not answer in time.', cause)
 }
 
-/** Of all answers of one session. */
+/** Maximum total size of all responses in a session, in bytes. */
 export const answerBytesMax = 2_000_000
 const toolPagesMax = 20
-/** Of one session: what begins and ends it, its pages, and a few answers to what its server asks. */
+/**
+ * Maximum number of requests in a session: setup, teardown, pages, and a few responses to requests of the
+ * server.
+ */
 export const requestsMax = 64
 
-/** What this runtime says of itself to a server. @param mode  how the version of the protocol is agreed upon */
+/**
+ * Creates a client that identifies this runtime.
+ *
+ * @param mode  how the protocol version is negotiated
+ */
 export function mcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
   return new Client(
     { name: 'workbase', version: '1' },
@@ -57,13 +67,17 @@ export function mcpClient({ Client }: McpSdk, mode: 'auto' | 'legacy'): Client {
   )
 }
 
-/** The tools that the server at the other end offers. */
+/** Returns the tools of the connected server. */
 export async function toolsOf(client: Client, signal: AbortSignal): Promise<McpTool[]> {
   const { tools } = await client.listTools(undefined, { signal, cacheMode: 'bypass' })
   return tools.map(({ name, description = '', inputSchema }) => ({ name, description, inputSchema }))
 }
 
-/** What the server at the other end answers to a call; a refusal is an answer. @see callMcpTool */
+/**
+ * Calls a tool of the connected server. A protocol error becomes an answer with `isError`.
+ *
+ * @see callMcpTool
+ */
 export async function answerTo(
   { name, args }: McpCall,
   client: Client,
@@ -78,7 +92,7 @@ export async function answerTo(
   const { content, structuredContent, isError = false } = await asked
   const parts = content.map(shownPart).filter(part => part.text.trim() !== '')
   const texts = parts.map(({ text }) => text)
-  // Most servers also send structured content as text, for older clients.
+  // // Most servers also send structured content as text, for older clients.
   const isUntold = structuredContent !== undefined && !parts.some(part => part.isText)
   if (isUntold) texts.unshift(JSON.stringify(structuredContent))
   return { text: texts.join('\n'), isError }
