@@ -27,11 +27,11 @@ export class AttachedText {
 
   constructor(
     readonly attachment: Attachment,
-    /** In their order they are the whole text. */
+    /** Chunks of the text, in order. Together they are the whole text. */
     readonly chunks: readonly AttachedChunk[],
   ) {}
 
-  /** Returns the scores of the chunks that have a word of the query, by chunk index. */
+  /** Returns the scores of the chunks that contain a word of the query, by chunk index. */
   async scores(query: string): Promise<Map<number, number>> {
     this.#index ??= WordIndex.of(this.chunks.map(({ text }) => text))
     return (await this.#index).scores(query)
@@ -91,7 +91,7 @@ function passageOf({ attachmentId, filename }: Attachment, chunkIndex: number): 
   }
 }
 
-/** Returns the tool that reads on in the attachments of a conversation. */
+/** Returns the tool that reads the attachments of a conversation. */
 export function attachmentTool(attached: readonly AttachedText[]): Tool {
   return executable(
     readAttachmentTool,

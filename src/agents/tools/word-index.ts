@@ -5,12 +5,12 @@ import { rarity } from '../../knowledge/rarity.ts'
 /** Parameters of BM25: weight of repetitions, and of the length of a text. */
 const saturation = 1.2
 const lengthWeight = 0.75
-/** Time after which indexing lets other work run. */
+/** Time after which indexing yields to other work. */
 const sliceMs = 5
 
-/** An index of short texts that ranks them by the words of a query, with BM25. */
+/** Index that ranks short texts by the words of a query, with BM25. */
 export class WordIndex {
-  /** Positions in the list of texts, each followed by the number of occurrences, by term. */
+  /** Occurrences by term: the position of each text, followed by the number of occurrences in it. */
   readonly #postings = new Map<string, number[]>()
   readonly #lengths: number[] = []
 
@@ -29,7 +29,7 @@ export class WordIndex {
     return index
   }
 
-  /** Returns the scores of the texts that have a word of the query, by their position. */
+  /** Returns the scores of the texts that contain a word of the query, by position. */
   scores(query: string): Map<number, number> {
     const scores = new Map<number, number>()
     const averageLength = this.#lengths.reduce((sum, length) => sum + length, 0) / this.#lengths.length
@@ -59,7 +59,7 @@ export class WordIndex {
   }
 }
 
-/** Returns a copy of a term that does not keep the text in memory that it was cut from. */
+/** Returns a copy of a term, because a substring keeps its whole source text in memory. */
 function detached(term: string): string {
   return Buffer.from(term).toString()
 }
