@@ -1,47 +1,55 @@
 import type { Scope } from './scopes.ts'
 
-/** A rule for routes outside any workspace. */
+/** Access rule of a route outside workspaces. */
 export type RootAccess =
-  /** No auth step at all. */
+  /** No authentication. */
   | { readonly kind: 'open' }
-  /** Passed the auth step, allowed anonymous callers included. */
+  /** Any caller that authentication accepts, including anonymous callers where allowed. */
   | { readonly kind: 'anyCaller' }
   /** A verified subject. */
   | { readonly kind: 'signedIn' }
-  /** An unscoped subject, or an anonymous one where those pass. */
+  /** An unscoped subject, or an anonymous one where allowed. */
   | { readonly kind: 'platform' }
-  /** An unscoped subject that was verified, or anyone while nothing is verified. @see docs/security.md#rule-17 */
+  /**
+   * A verified unscoped subject, or any caller if authentication is disabled.
+   *
+   * @see docs/security.md#rule-17
+   */
   | { readonly kind: 'operator' }
-  /** A verified unscoped subject that may manage; never an anonymous caller. @see docs/security.md#rule-1 */
+  /**
+   * A verified unscoped subject with the scope to manage; never an anonymous caller.
+   *
+   * @see docs/security.md#rule-1
+   */
   | { readonly kind: 'owner' }
   /**
-   * The bootstrap token; or no credential, from this machine, while nothing is verified.
+   * The bootstrap token, or no credential if authentication is disabled and the caller is on this machine.
    *
    * @see docs/security.md#rule-17
    */
   | { readonly kind: 'setup' }
 
-/** A further demand that depends on the validated body; in addition to the rule, never instead of it. */
+/** An additional required scope that depends on the validated body. */
 export interface Raise {
   readonly when: BodyTest
   readonly scope: Scope
 }
 
-/** A test on a request body, with the words that the reference shows for it. */
+/** A test of a request body, and its description in the reference. */
 export interface BodyTest {
   readonly describes: string
   readonly fields: readonly string[]
 }
 
-/** A rule for routes below a workspace. `covers` is the fine scope that the route belongs to. */
+/** Access rule of a route below a workspace. `covers` is the narrowest scope that the route belongs to. */
 export type WorkspaceAccess =
-  /** Reach of the workspace: reads, and POSTs shaped as queries. */
+  /** Access to the workspace is enough: reads, and POSTs that only query. */
   | { readonly kind: 'member'; readonly covers: Scope | null }
   | {
       readonly kind: 'needs'
       readonly covers: Scope
       readonly scope: Scope
-      /** The other scope that is enough. */
+      /** Alternative scope that is also sufficient. */
       readonly or?: Scope
       readonly raise?: Raise
     }
@@ -50,7 +58,7 @@ export type WorkspaceAccess =
       readonly kind: 'own'
       readonly covers: Scope
       readonly scope: Scope
-      /** The other scope that is enough. */
+      /** Alternative scope that is also sufficient. */
       readonly or: Scope
     }
 
@@ -64,20 +72,20 @@ export const operator = { kind: 'operator' } as const satisfies RootAccess
 export const settingUp = { kind: 'setup' } as const satisfies RootAccess
 export const owner = { kind: 'owner' } as const satisfies RootAccess
 
-/** Membership is enough; `covers` names the fine scope that a reader of the route is spoken of with. */
+/** Requires only access to the workspace. `covers` is the read scope shown for the route. */
 export function member(covers: Scope | null): WorkspaceAccess {
   return { kind: 'member', covers }
 }
 
-/** A rule that asks for a scope, and how to widen or raise it. */
+/** A rule that requires a scope. Its methods extend it. */
 interface Needs extends Extract<WorkspaceAccess, { kind: 'needs' }> {
-  /** In addition, `more` for bodies that change one of some fields. */
+  /** Also requires `more` for bodies that match the test. */
   and(when: BodyTest, more: Scope): WorkspaceAccess
-  /** Holding `other` instead is enough. */
+  /** Accepts `other` instead of the scope. */
   orElse(other: Scope): WorkspaceAccess
 }
 
-/** The scope is required. */
+/** Requires a scope. */
 export function needs(scope: Scope): Needs {
   const rule = { kind: 'needs', covers: scope, scope } as const
   return {

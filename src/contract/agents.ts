@@ -10,7 +10,10 @@ import { optionalSampling, sampling } from './sampling.ts'
 export const toolPermissions = ['allow', 'ask', 'deny'] as const
 export type ToolPermission = (typeof toolPermissions)[number]
 
-/** Whether a tool may run without asking; `afterReading` holds once text of documents or tools is in the turn. */
+/**
+ * Permission for a tool to run without approval. `afterReading` applies once the turn contains text of
+ * documents or tools.
+ */
 const ToolRule = z.strictObject({
   permission: z.enum(toolPermissions),
   afterReading: z
@@ -19,7 +22,7 @@ const ToolRule = z.strictObject({
     .meta({ description: 'at least as strict; left out, it asks where `permission` allows' }),
 })
 
-/** By id of a tool, or by its beginning and a `*`; the longest that fits decides. */
+/** Rules by tool ID, or by prefix and `*`. The longest match applies. */
 export const ToolRules = z.record(z.string().min(1).max(limits.toolIdChars), ToolRule)
 export type ToolRules = z.output<typeof ToolRules>
 
@@ -45,7 +48,7 @@ export const Agent = z
   .meta({ id: 'Agent' })
 export type Agent = z.output<typeof Agent>
 
-/** Ids without repetition, in order. */
+/** Sorted IDs without duplicates. */
 export const knowledgeBaseIds = z.array(z.uuid()).max(limits.idsPerList).transform(sortedSet)
 const toolIds = z.array(boundedText(limits.toolIdChars)).max(limits.idsPerList).transform(sortedSet)
 

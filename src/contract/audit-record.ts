@@ -1,7 +1,11 @@
 import { z } from 'zod'
 import { timestamp } from './fields.ts'
 
-/** What the audit trail speaks of. Names never change. @see docs/requirements.md#audit */
+/**
+ * Actions in the audit trail. Their names never change.
+ *
+ * @see docs/requirements.md#audit
+ */
 export const auditActions = [
   'api_key.create',
   'api_key.revoke',
@@ -40,7 +44,7 @@ export const auditActions = [
 ] as const
 export type AuditAction = (typeof auditActions)[number]
 
-/** The closed set of what a record may tell beside its action. */
+/** Complete set of details that a record can have in addition to its action. */
 const auditDetails = z
   .strictObject({
     keyId: z.string(),
@@ -71,7 +75,7 @@ const auditDetails = z
   .partial()
 export type AuditDetails = z.output<typeof auditDetails>
 
-/** One line of the audit trail. */
+/** Record of the audit trail. */
 export const AuditRecord = z
   .object({
     auditId: z.uuid(),

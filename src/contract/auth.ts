@@ -34,7 +34,7 @@ const Me = z.object({
 })
 export type Me = z.output<typeof Me>
 
-/** RFC 8628 section 3.2, as the provider sends it. */
+/** Response of the provider, unchanged. @see RFC 8628 section 3.2 */
 const DeviceAuthorization = z.looseObject({
   device_code: z.string(),
   user_code: z.string(),
@@ -44,7 +44,10 @@ const DeviceAuthorization = z.looseObject({
   interval: z.number(),
 })
 
-/** RFC 6749 section 5.1. The refresh token is sealed by the runtime and good for `/auth/device/refresh` alone. */
+/**
+ * Response of RFC 6749 section 5.1. The runtime encrypts the refresh token, so only `/auth/device/refresh`
+ * accepts it.
+ */
 const DeviceTokens = z.object({
   access_token: z.string(),
   token_type: z.string(),
@@ -64,7 +67,11 @@ function oauthBody<S extends z.ZodType>(schema: S) {
   } as const
 }
 
-/** Codes that a provider may send a browser back with. @see RFC 6749 4.1.2.1, OpenID Connect Core 3.1.2.6 */
+/**
+ * Error codes with which a provider can redirect a browser back.
+ *
+ * @see RFC 6749 section 4.1.2.1, OpenID Connect Core section 3.1.2.6
+ */
 export const authorizationErrors = [
   'access_denied',
   'account_selection_required',
@@ -79,7 +86,11 @@ export const authorizationErrors = [
   'unsupported_response_type',
 ] as const
 
-/** Codes that a device is told as the provider says them. @see RFC 8628 3.5, RFC 6749 5.2 */
+/**
+ * Error codes of the provider that a device receives unchanged.
+ *
+ * @see RFC 8628 section 3.5, RFC 6749 section 5.2
+ */
 export const deviceTokenErrors = [
   'authorization_pending',
   'slow_down',

@@ -41,7 +41,7 @@ export type MessageSend = z.output<typeof MessageSend>
 const MessagePair = z.object({ user: Message, assistant: Message })
 export type MessagePair = z.output<typeof MessagePair>
 
-/** A call of a tool as a model made it. */
+/** Tool call as the model wrote it. */
 export const ToolCall = z.object({
   id: z.string(),
   name: z.string().meta({ description: 'id of the tool' }),
@@ -53,8 +53,9 @@ export const toolOutcomes = ['success', 'failure', 'denied'] as const
 export type ToolOutcome = (typeof toolOutcomes)[number]
 
 /**
- * Events of a turn, in this order: `user-message (output token-reset tool-call (tool-approval? tool-result)+)* output
- * (done|error)`, where `output` is `(reasoning|token|token-reset)*`; or a single `stream-error`.
+ * Events of a turn, in this order: `user-message (output token-reset tool-call (tool-approval?
+ * tool-result)+)* output (done|error)`, where `output` is `(reasoning|token|token-reset)*`; or a single
+ * `stream-error`.
  *
  * @see docs/agents.md#over-http
  */
@@ -87,7 +88,7 @@ export type TurnEvent = {
 }[keyof typeof turnEvents]
 
 /**
- * A passage that an answer cites as `[number]`. The metadata of the answer holds the list of them as JSON, as
+ * Passage that an answer cites as `[number]`. The answer's metadata contains all of them as JSON, in
  * `citations`.
  */
 export const Citation = z.object({
@@ -131,7 +132,7 @@ const ofTurn = [
   'chat_disabled',
   'llm_service_not_found',
 ] as const satisfies ErrorCode[]
-/** What a send is refused with before anything is stored; a stream tells these as `stream-error`. */
+/** Errors of a message before anything is stored. A stream reports them as `stream-error`. */
 const ofModel = [
   'llm_provider_unsupported',
   'llm_credential_missing',

@@ -57,7 +57,7 @@ const Verification = z
   .meta({ id: 'ConnectVerification' })
 export type Verification = z.output<typeof Verification>
 
-/** One tool call that came in by MCP. */
+/** Tool call received through MCP. */
 export const TrafficEntry = z
   .object({
     at: timestamp,

@@ -1,15 +1,15 @@
-// What the routes to the documents and records of a knowledge base share.
+// Definitions shared by the routes of documents and records.
 
 import { storeFaults } from './knowledge.ts'
 import { limits } from './limits.ts'
 
 export const base = '/api/v1/workspaces/:workspaceId/knowledge-bases/:knowledgeBaseId'
 export const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const
-/** Codes of a route that looks the knowledge base up. */
+/** Error codes of routes that look up the knowledge base. */
 export const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
-/** Codes of one that asks or changes its store. */
+/** Error codes of routes that read or change its store. */
 export const stored = [...storeFaults, 'collection_unavailable'] as const
-/** Codes of one that makes vectors. */
+/** Error codes of routes that compute vectors. */
 export const embedded = [
   'vector_collection_required',
   'embedding_unavailable',

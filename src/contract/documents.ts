@@ -94,7 +94,11 @@ export const fileParser = underCode(z.enum(parsers), 'invalid_parser')
   .default('auto')
   .meta({ type: 'string', enum: [...parsers], default: 'auto' })
 
-/** Text fields of a file upload, in the order in which they are checked. @see docs/ingesting.md#files-over-http */
+/**
+ * Text fields of a file upload, in the order of their validation.
+ *
+ * @see docs/ingesting.md#files-over-http
+ */
 const IngestForm = z.object({
   parser: fileParser,
   metadata: metadata.default({}),

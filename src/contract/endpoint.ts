@@ -1,4 +1,4 @@
-/** Names under which clouds hand credentials to whoever asks from inside. */
+/** Host names at which clouds serve the credentials of a machine. */
 const metadataHosts: ReadonlySet<string> = new Set([
   'metadata.google.internal',
   'metadata.goog',
@@ -7,8 +7,9 @@ const metadataHosts: ReadonlySet<string> = new Set([
 ])
 
 /**
- * Whether an address may be dialled for a model: http or https, no user information, and no host of a cloud's
- * metadata service or a link-local address. Names are looked at as they are; where they lead is checked when dialling.
+ * Returns true if an address may be used for a model: http or https, no user information, and no metadata
+ * service or link-local address. Host names are not resolved here; their addresses are checked when a
+ * connection is opened.
  *
  * @see docs/http.md#addresses-of-services
  */
@@ -19,7 +20,7 @@ export function isEndpointUrl(address: string): boolean {
   return isPlain && url.hostname !== '' && !isForbiddenHost(url.hostname)
 }
 
-/** @param host  as `URL` gives it: lower case, numbers in their dotted form, IPv6 in brackets */
+/** @param host  as in `URL`: lowercase, IPv4 in dotted form, IPv6 in brackets */
 function isForbiddenHost(host: string): boolean {
   const name = host.replace(/\.$/, '')
   const isLinkLocal = /^169\.254\./.test(name) || /^\[fe[89ab][0-9a-f]:/.test(name)

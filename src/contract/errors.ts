@@ -1,4 +1,4 @@
-/** What the registry says of a code: the wire status, and one sentence on the next act. */
+/** Registry entry of an error code: the HTTP status, and one sentence on what to do next. */
 interface Registered {
   readonly status: number
   readonly hint: string
@@ -7,12 +7,12 @@ interface Registered {
 const serviceInUseHint = 'Delete the knowledge bases that bind the service first.'
 const signInAgainHint = 'Start the sign-in again; if it stays, check the client registration.'
 
-/** Next act for a runtime in rescue mode. */
+/** Hint for a runtime in rescue mode. */
 export const rescueHint =
   'Mend the cause, then send POST /setup/restart; GET /setup-status says how it stands.'
 
 /**
- * Every code that can stand in `error.code`. Codes never change their name or status.
+ * All values of `error.code`. The name and status of a code never change.
  *
  * @see docs/errors.md
  */
@@ -324,20 +324,24 @@ export function isErrorCode(text: string): text is ErrorCode {
   return Object.hasOwn(errorRegistry, text)
 }
 
-/** Anchor of a code in the shipped documentation. */
+/** Returns the anchor of a code in the documentation. */
 export function errorDocs(code: ErrorCode): string {
   return `docs/errors.md#${code.replaceAll('_', '-')}`
 }
 
-/** The one body of every failure. @see docs/requirements.md#S7.1-01 */
+/**
+ * Body of every error response.
+ *
+ * @see docs/requirements.md#S7.1-01
+ */
 export interface ErrorEnvelope {
   error: { code: string; message: string; requestId: string; hint?: string; docs?: string }
 }
 
 /**
- * The one error that a person may see, on both sides of the wire.
+ * The only error whose message is shown to users, in the server and in clients.
  *
- * Anything else that is thrown is a defect and leaves as `internal_error`.
+ * Any other thrown error is a defect and is reported as `internal_error`.
  */
 export class WbError extends Error {
   override readonly name = 'WbError'
@@ -346,8 +350,8 @@ export class WbError extends Error {
 
   /**
    * @param code     registered code; decides status and hint
-   * @param message  states the fact; safe to show, holds no secret
-   * @param facts    `hint` and `status` replace the registered ones; the rest goes to the log only
+   * @param message  describes the problem; safe to show, contains no secret
+   * @param facts    `hint` and `status` replace the registered ones; the rest is only logged
    */
   constructor(
     readonly code: ErrorCode,

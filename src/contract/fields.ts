@@ -2,7 +2,10 @@ import { z } from 'zod'
 import type { ErrorCode } from './errors.ts'
 import { limits } from './limits.ts'
 
-/** Payload keys that ingest writes; refused in metadata and record payloads, so that visibility cannot be forged. */
+/**
+ * Payload keys that ingest writes. Refused in metadata and record payloads, so that visibility cannot be
+ * forged.
+ */
 export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'knowledgeBaseId',
   'documentId',
@@ -12,7 +15,7 @@ export const reservedPayloadKeys: ReadonlySet<string> = new Set([
   'chunker.id',
 ])
 
-/** Text of 1 to `max` UTF-16 code units, as the contract counts. */
+/** Returns a schema for text of 1 to `max` UTF-16 code units. */
 export function boundedText(max: number) {
   return z
     .string()
@@ -20,7 +23,7 @@ export function boundedText(max: number) {
     .meta({ minLength: 1, maxLength: max })
 }
 
-/** Text of at most `max` UTF-16 code units, or none. */
+/** Returns a schema for text of at most `max` UTF-16 code units, or null. */
 export function textUpTo(max: number) {
   return z
     .string()
@@ -31,10 +34,13 @@ export function textUpTo(max: number) {
 
 export const timestamp = z.iso.datetime({ precision: 3 })
 
-/** A date-time in UTC, as a client may send it. */
+/** Date and time in UTC, as sent by a client. */
 export const timestampInput = z.iso.datetime().transform(text => new Date(text).toISOString())
 
-/** `env:NAME`, `file:/absolute/path` or `astra-cli:profile:database:part`; never the secret itself. */
+/**
+ * Reference to a secret: `env:NAME`, `file:/absolute/path` or `astra-cli:profile:database:part`. Never the
+ * secret itself.
+ */
 export const secretRef = z
   .string()
   .regex(
@@ -52,7 +58,7 @@ function isScalar(value: unknown): value is Scalar {
   return value === null || ['string', 'boolean'].includes(typeof value) || Number.isFinite(value)
 }
 
-/** A schema whose refusals have a code of their own. */
+/** Returns a schema that reports invalid values with its own error code. */
 export function underCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
   return z.unknown().transform((value, context): z.output<S> => {
     const result = schema.safeParse(value)
@@ -63,7 +69,7 @@ export function underCode<S extends z.ZodType>(schema: S, code: ErrorCode) {
   })
 }
 
-/** Report the first key of a map that may not stand in a payload. */
+/** Reports the first key of a map that is not allowed in a payload. */
 function refuseReserved(map: object, context: z.RefinementCtx): boolean {
   const reserved = Object.keys(map).find(key => reservedPayloadKeys.has(key))
   if (reserved === undefined) return false
@@ -76,7 +82,11 @@ function refuseReserved(map: object, context: z.RefinementCtx): boolean {
   return true
 }
 
-/** Shallow metadata of a document. @see docs/requirements.md#S7.3-07 */
+/**
+ * Flat metadata of a document.
+ *
+ * @see docs/requirements.md#S7.3-07
+ */
 export const metadata = z
   .custom<Record<string, Scalar>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -98,7 +108,7 @@ export const metadata = z
   })
   .meta({ type: 'object', additionalProperties: { type: ['string', 'number', 'boolean', 'null'] } })
 
-/** Payload of a directly stored record: any JSON below keys that are not reserved. */
+/** Payload of a record that is stored directly: any JSON, without reserved keys. */
 export const payload = z
   .custom<Record<string, unknown>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),
@@ -111,12 +121,16 @@ export const payload = z
   })
   .meta({ type: 'object', additionalProperties: true })
 
-/** Id of a principal, chosen by its workspace. @see docs/access.md */
+/**
+ * ID of a principal, chosen by its workspace.
+ *
+ * @see docs/access.md
+ */
 export const principalId = z
   .string()
   .regex(/^[A-Za-z0-9._@:+-]{1,128}$/, `must be 1 to ${limits.principalIdChars} of A-Z a-z 0-9 . _ @ : + -`)
 
-/** Principals who may see a document; `*` is everyone, null is nobody but admins. */
+/** Principals that can see a document. `*` is everyone; null is administrators only. */
 export const visibleTo = z
   .custom<string[]>(
     value =>
@@ -126,7 +140,9 @@ export const visibleTo = z
   .transform(ids => [...new Set(ids)].sort())
   .meta({ type: 'array', items: { type: 'string', minLength: 1 }, minItems: 1 })
 
-/** Finite numbers in 32-bit range; checked in one pass, as a body holds hundreds of thousands. */
+/**
+ * Finite numbers in the 32-bit range. Checked in one pass, because a body can contain hundreds of thousands.
+ */
 export const vector = z
   .custom<number[]>(isVector, { error: `must be 1 to ${limits.vectorLength} finite numbers` })
   .meta({ type: 'array', items: { type: 'number' }, minItems: 1, maxItems: limits.vectorLength })
@@ -136,7 +152,11 @@ function isVector(value: unknown): boolean {
   return value.every(entry => typeof entry === 'number' && Number.isFinite(Math.fround(entry)))
 }
 
-/** A filter over payload keys; its grammar is checked where it is parsed. @see docs/http.md#filters */
+/**
+ * Filter over payload keys. Its grammar is checked by the parser.
+ *
+ * @see docs/http.md#filters
+ */
 export const filter = z
   .custom<Record<string, unknown>>(
     value => typeof value === 'object' && value !== null && !Array.isArray(value),

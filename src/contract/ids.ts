@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { principalId } from './fields.ts'
 
-/** Path parameters by name: a path can only use these. */
+/** Path parameters by name. Paths can use only these. */
 export const params = {
   workspaceId: z.uuid(),
   knowledgeBaseId: z.uuid(),
@@ -23,7 +23,7 @@ export const params = {
   releaseId: z.uuid(),
   keyId: z.uuid(),
   recordId: z.string().min(1),
-  /** Workspace of a protected resource. It has its own name because no access rule applies to it. */
+  /** Workspace of a protected resource. It has a separate name because no workspace rule applies to it. */
   resourceId: z.uuid(),
 } as const
 

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { limits } from './limits.ts'
 
-/** Image formats that models read. */
+/** Supported image formats. */
 export const imageMediaTypes = ['image/png', 'image/jpeg', 'image/gif', 'image/webp'] as const
 export type ImageMediaType = (typeof imageMediaTypes)[number]
 
@@ -25,13 +25,13 @@ const base64CharsMax = 4 * Math.ceil(limits.imageBytes / 3)
 function imageProblem({ mediaType, data }: { mediaType: ImageMediaType; data: string }): string | undefined {
   if (data.length > base64CharsMax) return `must hold at most ${limits.imageBytes} bytes`
   const bytes = Buffer.from(data, 'base64')
-  // The decoder skips what is not base64, so only the same text again shows that all of it was.
+  // The decoder skips invalid characters, so only encoding the bytes again shows that all were valid.
   if (bytes.toString('base64') !== data) return 'must be base64 with padding and without white space'
   if (bytes.length > limits.imageBytes) return `must hold at most ${limits.imageBytes} bytes`
   return imageTypeOf(bytes) === mediaType ? undefined : `must be an image of the type ${mediaType}`
 }
 
-/** An image as a client sends it. */
+/** Image as sent by a client. */
 export const ImageInput = z
   .object({
     mediaType: z.enum(imageMediaTypes).meta({ description: 'media type of the image' }),
@@ -46,7 +46,7 @@ export const ImageInput = z
   })
 export type ImageInput = z.output<typeof ImageInput>
 
-/** An image of a stored message, without its data. */
+/** Image of a stored message, without its data. */
 export const ImageDescriptor = z.object({
   index: z.int().nonnegative().meta({ description: 'position in the message, from 0' }),
   mediaType: z.enum(imageMediaTypes).meta({ description: 'media type of the image' }),

@@ -26,7 +26,7 @@ import { chunkers, chunkingServices, embeddingServices, llmServices, rerankingSe
 import { setup } from './setup.ts'
 import { workspaces } from './workspaces.ts'
 
-/** The whole surface, by topic. */
+/** All routes, by topic. */
 export const api = {
   operational,
   operation,

@@ -25,7 +25,7 @@ export type ApiKey = z.output<typeof ApiKey>
 
 const legacyScopes = ['read', 'write'] as const
 
-/** Scopes come from `scopes` or from `role`; a key that names neither can read and write. */
+/** Scopes come from `scopes` or `role`. Without both, a key can read and write. */
 const ApiKeyCreate = z
   .object({
     label: boundedText(limits.keyLabelChars),
@@ -58,7 +58,7 @@ const ApiKeyRotate = z.object({
 })
 export type ApiKeyRotate = z.output<typeof ApiKeyRotate>
 
-/** A key and its token, which is shown this once. */
+/** A key and its token, which is shown only once. */
 const Minted = { plaintext: z.string(), key: ApiKey }
 
 export const apiKeys = {

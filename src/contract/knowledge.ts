@@ -46,7 +46,7 @@ export type Embedder = z.output<typeof Embedder>
 
 const Shown = KnowledgeBase.extend({ embedder: Embedder.optional() })
 
-/** Snapshot of a remote call; the embedded store makes none. */
+/** Queries to a remote database. Always empty for the embedded store. */
 const queries = { astraQueries: z.array(z.unknown()) }
 
 const changeable = {
@@ -79,7 +79,7 @@ const KnowledgeBasePatch = z
   .partial()
 export type KnowledgeBasePatch = z.output<typeof KnowledgeBasePatch>
 
-/** A collection of the store, which a knowledge base may be put on. */
+/** Collection of the store that a knowledge base can use. */
 export const Adoptable = z
   .object({
     name: z.string(),
@@ -154,7 +154,7 @@ export type HitOfBase = z.output<typeof HitOfBase>
 
 const json = { kind: 'json', limitBytes: limits.jsonBodyBytes } as const
 const found = ['workspace_not_found', 'knowledge_base_not_found'] as const
-/** What the store of a workspace may answer with, whatever it is asked. */
+/** Error codes of any request to the store of a workspace. */
 export const storeFaults = [
   'driver_unavailable',
   'workspace_misconfigured',

@@ -1,4 +1,8 @@
-/** Bounds that a client can meet. Text lengths are UTF-16 code units. @see docs/http.md#limits */
+/**
+ * Limits that apply to clients. Text lengths are in UTF-16 code units.
+ *
+ * @see docs/http.md#limits
+ */
 export const limits = {
   jsonBodyBytes: 10_000_000,
   ingestBodyBytes: 50_000_000,
@@ -6,7 +10,7 @@ export const limits = {
   formTextBytes: 1_000_000,
   formParts: 64,
   headerBytes: 32_768,
-  /** Headers of one request. Each takes about 100 bytes besides its content while the request waits. */
+  /** Maximum number of headers in a request. Each needs about 100 bytes in addition to its content. */
   headerCount: 200,
   jsonDepth: 64,
   jsonNodes: 1_000_000,
@@ -53,10 +57,10 @@ export const limits = {
   playgroundNameChars: 128,
 
   chatMessageChars: 32_000,
-  /** Images of one message, and the size of each when decoded. */
+  /** Maximum number of images in a message, and maximum decoded size of each in bytes. */
   messageImages: 4,
   imageBytes: 5_000_000,
-  /** Body of a message: its images in base64, its text, and room for escapes. */
+  /** Maximum body of a message: its images in base64, its text, and space for escapes. */
   messageBodyBytes: 28_000_000,
   attachmentBodyBytes: 20_000_000,
   attachmentTextChars: 1_000_000,

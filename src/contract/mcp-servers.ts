@@ -65,7 +65,7 @@ export type McpServerCreate = z.output<typeof McpServerCreate>
 const McpServerPatch = z.strictObject(fields).partial()
 export type McpServerPatch = z.output<typeof McpServerPatch>
 
-/** Why a tool server cannot be used. */
+/** Reasons why a tool server cannot be used. */
 const mcpFailureCodes = [
   'endpoint_refused',
   'credential_unavailable',

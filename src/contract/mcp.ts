@@ -10,7 +10,11 @@ const errors = ['workspace_not_found'] as const satisfies ErrorCode[]
 const stateless =
   'Streamable HTTP without sessions: each request is independent, and `initialize` is not required. A request that the protocol refuses gets a JSON-RPC error with a matching HTTP status.'
 
-/** The tools of a workspace, for programs that speak the Model Context Protocol. @see docs/mcp.md */
+/**
+ * Routes of the MCP server of a workspace.
+ *
+ * @see docs/mcp.md
+ */
 export const mcp = {
   send: route({
     method: 'POST',

@@ -7,7 +7,7 @@ import { ImageInput, imageInUrl } from './images.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
-/** Part of a message. Clients also send audio and files, which are refused with an error that names the type. */
+/** Part of a message. Audio and files are refused with an error that names the type. */
 const ContentPart = z
   .object({
     type: z.string().meta({ description: '`text` or `image_url`; other types are refused' }),
@@ -149,7 +149,7 @@ const ChatCompletionChunk = z.object({
 })
 export type ChatCompletionChunk = z.output<typeof ChatCompletionChunk>
 
-/** Data of the lines of a streamed completion. `done` is sent as `[DONE]`. */
+/** Data lines of a streamed completion. `done` is sent as `[DONE]`. */
 export const completionEvents = {
   chunk: ChatCompletionChunk,
   error: z.object({
@@ -191,7 +191,11 @@ const refusedBeforeTheAnswer = [
   'llm_model_no_images',
 ] as const satisfies ErrorCode[]
 
-/** The agents of a workspace for clients of the OpenAI API. @see docs/agents.md#from-an-openai-client */
+/**
+ * Routes that offer the agents of a workspace to clients of the OpenAI API.
+ *
+ * @see docs/agents.md#from-an-openai-client
+ */
 export const openai = {
   models: route({
     method: 'GET',

@@ -1,7 +1,7 @@
 import type { ErrorCode } from './errors.ts'
 import type { Scope } from './scopes.ts'
 
-/** A JSON Schema of the document. */
+/** JSON Schema in the OpenAPI document. */
 export interface Schema {
   $ref?: string
   type?: string | string[]
@@ -16,7 +16,7 @@ export interface Schema {
   additionalProperties?: boolean | Schema
   anyOf?: Schema[]
   allOf?: Schema[]
-  /** Schema of each line of a text in NDJSON. */
+  /** Schema of each line of NDJSON text. */
   contentSchema?: Schema
   [keyword: string]: unknown
 }
@@ -46,18 +46,18 @@ export interface Operation {
   requestBody?: { required: boolean; content: MediaTypes }
   responses: Record<string, Response | { $ref: string }>
   security?: Record<string, string[]>[]
-  /** The access rule in words, and the scopes that it requires. */
+  /** Access rule in words, and the scopes that it requires. */
   'x-access': { rule: string; scopes: Scope[] }
-  /** Codes beside the shared ones, in alphabetical order. */
+  /** Error codes in addition to the shared ones, in alphabetical order. */
   'x-error-codes': ErrorCode[]
 }
 
-/** The part of OpenAPI 3.1 that the document uses. */
+/** Subset of OpenAPI 3.1 that the document uses. */
 export interface OpenApi {
   openapi: '3.1.0'
   info: { title: string; version: string; description: string; license: { name: string; identifier: string } }
   servers: { url: string }[]
-  /** Groups in the order of the reference; `x-displayName` is the title of the group. */
+  /** Groups in the order of the reference. `x-displayName` is the title. */
   tags: { name: string; description?: string; 'x-displayName'?: string }[]
   paths: Record<string, Record<string, Operation>>
   components: {

@@ -9,7 +9,7 @@ import type { Scope } from './scopes.ts'
 
 export type { OpenApi, Operation, Schema } from './openapi-types.ts'
 
-/** Statuses of failures that any operation may have. */
+/** Descriptions of failures that any operation can have, by status. */
 const shared = {
   400: 'The request is not valid.',
   401: 'The caller is not known.',
@@ -22,9 +22,9 @@ const shared = {
 } as const
 
 /**
- * The whole surface as an OpenAPI 3.1 document, from the declarations alone.
+ * Returns the OpenAPI 3.1 document of all routes, from their declarations.
  *
- * @param api  routes by topic; an operation's id is `topic.operation`
+ * @param api  routes by topic; the ID of an operation is `topic.operation`
  */
 export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { version: string }): OpenApi {
   const schemas: Record<string, Schema> = { Error: errorSchema }
@@ -66,7 +66,7 @@ export function openApiDocument(api: Readonly<Record<string, Topic>>, about: { v
   return document
 }
 
-/** An access rule as a person would say it. */
+/** Returns a readable description of an access rule. */
 function accessInWords(access: Access): string {
   switch (access.kind) {
     case 'open':
@@ -141,7 +141,7 @@ function requestBodyOf(body: Body, schemas: Record<string, Schema>): Operation['
   return { required, content: { [mediaTypes[body.kind]]: { schema: wholeBody(body, schema) } } }
 }
 
-/** @param schema  of the JSON, of one line, or of the texts of a form */
+/** @param schema  schema of the JSON, of one line, or of the text fields of a form */
 function wholeBody({ kind }: Body, schema: Schema): Schema {
   if (kind === 'multipart') return withFile(schema)
   if (kind === 'ndjson') return { type: 'string', contentMediaType: mediaTypes.ndjson, contentSchema: schema }
@@ -166,7 +166,7 @@ function repliesOf({ replies, events }: Route, schemas: Record<string, Schema>):
   const { content } = responses[200] ?? {}
   if (events && content) {
     const made = Object.values(events).map(event => schemaOf(event, 'output', schemas))
-    // Events of different names may have data of one form.
+    // Events with different names can have equal data.
     const data = [...new Map(made.map(schema => [JSON.stringify(schema), schema])).values()]
     content['text/event-stream'] = { schema: data.length === 1 ? data[0]! : { anyOf: data } }
   }
@@ -193,7 +193,7 @@ function replyOf(status: number, reply: Replies[number], schemas: Record<string,
   }
 }
 
-/** The shared failures, and those of the route's own codes that have another status. */
+/** Returns the shared failures, and the route's own error codes with other statuses. */
 function failuresOf(route: Route): Operation['responses'] {
   const open = route.access.kind === 'open'
   const failures: Operation['responses'] = {}
@@ -232,9 +232,9 @@ const errorSchema: Schema = {
 }
 
 /**
- * The JSON Schema of a zod schema; named schemas move to the components.
+ * Returns the JSON Schema of a zod schema. Named schemas are moved to the components.
  *
- * @throws Error two schemas of one name differ
+ * @throws Error  two schemas with the same name differ
  */
 function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<string, Schema>): Schema {
   const made = z.toJSONSchema(schema, {
@@ -259,12 +259,12 @@ function schemaOf(schema: z.ZodType, io: 'input' | 'output', schemas: Record<str
   return own
 }
 
-/** What a transformed value is made from; on the wire a reply has the form of its source. */
+/** Returns the source schema of a transformed value, which is its form in a response. */
 function sourceOf(schema: z.core.$ZodType): z.ZodType {
   return (schema._zod.def as z.core.$ZodPipeDef).in as z.ZodType
 }
 
-/** Take out what zod says of its own checks and a reader cannot use; a reply may gain fields. */
+/** Removes keywords of zod that readers cannot use. Responses accept additional fields. */
 function tidy(schema: Schema, io: 'input' | 'output'): void {
   if (schema.format) delete schema.pattern
   if (schema.minimum === -Number.MAX_SAFE_INTEGER) delete schema.minimum

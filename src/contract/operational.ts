@@ -103,7 +103,7 @@ const Probe = z
   .meta({ id: 'Probe' })
 export type Probe = z.output<typeof Probe>
 
-/** What went wrong, as the operator sees it. */
+/** Recent error, for the operator. */
 const RecentError = z.object({
   ts: timestamp,
   code: z.string(),
@@ -114,7 +114,7 @@ const RecentError = z.object({
 })
 export type RecentError = z.output<typeof RecentError>
 
-/** Why a vendor's command line is not used. */
+/** Reasons why a vendor's command line is not used. */
 const reason = z.enum([
   'already-configured',
   'disabled',
@@ -127,7 +127,11 @@ const reason = z.enum([
   'cli-error',
 ])
 
-/** How the runtime is doing. @see docs/operating.md#how-it-is-doing, docs/security.md#rule-17 */
+/**
+ * Routes for the status of the runtime.
+ *
+ * @see docs/operating.md#how-it-is-doing, docs/security.md#rule-17
+ */
 export const operation = {
   metrics: route({
     method: 'GET',

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { limits } from './limits.ts'
 
-/** A whole number in a query string, within bounds. */
+/** Returns a schema for a whole number in a query string, from 1 to a maximum. */
 export function countQuery(max: number, fallback: number) {
   return z.coerce
     .number<string | number>()
@@ -12,7 +12,7 @@ export function countQuery(max: number, fallback: number) {
     .meta({ description: 'how many items at most' })
 }
 
-/** Paging of every list. */
+/** Query parameters of all lists. */
 export const pageQuery = z.object({
   limit: countQuery(limits.pageMax, limits.pageDefault),
   cursor: z.string().min(1).optional().meta({ description: '`nextCursor` of the page before' }),

@@ -5,7 +5,7 @@ import { limits } from './limits.ts'
 import { countQuery } from './page.ts'
 import { route } from './route.ts'
 
-/** One decision about rows, as the policy audit keeps it. */
+/** Decision about rows, as recorded by the policy audit. */
 export const PolicyDecision = z
   .object({
     workspaceId: z.uuid(),
@@ -23,7 +23,7 @@ export const PolicyDecision = z
   .meta({ id: 'PolicyDecision' })
 export type PolicyDecision = z.output<typeof PolicyDecision>
 
-/** What is wrong with a predicate that could be parsed. */
+/** Problem of a predicate that could be parsed. */
 const PolicyIssue = z
   .object({
     code: z.enum([

@@ -2,7 +2,7 @@ import { z } from 'zod'
 import { open } from './access.ts'
 import { route } from './route.ts'
 
-/** RFC 9728 section 2. */
+/** Metadata of RFC 9728 section 2. */
 const ProtectedResource = z.object({
   resource: z.string().meta({ description: 'URL of the resource, below `runtime.publicOrigin`' }),
   resource_name: z.string(),
@@ -25,7 +25,11 @@ const declared = {
   errors: ['not_configured'],
 } as const
 
-/** Metadata that OAuth clients read to find the identity provider. @see docs/mcp.md#sign-in-with-oauth */
+/**
+ * Routes of the metadata that OAuth clients read to find the identity provider.
+ *
+ * @see docs/mcp.md#sign-in-with-oauth
+ */
 export const protectedResources = {
   runtime: route({
     ...declared,

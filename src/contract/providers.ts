@@ -1,8 +1,8 @@
-/** A model provider that the runtime can call by name. */
+/** Model provider that the runtime supports by name. */
 interface Provider {
-  /** Where it is when a service names no endpoint; its host is the one its usual key is released to. */
+  /** Default address of services. The default key is released only to its host. */
   readonly baseUrl: string
-  /** The variable that usually holds its key; null where none is needed. */
+  /** Environment variable that usually contains the key; null if no key is needed. */
   readonly keyName: string | null
 }
 
@@ -24,21 +24,22 @@ export function isProviderName(text: string): text is ProviderName {
 }
 
 /**
- * Returns true if a provider requires a key at an address. Other servers with the same protocol may need none.
+ * Returns true if a provider requires a key at an address. Other servers with the same protocol may need
+ * none.
  */
 export function needsKey(provider: ProviderName, { host }: Pick<URL, 'host'>): boolean {
   const { baseUrl, keyName } = providers[provider]
   return keyName !== null && host === new URL(baseUrl).host
 }
 
-/** Host of each provider that takes a key, by the reference to that key. */
+/** Host of each provider with a key, by the reference to that key. */
 export const hostOfProviderKey: ReadonlyMap<string, string> = new Map(
   Object.values(providers).flatMap(({ baseUrl, keyName }) =>
     keyName ? [[`env:${keyName}`, new URL(baseUrl).host] as const] : [],
   ),
 )
 
-/** Providers that can be chatted with: a gateway to many models, a vendor, a runtime of one's own. */
+/** Providers of chat models: a gateway to many models, a vendor, and a local runtime. */
 export const chatProviders = ['openrouter', 'openai', 'ollama'] as const
 export type ChatProvider = (typeof chatProviders)[number]
 

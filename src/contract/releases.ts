@@ -5,7 +5,11 @@ import { limits } from './limits.ts'
 import { page, pageQuery } from './page.ts'
 import { route } from './route.ts'
 
-/** What lets records use a secret reference, and where the secret may be sent. @see docs/security.md#rule-1 */
+/**
+ * Permission for records to use a secret reference and send the secret to certain hosts.
+ *
+ * @see docs/security.md#rule-1
+ */
 export const SecretRelease = z
   .object({
     releaseId: z.uuid(),
@@ -17,7 +21,7 @@ export const SecretRelease = z
   .meta({ id: 'SecretRelease' })
 export type SecretRelease = z.output<typeof SecretRelease>
 
-/** A host as URLs have it: lower case, without the port of https. */
+/** Host in the form of URLs: lowercase, without the default port of https. */
 const host = z
   .string()
   .refine(text => text.length <= limits.hostChars, `must be at most ${limits.hostChars} characters long`)

@@ -6,7 +6,7 @@ import type { ParamName } from './ids.ts'
 
 export type Method = 'GET' | 'POST' | 'PATCH' | 'DELETE'
 
-/** Names of the `:parameters` of a path. */
+/** Names of the `:parameters` in a path. */
 export type ParamNames<P extends string> = P extends `${string}:${infer N}/${infer Rest}`
   ? N | ParamNames<`/${Rest}`>
   : P extends `${string}:${infer N}`
@@ -15,13 +15,17 @@ export type ParamNames<P extends string> = P extends `${string}:${infer N}/${inf
 
 type KnownPath<P extends string> = [ParamNames<P>] extends [ParamName] ? P : never
 
-/** Where the workspaces are, and below: no route there can be `open`. @see docs/requirements.md#S1-02 */
+/**
+ * Paths of workspaces and below. Routes there cannot be `open`.
+ *
+ * @see docs/requirements.md#S1-02
+ */
 type Guarded = `/api/v1/workspaces${string}`
 
-/** What sets the runtime up has a rule of its own, which stands nowhere else. */
+/** Access rule of setup routes, which no other routes use. */
 type Setup = Extract<RootAccess, { kind: 'setup' }>
 
-/** Below a workspace only workspace rules exist, elsewhere only root rules. */
+/** Rules allowed for a path: workspace rules below a workspace, root rules elsewhere. */
 type AccessFor<P extends string> =
   'workspaceId' extends ParamNames<P>
     ? WorkspaceAccess
@@ -31,31 +35,31 @@ type AccessFor<P extends string> =
         ? Setup
         : Exclude<RootAccess, Setup>
 
-/** A JSON body. `strict` refuses unknown fields, `lenient` ignores and names them. */
+/** JSON body. `strict` refuses unknown fields; `lenient` ignores and reports them. */
 export interface JsonBody<S extends z.ZodType = z.ZodType> {
   readonly kind: 'json'
   readonly schema: S
   readonly mode: 'strict' | 'lenient'
   readonly limitBytes: number
-  /** Stands instead of `validation_error` for a body that does not fit. */
+  /** Error code for an invalid body, instead of `validation_error`. */
   readonly refusal?: ErrorCode
 }
 
-/** One JSON value per line, streamed both ways; each line is validated on its own. */
+/** NDJSON body: one JSON value per line, streamed in both directions. Each line is validated separately. */
 export interface NdjsonBody<S extends z.ZodType = z.ZodType> {
   readonly kind: 'ndjson'
   readonly schema: S
   readonly limitBytes: number
 }
 
-/** A form with a file in the part `file`, and texts beside it. It is received when the handler asks for it. */
+/** Form with a file in the part `file`, and text fields. It is received when the handler requests it. */
 export interface MultipartBody<S extends z.ZodObject = z.ZodObject> {
   readonly kind: 'multipart'
-  /** Of the texts, by the name of their part; unknown parts are ignored and named. */
+  /** Schema of the text fields by part name. Unknown parts are ignored and reported. */
   readonly schema: S
-  /** Parts that hold JSON; the schema is given what cannot be read as JSON as the text that it is. */
+  /** Names of parts that contain JSON. Invalid JSON is passed to the schema as text. */
   readonly json: readonly string[]
-  /** Of the whole form. */
+  /** Maximum size of the whole form, in bytes. */
   readonly limitBytes: number
 }
 
@@ -66,42 +70,50 @@ export function canBeEmpty({ kind, schema }: Body): boolean {
   return kind === 'json' && schema.type === 'object' && schema.safeParse({}).success
 }
 
-/** A form on its way. */
+/** Form that has not been received yet. */
 export interface Form<Texts> {
   /**
-   * Receive all of it. The file lies on disk while `use` works on it, and is gone when that ends, however it ends.
+   * Receives the whole form. The file exists on disk only until `use` ends or fails.
    *
    * @throws invalid_multipart, missing_file, empty_file, payload_too_large, validation_error
    */
   receive<T>(use: (upload: Upload<Texts>) => Promise<T>): Promise<T>
 }
 
-/** A form that was received. */
+/** Received form. */
 export interface Upload<Texts> {
   readonly file: UploadedFile
-  /** Names of parts that nobody reads. */
+  /** Names of unknown parts. */
   readonly ignored: string[]
-  /** One text. @throws what its schema says */
+  /**
+   * Returns one text field.
+   *
+   * @throws the error of its schema, if invalid
+   */
   text<K extends keyof Texts>(name: K): Texts[K]
-  /** All texts. @throws what the schema says of the first one that it refuses */
+  /**
+   * Returns all text fields.
+   *
+   * @throws the error of the schema for the first invalid field
+   */
   texts(): Texts
 }
 
 export interface UploadedFile {
-  /** As the sender calls it: never part of a path here. */
+  /** Name from the client. Never used as part of a path here. */
   readonly name: string
-  /** Media type that the sender says it has. */
+  /** Media type from the client. */
   readonly type: string
   readonly sizeBytes: number
   readonly path: string
 }
 
-/** One line of an NDJSON body, counted from 1: its value, or why it has none. */
+/** Line of an NDJSON body, counted from 1, with its value or the error in it. */
 export type Line<T> =
   | { readonly line: number; readonly value: T }
   | { readonly line: number; readonly error: WbError }
 
-/** Reply schemas by status; `null` is an empty body, a text is a media type with a free body. */
+/** Response schemas by status. `null` is an empty body; a text is the media type of a free body. */
 export type Replies = { readonly [status: number]: z.ZodType | null | MediaType }
 export type MediaType =
   | 'text/html'
@@ -111,10 +123,10 @@ export type MediaType =
   | 'text/event-stream'
   | 'image/*'
 
-/** An audit action of a route that changes many fields, only some of which are worth a record. */
+/** Audit action of a route that changes many fields, for changes of certain fields. */
 export interface ChangeAudit {
   readonly action: AuditAction
-  /** Recorded by their names, never their values. */
+  /** Fields whose changes are recorded, by name and never by value. */
   readonly fields: readonly string[]
 }
 
@@ -134,23 +146,27 @@ export interface Route<
   readonly replies: R
   readonly errors: readonly ErrorCode[]
   /**
-   * What the audit trail records when the route succeeds: always, and then its handler gives the details, or where one
-   * of some fields becomes another, and then its handler asks with every change.
+   * Audit action of a successful request. A plain action is always recorded, with details from the handler. A
+   * `ChangeAudit` is recorded when one of its fields changes, which the handler checks.
    */
   readonly audit?: AuditAction | ChangeAudit
   /**
-   * Events of the stream that the route answers, by name: always where its reply is one, else instead of its reply to
-   * `Accept: text/event-stream`.
+   * Events of the streamed response, by name. If the route also has another response, the stream is sent only
+   * for `Accept: text/event-stream`.
    */
   readonly events?: Readonly<Record<string, z.ZodType>>
-  /** Another API whose format errors and events follow. @see docs/agents.md#from-an-openai-client */
+  /**
+   * External API whose format is used for errors and events.
+   *
+   * @see docs/agents.md#from-an-openai-client
+   */
   readonly dialect?: 'openai'
 }
 
 /**
- * Declare a route. The access rule is mandatory, and a path below a workspace cannot be `open`.
+ * Declares a route. The access rule is mandatory, and a path below a workspace cannot be `open`.
  *
- * Everything else is read off this value: validation, the gate, the OpenAPI document, the typed client.
+ * Validation, authorization, the OpenAPI document and the typed client all derive from this value.
  */
 export function route<
   const P extends string,
@@ -163,7 +179,7 @@ export function route<
   return declaration as unknown as Route<P, Q, B, R>
 }
 
-/** Routes of one room, by operation name. */
+/** Routes of one topic, by operation name. */
 export type Topic = Readonly<Record<string, Route>>
 
 type QueryOf<Q> = Q extends z.ZodType ? z.output<Q> : undefined
@@ -185,13 +201,13 @@ type BodyIn<B> =
         ? FormData
         : undefined
 
-/** What a handler receives: everything validated. */
+/** Validated input of a handler. */
 export type Input<T> =
   T extends Route<infer P, infer Q, infer B, Replies>
     ? { params: Record<ParamNames<P>, string>; query: QueryOf<Q>; body: BodyOf<B> }
     : never
 
-/** What a client sends. */
+/** Request parameters of a client. */
 export type Request<T> =
   T extends Route<infer P, infer Q, infer B, Replies>
     ? ([ParamNames<P>] extends [never] ? object : { params: Record<ParamNames<P>, string> }) &
@@ -205,7 +221,7 @@ export interface BinaryBody {
   readonly bytes: Uint8Array
 }
 
-/** What a free body is made of: objects that leave one per line, text or bytes as they are, or a document that is encoded. */
+/** Value of a free body: objects that are sent one per line, text, bytes, or a document that is encoded. */
 type Free<M> = M extends 'application/x-ndjson'
   ? AsyncIterable<object>
   : M extends 'text/html' | 'text/plain'
@@ -215,8 +231,7 @@ type Free<M> = M extends 'application/x-ndjson'
       : object
 
 /**
- * One event of a stream. Its id is what a client sends back as `Last-Event-ID` to go on from there; empty where nothing
- * can be gone on from.
+ * Event of a stream. A client can resume with its ID as `Last-Event-ID`; an empty ID cannot be resumed from.
  */
 export interface ServerEvent {
   readonly id: string
@@ -224,17 +239,17 @@ export interface ServerEvent {
   readonly data: object
 }
 
-/** A response that the library of a protocol makes: its status, its body and the headers that tell of it. */
+/** Response that the library of a protocol creates: status, headers and body. */
 export interface OwnResponse {
   answer(request: globalThis.Request): Promise<globalThis.Response>
-  /** It is a stream that goes on until somebody ends it. */
+  /** True for a stream that runs until one side closes it. */
   readonly isEndless: boolean
 }
 
 type Encoded<S> = S extends z.ZodType ? z.input<S> : S extends null ? undefined : Free<S>
 type Decoded<S> = S extends z.ZodType ? z.output<S> : S extends null ? undefined : unknown
 
-/** One reply of a handler: its status, its body, and what else the response carries. */
+/** Response of a handler: status, body and headers. */
 export type Answer<T> =
   T extends Route<string, infer _Q, infer _B, infer R>
     ?
@@ -244,7 +259,7 @@ export type Answer<T> =
               body: Encoded<R[S]>
               headers?: Record<string, string | readonly string[]>
               ignored?: string[]
-              /** For the audit trail, beside the ids of the path. */
+              /** Details for the audit trail, in addition to the IDs in the path. */
               audit?: AuditDetails
             }
           }[keyof R]
@@ -252,6 +267,6 @@ export type Answer<T> =
         | { own: OwnResponse }
     : never
 
-/** What a client gets back: the body of whichever success status came. */
+/** Response body that a client receives for any success status. */
 export type Reply<T> =
   T extends Route<string, infer _Q, infer _B, infer R> ? { [S in keyof R]: Decoded<R[S]> }[keyof R] : never

@@ -1,7 +1,7 @@
 import { z } from 'zod'
 import { limits } from './limits.ts'
 
-/** Settings of an LLM service or an agent that a request to the model carries. Those of the agent win. */
+/** Sampling settings of an LLM service or an agent. Settings of the agent take precedence. */
 export const sampling = {
   temperature: z.number().min(0).max(2).nullable().meta({
     description: 'randomness of the answer, from 0 to 2; null is up to the provider',
@@ -22,7 +22,7 @@ export const sampling = {
     .meta({ description: 'texts that end the answer; null is none' }),
 }
 
-/** Like {@link sampling}, for records: those that an earlier release stored lack the fields. */
+/** Like {@link sampling}, for stored records. Records of earlier releases lack the fields. */
 export const optionalSampling = {
   temperature: sampling.temperature.optional(),
   topP: sampling.topP.optional(),

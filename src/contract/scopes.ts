@@ -1,4 +1,8 @@
-/** Privilege scopes in canonical order. @see docs/requirements.md#S2.4-01 */
+/**
+ * Scopes in canonical order.
+ *
+ * @see docs/requirements.md#S2.4-01
+ */
 export const scopes = [
   'read',
   'read:content',
@@ -19,7 +23,8 @@ export const scopes = [
 export type Scope = (typeof scopes)[number]
 
 /**
- * A held scope grants itself and, when it is a coarse tier, its fine grants. Null holds everything.
+ * Returns true if the held scopes grant the required one. A scope grants itself and all scopes below it
+ * (`read` grants `read:chat`). Null grants everything.
  *
  * @see docs/requirements.md#S2.4-13
  */
@@ -27,7 +32,7 @@ export function holds(held: readonly Scope[] | null, required: Scope): boolean {
   return held === null || held.some(scope => required === scope || required.startsWith(`${scope}:`))
 }
 
-/** The scopes that both sets grant. Null grants everything. */
+/** Returns the scopes that both sets grant. Null grants everything. */
 export function inBoth(held: readonly Scope[] | null, others: readonly Scope[]): Scope[] {
   if (held === null) return inOrder(others)
   return scopes.filter(
@@ -35,24 +40,28 @@ export function inBoth(held: readonly Scope[] | null, others: readonly Scope[]):
   )
 }
 
-/** Roles, each a whole set of scopes, from the least privileged on. */
+/** Roles, each a set of scopes, in order of increasing privilege. */
 export const roles = ['viewer', 'editor', 'admin'] as const
 export type Role = (typeof roles)[number]
 
-/** What a role holds. @see docs/requirements.md#S2.4-02 */
+/**
+ * Scopes of each role.
+ *
+ * @see docs/requirements.md#S2.4-02
+ */
 export const scopesOfRole: Readonly<Record<Role, readonly Scope[]>> = {
   viewer: ['read'],
   editor: ['read', 'write'],
   admin: ['read', 'write', 'manage'],
 }
 
-/** The role whose scopes are exactly these, else null. */
+/** Returns the role with exactly these scopes; null if no role has them. */
 export function roleOf(held: readonly Scope[]): Role | null {
   const set = inOrder(held).join()
   return roles.find(role => scopesOfRole[role].join() === set) ?? null
 }
 
-/** Scopes without repetition, in canonical order; nothing is folded or expanded. */
+/** Returns scopes without duplicates, in canonical order. Does not add or combine any. */
 export function inOrder(held: readonly Scope[]): Scope[] {
   return scopes.filter(scope => held.includes(scope))
 }

@@ -1,4 +1,8 @@
-/** Services, a file for each kind. @see docs/services.md */
+/**
+ * Services, one file per kind.
+ *
+ * @see docs/services.md
+ */
 export * from './services/chunking.ts'
 export * from './services/embedding.ts'
 export type { ServiceProblem } from './services/fields.ts'

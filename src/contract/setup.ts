@@ -3,7 +3,11 @@ import { open, settingUp } from './access.ts'
 import { limits } from './limits.ts'
 import { route } from './route.ts'
 
-/** Variables that the managed file of a data directory is written with. @see docs/operating.md#provider-keys */
+/**
+ * Variables that can be written to the managed file of a data directory.
+ *
+ * @see docs/operating.md#provider-keys
+ */
 export const managedKeys = [
   'ASTRA_DB_API_ENDPOINT',
   'ASTRA_DB_APPLICATION_TOKEN',
@@ -11,7 +15,7 @@ export const managedKeys = [
   'OPENAI_API_KEY',
 ] as const
 
-/** A value of one line. No key and no address holds more, and what is more could add lines to the file. */
+/** Value of one line. More lines could add variables to the file. */
 const managedValue = z
   .string()
   .max(limits.managedValueChars, `must be at most ${limits.managedValueChars} characters long`)
@@ -86,7 +90,9 @@ export const setup = {
 
 const degraded = z.object({ status: z.literal('degraded'), reason: z.string() })
 
-/** How a runtime without its control plane answers in the place of `operational.health` and `operational.ready`. */
+/**
+ * Routes of a runtime without its control plane, which replace `operational.health` and `operational.ready`.
+ */
 export const rescue = {
   health: route({
     method: 'GET',

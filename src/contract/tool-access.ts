@@ -1,7 +1,7 @@
 import { member, needs, type WorkspaceAccess } from './access.ts'
 
 /**
- * Scopes that a caller of the runtime's own MCP tools needs in addition to access to the workspace.
+ * Scopes for the runtime's own MCP tools, in addition to access to the workspace.
  *
  * @see docs/requirements.md#S5.5-21
  */
@@ -26,11 +26,15 @@ export const mcpToolAccess = {
 /** Access rule of resources, equal to that of the routes that list and read documents. */
 export const mcpResourceAccess: WorkspaceAccess = member('read:content')
 
-/** Those of them that have an agent answer. They take no scope beyond reading, and what they say is kept. */
+/** Tools that ask an agent. They need only read access, although the conversation is stored. */
 export const mcpChatTools: readonly string[] = [
   'chat_send',
   'run_agent',
 ] satisfies (keyof typeof mcpToolAccess)[]
 
-/** What a caller needs for an agent to use external tools on its behalf. @see docs/requirements.md#S5.5-26 */
+/**
+ * Access rule for callers whose agents use external tools.
+ *
+ * @see docs/requirements.md#S5.5-26
+ */
 export const externalToolAccess: WorkspaceAccess = needs('tools:invoke').orElse('write')

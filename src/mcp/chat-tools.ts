@@ -12,13 +12,13 @@ import { chatNotFound } from './missing.ts'
 import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
 
 export interface ChatToolParts {
-  /** Handlers of the routes that the tools stand for. */
+  /** Handlers of the routes that the tools call. */
   readonly routes: {
     readonly agents: Pick<Handlers<typeof agents>, 'show'>
     readonly conversations: Pick<Handlers<typeof conversations>, 'create'>
   }
   readonly conversations: Pick<Conversations, 'get'>
-  /** One completion over passages that were found first, without a loop of tools. */
+  /** Answers over passages that are found first, without tool calls. */
   readonly replies: Pick<Turns, 'reply'>
 }
 
@@ -31,7 +31,11 @@ const content = argument(
 )
 const titleChars = 120
 
-/** The tools that have an agent answer, in the order in which they are listed. @see docs/mcp.md#the-tools */
+/**
+ * Returns the tools that ask an agent, in display order.
+ *
+ * @see docs/mcp.md#the-tools
+ */
 export function chatTools(parts: ChatToolParts): FacadeTool[] {
   return [
     tool({
@@ -112,7 +116,11 @@ async function runAgent(parts: ChatToolParts, run: AgentRun, call: FacadeCall): 
   }
 }
 
-/** The conversation that is named, or one that is begun over the agent's knowledge bases. @throws agent_not_found, chat_not_found */
+/**
+ * Returns the ID of the given conversation, or of a new one over the agent's knowledge bases.
+ *
+ * @throws agent_not_found, chat_not_found
+ */
 async function placeOf(
   { routes, conversations: rooms }: ChatToolParts,
   { agentId: id, conversationId, title }: AgentRun,

@@ -20,11 +20,11 @@ export function citationOf({ documentId, sourceFilename, title, heading, page }:
   return details.length === 0 ? name : `${name} (${details.join(', ')})`
 }
 
-/** Returns the heading of a passage: the field of that name, else the Markdown heading that the passage begins with. */
+/** Returns the heading of a passage: its field `heading`, or the Markdown heading at its beginning. */
 export function headingOf(payload: Readonly<Record<string, unknown>>, text: string | null): string | null {
   const { heading } = payload
   if (typeof heading === 'string' && heading !== '') return heading.slice(0, headingCharsMax)
   const [, written] = /^\s{0,3}#{1,6}[ \t]+([^\n]+)/.exec(text ?? '') ?? []
-  // Cut first: the search for a closing sequence goes back over white space again and again.
+  // Truncated first, because the search for a closing sequence backtracks over white space.
   return written?.slice(0, headingCharsMax).replace(/[ \t]+#*\s*$/, '') ?? null
 }

@@ -15,19 +15,19 @@ export interface TextQuery {
   readonly documentId: string
   readonly cursor?: string | undefined
   readonly chunksMax: number
-  /** UTF-16 units of a page. */
+  /** Maximum length of a page, in UTF-16 units. */
   readonly charsMax: number
 }
 
 /** Start of a page: the cursor of its first chunks, and the number of their characters on earlier pages. */
 const textCursor = z.tuple([z.string().nullable(), z.int().min(0)])
-/** Minimum length of an overlap. A shorter match of two chunks is a coincidence. */
+/** Minimum length of an overlap. A shorter match between two chunks can be a coincidence. */
 const overlapCharsMin = 8
 const overlapCharsMax = 16_384
 
 /**
- * Reads a page of the text of a document, put together from the chunks that the caller sees. Text that consecutive
- * chunks share appears once. Together, the pages contain the whole text.
+ * Reads a page of the text of a document, assembled from the chunks that the caller can read. Text that
+ * consecutive chunks share appears once. Together, the pages contain the whole text.
  *
  * @throws document_not_found, knowledge_base_not_found, invalid_cursor, list_records_not_supported
  */
@@ -65,7 +65,10 @@ function joined(chunks: readonly Chunk[]): string {
     .join('')
 }
 
-/** Returns the text between two chunks, and the length of the beginning of the second that the first ends with. */
+/**
+ * Returns the separator of two chunks, and the length of their overlap: the prefix of the second that the
+ * first ends with.
+ */
 function seam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
   const isConsecutive = first.chunkIndex !== null && second.chunkIndex === first.chunkIndex + 1
   if (!isConsecutive) return { glue: '\n\n', overlap: 0 }
@@ -76,13 +79,17 @@ function seam(first: Chunk, second: Chunk): { glue: string; overlap: number } {
   return { glue: leavesOutSpace(second) && !isApart ? '\n' : '', overlap: 0 }
 }
 
-/** Returns true for a chunk whose chunker drops white space between sentences. @see docs/http.md#chunkers */
+/**
+ * Returns true for a chunk whose chunker removes white space between sentences.
+ *
+ * @see docs/http.md#chunkers
+ */
 function leavesOutSpace({ payload }: Chunk): boolean {
   return String(payload['chunker.id']).startsWith('sentence')
 }
 
 /**
- * Returns the length of the longest proper beginning of `after` that `before` ends with.
+ * Returns the length of the longest proper prefix of `after` that `before` ends with.
  *
  * Uses the algorithm of Knuth, Morris and Pratt, which is linear in both texts.
  */

@@ -23,9 +23,13 @@ export interface DocumentToolParts {
   }
 }
 
-/** Hits of one search. @see docs/mcp.md#the-tools */
+/**
+ * Maximum number of hits of one search.
+ *
+ * @see docs/mcp.md#the-tools
+ */
 const topKMax = 64
-/** About 5,000 tokens. */
+/** Maximum length of a page of text, about 5,000 tokens. */
 const textCharsMax = 20_000
 const chunksPerPage = 20
 
@@ -40,7 +44,7 @@ const documentId = argument(
   exampleId,
 )
 
-/** The tools that read documents and their passages. */
+/** Returns the tools that read documents and their passages. */
 export function documentTools({ routes }: DocumentToolParts): FacadeTool[] {
   return [
     tool({
@@ -143,7 +147,7 @@ function described(document: Document) {
   }
 }
 
-/** Returns the file names of the documents of hits, by document ID. A record can name a missing document. */
+/** Returns the file names of the documents of hits, by document ID. Skips documents that no longer exist. */
 async function fileNames(
   hits: readonly Hit[],
   rest: Rest,

@@ -18,7 +18,7 @@ const usage = [
   'Lists come in pages: to get the next page, pass the cursor at the end of the page.',
 ].join('\n')
 
-/** Returns instructions for a client: the knowledge bases, the tool to begin with, and how to cite. */
+/** Returns the instructions for a client: the knowledge bases, which tool to call first, and how to cite. */
 export async function instructionsFor(
   { routes }: InstructionParts,
   { workspaceId, caller }: Pick<FacadeCall, 'workspaceId' | 'caller'>,

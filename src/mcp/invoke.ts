@@ -10,7 +10,7 @@ import type { FacadeResult, Operation } from './tool.ts'
 export interface InvokeParts {
   readonly audit: Pick<AuditTrail, 'note'>
   readonly traffic: { add(workspaceId: string, call: Omit<TrafficEntry, 'at'>): void }
-  /** What the wire may say of whatever was thrown; the log is told the rest. */
+  /** Logs a failure, and returns the part of it that may be sent to the caller. */
   readonly tellFailure: (thrown: unknown, requestId: string) => { readonly envelope: ErrorEnvelope }
 }
 
@@ -21,7 +21,7 @@ interface Where {
   readonly caller: Caller
 }
 
-/** How a call ended: what its caller is told, and what is on record. */
+/** Result of a call for its caller, and the facts that are recorded about it. */
 interface Ending extends FacadeResult {
   readonly outcome: TrafficEntry['outcome']
   readonly reason?: string | undefined
@@ -29,8 +29,8 @@ interface Ending extends FacadeResult {
 }
 
 /**
- * Runs an operation if the caller is authorized and the arguments are valid. Records the call or the denial in the audit trail,
- * but not invalid arguments of an authorized caller.
+ * Runs an operation if the caller is authorized and the arguments are valid. Records the call or the denial
+ * in the audit trail, but not invalid arguments of an authorized caller.
  *
  * @see docs/requirements.md#S5.5-25
  */
@@ -58,7 +58,7 @@ export async function invoke(
   return ending
 }
 
-/** The ending of a call that the caller lacks the scope for. Nothing is done. */
+/** Returns the denial of a call whose caller lacks the scope; undefined if the call is allowed. */
 function refused({ access }: Operation, { workspaceId, caller }: Where): Ending | undefined {
   const decision = decide({ rule: access, workspaceId }, caller)
   if (decision.allow) return undefined
@@ -92,7 +92,7 @@ async function run(
   }
 }
 
-/** Code and message of a failure. Messages of drivers are not shown to the caller. */
+/** Returns the code and message of a failure. Messages of drivers are not shown to the caller. */
 function failureOf({ tellFailure }: InvokeParts, error: unknown, requestId: string) {
   const { code, message } = tellFailure(error, requestId).envelope.error
   const isKnown = code !== 'internal_error'

@@ -15,10 +15,10 @@ import { type WriteToolParts, writeTools } from './write-tools.ts'
 
 export interface McpParts extends InvokeParts {
   readonly rows: RowStore
-  /** Of the configuration. */
+  /** Settings of the configuration. */
   readonly settings: { readonly enabled: boolean; readonly exposeChat: boolean }
   readonly version: string
-  /** Handlers of the routes that the tools stand for, by topic. */
+  /** Handlers of the routes that the tools call, by topic. */
   readonly routes: ReadToolParts['routes'] &
     WriteToolParts['routes'] &
     ChatToolParts['routes'] &
@@ -29,7 +29,7 @@ export interface McpParts extends InvokeParts {
   readonly askForScope: AskForScope
 }
 
-/** The tools of workspaces for programs that speak MCP, and their routes. */
+/** Opens the MCP server of workspaces: its tools, its resources and its routes. */
 export function openMcp(parts: McpParts) {
   const { settings } = parts
   const tools = once(() => [
@@ -66,9 +66,9 @@ export function openMcp(parts: McpParts) {
   return {
     handlers,
     /**
-     * The names of the tools that a client is told of, asked for as one asks.
+     * Returns the names of the tools that a client gets, by a `tools/list` request.
      *
-     * @throws Error  the answer lists none
+     * @throws Error  the response lists no tools
      */
     listTools: (workspaceId: string, caller: Caller) => listedBy(offeredTo(workspaceId, caller)),
   }

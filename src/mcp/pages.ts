@@ -5,13 +5,13 @@ import type { Page, PageQuery } from './rest.ts'
 import { argument, type FacadeResult } from './tool.ts'
 
 const limitDefault = 20
-/** Maximum length of a cursor. It contains the cursor of a route, which is shorter. */
+/** Maximum length of a cursor, in UTF-16 units. It contains the cursor of a route, which is shorter. */
 const cursorCharsMax = 2_000
 export const cursor = z.string().min(1).max(cursorCharsMax)
-/** Maximum number of lists to open for one page, because each can be empty. */
+/** Maximum number of lists to read for one page, because each can be empty. */
 const listsPerPageMax = 100
 
-/** Arguments of every tool that lists. */
+/** Arguments of all tools that return lists. */
 export const paging = {
   limit: argument(
     z.int().min(1).max(limits.pageMax).default(limitDefault),
@@ -25,19 +25,13 @@ export const paging = {
   ),
 }
 
-/** The result of a tool that lists. */
+/** Returns the result of a tool for a page of a list. */
 export function pageResult({ items, nextCursor }: Page<unknown>): FacadeResult {
   return { payload: items, nextCursor }
 }
 
 /** Several lists that are read in sequence. Each is opened when the previous one ends. */
 export interface ListChain<T> {
-  /**
-   * Opens the list at a position.
-   *
-   * @param position  null for the first list
-   * @returns undefined where there is no list
-   */
   open(position: string | null): Promise<OpenedList<T> | undefined>
 }
 
@@ -49,7 +43,11 @@ export interface OpenedList<T> {
 
 const chainCursor = z.tuple([z.string().nullable(), z.string().nullable()])
 
-/** One page over all lists of a chain. @throws invalid_cursor */
+/**
+ * Returns one page over all lists of a chain.
+ *
+ * @throws invalid_cursor
+ */
 export async function chainedPage<T>(chain: ListChain<T>, { limit, cursor }: PageQuery): Promise<Page<T>> {
   const items: T[] = []
   let [position, within] = cursor === undefined ? [null, null] : unsealed(chainCursor, cursor)
@@ -67,7 +65,10 @@ export async function chainedPage<T>(chain: ListChain<T>, { limit, cursor }: Pag
   return { items, nextCursor: sealed([position, within]) }
 }
 
-/** A cursor of several parts. It holds no secret and grants nothing: access is checked when the list is read. */
+/**
+ * Encodes a cursor of several parts. It contains no secret and grants no access, which is checked when the
+ * list is read.
+ */
 export function sealed(parts: readonly unknown[]): string {
   return Buffer.from(JSON.stringify(parts)).toString('base64url')
 }

@@ -28,7 +28,11 @@ export interface ReadToolParts {
 const agentId = argument(params.agentId, 'ID of an agent, from list_agents.', exampleId)
 const chatId = argument(params.conversationId, 'ID of a chat, from list_chats.', exampleId)
 
-/** The tools that change nothing, in the order in which they are listed. @see docs/mcp.md#the-tools */
+/**
+ * Returns the tools that read, in display order.
+ *
+ * @see docs/mcp.md#the-tools
+ */
 export function readTools(parts: ReadToolParts): FacadeTool[] {
   const { routes, conversations: rooms } = parts
   return [

@@ -10,14 +10,14 @@ import { chainedPage, cursor, type OpenedList } from './pages.ts'
 import { type FacadeCall, type Operation, operation } from './tool.ts'
 
 export interface ResourceParts {
-  /** Handlers of the routes that resources are read through. */
+  /** Handlers of the routes that provide resources. */
   readonly routes: {
     readonly kb: Pick<Handlers<typeof kb>, 'list'>
     readonly documents: Pick<Handlers<typeof documents>, 'list' | 'chunks'>
   }
 }
 
-/** The MCP operations on resources. Their payload is the result that the protocol defines. */
+/** MCP operations on resources. Their payload is the result that the protocol defines. */
 export interface ResourceOperations {
   readonly list: Operation
   readonly templates: Operation
@@ -26,12 +26,20 @@ export interface ResourceOperations {
 
 const resourcesPerPage = 50
 const chunksPerPage = 100
-/** Maximum length of one part, in UTF-16 units. @see docs/mcp.md#documents-as-resources */
+/**
+ * Maximum length of one part, in UTF-16 units.
+ *
+ * @see docs/mcp.md#documents-as-resources
+ */
 const textCharsMax = 100_000
 const uriCharsMax = 4_096
 const mimeType = 'text/plain'
 
-/** Returns the operations that offer documents as MCP resources. @see docs/mcp.md#documents-as-resources */
+/**
+ * Returns the operations that provide documents as MCP resources.
+ *
+ * @see docs/mcp.md#documents-as-resources
+ */
 export function resourceOperations({ routes }: ResourceParts): ResourceOperations {
   return {
     list: operation({
@@ -69,7 +77,7 @@ export function resourceOperations({ routes }: ResourceParts): ResourceOperation
   }
 }
 
-/** Opens the list of documents of the knowledge base at a position in the workspace. */
+/** Opens the document list of the knowledge base at a position; undefined after the last one. */
 async function documentsOf(
   routes: ResourceParts['routes'],
   position: string | null,
@@ -123,7 +131,7 @@ function uriOf({ workspaceId, knowledgeBaseId, documentId }: ResourcePlace): str
 const uriShape = /^workbase:\/\/([^/?]+)\/kb\/([^/?]+)\/documents\/([^/?]+)(?:\?cursor=([\w-]+))?$/
 const ids = z.object({ knowledgeBaseId: params.knowledgeBaseId, documentId: params.documentId })
 
-/** @throws document_not_found  the URI names no document of this workspace */
+/** @throws document_not_found  the URI is not that of a document in this workspace */
 function placeOf(uri: string, workspaceId: string) {
   const [, workspace, knowledgeBaseId, documentId, after] = uriShape.exec(uri) ?? []
   const place = ids.safeParse({ knowledgeBaseId, documentId })

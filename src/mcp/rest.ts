@@ -3,7 +3,7 @@ import type { Caller } from '../access/caller.ts'
 import type { Answer, Input, Reply, Route } from '../contract/route.ts'
 import { validate } from '../http/validate.ts'
 
-/** Answers one route. */
+/** Handles requests to one route. */
 export type Handler<T extends Route> = (input: Input<T>, caller: Caller) => Promise<Answer<T>> | Answer<T>
 
 interface Asked {
@@ -32,10 +32,10 @@ export interface PageQuery {
 
 type Item<T extends Route> = Reply<T> extends { items: (infer I)[] } ? I : never
 
-/** Length of a page as JSON. A page of long items has fewer of them; a single item is never cut. */
+/** Maximum length of a page as JSON. Longer pages get fewer items; a single item is never truncated. */
 const pageCharsMax = 100_000
 
-/** The routes of a workspace as a tool uses them: by their handlers, with the checks and the audit of each. */
+/** Calls routes of a workspace through their handlers, with validation and audit. Used by tools. */
 export class Rest {
   constructor(
     private readonly workspaceId: string,
@@ -44,9 +44,10 @@ export class Rest {
   ) {}
 
   /**
-   * Ask a route. Whether the caller may is for the tool to check.
+   * Calls a route. Authorization is the task of the tool.
    *
-   * @throws validation_error  the body does not fit; and what the route throws
+   * @throws validation_error  the body is invalid
+   * @throws the errors of the route
    */
   async ask<T extends Route>(route: T, handler: Handler<T>, asked: Asked): Promise<Answered<T>> {
     const params = { workspaceId: this.workspaceId, ...asked.params }
@@ -66,7 +67,7 @@ export class Rest {
   /**
    * Reads one page of a list. It has fewer items than requested if they would be too long for a model.
    *
-   * @param shown  returns the fields of an item to show
+   * @param shown  selects the fields of an item
    * @throws the errors of the route
    */
   async page<T extends Route, Shown>(

@@ -4,30 +4,34 @@ import { mcpChatTools, mcpToolAccess } from '../contract/tool-access.ts'
 import type { ResourceOperations } from './resources.ts'
 import type { FacadeResult, FacadeTool, Operation } from './tool.ts'
 
-/** What is offered at one request. */
+/** Tools and resources for one request. */
 export interface Offered {
   readonly workspaceId: string
-  /** Of the runtime. */
+  /** Version of the runtime. */
   readonly version: string
   readonly tools: readonly FacadeTool[]
   readonly resources: ResourceOperations
-  /** Text that a client gets when it connects. */
+  /** Returns the text that a client gets when it connects. */
   instructions(): Promise<string>
-  /** @param sent  arguments, not validated yet */
+  /**
+   * Runs an operation.
+   *
+   * @param sent  arguments that are not validated yet
+   */
   invoke(operation: Operation, sent: unknown): Promise<FacadeResult>
 }
 
 type Sdk = typeof import('@modelcontextprotocol/server')
 
-/** The protocol's library is loaded with the first request, as most processes get none. */
+/** Loads the MCP library at the first request, because most processes get none. */
 async function library() {
   return import('@modelcontextprotocol/server')
 }
 
 /**
- * Answer one HTTP request of an MCP client, by a server that lives as long as that.
+ * Answers one HTTP request of an MCP client, with a server for this request only.
  *
- * @param message  the body, as it was read
+ * @param message  body of the request, already parsed
  */
 export async function serveOnce(offered: Offered, request: Request, message: unknown): Promise<Response> {
   const sdk = await library()
@@ -39,7 +43,7 @@ export async function serveOnce(offered: Offered, request: Request, message: unk
   return transport.handleRequest(request)
 }
 
-/** True of a message that asks for a stream of what happens from now on. */
+/** Returns true for a message that opens a stream of events. */
 export function isSubscription(message: unknown): boolean {
   return (message as { method?: unknown } | null)?.method === 'subscriptions/listen'
 }
@@ -57,7 +61,7 @@ function serverOf(sdk: Sdk, offered: Offered, instructions: string | undefined):
     { capabilities: { tools: { listChanged: true }, resources: {} }, instructions },
   )
   server.setRequestHandler('tools/list', () => ({ tools: tools.map(listed) }))
-  // A batch holds a hundred calls: they are made in turn.
+  // Calls run in sequence, because a batch can contain a hundred of them.
   let before: Promise<unknown> = Promise.resolve()
   const inTurn = <T>(work: () => Promise<T>): Promise<T> => {
     const answer = before.then(work)
@@ -92,7 +96,11 @@ function textContent(text: string) {
   return { type: 'text' as const, text }
 }
 
-/** Returns the result of an operation on resources. @throws ProtocolError  it was refused or failed */
+/**
+ * Returns the result of an operation on resources.
+ *
+ * @throws ProtocolError  the operation was denied or failed
+ */
 function resourceResult<T>({ ProtocolError, ProtocolErrorCode }: Sdk, result: FacadeResult): T {
   const { payload, isError, code } = result
   if (!isError) return payload as T
@@ -128,7 +136,7 @@ function schemaOf(input: z.ZodType): { type: 'object' } {
     io: 'input',
     unrepresentable: 'any',
     override({ jsonSchema }) {
-      // The format says it, in words that a model is charged less for.
+      // The pattern repeats the format, and would cost the model tokens.
       if (jsonSchema.format) delete jsonSchema.pattern
     },
   })

@@ -63,7 +63,7 @@ function listOf(
 
 type Read = OpenedList<ListedService>['read']
 
-/** Readers of a page, by kind of service. */
+/** Returns readers of a page, by kind of service. */
 function reading(rest: Rest, routes: ServiceToolParts['routes']): Record<Kind, Read> {
   return {
     chunking: query =>

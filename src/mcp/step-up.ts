@@ -4,14 +4,14 @@ import { WbError } from '../contract/errors.ts'
 import { holds, type Scope, scopesOfRole } from '../contract/scopes.ts'
 import { mcpToolAccess } from '../contract/tool-access.ts'
 
-/** Returns the `WWW-Authenticate` header that requests a scope; undefined if no token can have it. */
+/** Returns the `WWW-Authenticate` header that requests a scope; undefined if no token can have the scope. */
 export type AskForScope = (workspaceId: string, required: Scope) => string | undefined
 
 /**
- * Refuses a tool call if its user has the required scope but the access token does not, so that the client can request
- * the scope from the user. All other denials are results of the tool.
+ * Denies a tool call if its user has the required scope but the access token does not, so that the client can
+ * request the scope from the user. All other denials are results of the tool.
  *
- * @throws forbidden  with a challenge of RFC 6750 section 3.1
+ * @throws forbidden  with the challenge of RFC 6750 section 3.1
  */
 export function requireTokenScope(
   message: unknown,

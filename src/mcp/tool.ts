@@ -16,9 +16,9 @@ export interface FacadeCall {
 
 /** Outcome of an operation. */
 export interface FacadeResult {
-  /** A text goes out as it is, anything else as JSON. */
+  /** Text is sent as it is, any other value as JSON. */
   readonly payload: unknown
-  /** Left out, it is a success. */
+  /** True for a failure. */
   readonly isError?: boolean
   /** Cursor of the next page of a list; null or absent on the last page. */
   readonly nextCursor?: string | null
@@ -26,13 +26,16 @@ export interface FacadeResult {
   readonly code?: ErrorCode | undefined
 }
 
-/** An operation that other programs can call, with its access rule and the schema of its arguments. */
+/** Operation that MCP clients can call, with its access rule and the schema of its arguments. */
 export interface Operation<S extends z.ZodType = z.ZodType> {
   /** Name in the audit trail and in the list of the latest calls. */
   readonly name: string
   readonly access: WorkspaceAccess
   readonly input: S
-  /** Reports a failure as a result, or throws a `WbError` whose message the caller may read. */
+  /**
+   * Runs the operation. Reports a failure as a result, or throws a `WbError` whose message is shown to the
+   * caller.
+   */
   run(input: z.output<S>, call: FacadeCall): Promise<FacadeResult>
 }
 
@@ -41,7 +44,7 @@ export function operation<S extends z.ZodType>(declared: Operation<S>): Operatio
   return declared as unknown as Operation
 }
 
-/** A tool of the runtime for agents of other programs. */
+/** Tool that this runtime offers to MCP clients. */
 export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends Operation<S> {
   readonly name: ToolName
   /** Display name. */
@@ -51,7 +54,7 @@ export interface FacadeTool<S extends z.ZodObject = z.ZodObject> extends Operati
 }
 
 interface Declaration<S extends z.ZodRawShape> extends Pick<FacadeTool, 'name' | 'title'> {
-  /** Describes when to call it and what it returns. */
+  /** Text for the model about when to call the tool, and what it returns. */
   readonly description: string
   /** Arguments by name, each declared with {@link argument}. */
   readonly input: S
@@ -75,7 +78,11 @@ export function tool<const S extends z.ZodRawShape>(declared: Declaration<S>): F
   } as unknown as FacadeTool
 }
 
-/** Declares an argument of a tool. @param example  a value that the schema accepts */
+/**
+ * Declares an argument of a tool.
+ *
+ * @param example  a value that the schema accepts
+ */
 export function argument<S extends z.ZodType>(schema: S, description: string, example: z.input<S>): S {
   return schema.meta({ description: `${description} Example: ${JSON.stringify(example)}` })
 }

@@ -10,7 +10,7 @@ import { exampleId } from './examples.ts'
 import { argument, type FacadeCall, type FacadeResult, type FacadeTool, tool } from './tool.ts'
 
 export interface WriteToolParts {
-  /** Handlers of the routes that the tools stand for. */
+  /** Handlers of the routes that the tools call. */
   readonly routes: {
     readonly kb: Pick<Handlers<typeof kb>, 'create' | 'delete'>
     readonly documents: Pick<Handlers<typeof documents>, 'show' | 'ingest' | 'delete'>
@@ -20,7 +20,11 @@ export interface WriteToolParts {
 const documentId = argument(params.documentId, 'ID of a document, from list_documents.', exampleId)
 const baseNameChars = 120
 
-/** The tools that change something, in the order in which they are listed. @see docs/mcp.md#the-tools */
+/**
+ * Returns the tools that change data, in display order.
+ *
+ * @see docs/mcp.md#the-tools
+ */
 export function writeTools({ routes }: WriteToolParts): FacadeTool[] {
   return [
     tool({
@@ -190,14 +194,22 @@ function created(base: Reply<typeof kb.create>) {
   }
 }
 
-/** Why a knowledge base was not made, as its tool tells it. @throws what is no refusal */
+/**
+ * Returns the tool result for a knowledge base that could not be created.
+ *
+ * @throws the error itself, if it is not a `WbError`
+ */
 function uncreated(error: unknown) {
   if (!(error instanceof WbError)) throw error
   const { code, message } = error
   return code.endsWith('_not_found') ? { outcome: 'not_found', message } : { outcome: 'error', code, message }
 }
 
-/** @returns false  for the failure of one code @throws any other failure */
+/**
+ * Returns a handler that converts failures with one code to false.
+ *
+ * @throws any other failure
+ */
 function unlessCode(code: ErrorCode): (error: unknown) => false {
   return error => {
     if (error instanceof WbError && error.code === code) return false

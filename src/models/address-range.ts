@@ -1,25 +1,26 @@
 import ipaddr from 'ipaddr.js'
 
 /**
- * How far inside an address lies: `public` belongs to the internet, `private` to this machine, its network or nobody,
- * `forbidden` to what hands credentials of a machine to whoever asks from inside it.
+ * Range of an address. `public` is reachable on the internet. `private` is this machine, its network, or
+ * unassigned. `forbidden` gives out the credentials of a machine to anything that connects from inside it,
+ * such as a metadata service.
  */
 export type AddressRange = 'public' | 'private' | 'forbidden'
 
 type Address = ipaddr.IPv4 | ipaddr.IPv6
 
-/** Position of an IPv4 address inside an IPv6 address. */
+/** Position of an IPv4 address that is embedded in an IPv6 address. */
 interface Carried {
-  /** Indexes of its bytes. */
+  /** Indexes of the bytes of the IPv4 address. */
   readonly places: readonly number[]
-  /** Every bit is flipped. */
+  /** True if every bit is inverted. */
   readonly isInverted?: true
 }
 
-/** A network and its range. If an address is in several, the strictest range counts. */
+/** A network and its range. For an address in several networks, the strictest range applies. */
 export interface KnownNetwork {
   readonly network: string
-  /** `carried`: the range of the IPv4 address inside. */
+  /** `carried` means the range of the embedded IPv4 address. */
   readonly range: AddressRange | 'carried'
   readonly carries: readonly Carried[]
 }
@@ -51,8 +52,8 @@ const networksV4: Readonly<Record<string, AddressRange>> = {
 }
 
 /**
- * Ranges of IPv6 networks. Unique local, site-local, multicast, discard-only and unassigned addresses are in none of
- * them, and private.
+ * Ranges of IPv6 networks. Addresses outside all of them are private: unique local, site-local, multicast,
+ * discard-only and unassigned ones.
  *
  * @see https://www.iana.org/assignments/iana-ipv6-special-registry
  */
@@ -87,7 +88,11 @@ const carriers: readonly KnownNetwork[] = [
   },
 ]
 
-/** Returns the position of an address behind a prefix of this length; byte 8 is always left out. @see RFC 6052 section 2.2 */
+/**
+ * Returns the position of an IPv4 address after a prefix of this length. Byte 8 is always skipped.
+ *
+ * @see RFC 6052 section 2.2
+ */
 function embeddedAfter(prefixBits: number): Carried {
   const bytes = [4, 5, 6, 7, 9, 10, 11, 12, 13, 14, 15]
   return { places: bytes.filter(byte => byte >= prefixBits / 8).slice(0, 4) }
@@ -103,7 +108,7 @@ export const knownNetworks: readonly KnownNetwork[] = [
   ...carriers,
 ]
 
-/** Returns a function that classifies addresses by these networks; see `rangeOf`. */
+/** Returns a function that classifies addresses by the given networks, like {@link rangeOf}. */
 export function rangeFinder(networks: readonly KnownNetwork[]): (address: string) => AddressRange {
   const parsed = networks.map(known => ({ ...known, cidr: ipaddr.parseCIDR(known.network) }))
 
@@ -128,13 +133,13 @@ export function rangeFinder(networks: readonly KnownNetwork[]): (address: string
 }
 
 /**
- * Classifies an address and the IPv4 addresses inside it.
+ * Classifies an address, including any IPv4 addresses that are embedded in it.
  *
- * @param address  IPv4 or IPv6, with or without a zone; what is neither is `forbidden`
+ * @param address  IPv4 or IPv6, with or without a zone; any other text is `forbidden`
  */
 export const rangeOf = rangeFinder(knownNetworks)
 
-/** Parses an IPv6 address; the library reads `::1.2.3.4` as `::ffff:1.2.3.4`. */
+/** Parses an IPv6 address. Works around the library, which reads `::1.2.3.4` as `::ffff:1.2.3.4`. */
 function parseV6(address: string): ipaddr.IPv6 {
   const isCompatible = /^::\d+\.[\d.]+$/.test(address)
   if (!isCompatible) return ipaddr.IPv6.parse(address)
@@ -145,24 +150,28 @@ function octetsOf(bytes: readonly number[], { places, isInverted }: Carried): nu
   return places.map(place => (isInverted ? bytes[place]! ^ 0xff : bytes[place]!))
 }
 
-/** The interface identifier of an address in any network can be made of an IPv4 address. @see RFC 5214 section 6.1 */
+/**
+ * Returns the position of an IPv4 address in the interface identifier. Any network can have such identifiers.
+ *
+ * @see RFC 5214 section 6.1
+ */
 function isatap(bytes: readonly number[]): Carried[] {
   const [first = -1, ...rest] = bytes.slice(8, 12)
   const isMarked = (first & 0xfd) === 0 && rest.join() === [0, 0x5e, 0xfe].join()
   return isMarked ? [lastFour] : []
 }
 
-/** An address as it is compared with a network: an IPv4 address in its own form. */
+/** Parses an address. An IPv4-mapped IPv6 address becomes IPv4, so that it can be compared with networks. */
 export function plainAddress(address: string): Address {
   return ipaddr.process(address.replace(/%.*$/, ''))
 }
 
-/** Whether an address lies in a network; `bits` of another family never do. */
+/** Returns true if an address is in a network. Networks of the other address family never match. */
 export function isWithin(address: Address, [start, bits]: [Address, number]): boolean {
   return address.kind() === start.kind() && address.match(start, bits)
 }
 
-/** A network, or one address as a network of its own. */
+/** Parses a network in CIDR notation, or a single address as a network of one address. */
 export function networkOf(text: string): [Address, number] {
   if (text.includes('/')) {
     const [start, bits] = ipaddr.parseCIDR(text)

@@ -9,11 +9,11 @@ import type { Outbound, OutboundAnswer } from './outbound.ts'
 
 const waitMs = 5_000
 const answerBytesMax = 4_000_000
-/** Of what a provider lists, as people read it. */
+/** Maximum number of models returned from a provider's list. */
 const modelsMax = 2_000
 const idCharsMax = 256
 
-/** Small, quick and able to call tools, in the order in which they are offered. */
+/** IDs of recommended models, in display order. All are small, fast and able to call tools. */
 const recommended: readonly string[] = [
   'openai/gpt-4o-mini',
   'openai/gpt-4o',
@@ -22,7 +22,7 @@ const recommended: readonly string[] = [
   'google/gemini-2.0-flash-001',
 ]
 
-/** What is offered where a provider cannot be asked. */
+/** Models that are returned when the provider's list is unavailable. */
 const known: Record<ChatProvider, readonly LlmModel[]> = {
   openrouter: recommended.map(id => model(id, true, true)),
   openai: ['gpt-4o-mini', 'gpt-4o', 'gpt-4.1-mini', 'gpt-4.1'].map((id, at) => model(id, true, at < 2)),
@@ -33,14 +33,15 @@ function model(id: string, supportsTools: boolean | null, isRecommended: boolean
   return { id, name: id, supportsTools, recommended: isRecommended }
 }
 
-/** Models that a service can name, as their provider lists them. */
+/** Lists the models that an LLM service can use, from their providers. */
 export class Catalogue {
   constructor(private readonly parts: { environment: Environment; outbound: Outbound; clock: Clock }) {}
 
   /**
-   * The provider's own list; ours where it cannot be had. OpenAI is not asked, as it lists nothing without a key.
+   * Returns the provider's own list, or a built-in list if that fails. OpenAI is never requested, because it
+   * lists nothing without a key.
    *
-   * @param baseUrl  where Ollama is; one that is checked where it is dialled
+   * @param baseUrl  address of Ollama; the network checks it before it connects
    */
   async list(provider: ChatProvider, baseUrl: string | undefined, signal: AbortSignal): Promise<LlmModels> {
     const live = provider === 'openai' ? [] : await this.ask(provider, baseUrl, signal)
@@ -68,7 +69,7 @@ export class Catalogue {
   }
 }
 
-/** Ask for the models of a provider, without a credential. */
+/** Requests the models of a provider, without a credential. */
 export function askForModels(
   outbound: Outbound,
   endpoint: URL,
@@ -109,7 +110,7 @@ function callsTools({ supported_parameters: parameters }: Listed): boolean {
   return Array.isArray(parameters) && parameters.includes('tools')
 }
 
-/** The recommended ones first, then by id. */
+/** Sorts recommended models first, then by ID. */
 function byRank(one: LlmModel, other: LlmModel): number {
   return Number(other.recommended) - Number(one.recommended) || (one.id < other.id ? -1 : 1)
 }

@@ -3,14 +3,17 @@ import type { EmbeddingService } from '../contract/services.ts'
 import type { Purpose } from './embedder.ts'
 import { field } from './provider/failure.ts'
 
-/** How a provider is asked for vectors. */
+/** Request and response format of an embedding provider. */
 export interface Dialect {
-  /** Below the base URL. */
+  /** Path below the base URL. */
   readonly path: string
-  /** Of one request, at most. */
+  /** Maximum number of texts in one request. */
   readonly textsMax: number
   body(service: EmbeddingService, texts: readonly string[], purpose: Purpose): object
-  /** What stands where the vectors should, in the order of the texts; undefined when the answer has another form. */
+  /**
+   * Returns the values at the place of the vectors, in the order of the texts; undefined if the format is
+   * unknown.
+   */
   vectors(answer: unknown): unknown[] | undefined
 }
 

@@ -6,7 +6,7 @@ import { WbError } from '../contract/errors.ts'
 import { needsKey, type ProviderName, providers } from '../contract/providers.ts'
 import type { Outbound } from './outbound.ts'
 
-/** What a record says of a model and of where it is. */
+/** Fields of a service record that identify a model and its endpoint. */
 export interface ModelService {
   readonly name: string
   readonly provider: string
@@ -21,15 +21,15 @@ export interface ModelService {
 /** Returns true if the secret behind a record's reference may be sent to a host. @see docs/security.md#rule-1 */
 export type IsReleased = (ref: string, host: string, workspaceId: string) => Promise<boolean>
 
-/** What models are reached with. */
+/** Dependencies of requests to models. */
 export interface ModelParts {
   readonly environment: Environment
-  /** Asked at each call, so that a release is in force at once. */
+  /** Called for each request, so that a change applies immediately. */
   readonly isReleased: IsReleased
   readonly outbound: Outbound
 }
 
-/** What is wrong: where the model is, what it is dialled with, or how it answered. */
+/** Part of a request that failed: the address, the credential, or the provider's answer. */
 export type Trouble = 'endpoint' | 'credential' | 'provider'
 
 export type FailureFacts = {
@@ -37,24 +37,24 @@ export type FailureFacts = {
   readonly providerStatus?: number | undefined
 }
 
-/** A failure of a service, in words of ours; what the provider said stays in the cause. */
+/** Creates the failure of a service with our own message. The provider's message belongs in the cause. */
 export type Failed = (trouble: Trouble, reason: string, facts?: FailureFacts, cause?: unknown) => Error
 
-/** What decides where a service is dialled, and with what. */
+/** Inputs that decide the endpoint and the credential of a service. */
 export interface Dialling {
   readonly service: ModelService
   readonly provider: ProviderName
   readonly environment: Environment
-  /** Asked at each call, so that a release is in force at once. */
+  /** Called for each request, so that a change applies immediately. */
   readonly isReleased: IsReleased
   readonly failed: Failed
-  /** What the calls are appended as; an address that ends with it already is taken without it. */
+  /** Path of the calls. It is removed from the end of an address that already contains it. */
   readonly path: string
 }
 
 /**
- * The address that the provider's paths are appended to: `endpointBaseUrl` joined with `endpointPath`, else the
- * provider's own. For Ollama `OLLAMA_BASE_URL` stands before the provider's own, and an empty path means `/v1`.
+ * Returns the URL that request paths are appended to: `endpointBaseUrl` with `endpointPath`, or the
+ * provider's default. For Ollama, `OLLAMA_BASE_URL` overrides the default, and an empty path means `/v1`.
  *
  * @throws the error that `failed` creates, if the address is not an http(s) URL
  */
@@ -82,7 +82,7 @@ export function usualBaseUrl(provider: ProviderName, environment: Environment): 
   return ollama ?? providers[provider].baseUrl
 }
 
-/** A base URL without what calls are appended as, and with the path that Ollama has where none is given. */
+/** Parses a base URL. Removes the path of the calls from its end. An empty path becomes `/v1` for Ollama. */
 export function endpointAt(baseUrl: string, provider: ProviderName, path: string): URL {
   const url = new URL(baseUrl)
   const own = withoutLastSlashes(url.pathname)
@@ -91,7 +91,7 @@ export function endpointAt(baseUrl: string, provider: ProviderName, path: string
   return url
 }
 
-/** A pattern that looks for them takes a time that grows with the square of a text of slashes. */
+/** Removes trailing slashes. A regular expression would take quadratic time for a text of slashes. */
 function withoutLastSlashes(text: string): string {
   let end = text.length
   while (text[end - 1] === '/') end--
@@ -99,10 +99,10 @@ function withoutLastSlashes(text: string): string {
 }
 
 /**
- * Resolves the credential for an endpoint; undefined if the service names none and the host is not the provider's own.
+ * Resolves the credential for an endpoint; undefined if the service has none and the provider needs none.
  *
- * @throws what `failed` makes of one that is missing, not released for the host, about to leave in the clear, or not
- *         resolved
+ * @throws the error that `failed` creates, if the credential is missing, is not released for the host, would
+ * be sent unencrypted, or does not resolve
  * @see docs/security.md#rule-1
  */
 export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<string | undefined> {
@@ -118,9 +118,10 @@ export async function credentialFor(dialling: Dialling, endpoint: URL): Promise<
 }
 
 /**
- * The secret behind a record's reference, resolved now, where it is released for the host.
+ * Resolves a secret reference of a record, if it is released for the host.
  *
- * @throws what `failed` makes of one that is not released, is about to leave in the clear, or does not resolve
+ * @throws the error that `failed` creates, if the secret is not released, would be sent unencrypted, or does
+ * not resolve
  */
 export async function releasedSecret(
   sending: Pick<Dialling, 'environment' | 'isReleased' | 'failed'>,
@@ -135,9 +136,9 @@ export async function releasedSecret(
 }
 
 /**
- * The secret behind a reference that may be used, resolved now.
+ * Resolves a secret reference, without checking its release.
  *
- * @throws what `failed` makes of one that is about to leave in the clear, or does not resolve
+ * @throws the error that `failed` creates, if the secret would be sent unencrypted, or does not resolve
  */
 export function secretFor(
   { environment, failed }: Pick<Dialling, 'environment' | 'failed'>,
@@ -164,13 +165,19 @@ function resolved(ref: string, environment: Environment, failed: Failed): string
   }
 }
 
-/** The line that gives a service a credential, where its name holds no characters that a shell would act on. */
+/**
+ * Returns a hint with the command that sets a credential. Uses a placeholder if the name contains characters
+ * that are special to a shell.
+ */
 function credentialHint(service: string, ref: string): string {
   const name = /^\w[\w.@+-]*$/.test(service) ? service : 'NAME'
   return `Set its credentialRef, for example with: wb services update ${name} --credential ${ref}`
 }
 
-/** The line that releases a reference, where a record's writer did not choose words that a shell would act on. */
+/**
+ * Returns a hint with the command that releases a reference. Uses placeholders if the record contains
+ * characters that are special to a shell.
+ */
 function releaseHint(ref: string, host: string): string {
   const isPlain = /^[\w:/.@+-]+$/.test(ref) && /^[\w.:[\]-]+$/.test(host)
   const line = isPlain ? `wb services allow ${ref} --host ${host}` : 'wb services allow REF --host HOST'

@@ -7,13 +7,16 @@ import { WbError } from '../contract/errors.ts'
 import { providers } from '../contract/providers.ts'
 import { type AddressRange, isWithin, networkOf, plainAddress, rangeOf } from './address-range.ts'
 
-/** A host that is about to be dialled: lower case, no brackets, no dot at its end. */
+/** Target of a connection. The host is lowercase, without brackets and without a final dot. */
 export interface Destination {
   readonly host: string
   readonly port: number
 }
 
-/** Why an endpoint is refused: where it lies, or that it has no address or lies inside, which is not told apart. */
+/**
+ * Reason for a refusal: the range of the address, or `unsaid`, which does not reveal whether the name has an
+ * address.
+ */
 type Why = Exclude<AddressRange, 'public'> | 'unsaid'
 
 const described: Readonly<Record<Why, string>> = {
@@ -22,7 +25,10 @@ const described: Readonly<Record<Why, string>> = {
   unsaid: 'has no address, or one that may not be dialled',
 }
 
-/** An endpoint that may not be dialled. Its message goes on to the wire and names no address; its cause to the log. */
+/**
+ * An endpoint that must not be connected to. The message is shown to callers and contains no address. The
+ * cause is only logged.
+ */
 export class EndpointRefused extends Error {
   override readonly name = 'EndpointRefused'
   readonly hint: string
@@ -37,14 +43,14 @@ export class EndpointRefused extends Error {
   }
 }
 
-/** What a failure of a request comes from, if that is a dial that was refused. */
+/** Returns the refused connection that caused a failed request; undefined if there was another cause. */
 export function refusalIn(error: unknown): EndpointRefused | undefined {
   for (let cause = error; cause instanceof Error; cause = cause.cause)
     if (cause instanceof EndpointRefused) return cause
   return undefined
 }
 
-/** An endpoint that the operator named: a host or a network, on one port or on all. */
+/** An endpoint that the operator allowed: a host or a network, on one port or on all. */
 interface Exception {
   readonly host?: string
   readonly network?: ReturnType<typeof networkOf>
@@ -52,8 +58,9 @@ interface Exception {
 }
 
 /**
- * Which endpoints may be dialled. Link-local addresses and metadata services never; private ones where nobody signs in
- * and the configuration does not forbid them, and those that the operator named.
+ * Decides which endpoints may be connected to. Link-local addresses and metadata services are always refused.
+ * Private addresses are allowed if authentication is disabled and the configuration does not block them, or
+ * if the operator allowed them.
  *
  * @see docs/security.md#rule-14
  */
@@ -68,8 +75,9 @@ export class EndpointGuard {
   }
 
   /**
-   * Check every address that a host leads to; one that is refused refuses all. Where private addresses are blocked, a
-   * name that leads inside is refused like one that leads nowhere: whoever asks does not learn which names there are.
+   * Checks all addresses of a host. One refused address refuses the host. If private addresses are blocked, a
+   * name with a private address fails like a name without an address, so that callers cannot discover
+   * internal names.
    *
    * @throws EndpointRefused
    */
@@ -83,7 +91,7 @@ export class EndpointGuard {
     }
   }
 
-  /** What to fail with when a name has no address. */
+  /** Returns the error for a name that has no address. */
   unresolved(to: Destination, cause: unknown): unknown {
     const { code } = cause as { code?: unknown }
     return code === 'ENOTFOUND' || code === 'ENODATA' ? this.#refusal(to, cause) : cause
@@ -95,10 +103,10 @@ export class EndpointGuard {
   }
 
   /**
-   * What a URL alone tells: an address as its host is checked, and the names that always mean this machine; where
-   * other names lead is known when they are dialled.
+   * Checks a URL without resolving its host: an IP address, or a name that always means this machine. Other
+   * names are checked when a connection is opened.
    *
-   * @throws validation_error  at the field
+   * @throws validation_error  names the field
    */
   checkUrl(field: string, url: string): void {
     try {
@@ -109,7 +117,11 @@ export class EndpointGuard {
     }
   }
 
-  /** Like {@link checkUrl}, for a URL that no field holds. @throws EndpointRefused */
+  /**
+   * Like {@link checkUrl}, for a URL that is not in a field.
+   *
+   * @throws EndpointRefused
+   */
   requireUrl(url: string): void {
     const to = destinationOf(new URL(url))
     const address = isIP(to.host) ? to.host : isLoopback(to.host) ? '127.0.0.1' : undefined
@@ -126,7 +138,7 @@ export class EndpointGuard {
   }
 }
 
-/** The guard that a configuration asks for. */
+/** Opens the guard for the endpoints of the configuration and of services. */
 export function openGuard(config: Config, environment: Environment): EndpointGuard {
   const { auth, runtime } = config
   return new EndpointGuard({
@@ -138,12 +150,15 @@ export function openGuard(config: Config, environment: Environment): EndpointGua
   })
 }
 
-/** The guard of addresses that no person chose: this machine and its network are no places for a model to look around. */
+/**
+ * Opens the guard for addresses that a model chooses. It blocks this machine and its network, so that a model
+ * cannot explore them.
+ */
 export function publicGuard({ runtime }: Config): EndpointGuard {
   return new EndpointGuard({ blocksPrivate: true, exceptions: runtime.allowedEndpoints })
 }
 
-/** Endpoints that stand in the configuration, or in `OLLAMA_BASE_URL` and `DOCLING_URL`. */
+/** Returns the endpoints in the configuration, and in `OLLAMA_BASE_URL` and `DOCLING_URL`. */
 function namedEndpoints(
   { auth, chat, controlPlane, runtime, seedWorkspaces }: Config,
   environment: Environment,
@@ -169,7 +184,7 @@ export function destinationOf({ hostname, port, protocol }: URL): Destination {
   }
 }
 
-/** A host without what several spellings of it differ in. */
+/** Normalizes a host: lowercase, without brackets and without a final dot. */
 export function plainHost(host: string): string {
   return host.toLowerCase().replace(/^\[|\]$|\.$/g, '')
 }

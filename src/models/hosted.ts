@@ -8,25 +8,25 @@ import { openClient, type ProviderCalls } from './provider/client.ts'
 import { ProviderFailure } from './provider/failure.ts'
 
 const batchSizeDefault = 64
-/** Keeps a request below the 300,000 tokens that providers take, whatever the script. */
+/** Keeps a request below the limit of 300,000 tokens of providers, in any script. */
 const textCharsPerRequestMax = 200_000
-/** Keeps an answer near 24 MB. */
+/** Keeps a response below about 24 MB. */
 const numbersPerRequestMax = 1 << 20
 const requestsAtOnce = 2
 const retriesMax = 2
 
 type Batch = { start: number; texts: readonly string[] }
 
-/** What the embedder of a service is dialled with. */
+/** Endpoint settings of an embedding service. */
 export type EmbedderDialling = Omit<Dialling, 'service' | 'failed' | 'path'> & {
   readonly service: EmbeddingService
 }
 
 /**
- * A model behind the OpenAI-compatible wire, or Cohere's.
+ * Returns an embedder that calls a provider with the API of OpenAI or Cohere.
  *
- * A request that times out, cannot connect, or is answered with 408, 409, 429 or 5xx is tried twice more, after the
- * pause that the provider asks for. Where it is dialled and with what is decided anew at each call.
+ * A request that times out, cannot connect, or gets status 408, 409, 429 or 5xx is repeated twice, after the
+ * pause that the provider requests. The endpoint and the credential are resolved for each call.
  *
  * @see docs/configuration.md#embedding-providers
  */
@@ -66,7 +66,7 @@ export async function callsTo(settings: EmbedderDialling): Promise<ProviderCalls
   return { endpoint, credential, timeoutMs: service.requestTimeoutMs, retriesMax }
 }
 
-/** How many texts of a long list are with a provider at the same time, at most. */
+/** Returns the maximum number of texts of a long list that are requested at the same time. */
 export function textsAtOnce(service: EmbeddingService): number {
   return requestsAtOnce * batchSizeOf(service)
 }
@@ -92,7 +92,10 @@ function* batchesOf(texts: readonly string[], service: EmbeddingService, dialect
   yield { start, texts: texts.slice(start) }
 }
 
-/** Work through the batches, a few at once; the first failure, or the caller, ends all of them. */
+/**
+ * Processes the batches with a few requests in parallel. The first failure, or the caller's signal, cancels
+ * all.
+ */
 async function inLanes(
   texts: readonly string[],
   batches: Generator<Batch>,

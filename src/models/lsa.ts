@@ -5,28 +5,30 @@ import { countTerms, frequencyWeight, type Passage, weigh } from './lsa/weigh.ts
 
 export type { Passage } from './lsa/weigh.ts'
 
-/** The length of the vectors unless `fit` is asked for another one. */
+/** Default length of the vectors. */
 export const lsaDimension = 128
 const iterationsDefault = 4
 const sampleMaxDefault = 20_000
 const seedDefault = 1
-/** The share of the work done when the passages are counted. */
+/** Share of the progress that counting the passages makes up. */
 const countingShare = 0.3
 
 export interface FitOptions {
-  /** Length of the vectors, 128 unless given. */
+  /** Length of the vectors, 128 by default. */
   dimension?: number
-  /** The same seed and passages give the same model, bit for bit. */
+  /** Seed of the random numbers. Equal seeds and passages give a model with identical bytes. */
   seed?: number
-  /** Rounds of subspace iteration, at least 1, 4 unless given; more bring nothing measurable. */
+  /** Rounds of subspace iteration, at least 1, 4 by default. More rounds bring no measurable gain. */
   iterations?: number
-  /** More passages than this are sampled evenly at random. */
+  /** Maximum number of passages. A larger set is sampled uniformly at random. */
   sampleMax?: number
-  /** Told how much is done, from 0 to 1, now and then. */
+  /** Called occasionally with the progress, from 0 to 1. */
   onProgress?(fraction: number): void
 }
 
-/** A model as it is stored: its terms, one to a line, and per term a float32 factor, then all int8 directions. */
+/**
+ * Stored form of a model: its terms, one per line, then a float32 factor per term, then all int8 directions.
+ */
 export interface EncodedModel {
   dimension: number
   terms: string
@@ -34,8 +36,8 @@ export interface EncodedModel {
 }
 
 /**
- * Latent semantic analysis of a knowledge base's own passages: terms that occur in like company get like
- * directions, so that passages are near each other without sharing a word.
+ * Latent semantic analysis of the passages of a knowledge base. Terms that occur in similar contexts get
+ * similar directions, so that passages can be close without a common word.
  *
  * @see Deerwester et al., "Indexing by latent semantic analysis", JASIS 41(6), 1990
  */
@@ -43,7 +45,7 @@ export class LsaModel {
   readonly dimension: number
   readonly terms: readonly string[]
   readonly #places: ReadonlyMap<string, number>
-  /** Per term its rarity times the scale of its int8 direction. */
+  /** Rarity of each term, multiplied by the scale of its int8 direction. */
   readonly #factors: Float32Array
   readonly #directions: Int8Array
 
@@ -56,8 +58,8 @@ export class LsaModel {
   }
 
   /**
-   * The vector of a passage or a query, seen at fitting or not: `dimension` long and of length 1, or all zero when
-   * it has no term that the model knows. Costs `dimension` multiplications per distinct term.
+   * Returns the vector of a passage or a query, which need not be among the fitted passages. It has length 1,
+   * or is all zero if the model knows none of the terms. Costs `dimension` multiplications per distinct term.
    */
   embed(passage: Passage | string): Float32Array {
     const { dimension } = this
@@ -83,9 +85,9 @@ export class LsaModel {
     return { dimension, terms: terms.join('\n'), weights }
   }
 
-  /** The model that was encoded; it embeds bit for bit like the original. Throws when the parts do not fit. */
+  /** Decodes a model. It embeds exactly like the encoded one. Throws if the parts do not match. */
   static decode({ dimension, terms, weights }: EncodedModel): LsaModel {
-    // Bytes out of a database may start anywhere in their buffer, where no float32 may.
+    // Bytes from a database can start at any offset of their buffer, but a Float32Array must be aligned.
     const { buffer } = new Uint8Array(weights)
     const count = weights.length / (4 + dimension)
     const factors = new Float32Array(buffer, 0, Math.floor(count))
@@ -95,7 +97,7 @@ export class LsaModel {
     return model
   }
 
-  /** @internal the model of a term basis, rounded to eight bits a number. */
+  /** @internal Creates the model of a term basis, with directions rounded to eight bits per number. */
   static of(terms: readonly string[], rarities: Float64Array, basis: Panels, dimension: number): LsaModel {
     const factors = new Float32Array(terms.length)
     const directions = new Int8Array(terms.length * dimension)
@@ -114,7 +116,7 @@ export class LsaModel {
 const bytesOf = (array: Float32Array | Int8Array) =>
   new Uint8Array(array.buffer, array.byteOffset, array.byteLength)
 
-/** Selection sampling: every subset of the size is equally likely, and the order stays. */
+/** Samples items by selection sampling: every subset of the size is equally likely, and the order is kept. */
 function sample<T>(items: readonly T[], size: number, seed: number): readonly T[] {
   if (items.length <= size) return items
   const next = randomNumbers(seed)
@@ -127,8 +129,8 @@ function sample<T>(items: readonly T[], size: number, seed: number): readonly T[
 }
 
 /**
- * Fits a model on passages. Runs for as long as it takes, so call it from a worker thread; memory is that of the
- * sampled passages' distinct terms and 128 float64 per passage and term.
+ * Fits a model to passages. Blocks until it is done, so call it in a worker thread. Needs memory for the
+ * distinct terms of the sampled passages, and 128 float64 per passage and term.
  */
 export function fit(passages: readonly Passage[], options: FitOptions = {}): LsaModel {
   const { dimension = lsaDimension, seed = seedDefault, onProgress } = options

@@ -6,8 +6,9 @@ import type { Embedder } from './embedder.ts'
 const placesPerWord = 8
 
 /**
- * Vectors without a model, for tests: the same text has the same vector everywhere, of length 1, and texts that
- * share words are near. Each word adds or takes 1 at a few places that its hash names.
+ * Returns an embedder without a model, for tests. Equal texts always get equal vectors, of length 1, and
+ * texts with common words get similar ones. Each word adds or subtracts 1 at a few positions derived from its
+ * hash.
  */
 export function mockEmbedder(dimension: number): Embedder {
   return {

@@ -21,16 +21,18 @@ import { type Outbound, openNetwork, type Resolve } from './outbound.ts'
 import { probeModel } from './probe.ts'
 import { problemIn, problemOfLast } from './problem.ts'
 
-/** Everything that is dialled: models, tool servers, and the network that they are reached by. */
+/** Access to models and tool servers, and to the network that reaches them. */
 export interface Models {
-  /** The network, for libraries that want a `fetch`; guarded, and follows no redirect. */
+  /** Network for libraries that need a `fetch`. Checked by the endpoint guard. Follows no redirect. */
   readonly fetch: typeof fetch
-  /** The same for addresses that a model chooses: private ones are refused but for those that the operator allowed. */
+  /**
+   * Like `fetch`, for URLs that a model chooses. Refuses private addresses unless the operator allowed them.
+   */
   readonly fetchPublic: typeof fetch
   readonly outbound: Outbound
-  /** Models that a service can name. */
+  /** Lists of models, by provider. */
   readonly catalogue: Catalogue
-  /** @throws validation_error  at the field, for a URL that may not be called */
+  /** @throws validation_error  the URL may not be called; names the field */
   checkUrl(field: string, url: string): void
   /** @throws embedding_unavailable  the runtime cannot call this provider */
   openEmbedder(service: EmbeddingService): Embedder
@@ -42,7 +44,10 @@ export interface Models {
    * @throws chat_disabled  chat is disabled, or its credential is missing
    */
   runtimeChat(): ChatModel
-  /** Returns why a service cannot be used, or why its last request failed; null if no problem is known. Sends no request. */
+  /**
+   * Returns why a service cannot be used, or why its last request failed; null if no problem is known. Sends
+   * no request.
+   */
   chatProblem(service: LlmService): Promise<ServiceProblem | null>
   embeddingProblem(service: EmbeddingService): Promise<ServiceProblem | null>
   /** @throws llm_model_not_chat, llm_model_unavailable  see `probeModel` */
@@ -52,7 +57,7 @@ export interface Models {
   /** @throws McpFailure */
   callTool(server: McpEndpoint, call: McpCall, signal: AbortSignal): Promise<McpAnswer>
   readonly authorization: McpAuthorization
-  /** The same for servers that the configuration declares as commands. */
+  /** Like `listTools` and `callTool`, for servers that the configuration declares as commands. */
   readonly processes: Pick<McpProcesses, 'listTools' | 'callTool'>
   close(): Promise<void>
 }
@@ -61,16 +66,16 @@ export interface ModelsParts {
   readonly config: Config
   readonly clock: Clock
   readonly log: Log
-  /** Absolute path: where commands are started. */
+  /** Data directory, as an absolute path. Commands are started in it. */
   readonly dataDir: string
   readonly environment: Environment
   readonly isReleased: IsReleased
-  /** Stands in for the network where models are called. */
+  /** Replacement for the network when models are called. */
   readonly outbound: Outbound | undefined
   readonly resolve: Resolve | undefined
 }
 
-/** Nothing is dialled or loaded before the first call. */
+/** Opens all parts without connecting or loading anything before the first call. */
 export function openModels({
   config,
   clock,
@@ -118,7 +123,7 @@ export function openModels({
 }
 
 /**
- * The embedder of a service. Nothing is dialled or resolved before its first call.
+ * Opens the embedder of a service. Sends no request and resolves no credential before the first call.
  *
  * @throws embedding_unavailable  the runtime cannot call this provider
  */

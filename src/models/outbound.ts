@@ -11,35 +11,35 @@ export interface OutboundRequest {
   readonly signal: AbortSignal | null
 }
 
-/** The part of a `Response` that is read. */
+/** Part of a `Response` that is used. */
 export interface OutboundAnswer {
   readonly status: number
   readonly headers: { get(name: string): string | null }
   readonly body: AsyncIterable<Uint8Array> | null
 }
 
-/** What carries a request to another host. It follows no redirect: a 3xx is an answer like any other. */
+/** Sends a request to another host. Follows no redirect: a 3xx response is returned. */
 export type Outbound = (url: URL, request: OutboundRequest) => Promise<OutboundAnswer>
 
-/** Connections that are kept between requests. */
+/** Pool of connections that are reused between requests. */
 export interface Network {
   readonly send: Outbound
-  /** The same for libraries that want a `fetch`; it follows no redirect either. */
+  /** Like `send`, for libraries that need a `fetch`. Follows no redirect either. */
   readonly fetch: typeof fetch
-  /** Let go of them; what is under way fails. */
+  /** Closes all connections. Requests in progress fail. */
   close(): Promise<void>
 }
 
 /**
- * Connections to one host; more requests wait for one. Each streamed answer holds a connection for minutes, so this is
- * above the streams that several callers may have open.
+ * Maximum number of connections to one host; further requests wait. A streamed answer occupies a connection
+ * for minutes, so the limit is above the expected number of streams.
  */
 const connectionsPerHost = 4_096
 const connectTimeoutMs = 10_000
-/** Longer than the pause between two batches of one ingest. */
+/** Idle time before a connection is closed, longer than the pause between two batches of an ingest. */
 const keepAliveMs = 10_000
 
-/** The addresses of a name, as this machine resolves it. */
+/** Resolves a host name to addresses. */
 export type Resolve = (host: string) => Promise<readonly string[]>
 
 const systemResolve: Resolve = async host =>
@@ -53,13 +53,13 @@ export interface NetworkParts {
 type Undici = typeof import('undici')
 
 /**
- * The network, by an undici dispatcher of the runtime's own, which asks the guard for every connection and reads no
+ * Opens the network with its own undici dispatcher, which checks every connection with the guard and ignores
  * proxy variables.
  *
- * The silence that it bears is for the caller to end, by the signal: the platform's `fetch` gives a model that thinks
- * longer than 300 seconds up, whatever the service allows. `send` is no `fetch`, which takes twice as long.
+ * Timeouts are the caller's task, by the signal, because the platform's `fetch` aborts a model that thinks
+ * for longer than 300 seconds. `send` does not use `fetch`, which takes twice as long.
  *
- * A dial that the guard refuses fails the request; `refusalIn` finds the reason in the failure.
+ * A connection that the guard refuses fails the request. `refusalIn` finds the reason in the failure.
  *
  * @see docs/security.md#rule-14, docs/decisions/connections.md
  */
@@ -109,11 +109,11 @@ function headersOf(all: Record<string, string | string[] | undefined>): Outbound
 }
 
 /**
- * A body whose reader ends the request by leaving, also before the first part: the `return` of a stream's own iterator
- * does nothing then, and the connection would be held for ever.
+ * Returns a body that ends the request when its reader stops, even before the first part. The iterator of a
+ * stream does not do that, and would leak the connection.
  */
 function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
-  // What fails is told to the reader; where there is none, nobody misses it.
+  // // Errors reach the reader through the iterator. Without a reader they can be ignored.
   body.on('error', () => {})
   return {
     [Symbol.asyncIterator]() {
@@ -129,7 +129,7 @@ function bodyOf(body: Readable): AsyncIterable<Uint8Array> {
   }
 }
 
-/** Resolves a host once, has every address checked, and dials these addresses and no others. */
+/** Resolves a host once, checks all its addresses, and connects only to these. */
 function guardedConnector(
   { buildConnector }: Undici,
   { guard, resolve = systemResolve }: NetworkParts,
@@ -155,7 +155,7 @@ function guardedConnector(
   }
 }
 
-/** Looks nothing up: the addresses are known. */
+/** Returns a lookup function that answers with known addresses, without a DNS request. */
 function answering(addresses: readonly string[]): LookupFunction {
   const known = addresses.map(address => ({ address, family: isIP(address) }))
   return (_host, options, done) => {
@@ -165,7 +165,8 @@ function answering(addresses: readonly string[]): LookupFunction {
 }
 
 /**
- * How long an answer asks to wait before the next try, in milliseconds. A date counts from the answer's own clock.
+ * Returns the delay that a response requests before a retry, in milliseconds. A date is relative to the clock
+ * of the response.
  *
  * @see RFC 9110 section 10.2.3
  */

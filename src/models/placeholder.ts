@@ -3,15 +3,15 @@ import { unitVector } from '../base/unit-vector.ts'
 import { countTerms, frequencyWeight, type Passage } from './lsa/weigh.ts'
 import { lsaDimension } from './lsa.ts'
 
-/** Each feature moves so many numbers of the vector, so that two features rarely coincide. */
+/** Number of vector positions that each feature changes, so that two features rarely collide. */
 const placesPerFeature = 4
-/** All character grams of a term together weigh as much as this share of the term itself, squared lengths compared. */
+/** Weight of all character n-grams of a term, as a share of the weight of the term, in squared length. */
 const gramWeight = 0.5
 const gramLengths = [3, 4]
-/** Apart from terms, so that a gram that is a term too is a feature of its own. */
+/** Hash basis that separates n-grams from terms with equal text. */
 const gramBasis = 0x050c5d1f
 
-/** Spreads the bits of a hash (the finaliser of MurmurHash3). */
+/** Mixes the bits of a hash (the finalizer of MurmurHash3). */
 function mix(state: number): number {
   let mixed = Math.imul(state ^ (state >>> 16), 0x85ebca6b)
   mixed = Math.imul(mixed ^ (mixed >>> 13), 0xc2b2ae35)
@@ -36,10 +36,11 @@ function gramsOf(term: string): string[] {
 }
 
 /**
- * A vector of a passage or a query that needs no model: its terms and their runs of 3 and 4 characters, hashed with
- * signs into as many numbers as the fitted model has that takes its place. Length 1, or all zero for a text without
- * terms; the same text gives the same vector in every process. It finds shared words and spellings, not meaning, and on
- * Cranfield it drags a hybrid ranking below the lexical one unless lexical weighs .8 or more.
+ * Embeds a passage or a query without a model, for use until a model is fitted: hashes its terms and their
+ * character 3-grams and 4-grams, with signs, into as many numbers as the fitted model has. The vector has
+ * length 1, or is all zero for a text without terms, and is equal in all processes. It finds shared words and
+ * spellings, not meaning. On Cranfield, a hybrid ranking with it is worse than the lexical one, unless
+ * lexical weighs 0.8 or more.
  *
  * @see Weinberger et al., "Feature hashing for large scale multitask learning", ICML 2009
  */

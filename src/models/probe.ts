@@ -4,15 +4,16 @@ import { isChatProvider, providers } from '../contract/providers.ts'
 import type { LlmService } from '../contract/services.ts'
 import { type ChatParts, openChat } from './chat/chat.ts'
 
-/** Fields that decide which model is asked, where, and with what. */
+/** Fields that decide which model is called, and how. */
 const deciding = ['provider', 'modelName', 'credentialRef', 'endpointBaseUrl'] as const
 const question = [{ role: 'user', content: 'Hi' }] as const
-/** The caller that stores the service waits for the probe. */
+/** Time limit. The request that stores the service waits for the probe. */
 const waitMs = 5_000
 
 /**
- * Requests one token from the model of a service that is about to be stored, if the provider needs a credential and one is
- * available. Throws only if the provider refuses the model; after any other failure the service can be stored.
+ * Requests one token from the model of a service that is about to be stored, if the provider needs a
+ * credential and one is available. Throws only if the provider refuses the model. After any other failure the
+ * service can be stored.
  *
  * @param sent  fields that the caller sent
  * @throws llm_model_not_chat, llm_model_unavailable

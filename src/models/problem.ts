@@ -2,7 +2,7 @@ import { WbError } from '../contract/errors.ts'
 import type { ServiceProblem } from '../contract/services.ts'
 import { ProviderFailure } from './provider/failure.ts'
 
-/** Returns the problem that the last request to a model showed; null if it had none. */
+/** Returns the problem in the last request to a model; null if it succeeded. */
 export function problemOfLast(failure: ProviderFailure | undefined): ServiceProblem | null {
   if (!failure) return null
   return { message: `the last request failed: ${failure.reason}`, hint: failure.facts.hint ?? 'Ask again.' }

@@ -9,7 +9,7 @@ import {
   type Usage,
 } from '../../contract/openai.ts'
 
-/** Fields that every object of one answer has. */
+/** Fields of all objects of one answer. */
 export interface CompletionIdentity {
   readonly id: string
   readonly created: number
@@ -61,7 +61,7 @@ export class Chunks {
     return this.#chunk({ content })
   }
 
-  /** Chunks after the text. */
+  /** Returns the chunks after the text. */
   last(answer: Message): ChatCompletionChunk[] {
     const end = this.#chunk({ references: referencesOf(answer) }, finishReasonOf(answer))
     if (!this.#includesUsage) return [end]
@@ -96,7 +96,7 @@ function finishReasonOf({ metadata }: Message): CompletionFinishReason {
   return completionFinishReasons.find(known => known === metadata.finish_reason) ?? 'stop'
 }
 
-/** Tokens of all calls of the model in the turn; undefined if the provider reports none. */
+/** Returns the tokens of all model calls in the turn; undefined if the provider reports none. */
 function usageOf({ metadata }: Message): Usage | undefined {
   if (metadata.prompt_tokens === undefined && metadata.completion_tokens === undefined) return undefined
   const prompt_tokens = Number(metadata.prompt_tokens ?? 0)

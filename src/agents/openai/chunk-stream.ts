@@ -19,7 +19,7 @@ export class ChunkStream implements AsyncIterableIterator<ServerEvent> {
   }
 
   /**
-   * Waits until the model answers, so that an earlier failure gets its own status.
+   * Waits for the beginning of the answer, so that an earlier failure gets its own status.
    *
    * @throws errors before the model call, chat_answer_failed
    * @throws draining  the turn was ended in the meantime

@@ -29,7 +29,7 @@ interface OpenedConversation {
 }
 
 /**
- * Answers conversations that a request carries and that are not stored.
+ * Answers conversations that are part of the request and are not stored.
  *
  * @see docs/agents.md#from-an-openai-client
  */
@@ -136,7 +136,7 @@ function messagesOf({ earlier }: CompletionRequest, conversation: ConversationRo
   })
 }
 
-/** Returns the models of the runtime with answers of at most `maxTokens`. */
+/** Returns the chat models with answers limited to `maxTokens`. */
 function limited(models: ChatSource, maxTokens: number): ChatSource {
   const limit = <M extends { readonly maxTokens: number }>(model: M): M => ({
     ...model,

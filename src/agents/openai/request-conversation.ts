@@ -14,8 +14,8 @@ export interface CarriedMessage {
 }
 
 /**
- * The store for a turn whose conversation is part of the request. The conversation and its messages are in memory, and
- * writes to them are dropped. All other reads and writes go to the store.
+ * Row store for a turn whose conversation is part of the request. The conversation and its messages are in
+ * memory, and writes to them are dropped. All other reads and writes go to the stored rows.
  */
 export class RequestConversation implements RowStore {
   readonly #stored: RowStore
@@ -63,7 +63,7 @@ export class RequestConversation implements RowStore {
   }
 }
 
-/** Returns true for the message at a place of the index `byConversation`. */
+/** Returns true if a message has the given position in the index `byConversation`. */
 function isAt({ messageId }: MessageRow, after: readonly Value[]): boolean {
   return messageId === after.at(-1)
 }

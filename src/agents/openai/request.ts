@@ -2,7 +2,7 @@ import { WbError } from '../../contract/errors.ts'
 import { type ImageInput, imageInUrl } from '../../contract/images.ts'
 import type { CompletionCreate, CompletionMessage } from '../../contract/openai.ts'
 
-/** Messages of a request, in order, without its instructions. */
+/** Message of a request, without its instructions. */
 export interface Utterance {
   readonly role: 'user' | 'assistant'
   readonly content: string
@@ -13,11 +13,11 @@ export interface Utterance {
 export interface CompletionRequest {
   /** Text of the system messages; null if there are none. */
   readonly instructions: string | null
-  /** Alternating questions and answers: consecutive messages of one role are joined. */
+  /** Alternating user and assistant messages. Consecutive messages with the same role are joined. */
   readonly earlier: readonly Utterance[]
   readonly question: string
   readonly images: readonly ImageInput[]
-  /** Longest answer in tokens, if the client limits it. */
+  /** Maximum length of the answer in tokens; undefined if the client sets no limit. */
   readonly maxTokens: number | undefined
 }
 

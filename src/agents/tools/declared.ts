@@ -14,28 +14,28 @@ export interface DeclaredToolsParts {
   readonly log: Log
   readonly declared: readonly StdioServer[]
   readonly processes: Models['processes']
-  /** How long what a server said is believed, in milliseconds; 0 is not at all. */
+  /** Time for which a server's list of tools is cached, in milliseconds; 0 disables the cache. */
   readonly ttlMs: number
 }
 
 const askedAtOnce = 4
 
 /**
- * The tools of the MCP servers that the configuration declares as commands. Whoever wrote the command runs what it
- * likes, so what a server offers is not reviewed.
+ * Tools of the MCP servers that the configuration declares as commands. They need no review, because the
+ * author of the configuration already runs arbitrary commands.
  *
  * @see docs/security.md#rule-9
  */
 export class DeclaredTools {
-  /** By the id of the server. */
+  /** Cached lists by server ID. */
   readonly #known = new Map<string, { readonly offer: Promise<Offer>; readonly untilMs: number }>()
 
   constructor(private readonly parts: DeclaredToolsParts) {}
 
   /**
-   * What the servers offer that a workspace is given. One that fails offers nothing, and is named in the log.
+   * Returns the tools that the servers offer to a workspace. A server that fails is logged and offers none.
    *
-   * @param only  ids of servers that are asked; all when left out
+   * @param only  IDs of the servers to request; all by default
    */
   async list(workspaceId: string, only?: ReadonlySet<string>): Promise<Tool[]> {
     const given = this.parts.declared.filter(
@@ -61,7 +61,7 @@ export class DeclaredTools {
     }
   }
 
-  /** Who asks within `ttlMs` of another waits for the same answer. */
+  /** Returns the tools of a server. Calls within `ttlMs` share one request. */
   #offer(server: StdioServer): Promise<Offer> {
     const { clock, processes, ttlMs } = this.parts
     const known = this.#known.get(server.id)

@@ -2,7 +2,7 @@ import { stem, terms, wordSpans } from '../../base/words.ts'
 import { findBreaks } from '../../knowledge/chunk/breaks.ts'
 import { cut } from './result.ts'
 
-/** A text, or the part of it that fits. */
+/** A text, or an excerpt of it. */
 export interface Excerpt {
   readonly text: string
   readonly isCut: boolean
@@ -19,11 +19,11 @@ const ellipsis = '…'
 const scannedMax = 200_000
 
 /**
- * Returns a text, or the window of it around its best match with a query: the shortest span with the most distinct words
- * of the query, and what surrounds it. A window is cut between sentences, else between words, and has an ellipsis at a
- * cut. Without a match in its first 200,000 characters it is the beginning of the text.
+ * Returns a text, or an excerpt around its best match with a query: the shortest span with the most distinct
+ * query words, and the text around it. An excerpt is cut between sentences, or else between words, with an
+ * ellipsis at each cut. Without a match in the first 200,000 characters, it is the beginning of the text.
  *
- * @param charsMax  of the result, in UTF-16 units
+ * @param charsMax  maximum length of the result, in UTF-16 units
  */
 export function excerptOf(text: string, query: string, charsMax: number): Excerpt {
   if (text.length <= charsMax) return { text, isCut: false }
@@ -59,7 +59,10 @@ function bestMatch(text: string, query: string, charsMax: number): Span {
   return best
 }
 
-/** Extends a span to both sides by whole sentences; by words if sentences would leave half of the room empty. */
+/**
+ * Extends a span to both sides by whole sentences, or by words if sentences would leave half of the space
+ * unused.
+ */
 function windowAround(text: string, match: Span, room: number): Span {
   const sentences = bySentences(text, match, room)
   if (sentences && sentences.end - sentences.start >= room / 2) return sentences
@@ -93,7 +96,7 @@ function byWords(text: string, inner: Span, room: number): Span {
   return { start: startAfterSpace(text, first, inner.start), end: endBeforeSpace(text, last, inner.end) }
 }
 
-/** The first beginning of a word in a range; the start of the range if it has no white space. */
+/** Returns the first start of a word in a range, or the start of the range if it contains no white space. */
 function startAfterSpace(text: string, from: number, to: number): number {
   if (from === 0) return 0
   for (let at = from; at <= to; at++) if (/\s/.test(text[at - 1]!)) return at

@@ -6,9 +6,10 @@ import { failure, success, ToolError } from './result.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 
 /**
- * A tool of the runtime's own that can be called.
+ * Creates a callable tool of the runtime.
  *
- * @param run  gives the text of the result; what it refuses with a `ToolError` or a `WbError` is told to the model
+ * @param run  returns the text of the result; the message of a `ToolError` or a `WbError` is sent to the
+ * model
  */
 export function executable<Input extends z.ZodType>(
   own: OwnTool<Input>,
@@ -33,7 +34,7 @@ export function executable<Input extends z.ZodType>(
   }
 }
 
-/** @throws what is no fault of the model */
+/** @throws any error other than a `ToolError` or a `WbError` */
 function refused(error: unknown): ToolResult {
   if (!(error instanceof ToolError) && !(error instanceof WbError)) throw error
   return failure(error.message)

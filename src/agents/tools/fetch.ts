@@ -14,7 +14,7 @@ type Args = z.output<typeof fetchTool.input>
 
 export interface FetchParts {
   readonly clock: Clock
-  /** Dials public addresses, and private ones that the operator named; follows no redirect. */
+  /** Connects to public addresses, and to private ones that the operator allowed. Follows no redirect. */
   readonly fetch: typeof fetch
   readonly settings: Settings
 }
@@ -24,15 +24,15 @@ const addressChars = 2_000
 const headerName = /^[!#$%&'*+.^_`|~0-9A-Za-z-]+$/
 const headerValue = /^[\t\x20-\x7e]*$/
 /**
- * What says who calls, from where, or how the message is cut. A model speaks for nobody: where a key is needed, that is
- * for a tool server, which the operator gave one.
+ * Headers that a model must not set: credentials, origin of the request, and framing. Requests that need a
+ * key belong to a tool server, for which the operator can configure one.
  */
 const ownHeaders =
   /^(?:host|cookie2?|authorization|x-api-key|connection|keep-alive|te|trailer|transfer-encoding|upgrade|expect|content-length|content-encoding|accept-encoding|forwarded|via|origin|referer|(?:proxy|sec|x-forwarded|x-real)-.*)$/i
 const readable = /^(?:text\/[\w.+-]+|application\/json|application\/xml)$/
 
 /**
- * Reads a page, or calls an HTTP interface. No credential of the runtime is ever sent along.
+ * Opens the tool that reads a page or calls an HTTP API. Sends no credential of the runtime.
  *
  * @see docs/agents.md#tools, docs/security.md#rule-14
  */
@@ -118,7 +118,7 @@ function refuseHeaders(headers: readonly [string, string][]): void {
   }
 }
 
-/** A failure in words for the model; where an address leads inside is not told. */
+/** Converts a failure to an error for the model, without internal addresses. */
 function told(error: unknown, { host }: URL, settings: Settings, { signal }: ToolContext): unknown {
   if (error instanceof ToolError) return error
   if (error instanceof TimedOut)

@@ -16,7 +16,7 @@ import { fitted, ToolError } from './result.ts'
 import { type Scope, scopeOf } from './scope.ts'
 import type { Passage, Tool, ToolContext } from './tool.ts'
 
-/** What of the knowledge bases tools read. */
+/** Read access to knowledge bases for tools. */
 export interface Reads {
   readonly bases: Pick<KnowledgeBases, 'list' | 'some'>
   readonly documents: Pick<Documents, 'list' | 'count' | 'get' | 'chunks'>
@@ -29,11 +29,11 @@ const samplesMax = 5
 const noBases = 'There are no knowledge bases.'
 const noDocuments = 'There are no documents.'
 
-/** The built-in tools. What they read is what the caller sees of the knowledge bases that the call is bound to. */
+/** The built-in tools. They read only what the caller can see in the knowledge bases of the call. */
 export class KnowledgeTools {
   constructor(private readonly reads: Reads) {}
 
-  /** In the order in which they are listed. */
+  /** Returns the tools, in display order. */
   all(): Tool[] {
     const untrusted = { readsUntrusted: true }
     return [
@@ -188,7 +188,7 @@ export class KnowledgeTools {
     return this.reads.documents.get(context.workspaceId, knowledgeBaseId, documentId)
   }
 
-  /** Chunks are counted, not addressed: what the caller does not see has no place among them. */
+  /** Returns chunks by position. Chunks that the caller cannot see are not counted. */
   async #chunksFrom({ offset, limit, ...ids }: ChunksArgs, context: ToolContext): Promise<Chunk[]> {
     const place = { ...ids, workspaceId: context.workspaceId }
     let toPass = offset
@@ -213,7 +213,9 @@ type OneOrAll = z.output<typeof builtin.listDocuments.input>
 type OneDocument = z.output<typeof builtin.getDocument.input>
 type ChunksArgs = z.output<typeof builtin.listChunks.input>
 
-/** Returns the hits of a search as JSON, within a budget. `contentPreview` is the whole chunk if it fits. */
+/**
+ * Returns the hits of a search as JSON, within a size budget. `contentPreview` is the whole chunk if it fits.
+ */
 function searchResult(
   query: string,
   hits: readonly HitOfBase[],
@@ -240,7 +242,7 @@ function searchResult(
   })
 }
 
-/** Longest JSON that {@link searchResult} adds to a head, without the text. */
+/** Fields that {@link searchResult} adds to each hit, in their longest form without the text. */
 const emptyText = { contentPreview: '', truncated: true }
 
 function found({ id, score }: HitOfBase, passage: Passage, citation: number) {
@@ -248,7 +250,10 @@ function found({ id, score }: HitOfBase, passage: Passage, citation: number) {
   return { citation, knowledgeBaseId, documentId, chunkId: id, chunkIndex, title, sourceFilename, score }
 }
 
-/** Returns chunks as JSON: as many whole ones as fit, and the offset of the next. Only the first can be cut. */
+/**
+ * Returns as many whole chunks as fit, as JSON, and the offset of the next one. Only the first chunk can be
+ * truncated.
+ */
 export function chunksResult<C extends Pick<Chunk, 'id' | 'chunkIndex' | 'text'>>(
   chunks: readonly C[],
   head: { offset: number },
@@ -285,7 +290,7 @@ function described({ name, description }: KnowledgeBase) {
   return { name: label(name), description: label(description) }
 }
 
-/** Says how many there are where not all are shown. */
+/** Returns the total number of entries if some are left out. */
 function cutAt(shown: readonly unknown[], total: number, { isCut }: Scope) {
   return shown.length < total || isCut ? { truncated: true, total } : {}
 }

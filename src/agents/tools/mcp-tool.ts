@@ -4,21 +4,21 @@ import type { OfferedTool } from '../../workspaces/mcp-offer.ts'
 import { failure, success, ToolError } from './result.ts'
 import type { Tool, ToolResult } from './tool.ts'
 
-/** A server that says nothing for as long offers nothing. */
+/** Maximum time for a server to list its tools. */
 export const answerTimeoutMs = 5_000
 
-/** An MCP server as agents know it. */
+/** MCP server of a tool. */
 interface ToolServer {
   readonly id: string
   readonly label: string
-  /** In the workspace; else the configuration declares it. */
+  /** True if the workspace registered the server, false if the configuration declares it. */
   readonly isRegistered: boolean
 }
 
 /**
- * A tool of an MCP server that can be called.
+ * Creates a callable tool of an MCP server.
  *
- * @param ask  calls it; what it refuses with an `McpFailure` or a `ToolError` is told to the model
+ * @param ask  calls the tool; the message of an `McpFailure` or a `ToolError` is sent to the model
  */
 export function mcpTool(
   { id, label, isRegistered }: ToolServer,

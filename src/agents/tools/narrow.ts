@@ -8,9 +8,9 @@ export const toolsMax = 128
 const nameWeight = 3
 
 /**
- * Returns at most `toolsMax` tools, in their order: those of the runtime, and of MCP servers those whose names and
- * descriptions have most of the words of the question. Rare words count more, and the order decides a tie, so the
- * result is deterministic.
+ * Returns at most `toolsMax` tools, in their order. Tools of the runtime come before tools of MCP servers,
+ * which are selected by the words of the question in their names and descriptions. Rare words count more.
+ * Ties are resolved by the order, so the result is deterministic.
  */
 export function narrowed(tools: readonly Tool[], question: string): readonly Tool[] {
   if (tools.length <= toolsMax) return tools
@@ -40,7 +40,7 @@ function rankedBy(question: string, tools: readonly Tool[]): Tool[] {
     .map(({ tool }) => tool)
 }
 
-/** Returns the words of a tool, and those of its name and server: `createIssue` has two. */
+/** Returns all words of a tool, and those of its name and server. `createIssue` has two words. */
 function wordsOf({ id, description, serverLabel = '' }: Tool): { all: Set<string>; name: Set<string> } {
   const spoken = id.replace(/^mcp:[^:]*:/, '').replace(/(?<=[a-z0-9])(?=[A-Z])/g, ' ')
   const name = terms(`${serverLabel} ${spoken}`)

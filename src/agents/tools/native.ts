@@ -17,11 +17,14 @@ export interface NativeParts {
   readonly environment: Environment
   readonly settings: ToolSettings
   readonly outbound: Outbound
-  /** Dials public addresses, and private ones that the operator named; follows no redirect. */
+  /** Connects to public addresses, and to private ones that the operator allowed. Follows no redirect. */
   readonly fetch: typeof fetch
 }
 
-/** The tools beside the built-in ones that a workspace has by the configuration, and by its kind. */
+/**
+ * Returns a function that lists the tools of a workspace in addition to the built-in ones, by configuration
+ * and kind of workspace.
+ */
 export function openNativeTools(parts: NativeParts): (workspace: Workspace) => readonly Tool[] {
   const { fetch: page, webSearch } = parts.settings
   const native: Tool[] = []

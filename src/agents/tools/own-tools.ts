@@ -3,7 +3,7 @@ import type { AvailableTool } from '../../contract/agents.ts'
 import { limits } from '../../contract/limits.ts'
 import { nativeTools } from '../../contract/tool-ids.ts'
 
-/** A tool of the runtime's own: what a model is told of it, and the arguments that it takes. */
+/** Definition of a tool of the runtime: its description for the model, and its arguments. */
 export interface OwnTool<Input extends z.ZodType = z.ZodType> {
   readonly id: string
   readonly description: string
@@ -25,7 +25,11 @@ function own<Input extends z.ZodType>(tool: OwnTool<Input>): OwnTool<Input> {
 const offset = z.int().min(0).default(0).describe('number of chunks to skip')
 const oneBaseOrAll = z.strictObject({ knowledgeBaseId: knowledgeBaseId.optional() })
 
-/** The built-in tools, which every agent can use. @see docs/agents.md#tools */
+/**
+ * Built-in tools, which every agent can use.
+ *
+ * @see docs/agents.md#tools
+ */
 export const builtin = {
   listBases: own({
     id: 'list_kbs',
@@ -74,7 +78,7 @@ export const builtin = {
   }),
 }
 
-/** Reads on in an attachment of the conversation. Models have it only in conversations with attachments. */
+/** Reads an attachment. Offered only in conversations with attachments. */
 export const readAttachmentTool = own({
   id: 'read_attachment',
   description: 'Read the text of a file that is attached to this conversation, chunk by chunk.',
@@ -85,7 +89,7 @@ export const readAttachmentTool = own({
   }),
 })
 
-/** Calls any address, where the configuration allows it. */
+/** Sends a request to any address, if the configuration enables it. */
 export const fetchTool = own({
   id: nativeTools.fetch,
   description: 'Read a page or call an HTTP interface; gives its text.',
@@ -97,7 +101,11 @@ export const fetchTool = own({
   }),
 })
 
-/** Searches the web, with as many results as the configuration allows. */
+/**
+ * Returns the definition of the web search tool.
+ *
+ * @param maxResults  limit of the configuration
+ */
 export function webSearchTool(maxResults: number) {
   return own({
     id: nativeTools.webSearch,
@@ -109,7 +117,7 @@ export function webSearchTool(maxResults: number) {
   })
 }
 
-/** Reads the database behind a workspace. */
+/** Reads the database of a workspace. */
 export const dataApiTool = own({
   id: 'astra:data_api',
   description:
@@ -125,7 +133,7 @@ export const dataApiTool = own({
   }),
 })
 
-/** A tool as it is listed. */
+/** Returns a tool as listed in the API. */
 export function listed({ id, description, input }: OwnTool): AvailableTool {
   const { $schema: _, ...inputSchema } = z.toJSONSchema(input, { io: 'input' })
   return { id, description, source: sourceOf(id), inputSchema }

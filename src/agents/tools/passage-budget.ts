@@ -2,28 +2,28 @@ import { bytesPerToken } from '../tokens.ts'
 import { type Excerpt, excerptOf } from './excerpt.ts'
 import { resultCharsMax } from './result.ts'
 
-/** Minimum length of a passage in bytes. A passage with less room is left out. */
+/** Minimum size of a passage in bytes. A passage with less space is left out. */
 const windowBytesMin = 480
 
-/** Placeholder for the number of a citation while sizes are counted. */
+/** Placeholder for the number of a citation while sizes are computed. */
 export const citationMax = 99_999
 
-/** Returns the maximum bytes of all passages of one call together. */
+/** Returns the maximum total bytes of all passages in one call. */
 export function bytesFor(passageTokens: number): number {
   return Math.min(passageTokens * bytesPerToken, resultCharsMax)
 }
 
-/** Returns the bytes of a text as a JSON string, without its quotes. */
+/** Returns the number of bytes of a text as a JSON string, without its quotes. */
 export function jsonBytes(text: string): number {
   return Buffer.byteLength(JSON.stringify(text)) - 2
 }
 
 /**
- * Shares bytes among passages, best first. In their order they stay whole; one that does not fit becomes the window
- * around its match with the query, and the last of them are left out if there is not even room for a short window.
+ * Distributes bytes among passages, best first. A passage that does not fit is cut to an excerpt around its
+ * match with the query. The last passages are left out if there is no space for a short excerpt.
  *
- * @param headBytes  of the fields besides the text of each passage
- * @returns excerpts of the first passages; at least one unless there are none
+ * @param headBytes  size of the other fields of each passage
+ * @returns excerpts of the first passages; at least one if there are any
  */
 export function shareAmong(
   texts: readonly string[],
@@ -60,7 +60,8 @@ function excerptIn(text: string, query: string, bytesMax: number): Excerpt {
     const excerpt = excerptOf(text, query, chars)
     const bytes = jsonBytes(excerpt.text)
     if (bytes <= bytesMax || chars <= 0) return excerpt
-    // From the length of the excerpt, which can be far below `chars`: each step gives a shorter one.
+    // Based on the length of the excerpt, which can be far below `chars`, so that each step returns a shorter
+    // one.
     chars = Math.min(chars - 1, Math.floor((excerpt.text.length * bytesMax) / bytes))
   }
 }

@@ -4,10 +4,10 @@ import type { DocumentRow } from '../../storage/tables.ts'
 import { preview } from './result.ts'
 import type { Passage } from './tool.ts'
 
-/** Names, titles and descriptions, which may be longer than all that a model is given. */
+/** Maximum length of names, titles and descriptions for a model. */
 const labelChars = 400
 
-/** Where passages stand; what a document was made from is known of its row. */
+/** Returns the sources of passages. The file name comes from the document's row. */
 export function passagesOf(
   documents: Pick<Documents, 'get'>,
   workspaceId: string,
@@ -17,7 +17,7 @@ export function passagesOf(
   const rowOf = (knowledgeBaseId: string, documentId: string) => {
     const key = `${knowledgeBaseId}/${documentId}`
     const row = asked.get(key) ?? documents.get(workspaceId, knowledgeBaseId, documentId)
-    // Records may name a document that is elsewhere, or gone.
+    // Records can refer to a document in another place, or to a deleted one.
     const known = row.catch(() => undefined)
     asked.set(key, known)
     return known
@@ -41,17 +41,17 @@ export function passagesOf(
   )
 }
 
-/** A text of a record, in the length that a model is given. */
+/** Truncates a text of a record to the length for a model. */
 export function label(text: string | null): string | null {
   return text === null ? null : preview(text, labelChars)
 }
 
-/** A field of a record, which may hold anything, where it is a text. */
+/** Returns a field of a record if it is text; null otherwise. */
 export function textOf(value: unknown): string | null {
   return typeof value === 'string' ? value : null
 }
 
-/** Where whoever ingested said on which page a passage stands. */
+/** Returns the page number in a record, from 1; null if it has no valid one. */
 export function pageOf(value: unknown): number | null {
   return typeof value === 'number' && Number.isInteger(value) && value > 0 ? value : null
 }

@@ -1,11 +1,11 @@
 import type { ToolPermission, ToolRules } from '../../contract/agents.ts'
 
 /**
- * Whether a tool may run without asking, by the rules of an agent. The longest pattern that fits decides, and an id
- * itself over any pattern.
+ * Returns the permission of a tool by the rules of an agent. The exact ID takes precedence, then the longest
+ * matching pattern.
  *
- * @param turn.afterReading  text of documents or of tools is in the turn
- * @param usual              where none fits
+ * @param turn.afterReading  true if the turn contains text of documents or tools
+ * @param usual              permission if no rule matches
  */
 export function permissionFor(
   rules: ToolRules,

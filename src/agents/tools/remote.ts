@@ -14,17 +14,21 @@ import { answerTimeoutMs, mcpTool } from './mcp-tool.ts'
 import { ToolError } from './result.ts'
 import type { Tool } from './tool.ts'
 
-/** Ask a server for its tools; fails when it cannot be reached. */
+/** Requests the tools of a server. Rejects if the server cannot be reached. */
 export type ListRemoteTools = (server: CallableServer, signal: AbortSignal) => Promise<readonly McpTool[]>
 
-/** Call a tool of a server. @throws McpFailure */
+/**
+ * Calls a tool of a server.
+ *
+ * @throws McpFailure
+ */
 export type CallRemoteTool = (
   server: CallableServer,
   call: McpCall,
   signal: AbortSignal,
 ) => Promise<McpAnswer>
 
-/** Tools that a caller is offered, and labels of the servers that the caller has to sign in to first. */
+/** Tools that a caller can use, and servers that the caller has to sign in to first. */
 export interface ToolOffer {
   readonly tools: readonly Tool[]
   readonly signInTo: readonly McpServerRow[]
@@ -37,24 +41,31 @@ export interface RemoteToolsParts {
   readonly listTools: ListRemoteTools
   readonly callTool: CallRemoteTool
   readonly signIns: Pick<McpSignIns, 'callable' | 'signInOf'>
-  /** How long what a server said is believed, in milliseconds; 0 is not at all. */
+  /** Time for which a server's list of tools is cached, in milliseconds; 0 disables the cache. */
   readonly ttlMs: number
 }
 
 const serversMax = 200
 const askedAtOnce = 8
-/** Once a list has taken this long, no other server is asked for it. */
+/** Maximum time for a whole list. After it, no further servers are requested. */
 const listWithinMs = 10_000
-/** What all servers said is kept up to this length, and of one list no more is given. */
+/** Maximum total size of all cached lists, and of one returned list, in UTF-16 units. */
 const charsRemembered = 64_000_000
 const charsListed = 16_000_000
 
-/** The tools of the MCP servers that workspaces have registered. @see docs/tool-servers.md */
+/**
+ * Tools of the MCP servers that workspaces registered.
+ *
+ * @see docs/tool-servers.md
+ */
 export class RemoteTools {
   readonly #parts: RemoteToolsParts
-  /** By the server's row as it was last changed, so that a change through any process is a new question. */
+  /**
+   * Cached lists. The key contains the last change of the server's row, so that a change by any process
+   * invalidates the entry.
+   */
   readonly #known: LRUCache<string, Offer>
-  /** Those that are asked now, by the same. */
+  /** Requests in progress, by the same key. */
   readonly #asked = new Map<string, Promise<Offer>>()
 
   constructor(parts: RemoteToolsParts) {
@@ -70,12 +81,12 @@ export class RemoteTools {
   }
 
   /**
-   * What the enabled servers of a workspace offer, servers by id, as far as it was reviewed and is what it was then.
-   * One that fails offers nothing, and is named in the log. What is heard of a server for the first time is taken as it
-   * is.
+   * Returns the tools of the enabled servers of a workspace, in order of server ID. Includes only tools that
+   * were reviewed and have not changed since. A server that fails is logged and offers none. The first list
+   * of a server is accepted without a review.
    *
-   * @param auth  caller, whose access token is sent to servers that callers sign in to
-   * @param only  ids of servers that are asked; all when left out
+   * @param auth  caller, whose access token is sent to servers that require sign-in
+   * @param only  IDs of the servers to request; all by default
    */
   async list(workspaceId: string, auth: AuthContext, only?: ReadonlySet<string>): Promise<ToolOffer> {
     const found = await this.#parts.rows.list(tables.mcpServers, {
@@ -96,7 +107,7 @@ export class RemoteTools {
     return { tools, signInTo }
   }
 
-  /** A few are asked at once, as each answer is read whole. */
+  /** Requests a few servers at once, because each response is read into memory. */
   async #offers(servers: readonly McpServerRow[], auth: AuthContext) {
     const until = this.#parts.clock.now() + listWithinMs
     const heard = await pMap(servers, server => this.#heard(server, auth, until), {
@@ -105,7 +116,10 @@ export class RemoteTools {
     return heard.filter(one => one !== undefined)
   }
 
-  /** The offer is undefined if the caller has to sign in first. */
+  /**
+   * Returns the offer of a server, which is undefined if the caller has to sign in first; undefined after a
+   * failure.
+   */
   async #heard(
     server: McpServerRow,
     auth: AuthContext,
@@ -129,7 +143,10 @@ export class RemoteTools {
     }
   }
 
-  /** @param signIn  sign-in of the caller, because a server can offer each caller other tools; null for none */
+  /**
+   * @param signIn  sign-in of the caller, because a server can offer different tools to each caller; null
+   * without sign-in
+   */
   async #offer(
     server: McpServerRow,
     auth: AuthContext,
@@ -149,14 +166,14 @@ export class RemoteTools {
     return offer
   }
 
-  /** What a server says in time. */
+  /** Requests the tools of a server, within the time limit. */
   async #ask(server: McpServerRow, auth: AuthContext): Promise<Offer> {
     const { clock, listTools, signIns } = this.#parts
     const callable = signIns.callable(server, auth)
     return offerOf(await within(clock, answerTimeoutMs, signal => listTools(callable, signal)))
   }
 
-  /** Those that the server's row allows, and that are what they were when they were reviewed. */
+  /** Returns the tools that the server's row allows and that are unchanged since their review. */
   #toolsOf(server: McpServerRow, auth: AuthContext, { tools }: Offer): Tool[] {
     const { mcpServerId: id, label } = server
     return tools
@@ -169,7 +186,8 @@ export class RemoteTools {
   }
 
   /**
-   * The server is read again: what was changed since the list, holds, and the credential is resolved now.
+   * Calls a tool. Reads the server's row again, so that changes since the list apply. The credential is
+   * resolved for this call.
    *
    * @throws ToolError, McpFailure
    */

@@ -1,42 +1,51 @@
 import type { ToolResult } from './tool.ts'
 
-/** Maximum length of one result that is sent to a model, in UTF-16 units. @see docs/tool-servers.md#what-a-call-may-do */
+/**
+ * Maximum length of one result for a model, in UTF-16 units.
+ *
+ * @see docs/tool-servers.md#what-a-call-may-do
+ */
 export const resultCharsMax = 32_000
 const cutMark = `\n[cut off at ${resultCharsMax} characters]`
 
-/** What a model got wrong, or what is not there for it, in words for it. */
+/** Failure of a call that the model can correct or report. The message is sent to the model. */
 export class ToolError extends Error {
   override readonly name = 'ToolError'
 }
 
-/** What a tool gave. */
+/** Creates the result of a successful call. */
 export function success(content: string): ToolResult {
   return { content, outcome: 'success' }
 }
 
-/** @param message  for the model */
+/**
+ * Creates the result of a failed call.
+ *
+ * @param message  text for the model
+ * @param reason   text for the audit trail
+ */
 export function failure(message: string, reason = message): ToolResult {
   return { content: `Error: ${message}`, outcome: 'failure', reason }
 }
 
-/** The first part of a text, which ends between two characters. */
+/** Truncates a text without splitting a surrogate pair. */
 export function cut(text: string, charsMax: number): string {
   if (text.length <= charsMax) return text
   const isSplit = /[\uD800-\uDBFF]/.test(text[charsMax - 1]!)
   return text.slice(0, isSplit ? charsMax - 1 : charsMax)
 }
 
-/** The same, which says that it is one. */
+/** Like {@link cut}, but with an ellipsis at the end of a truncated text. */
 export function preview(text: string, charsMax: number): string {
   return text.length <= charsMax ? text : `${cut(text, charsMax - 1)}…`
 }
 
-/** A result that is not longer than it may be, and says when it was. */
+/** Truncates a result to its maximum length, with a note at the end. */
 export function bounded(content: string): string {
   return content.length <= resultCharsMax ? content : cut(content, resultCharsMax - cutMark.length) + cutMark
 }
 
-/** JSON of a result, with as many of its entries as fit. */
+/** Returns a result as JSON, with as many of its entries as fit. */
 export function fitted<T>(entries: readonly T[], result: (kept: readonly T[]) => object): string {
   for (let count = entries.length; ; count--) {
     const text = JSON.stringify(result(entries.slice(0, count)))

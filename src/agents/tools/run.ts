@@ -9,12 +9,16 @@ import { externalToolAccess } from '../../contract/tool-access.ts'
 import { bounded, failure, preview, ToolError } from './result.ts'
 import type { Tool, ToolContext, ToolResult } from './tool.ts'
 
-/** A call that takes longer has failed. @see docs/agents.md#which-tools-may-run */
+/**
+ * Maximum time for a call.
+ *
+ * @see docs/agents.md#which-tools-may-run
+ */
 const callTimeoutMs = 30_000
-/** Of a name that a model made up, as much as it is told of it again. */
+/** Maximum length of an unknown tool name that is repeated to the model. */
 const nameCharsMax = 200
 
-/** What the calls of a turn have in common. */
+/** Properties of all calls in a turn. */
 export interface ToolTurn {
   readonly agentId: string
   readonly context: ToolContext
@@ -27,9 +31,9 @@ export interface ToolGateParts {
 }
 
 /**
- * Runs the tools that models call, within what the agent and the caller may do.
+ * Runs tool calls of models, if the agent and the caller permit them.
  *
- * Audited are all calls but those of built-in tools that succeed, which only read.
+ * All calls are audited except successful calls of built-in tools, which only read.
  *
  * @see docs/requirements.md#S5.5-28, docs/agents.md#which-tools-may-run
  */
@@ -37,9 +41,9 @@ export class ToolGate {
   constructor(private readonly parts: ToolGateParts) {}
 
   /**
-   * Run one call. Whatever becomes of it is a result for the model; nothing is thrown.
+   * Runs one call. Every outcome is a result for the model; it never throws.
    *
-   * @param tool  the one that is called; undefined where the agent has none of that name
+   * @param tool  tool of the call; undefined if the agent has none with that name
    */
   async run(call: ToolCall, tool: Tool | undefined, turn: ToolTurn): Promise<ToolResult> {
     const result = tool ? await this.#permitted(tool, call, turn) : notOfAgent(call)
@@ -48,7 +52,7 @@ export class ToolGate {
     return shown
   }
 
-  /** What becomes of a call that a rule of the agent, or whoever was asked, does not let run. */
+  /** Returns the result of a call that a rule of the agent or an approver refused. */
   refuse(call: ToolCall, tool: Tool, turn: ToolTurn, reason: string): ToolResult {
     const result = denied(call, reason)
     this.#note(call, tool, turn, result)
@@ -114,7 +118,7 @@ function denied({ name }: ToolCall, reason: string): ToolResult {
   }
 }
 
-/** @throws ToolError  no JSON object, or nested too deep */
+/** @throws ToolError  the arguments are no JSON object, or nested too deeply */
 function argumentsOf({ arguments: text }: ToolCall): Record<string, unknown> {
   if (text.trim() === '') return {}
   const excess = jsonExcess(Buffer.from(text))

@@ -4,10 +4,10 @@ import type { KnowledgeBases } from '../../knowledge/bases.ts'
 import { ToolError } from './result.ts'
 import type { ToolContext } from './tool.ts'
 
-/** Knowledge bases that a tool looks at, of those that it may; what it says of more is that they are left out. */
+/** Maximum number of knowledge bases that a tool reads. Further ones are left out and reported. */
 const basesMax = 200
 
-/** Knowledge bases that a call may read; `isCut` where there are more than are looked at. */
+/** Knowledge bases that a call can read. `isCut` is true if some were left out. */
 export interface Scope {
   readonly bases: readonly KnowledgeBase[]
   readonly isCut: boolean
@@ -16,10 +16,11 @@ export interface Scope {
 type Bases = Pick<KnowledgeBases, 'list' | 'some'>
 
 /**
- * The knowledge bases that a call may read, in the order in which they were made: those that it is bound to, or the
- * one of them that the model names.
+ * Returns the knowledge bases that a call can read, in order of creation: all that it is bound to, or the one
+ * that the model names.
  *
- * @throws ToolError  the one that is named is not there, or not for this agent, which is not told apart
+ * @throws ToolError  the named one is missing or not available to this agent; the message does not
+ * distinguish these
  */
 export async function scopeOf(
   bases: Bases,
@@ -36,7 +37,7 @@ export async function scopeOf(
   return { bases: kept.slice(0, basesMax), isCut: kept.length > basesMax }
 }
 
-/** As many as are looked at, and one more where there are more. */
+/** Returns the knowledge bases up to the limit, and at least one more if there are more. */
 async function allOf(bases: Bases, workspaceId: string): Promise<KnowledgeBase[]> {
   const kept: KnowledgeBase[] = []
   let cursor: string | undefined

@@ -13,45 +13,45 @@ export interface Passage {
   readonly chunkIndex: number | null
   readonly title: string | null
   readonly sourceFilename: string | null
-  /** Of the source, from 1; null where it has none. */
+  /** Page in the source, from 1; null if unknown. */
   readonly page: number | null
 }
 
-/** On whose behalf and in whose bounds a tool is called. */
+/** Caller and limits of a tool call. */
 export interface ToolContext {
   readonly workspaceId: string
-  /** Reads of content go through its visibility. */
+  /** Caller of the turn. Its visibility applies to all content that is read. */
   readonly caller: Pick<Caller, 'auth' | 'visibility' | 'signal' | 'requestId'>
-  /** Knowledge bases that the conversation is bound to, else the agent; empty is all of the workspace. */
+  /** Knowledge bases of the conversation, or else of the agent. Empty means all of the workspace. */
   readonly knowledgeBaseIds: readonly string[]
   /** Maximum tokens of all passages of one call together. */
   readonly passageTokens: number
-  /** Fires when nobody waits any longer. */
+  /** Fires when the result is no longer needed. */
   readonly signal: AbortSignal
-  /**
-   * The number by which an answer cites a passage: the same passage has the same number throughout a conversation's
-   * turn. @returns from 1
-   */
+  /** Returns the number that cites a passage, from 1. A passage keeps its number throughout the turn. */
   cite(passage: Passage): number
 }
 
-/** What a call of a tool came to. */
+/** Result of a tool call. */
 export interface ToolResult {
-  /** For the model. */
+  /** Text for the model. */
   readonly content: string
   readonly outcome: ToolOutcome
-  /** Why it is no success, for the audit trail. */
+  /** Reason for a failure or denial, for the audit trail. */
   readonly reason?: string
 }
 
-/** A tool that an agent can call. */
+/** Tool that an agent can call. */
 export interface Tool extends AvailableTool {
-  /** Of the registered server that offers it: only callers with `tools:invoke` use it, and it is audited. */
+  /** True for a tool of an MCP server. It requires the scope `tools:invoke`, and calls are audited. */
   readonly isExternal: boolean
-  /** Its results hold text of documents, pages or other programs. */
+  /** True if its results contain text of documents, pages or other programs. */
   readonly readsUntrusted: boolean
-  /** Changes when its description or schema does. */
+  /** Hash of its description and schema. */
   readonly hash: string
-  /** Never throws for what the model got wrong: that is a `failure` whose content begins with `Error:`. */
+  /**
+   * Calls the tool. Mistakes of the model do not throw, but return a `failure` whose content begins with
+   * `Error:`.
+   */
   call(args: Readonly<Record<string, unknown>>, context: ToolContext): Promise<ToolResult>
 }

@@ -12,22 +12,23 @@ import type { Tool } from './tool.ts'
 
 export interface ToolboxParts {
   readonly rows: RowStore
-  /** Of servers that the workspace has registered. */
+  /** Tools of servers that the workspace registered. */
   readonly remote: Pick<RemoteTools, 'list'>
-  /** Of servers that the configuration gives it. */
+  /** Tools of servers that the configuration declares. */
   readonly declared: Pick<DeclaredTools, 'list'>
-  /** Those that every agent has unless it names its tools. */
+  /** Tools of every agent that does not name its tools. */
   readonly builtin: readonly Tool[]
-  /** Those that the configuration allows, and that the database of a workspace offers. */
+  /** Tools that the configuration enables, and tools of the workspace's database. */
   readonly more: (workspace: Workspace) => readonly Tool[]
 }
 
-/** What agents can be given, and have. */
+/** Tools that are available to agents. */
 export class Toolbox {
   constructor(private readonly parts: ToolboxParts) {}
 
   /**
-   * Every tool that agents of a workspace can be given: built-in, of the runtime, of its database, of MCP servers.
+   * Returns all tools that agents of a workspace can use: built-in ones, and those of the runtime, its
+   * database and MCP servers.
    *
    * @throws workspace_not_found
    */
@@ -37,10 +38,10 @@ export class Toolbox {
   }
 
   /**
-   * Check that the workspace offers the tools of other sources that are named. Only servers that are named are asked.
+   * Checks that the workspace offers the given tools. Requests only the servers of these tools.
    *
    * @throws workspace_not_found
-   * @throws agent_tool_unresolved  with all that it does not offer
+   * @throws agent_tool_unresolved  lists all tools that are not offered
    */
   async require(workspaceId: string, toolIds: readonly string[], auth: AuthContext): Promise<void> {
     const named = toolIds.filter(id => namespaced.test(id))
@@ -58,12 +59,12 @@ export class Toolbox {
   }
 
   /**
-   * The tools that an agent has now, in the order of the list: all built-in ones where it names none, else those that
-   * it names and that are there. Only servers that it names are asked.
+   * Returns the current tools of an agent, in display order: all built-in ones if it names none, or those it
+   * names that are available. Requests only the servers of these tools.
    *
-   * @param auth  caller of the turn, in whose name tools are called
+   * @param auth  caller of the turn, for whom tools are called
    * @throws workspace_not_found
-   * @throws the signal's reason  nobody waits any longer
+   * @throws the signal's reason  the caller has aborted
    */
   async forAgent(
     { workspaceId, toolIds }: Pick<Agent, 'workspaceId' | 'toolIds'>,

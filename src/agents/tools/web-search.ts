@@ -25,12 +25,16 @@ const answerBytesMax = 2_000_000
 const lineChars = 300
 const summaryChars = 2_000
 
-/** As much of the answer as is used. @see https://docs.tavily.com/documentation/api-reference/endpoint/search */
+/**
+ * Fields of the answer that are used.
+ *
+ * @see https://docs.tavily.com/documentation/api-reference/endpoint/search
+ */
 const Answer = z.object({
   results: z.array(z.object({ title: z.string().catch(''), url: z.string(), content: z.string().catch('') })),
 })
 
-/** Searches the web with the operator's own key. */
+/** Opens the tool that searches the web with the operator's key. */
 export function openWebSearchTool(parts: WebSearchParts, apiKeyRef: string): Tool {
   const { maxResults } = parts.settings
   const tool = webSearchTool(maxResults)
@@ -75,7 +79,7 @@ async function searched(
   }
 }
 
-/** @throws SyntaxError, ZodError  it is no answer of a search */
+/** @throws SyntaxError, ZodError  the response has another format */
 function shown(answer: string, limit: number): string {
   const { results } = Answer.parse(JSON.parse(answer))
   if (results.length === 0) return 'Nothing was found.'

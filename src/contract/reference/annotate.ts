@@ -6,7 +6,7 @@ import { operations } from './operations.ts'
 import { schemas } from './schemas.ts'
 import { topics } from './topics.ts'
 
-/** Schema that the bodies of a topic describe. */
+/** Name of the schema that the request bodies of a topic describe. */
 const resources: Readonly<Record<string, string>> = {
   workspaces: 'Workspace',
   kb: 'KnowledgeBase',
@@ -24,7 +24,7 @@ const resources: Readonly<Record<string, string>> = {
   playground: 'PlaygroundResult',
 }
 
-/** Adds descriptions, examples and the order of the groups to a document. Existing descriptions stay. */
+/** Adds descriptions, examples and the order of the groups to a document. Keeps existing descriptions. */
 export function annotate(document: OpenApi): void {
   document.components.schemas.Filter = { ...filterSchema }
   for (const [name, schema] of Object.entries(document.components.schemas)) {
@@ -73,7 +73,7 @@ function describeFields(schema: Schema, owners: readonly string[], parent?: stri
   for (const part of partsOf(schema)) describeFields(part, owners, parent)
 }
 
-/** Schemas of the elements and alternatives of a schema. */
+/** Returns the schemas of the elements and alternatives of a schema. */
 export function partsOf({
   items,
   additionalProperties,
@@ -86,7 +86,7 @@ export function partsOf({
     .concat(anyOf, allOf)
 }
 
-/** Returns a description as a sentence; schemas describe fields by fragments or sentences. */
+/** Sets a description as a sentence. Schemas describe fields in fragments or sentences. */
 function describe(target: { description?: string }, text: string | undefined): void {
   const own = target.description ?? text
   if (own === undefined) return

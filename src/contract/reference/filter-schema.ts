@@ -25,7 +25,7 @@ const comparisons: Schema = {
 }
 
 /**
- * The grammar of filters. One object can use both forms. The parser of the store checks filters.
+ * Grammar of filters. One object can use both forms. The parser of the store validates filters.
  *
  * @see docs/http.md#filters
  */

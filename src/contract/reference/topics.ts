@@ -1,10 +1,10 @@
-/** A group of operations in the reference. */
+/** Group of operations in the reference. */
 export interface TopicText {
   readonly title: string
   readonly description: string
 }
 
-/** Groups by topic, in the order of the reference, the most used first. */
+/** Groups by topic, in the order of the reference, most used first. */
 export const topics: Readonly<Record<string, TopicText>> = {
   workspaces: {
     title: 'Workspaces',

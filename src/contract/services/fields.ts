@@ -9,7 +9,11 @@ export const atLeastOne = z.int().positive().nullable()
 export const atLeastZero = z.int().nonnegative().nullable()
 export const anyNumber = z.number().nullable()
 
-/** An address of a model provider. @see docs/http.md#addresses-of-services */
+/**
+ * Address of a model provider.
+ *
+ * @see docs/http.md#addresses-of-services
+ */
 export const endpointUrl = z
   .string()
   .refine(
@@ -24,7 +28,7 @@ const endpointPath = z
   .refine(path => !path.split('/').includes('..'), 'must not contain ..')
   .nullable()
 
-/** Fields that services of all kinds share. */
+/** Fields of all kinds of services. */
 export const shared = {
   name: z.string().min(1),
   description: text,
@@ -35,7 +39,7 @@ export const shared = {
   authType: z.enum(['none', 'api_key', 'oauth2', 'mTLS']),
   credentialRef: secretRef.nullable(),
 }
-/** What a client may send of them is bounded; what is stored may be older than the bounds. */
+/** Limits apply only to requests, because stored records can be older than the limits. */
 export const sharedPatch = {
   name: boundedText(limits.nameChars),
   description: textUpTo(limits.descriptionChars),
@@ -53,21 +57,21 @@ export const sharedCreate = {
 }
 
 const sortedSet = z.array(z.string()).transform(entries => [...new Set(entries)].sort())
-/** What a model can read. */
+/** Languages and content types that a model supports. */
 export const content = { supportedLanguages: sortedSet, supportedContent: sortedSet }
 export const contentCreate = {
   supportedLanguages: sortedSet.default([]),
   supportedContent: sortedSet.default([]),
 }
 
-/** What the runtime writes on a service of any kind. */
+/** Fields of all services that the runtime sets. */
 export const stamps = { workspaceId: z.uuid(), createdAt: timestamp, updatedAt: timestamp }
 
-/** Why a service cannot be used. The check sends no request. */
+/** Reason why a service cannot be used. The check sends no request. */
 export const ServiceProblem = z.object({ message: z.string(), hint: z.string() })
 export type ServiceProblem = z.output<typeof ServiceProblem>
 
-/** Field that holds the problem of a service. It is present if the query asked for it. */
+/** Problem of a service. Present only if the query requests it. */
 export const withProblem = {
   problem: ServiceProblem.nullable().optional().meta({
     description:
@@ -80,5 +84,5 @@ export const problemQuery = z.object({
   }),
 })
 
-/** The body of a change: unknown fields are ignored, and named. */
+/** Body of a change. Unknown fields are ignored and reported. */
 export const json = { kind: 'json', mode: 'lenient', limitBytes: limits.jsonBodyBytes } as const

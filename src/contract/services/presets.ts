@@ -2,8 +2,6 @@ import type { ChunkingCreateInput } from './chunking.ts'
 import type { EmbeddingCreateInput } from './embedding.ts'
 import type { LlmCreateInput } from './llm.ts'
 
-/** Services that are known by name, to be made as they are. @see docs/services.md */
-
 const passages: ChunkingCreateInput = {
   name: 'passages',
   description: 'Whole sentences, packed into passages; headings and blank lines are kept as breaks.',

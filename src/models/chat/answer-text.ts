@@ -3,7 +3,7 @@ import { CodeScanner } from './code-scanner.ts'
 /** Part of an answer, in the order in which the model wrote it. */
 export type AnswerPart =
   | { readonly kind: 'text' | 'reasoning'; readonly delta: string }
-  /** All text so far was reasoning. */
+  /** Turns all text so far into reasoning. */
   | { readonly kind: 'reclassified' }
 
 const opening = /^<(think|thinking|thought|reasoning)>/i
@@ -14,10 +14,12 @@ const tagCharsMax = 16
 /** Maximum white space before an answer that is held back; more is part of the answer. */
 const leadingCharsMax = 1_000
 
-/** What is searched for marks at once, in characters: each step searches all of it. */
+/**
+ * Splits text into pieces of at most 2048 characters, because each step searches the whole piece for marks.
+ */
 const pieces = /[\s\S]{1,2048}/gu
 
-/** Marks that begin a call of a tool, and those that end it; null is the end of the answer. */
+/** Opening marks of tool calls and their closing marks. Null means that the call ends with the answer. */
 const callMarks: Readonly<Record<string, string | null>> = {
   '<tool_call>': '</tool_call>',
   '[TOOL_CALLS]': null,
@@ -129,7 +131,7 @@ export class AnswerText {
       this.#say(mark)
     } else if (mark !== endOfThought) this.#beginCall(mark)
     else if (this.#held === '' && !isEnd) {
-      // The next character shows if the line ends after the mark.
+      // The next character shows whether the line ends after the mark.
       this.#held = mark
       return false
     } else this.#endThought()
@@ -190,8 +192,8 @@ export class AnswerText {
 }
 
 /**
- * Finds the first of some marks, each of which begins with `<` or `[`. A search for each mark would read the rest of the
- * text again and again if it holds many of one mark and none of another.
+ * Finds the first of several marks, each of which begins with `<` or `[`. A separate search for each mark
+ * would read the text several times.
  */
 function earliest(text: string, marks: readonly string[]): { at: number; mark: string } | undefined {
   for (const { index } of text.matchAll(/[<[]/g)) {
@@ -201,7 +203,7 @@ function earliest(text: string, marks: readonly string[]): { at: number; mark: s
   return undefined
 }
 
-/** Returns the length of the longest end of a text that is the beginning of a mark. */
+/** Returns the length of the longest suffix of a text that is the beginning of a mark. */
 function tailOf(text: string, marks: readonly string[]): number {
   for (let length = Math.min(text.length, tagCharsMax); length > 0; length--) {
     const tail = text.slice(text.length - length)

@@ -20,7 +20,7 @@ import type { Learned } from './learned.ts'
 import { chatPath, failureOf, ModelRequest, spoken } from './model-request.ts'
 import { isSecretAvailable } from './provider.ts'
 
-/** What the configuration says of chats. */
+/** Chat settings of the configuration. */
 export interface ChatConfig {
   readonly provider: ChatProvider
   /** Credential of the configured chat; null for none. Also used for services without one at the same endpoint. */
@@ -33,15 +33,15 @@ export interface ChatParts extends ModelParts {
   readonly clock: Clock
   readonly chat: ChatConfig
   readonly learned: Learned
-  /** How often a request that a provider could not answer is repeated. */
+  /** Maximum number of retries when the provider could not answer. */
   readonly retriesMax: number
 }
 
-/** A model may think for long before it says anything. */
+/** Default timeout. Models can reason for a long time before they write anything. */
 const timeoutMsDefault = 120_000
 
 /**
- * The chat of a service. Nothing is dialled or resolved before its first call.
+ * Opens the chat of a service. Sends no request and resolves no credential before the first call.
  *
  * @throws llm_provider_unsupported  the runtime cannot call this provider
  * @see https://platform.openai.com/docs/api-reference/chat/create
@@ -123,9 +123,9 @@ async function callsTo(dialling: Dialling, provider: ChatProvider, parts: ChatPa
 const attribution = { 'http-referer': 'http://localhost', 'x-title': 'Workbase' }
 
 /**
- * The service's own credential; the runtime's own for a service that names none and is where the runtime's own chat
- * is, so that a service with another address cannot collect it. If it cannot be resolved, it is left out for a server that
- * needs no key.
+ * Resolves the credential of a service. A service without one gets the credential of the configured chat, but
+ * only at the same endpoint, so that a service with another address cannot collect it. A credential that does
+ * not resolve is left out if the server needs no key.
  */
 async function credentialAt(
   dialling: Dialling,

@@ -2,7 +2,7 @@ import type { ToolCall } from '../../contract/chat.ts'
 import type { ImageInput } from '../../contract/images.ts'
 import type { AnswerPart } from './answer-text.ts'
 
-/** What a model is told, in order. */
+/** Message of a request to a model, in order. */
 export type ChatMessage =
   | { readonly role: 'system'; readonly content: string }
   | { readonly role: 'user'; readonly content: string; readonly images?: readonly ImageInput[] }
@@ -31,9 +31,9 @@ export interface Sampling {
   readonly stop?: readonly string[]
 }
 
-/** A tool as a model is told of it. */
+/** Description of a tool in a request to a model. */
 export interface ToolSpec {
-  /** Any text: what a provider does not take in a name is spelled otherwise on the way, and back. */
+  /** Any text. It is encoded if the provider does not accept it, and decoded in the answer. */
   readonly name: string
   /** Readable replacement for a name that a provider does not accept. */
   readonly alias?: string
@@ -42,11 +42,10 @@ export interface ToolSpec {
   readonly parameters: Readonly<Record<string, unknown>>
 }
 
-/** What else a model is asked with. */
+/** Settings of one request to a model. */
 export interface CompletionSettings {
-  /** Of the answer. */
+  /** Maximum length of the answer. */
   readonly maxTokens: number
-  /** None when left out. */
   readonly tools?: readonly ToolSpec[]
   /** `none` requires an answer; the tools are then sent only because earlier messages contain calls. */
   readonly toolChoice?: 'auto' | 'none'
@@ -54,46 +53,50 @@ export interface CompletionSettings {
   readonly signal: AbortSignal
 }
 
-/** What a model said. */
+/** Answer of a model. */
 export interface Completion {
-  /** Empty where it only calls tools, or where its tokens ran out before it said anything. */
+  /** Empty if the model only calls tools, or used up its tokens before it wrote text. */
   readonly text: string
-  /** In its order; a call without an id has got one. Arguments are as the model wrote them, and may be no JSON. */
+  /**
+   * Calls in the order of the answer. Each has an ID, which is created if the model sent none. Arguments are
+   * the text that the model wrote, which may be invalid JSON.
+   */
   readonly toolCalls: readonly ToolCall[]
   /** Reasoning before the answer; empty if there was none, or if the provider hides it. */
   readonly reasoning: string
   readonly finishReason: 'stop' | 'length' | 'tool_calls' | 'content_filter'
   readonly providerFields?: ProviderFields
-  /** Tokens of question and answer together; null where the provider does not tell. */
+  /** Tokens of the prompt and the answer; null if the provider does not report them. */
   readonly tokenCount: number | null
   readonly promptTokens: number | null
   readonly completionTokens: number | null
   /** Completion tokens that were used for reasoning. */
   readonly reasoningTokens: number | null
-  /** In US dollars; null where the provider does not tell. */
+  /** Cost in US dollars; null if the provider does not report it. */
   readonly costUsd: number | null
 }
 
 /** A model that answers messages. */
 export interface Chat {
   /**
-   * Resolve what the next question needs, and ask nothing.
+   * Resolves everything that the next request needs, without sending it.
    *
    * @throws llm_credential_missing
    * @throws ProviderFailure  the address of the endpoint is invalid
    */
   check(): Promise<{ readonly hasCredential: boolean }>
   /**
-   * One answer, whole.
+   * Returns a whole answer.
    *
    * @throws llm_credential_missing  the credential is missing, not released for the host, or does not resolve
-   * @throws llm_model_not_chat, llm_model_unavailable  the provider says so
-   * @throws ProviderFailure         whatever else went wrong
+   * @throws llm_model_not_chat, llm_model_unavailable  the provider reports this
+   * @throws ProviderFailure         any other failure
    */
   complete(messages: readonly ChatMessage[], settings: CompletionSettings): Promise<Completion>
   /**
-   * A streamed answer: parts of its text and reasoning, and at the end the whole answer. A request is
-   * repeated only before the first piece. If the answer breaks off later, it fails after the pieces that arrived.
+   * Streams the text and reasoning of an answer, and returns the whole answer at the end. A request is
+   * repeated only before the first part. If the connection breaks later, the stream fails after the parts
+   * that arrived.
    *
    * @throws the errors of `complete`, at the first step or later
    */

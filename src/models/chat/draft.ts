@@ -10,7 +10,10 @@ import { toolArguments } from './tool-arguments.ts'
 import { callsMax, type DraftedCall, newCallId, ToolCallDrafts, tooManyCalls } from './tool-call-drafts.ts'
 import type { ToolNames } from './tool-names.ts'
 
-/** Maximum characters of text, reasoning and arguments together. Models usually write some ten thousand. */
+/**
+ * Maximum number of characters of text, reasoning and arguments together. Answers rarely exceed some ten
+ * thousand.
+ */
 const charsMax = 1_000_000
 
 /** Properties of the request that affect how its answer is read. */
@@ -21,7 +24,7 @@ export interface DraftOf {
   readonly maxTokens: number
 }
 
-/** What a model says, put together from the events of a stream, or from a whole answer. */
+/** Assembles an answer from the events of a stream, or from a whole response. */
 export class Draft {
   #text = ''
   #reasoning = ''
@@ -43,10 +46,10 @@ export class Draft {
   }
 
   /**
-   * Take in an event, or a whole answer.
+   * Adds an event, or a whole answer.
    *
    * @returns the text and the reasoning that it adds
-   * @throws ProviderFailure  it tells of an error, or there is more than anyone reads
+   * @throws ProviderFailure  it contains an error, or the answer is too long
    */
   add(event: unknown): AnswerPart[] {
     const error = errorIn(event)
@@ -62,13 +65,13 @@ export class Draft {
     if (reasoning !== '') this.#splitter.settle()
     const parts: AnswerPart[] = reasoning === '' ? [] : [{ kind: 'reasoning', delta: reasoning }]
     const taken = this.#taken(text === '' ? parts : [...parts, ...this.#splitter.read(text)])
-    // Last, as a failure of a finished answer is ignored.
+    // Must come last, because a failure after the end of the answer is ignored.
     const reason = field(choice, 'finish_reason')
     if (typeof reason === 'string' && reason !== '') this.#reason = reason
     return taken
   }
 
-  /** Returns the text that was held back, at the end of the stream. */
+  /** Returns text that was held back for classification, at the end of the stream. */
   end(): AnswerPart[] {
     return this.#taken(this.#splitter.end())
   }
@@ -78,7 +81,7 @@ export class Draft {
     return this.#hasBegun
   }
 
-  /** The model has said that it is done; what may follow is the count of its tokens. */
+  /** True if the model has finished. Only token counts can follow. */
   get isFinished(): boolean {
     return this.#reason !== undefined
   }
@@ -135,7 +138,10 @@ export class Draft {
     return true
   }
 
-  /** Returns tool calls. Calls in text count only without others, because some servers send both. */
+  /**
+   * Returns the tool calls of the answer. Calls in the text are used only if there are no others, because
+   * some servers send both.
+   */
   #called(): DraftedCall[] {
     const drafted = this.#calls.all()
     const written = this.#textCalls.map(call => ({ id: newCallId(), ...call }))
@@ -152,7 +158,9 @@ export class Draft {
     return toolCalls.length > 0 ? 'tool_calls' : 'stop'
   }
 
-  /** @throws ProviderFailure  unless the tokens ran out before the first word, which is an answer */
+  /**
+   * @throws ProviderFailure  always, unless the tokens ran out before the first word, which is a valid answer
+   */
   #refuseEmpty(finishReason: Completion['finishReason'], hasReasoned: boolean): void {
     if (finishReason === 'content_filter') throw failureOf({ code: 'content_filter' })
     if (hasReasoned && finishReason === 'length')
@@ -183,7 +191,7 @@ export class Draft {
   }
 }
 
-/** Reasons of providers for an answer that is cut, besides `length`. */
+/** Finish reasons for an answer that was cut off because it was too long. */
 const cutReasons: ReadonlySet<string> = new Set(['length', 'max_tokens', 'model_length'])
 /** Finish reasons of DeepSeek and vLLM for an answer that the server aborted. */
 const brokenReasons: ReadonlySet<string> = new Set(['insufficient_system_resource', 'abort'])
@@ -212,7 +220,7 @@ function failureOf(error: unknown): ProviderFailure {
   )
 }
 
-/** Returns true for an event that counts: it adds to the answer, ends it, or holds an error. */
+/** Returns true if an event adds to the answer, ends it, or contains an error. */
 export function begins(event: unknown): boolean {
   const choice = choiceIn(event)
   const { text, reasoning, calls } = partsOf(choice)

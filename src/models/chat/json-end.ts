@@ -1,4 +1,4 @@
-/** Follows a JSON object, while it arrives, to its last brace. Reads each character once. */
+/** Detects the end of a JSON object that arrives in pieces. Reads each character once. */
 export class JsonEnd {
   #depth = 0
   #isText = false
@@ -9,7 +9,7 @@ export class JsonEnd {
     for (const character of piece) if (character.trim() !== '') this.#step(character)
   }
 
-  /** The object is closed, and no more than white space follows it. */
+  /** True if the object is closed and only white space has followed. */
   get isReached(): boolean {
     return this.#isReached
   }

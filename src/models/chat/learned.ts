@@ -5,12 +5,12 @@ import { LastFailures } from './last-failures.ts'
 import { ModelDetails } from './model-details.ts'
 import type { ModelTraits } from './traits.ts'
 
-/** Models whose traits are kept. */
+/** Maximum number of models whose traits are stored. */
 const modelsMax = 1_000
 
 /** Everything that the runtime has learned about models since it started. */
 export interface Learned {
-  /** Traits that refusals have shown, by model and endpoint. */
+  /** Traits learned from refusals, by model and endpoint. */
   readonly traits: LRUCache<string, ModelTraits>
   readonly failures: LastFailures
   readonly details: ModelDetails

@@ -4,15 +4,15 @@ import { field } from '../provider/failure.ts'
 export interface MessageParts {
   readonly text: string
   readonly reasoning: string
-  /** Reasoning in the format of OpenRouter, which requires it back unchanged. */
+  /** Reasoning in the format of OpenRouter, which must be sent back unchanged. */
   readonly details: readonly unknown[]
-  /** Calls of tools. Calls of a whole answer get their position as index. */
+  /** Tool calls. In a whole answer, each call gets its position as its index. */
   readonly calls: readonly unknown[]
 }
 
 const nothing: MessageParts = { text: '', reasoning: '', details: [], calls: [] }
 
-/** Returns the first choice of an event or of a whole answer; undefined if there is none. */
+/** Returns the first choice of an event or of a whole answer; undefined if it has no choices. */
 export function choiceIn(event: unknown): unknown {
   const choices = field(event, 'choices')
   return Array.isArray(choices) ? choices[0] : undefined
@@ -46,7 +46,7 @@ function reasoningOf(message: object): string {
   return Array.isArray(details) ? details.map(detailText).join('') : ''
 }
 
-/** An encrypted detail has no text. */
+/** Returns the text of a detail. An encrypted detail has none. */
 function detailText(detail: unknown): string {
   return textOf(field(detail, 'text')) || textOf(field(detail, 'summary'))
 }

@@ -7,9 +7,9 @@ import { askForModels } from '../catalogue.ts'
 import type { Outbound, OutboundAnswer } from '../outbound.ts'
 import { field } from '../provider/failure.ts'
 
-/** Properties of a model, as its provider lists them; null where it lists none. */
+/** Properties of a model in its provider's list; null if not listed. */
 export interface ModelDetail {
-  /** Tokens of question and answer together. */
+  /** Maximum tokens of the prompt and the answer together. */
   readonly contextTokens: number | null
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
@@ -26,12 +26,13 @@ const modelsMax = 500
 const waitMs = 5_000
 const answerBytesMax = 4_000_000
 const keptMs = 3_600_000
-/** Ollama loads a model with a window of this size or less, unless it is configured. */
+/** Largest context window of a model that Ollama loads without configuration. */
 const ollamaWindowTokens = 8_192
 
 /**
- * Details of models, from their providers: Ollama for each model, OpenRouter in its list. They are requested in
- * the background, without a credential, kept for an hour, and missing if the provider does not answer.
+ * Details of models, requested from their providers: from Ollama for each model, from OpenRouter for all
+ * models at once. Requests run in the background, without a credential. Details are stored for an hour, and
+ * are missing if the provider does not answer.
  */
 export class ModelDetails {
   readonly #known = new LRUCache<
@@ -46,13 +47,13 @@ export class ModelDetails {
     return this.#known.get(keyOf(place))?.detail
   }
 
-  /** Requests the details unless they are known; the caller does not wait. */
+  /** Requests the details in the background, unless they are known. */
   request(place: ModelPlace): void {
     const { clock, outbound } = this.parts
     const read = readerOf(place, outbound)
     const key = keyOf(place)
     if (!read || (this.#known.get(key)?.untilMs ?? 0) > clock.now()) return
-    // Until the response arrives, the old details apply, and no other request is sent.
+    // Keeps the old details and prevents further requests until the response arrives.
     this.#set(key, this.get(place))
     within(clock, waitMs, read).then(
       detail => this.#set(key, detail),

@@ -11,10 +11,13 @@ import { chatRequestOf } from './wire.ts'
 
 /** Path of chat completions below the endpoint. */
 export const chatPath = '/chat/completions'
-/** Maximum number of times that a request is sent in another form, in case a provider refuses every form. */
+/**
+ * Maximum number of times that a request is sent in a changed format. Limits providers that refuse every
+ * format.
+ */
 const lessonsMax = 4
 
-/** Parts that a request to a model is built from. */
+/** Inputs of a request to a model. */
 interface RequestParts {
   readonly service: ModelService
   readonly parts: { readonly learned: Learned }
@@ -24,7 +27,7 @@ interface RequestParts {
   readonly settings: CompletionSettings
 }
 
-/** A request to a model, which is sent again in another form if the refusal says how. */
+/** A request to a model. It is sent again in another format if the provider's refusal suggests one. */
 export class ModelRequest {
   readonly #of: RequestParts
   readonly #key: string
@@ -36,7 +39,11 @@ export class ModelRequest {
     this.#key = traitsKey(of.service, of.calls.endpoint)
   }
 
-  /** The next form of the request. @param usual  fields that every request to the model has */
+  /**
+   * Returns the request in the format that currently applies.
+   *
+   * @param usual  fields that every request to the model has
+   */
   next(usual: object) {
     const { client, messages, settings } = this.#of
     const { body, names, tools } = chatRequestOf(messages, settings, this.#traits)
@@ -48,7 +55,7 @@ export class ModelRequest {
     return this.#traits.omitsStreamOptions ? {} : { stream_options: { include_usage: true } }
   }
 
-  /** Returns true if a failure says which form of the request the model accepts. */
+  /** Returns true if a failure shows which request format the model accepts. */
   learns(error: unknown): boolean {
     if (!(error instanceof ProviderFailure)) return false
     const { parts } = this.#of
@@ -65,7 +72,9 @@ export class ModelRequest {
     return learned !== undefined
   }
 
-  /** Returns the error for a failure, with its own code if the model does not exist or cannot chat. */
+  /**
+   * Returns the error to throw for a failure. It has its own code if the model does not exist or cannot chat.
+   */
   verdictOn(error: unknown): unknown {
     const { service, settings, calls } = this.#of
     if (settings.signal.aborted) return settings.signal.reason
@@ -89,7 +98,7 @@ export class ModelRequest {
       said,
       error.cause,
     )
-    // A probe allows one token, which reasoning uses up.
+    // A probe allows one token, which reasoning alone can use up.
     if (facts.kind !== 'reasoning_budget') this.#of.parts.learned.failures.set(this.#key, failure)
     return failure
   }
@@ -108,12 +117,15 @@ export class ModelRequest {
   }
 }
 
-/** Returns the key of a model's traits. It depends on the credential, whose rights can differ. */
+/**
+ * Returns the key under which a model's traits are stored. It includes the credential, because access can
+ * differ by credential.
+ */
 function traitsKey({ workspaceId, name, modelName, credentialRef }: ModelService, endpoint: URL): string {
   return JSON.stringify([workspaceId, name, endpoint.href, modelName, credentialRef])
 }
 
-/** Properties of a model that earlier requests have shown; null where unknown. */
+/** Properties of a model that are known from earlier requests; null if unknown. */
 interface SeenModel {
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
@@ -122,7 +134,7 @@ interface SeenModel {
   readonly failure: ProviderFailure | undefined
 }
 
-/** Returns the properties that earlier requests to the model of a service have shown. */
+/** Returns the properties of a service's model that are known from earlier requests. */
 export function seenOf(
   service: ModelService,
   parts: Pick<Dialling, 'environment' | 'isReleased'> & { readonly learned: Learned },
@@ -148,12 +160,12 @@ export function seenOf(
       failure: failures.get(key),
     }
   } catch {
-    // An address that is not valid is reported by the next request.
+    // The next request reports an invalid address.
     return unknown
   }
 }
 
-/** Words of providers for a model of another kind, and for a model that does not exist. */
+/** Error messages of providers for a model that cannot chat, and for a model that does not exist. */
 const notChat = /\bnot (?:a|supported for) chat|does not support chat|only supported in v1\/(?!chat)/i
 const unavailable =
   /not a valid model|no endpoints found|no such model|unknown model|model\b.{0,200}\b(?:does not exist|not found)/i

@@ -9,15 +9,15 @@ import { samplingOf } from './sampling.ts'
 
 const retriesMax = 2
 
-/** A model that answers, and what is known of it. */
+/** A chat model and its known properties. */
 export interface ChatModel {
   readonly chat: Chat
-  /** Its name at the provider. */
+  /** Name of the model at the provider. */
   readonly model: string
   readonly provider: string
-  /** Of one answer, in tokens. */
+  /** Maximum tokens of one answer. */
   readonly maxTokens: number
-  /** Of question and answer together; null where nobody has said. */
+  /** Maximum tokens of the prompt and the answer together; null if unknown. */
   readonly contextWindowTokens: number | null
   readonly supportsTools: boolean | null
   readonly supportsImages: boolean | null
@@ -47,7 +47,8 @@ export function modelOfService(service: LlmService, parts: ModelParts): ChatMode
 }
 
 /**
- * The model of the configuration. Its credential needs no release, as who writes the configuration says where it goes.
+ * Returns the chat model of the configuration. Its credential needs no release, because the author of the
+ * configuration also decides where it is sent.
  *
  * @throws chat_disabled  chat is disabled, or its credential is missing
  */

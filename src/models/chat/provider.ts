@@ -7,7 +7,7 @@ import { type FailureFacts, usualBaseUrl } from '../endpoint.ts'
 
 type ChatOf = Pick<Config, 'chat'>
 
-/** Whether the chat provider of the configuration could be called: one that needs a key has one. */
+/** Returns true if the configured chat provider can be called, which includes a key if it needs one. */
 export function hasChatProvider(config: ChatOf, environment: Environment): boolean {
   return chatProviderProblem(config, environment) === undefined
 }

@@ -1,11 +1,11 @@
 import { isObject } from '../../base/is-object.ts'
 
-/** Fields of a detail that come in pieces. */
+/** Fields whose pieces are concatenated. */
 const textFields: ReadonlySet<string> = new Set(['text', 'summary', 'data'])
 
 /**
- * Joins the pieces of reasoning details, which OpenRouter requires back whole and in order. Pieces of one detail follow
- * each other and have its type and index.
+ * Joins the pieces of reasoning details, which must be sent back to OpenRouter complete and in order.
+ * Consecutive pieces with the same type and index belong to one detail.
  *
  * @see https://openrouter.ai/docs/use-cases/reasoning-tokens#preserving-reasoning-blocks
  */
@@ -18,7 +18,7 @@ export function addDetails(details: unknown[], pieces: readonly unknown[]): void
   }
 }
 
-/** Changes the detail in place: a copy for each piece would cost more and more. */
+/** Adds a piece to a detail in place. Copying the detail for each piece would take quadratic time. */
 function join(last: Record<string, unknown>, piece: Record<string, unknown>): void {
   for (const [name, value] of Object.entries(piece)) {
     const before = last[name]

@@ -1,7 +1,7 @@
 import type { LlmService } from '../../contract/services.ts'
 import type { Sampling } from './completion.ts'
 
-/** Returns the settings of a service or an agent that are set. */
+/** Returns the sampling settings that a service or an agent sets. */
 export function samplingOf({
   temperature,
   topP,

@@ -5,17 +5,17 @@ import type { ToolSchema } from './tool-arguments.ts'
 /** A tool call in the text of a model. */
 export interface TextToolCall {
   readonly name: string
-  /** JSON. */
+  /** Arguments as JSON. */
   readonly arguments: string
 }
 
 /**
- * Reads tool calls from the text of a model: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in tags
- * (Qwen3 Coder), and `[TOOL_CALLS]` (Mistral).
+ * Reads tool calls from the text of a model: `<tool_call>` with JSON (Hermes, Qwen) or with parameters in
+ * tags (Qwen3 Coder), and `[TOOL_CALLS]` (Mistral).
  *
- * @param block  from the opening mark to the closing one, or to the end of the answer
- * @param schemaOf  returns the JSON Schema of a tool that the request offered; undefined for any other name
- * @returns undefined if the block contains anything else than calls of these tools
+ * @param block  text from the opening mark to the closing mark, or to the end of the answer
+ * @param schemaOf  returns the JSON Schema of a tool in the request; undefined for any other name
+ * @returns undefined if the block contains anything other than calls of these tools
  */
 export function textToolCalls(
   block: string,
@@ -29,7 +29,7 @@ export function textToolCalls(
   return calls && calls.length > 0 && calls.every(({ name }) => schemaOf(name)) ? calls : undefined
 }
 
-/** `{"name": …, "arguments": …}`, or a list of such objects. */
+/** Reads `{"name": …, "arguments": …}`, or a list of such objects. */
 function jsonCalls(text: string): TextToolCall[] | undefined {
   const value = parseJson(text)
   if (typeof value !== 'object' || value === null) return undefined
@@ -48,16 +48,16 @@ function textOf(value: unknown): string {
   return typeof value === 'string' ? value : JSON.stringify(value)
 }
 
-/** `name[ARGS]{…}` or `name{…}`, as newer models of Mistral write one call. */
+/** Reads `name[ARGS]{…}` or `name{…}`, the format of one call in newer models of Mistral. */
 function namedCall(text: string): TextToolCall[] | undefined {
-  // It cannot fail after the name, so that it never goes back over white space.
+  // No part after the name can fail to match, so white space causes no backtracking.
   const [head, name] = /^([\w.:-]{1,64})\s*(?:\[ARGS\]\s*)?/.exec(text) ?? []
   if (head === undefined || name === undefined || text[head.length] !== '{') return undefined
   const written = text.slice(head.length)
   return parseJson(written) === undefined ? undefined : [{ name, arguments: written }]
 }
 
-/** `<function=name><parameter=key>value</parameter></function>` */
+/** Reads `<function=name><parameter=key>value</parameter></function>`. */
 function taggedCall(
   text: string,
   schemaOf: (name: string) => ToolSchema | undefined,

@@ -5,8 +5,8 @@ import { parseJson } from '../../base/parse-json.ts'
 export type ToolSchema = Readonly<Record<string, unknown>>
 
 /**
- * Normalizes the arguments of a call: decodes JSON that was encoded twice, returns `{}` for empty text, and removes null
- * and empty values of optional parameters that do not accept them. Other text is unchanged.
+ * Normalizes the arguments of a call. Decodes JSON that was encoded twice, returns `{}` for empty text, and
+ * removes null and empty values of optional parameters that do not accept them. Other text is unchanged.
  *
  * @param schema  JSON Schema of the arguments; undefined for an unknown tool
  */

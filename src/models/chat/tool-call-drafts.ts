@@ -12,7 +12,7 @@ interface CallDraft {
   name: string
   written: string
   readonly end: JsonEnd
-  /** Fields of other providers that are sent back with the call. */
+  /** Extra fields of a provider that must be sent back with the call. */
   extra?: unknown
 }
 
@@ -22,11 +22,11 @@ export interface DraftedCall extends ToolCall {
 }
 
 /**
- * Calls of tools, put together from their pieces.
+ * Assembles tool calls from their pieces.
  *
- * By the protocol a piece names its call by `index`, and only the first piece has an id and a name. Providers leave the
- * index out (Gemini), give all calls the index 0 (Ollama), repeat id and name in every piece, cut the name in pieces,
- * or give no id (Gemini, also with index 0 for all calls).
+ * In the protocol, a piece names its call by `index`, and only the first piece has an ID and a name. Some
+ * providers omit the index (Gemini), give all calls the index 0 (Ollama), repeat the ID and the name in every
+ * piece, split the name, or send no ID (Gemini, also with index 0 for all calls).
  *
  * @see https://platform.openai.com/docs/api-reference/chat-streaming/streaming
  */
@@ -34,14 +34,14 @@ export class ToolCallDrafts {
   readonly #calls: CallDraft[] = []
   readonly #byIndex = new Map<number, CallDraft>()
 
-  /** @param isWhole  whether a name is one of the request's, and needs no more pieces */
+  /** @param isWhole  returns true for the complete name of a tool in the request */
   constructor(private readonly isWhole: (name: string) => boolean) {}
 
   /**
-   * Take in the pieces of one event.
+   * Adds the pieces of one event.
    *
-   * @returns how many characters they add
-   * @throws ProviderFailure  there are more calls than anyone makes
+   * @returns the number of characters added
+   * @throws ProviderFailure  there are too many calls
    */
   add(pieces: readonly unknown[]): number {
     let added = 0
@@ -63,7 +63,7 @@ export class ToolCallDrafts {
     return added
   }
 
-  /** In the order of their first pieces; each with an id that no other has. */
+  /** Returns the calls in the order of their first pieces. Each has a unique ID. */
   all(): DraftedCall[] {
     const used = new Set<string>()
     return this.#calls.map(({ id: given, name, written, extra }) => {
@@ -96,7 +96,7 @@ export function tooManyCalls(): ProviderFailure {
   return new ProviderFailure(`sent an answer with more than ${callsMax} calls of tools`)
 }
 
-/** Returns a new id for a call that came without one. */
+/** Returns a new ID for a call that has none. */
 export function newCallId(): string {
   return `call_${nameHex(idBytes)}`
 }

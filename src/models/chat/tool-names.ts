@@ -1,16 +1,16 @@
 import { sha256 } from '../../base/id.ts'
 
-/** What every provider takes as the name of a function. */
+/** Function names that every provider accepts. */
 const plain = /^[a-zA-Z0-9_-]{1,64}$/
 const spellingCharsMax = 64
 const hashChars = 8
 
 /**
- * Names of tools as providers take them, and back.
+ * Translates tool names to names that providers accept, and back.
  *
- * A name that every provider accepts is unchanged. Any other name is replaced by its alias, if no other name of the
- * request needs the same spelling. Otherwise it is replaced by the accepted characters of the alias or name and a hash of
- * the name, so that its spelling is usually equal in all requests.
+ * A name that every provider accepts is unchanged. Any other name is replaced by its alias, unless another
+ * name in the request has the same replacement. Otherwise it is replaced by the accepted characters of the
+ * alias or name and a hash of the name, so that the replacement is usually equal in all requests.
  */
 export class ToolNames {
   readonly #spellings = new Map<string, string>()
@@ -34,19 +34,22 @@ export class ToolNames {
       if (!this.#spellings.has(name)) this.#put(name, this.#free(name, wanted[at] || readable(name)))
   }
 
-  /** How a name of the request is spelled: 1 to 64 characters of `[a-zA-Z0-9_-]`, no two alike. */
+  /** Returns the replacement of a name: 1 to 64 characters of `[a-zA-Z0-9_-]`, unique in the request. */
   spelled(name: string): string {
     const spelling = this.#spellings.get(name)
     if (spelling === undefined) throw new Error(`"${name}" is no name of this request`)
     return spelling
   }
 
-  /** The name that is spelled so; what a model made up, as it is. */
+  /**
+   * Returns the original name for a replacement. Unknown names are returned unchanged, because models invent
+   * names.
+   */
   named(spelling: string): string {
     return this.#names.get(spelling) ?? spelling
   }
 
-  /** Whether a name of the request is spelled so. */
+  /** Returns true if a name in the request has this replacement. */
   knows(spelling: string): boolean {
     return this.#names.has(spelling)
   }

@@ -1,25 +1,27 @@
 import type { ProviderReason } from '../provider/failure.ts'
 
-/** Request format of a model at an endpoint, as learned from its refusals. */
+/** Request format that a model at an endpoint accepts, learned from its refusals. */
 export interface ModelTraits {
   readonly tokenLimit: 'max_tokens' | 'max_completion_tokens'
-  /** Streams are requested without `stream_options`, so without token counts. */
+  /** True if streams are requested without `stream_options`, and therefore without token counts. */
   readonly omitsStreamOptions: boolean
-  /** Reasoning is sent back with the answers of the turn. */
+  /** True if reasoning is sent back with the answers of the turn. */
   readonly wantsReasoning: boolean
-  /** Tools are defined even if they may not be called, because earlier messages call them. */
+  /**
+   * True if tools are defined even when the model may not call them, because earlier messages contain calls.
+   */
   readonly definesTools: boolean
-  /** IDs of tool calls have nine letters or digits. */
+  /** True if IDs of tool calls must have nine letters or digits. */
   readonly wantsShortIds: boolean
-  /** The system prompt is part of the first question. */
+  /** True if the system prompt is sent as part of the first user message. */
   readonly lacksSystemRole: boolean
-  /** The model refused tools. */
+  /** True if the model refused tools. */
   readonly lacksTools: boolean
-  /** The model refused images. */
+  /** True if the model refused images. */
   readonly lacksImages: boolean
 }
 
-/** Returns the traits of a model that has refused nothing yet. */
+/** Returns the traits of a model before any refusal. */
 export function usualTraits(host: string): ModelTraits {
   return {
     tokenLimit: host === 'api.openai.com' ? 'max_completion_tokens' : 'max_tokens',
@@ -34,7 +36,7 @@ export function usualTraits(host: string): ModelTraits {
 }
 
 /**
- * Returns the traits after a refusal that says how to change the request; undefined if it says nothing new.
+ * Returns the traits after a refusal that shows how to change the request; undefined if it shows nothing new.
  *
  * @param body  the request that was refused
  */
@@ -59,18 +61,18 @@ export function learnedFrom(
   return undefined
 }
 
-/** Words of providers for a parameter that they do not support. */
+/** Words in providers' messages about an unsupported parameter. */
 const refuses =
   /unsupported|not supported|unrecognized|unknown|unexpected|not permitted|not allowed|not available|invalid|only (?:allowed|supported)/i
 
-/** Message of chat templates without a system role, and of Gemini for such models. */
+/** Message of chat templates without a system role, and of Gemini for models without one. */
 const systemRefused = /system role (?:is )?not supported|developer instruction is not enabled/i
 
-/** Message of Anthropic and its proxies. */
+/** Message of Anthropic and its proxies about calls without tool definitions. */
 const toolsMissing =
   /must define `?tools|`?tools=?`? (?:param|must be|is required)|without specifying `?tools/i
 
-/** Names of the settings behind the fields of a request. */
+/** Setting of an agent or service for each field of a request. */
 const settingOf: Readonly<Record<string, string>> = {
   temperature: 'temperature',
   top_p: 'topP',
@@ -78,7 +80,7 @@ const settingOf: Readonly<Record<string, string>> = {
   stop: 'stop',
 }
 
-/** Returns the setting that a refusal names; undefined if the request does not have it. */
+/** Returns the setting that a refusal is about; undefined if the request does not contain one. */
 export function refusedSetting(
   { message = '', param = '' }: ProviderReason,
   body: Readonly<Record<string, unknown>>,

@@ -10,7 +10,7 @@ import type { ModelTraits } from './traits.ts'
 /** Length of tool call IDs for Mistral. */
 const shortIdChars = 9
 
-/** The fields of a request that its messages and settings decide. */
+/** Part of a request that depends on the messages and settings. */
 export interface ChatRequest {
   readonly body: Readonly<Record<string, unknown>>
   readonly names: ToolNames
@@ -19,7 +19,7 @@ export interface ChatRequest {
 }
 
 /**
- * Returns the body of a chat completions request, in the format of the model.
+ * Returns the body of a chat completions request, in the format that the model accepts.
  *
  * @see https://platform.openai.com/docs/api-reference/chat/create
  */
@@ -51,7 +51,10 @@ export function chatRequestOf(
   }
 }
 
-/** Returns the messages. For a model without a system role, the system prompt is part of the first question. */
+/**
+ * Returns the messages to send. For a model without a system role, the system prompt is added to the first
+ * user message.
+ */
 function placed(messages: readonly ChatMessage[], { lacksSystemRole }: ModelTraits): readonly ChatMessage[] {
   const [system, ...rest] = messages
   const at = rest.findIndex(({ role }) => role === 'user')
@@ -102,7 +105,7 @@ function sentId(id: string, { wantsShortIds }: ModelTraits): string {
 }
 
 function sentCall({ name, arguments: written }: ToolCall, names: ToolNames, extra: unknown): object {
-  // Some providers parse the arguments, and refuse the whole conversation if they cannot.
+  // Some providers parse the arguments, and refuse the whole conversation if they are invalid JSON.
   const sentArguments = isObject(parseJson(written)) ? written : '{}'
   return {
     type: 'function',

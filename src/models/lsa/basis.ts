@@ -8,9 +8,9 @@ import {
   transpose,
 } from './panels.ts'
 
-/** Columns whose squared length is smaller than this share of the largest one hold rounding errors only. */
+/** Columns whose squared length is below this share of the largest one contain only rounding errors. */
 const emptyColumnShare = 1e-24
-/** A column of which less than this share is left after the others are taken away depends on them. */
+/** A column depends on the others if less than this share of it is left after they are subtracted. */
 const dependentShare = 1e-11
 
 interface BasisOptions {
@@ -20,7 +20,7 @@ interface BasisOptions {
   onRound(done: number, rounds: number): void
 }
 
-/** Numbers evenly spread over [-1, 1), the same for the same seed (mulberry32). */
+/** Returns a generator of uniform random numbers in [-1, 1), determined by the seed (mulberry32). */
 export function randomNumbers(seed: number): () => number {
   let state = seed >>> 0
   return () => {
@@ -32,9 +32,10 @@ export function randomNumbers(seed: number): () => number {
 }
 
 /**
- * The upper triangular T that makes the columns of MT orthonormal, from the inner products MᵀM: the inverse of
- * the Cholesky factor, taken after scaling the columns to unit length. Columns that are empty, or depend on those
- * before them, get a zero column, so a matrix of rank r keeps r columns and nothing is ever divided by zero.
+ * Returns the upper triangular matrix T that makes the columns of MT orthonormal, from the inner products
+ * MᵀM. T is the inverse of the Cholesky factor, after the columns are scaled to unit length. Columns that are
+ * empty, or that depend on earlier ones, become zero, so that a matrix of rank r keeps r columns and no
+ * division by zero occurs.
  */
 function whitening(products: Float64Array, width: number): Float64Array {
   let largest = 0
@@ -75,13 +76,15 @@ function whitening(products: Float64Array, width: number): Float64Array {
 }
 
 /**
- * An orthonormal basis, `matrix.columns` × `width`, of the directions in which the rows of the matrix vary most:
- * the leading right singular vectors up to a rotation, which no cosine can see. Columns beyond the rank are zero.
+ * Returns an orthonormal basis, `matrix.columns` × `width`, of the directions in which the rows of the matrix
+ * vary most. These are the leading right singular vectors up to a rotation, which does not affect cosines.
+ * Columns beyond the rank are zero.
  *
- * Randomised subspace iteration with Cholesky QR, all dense work on the smaller side. Costs per iteration
- * 2 × entries × width + min(rows, columns) × width² multiplications.
+ * Uses randomized subspace iteration with Cholesky QR, with all dense work on the smaller side. Costs 2 ×
+ * entries × width + min(rows, columns) × width² multiplications per iteration.
  *
- * @see Halko, Martinsson and Tropp, "Finding structure with randomness", SIAM Review 53(2), 2011, algorithm 4.4
+ * @see Halko, Martinsson and Tropp, "Finding structure with randomness", SIAM Review 53(2), 2011, algorithm
+ * 4.4
  */
 export function rowBasis(matrix: SparseRows, { width, iterations, seed, onRound }: BasisOptions): Panels {
   const turned = transpose(matrix)

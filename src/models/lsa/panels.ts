@@ -1,9 +1,9 @@
-// Tall dense matrices are kept in panels of eight columns: a panel is contiguous, row after row, so that a
-// sparse product gathers one cache line per entry and a panel often fits the second-level cache whole.
+// Tall dense matrices are stored in panels of eight columns. A panel is contiguous, row by row, so that a
+// sparse product reads one cache line per entry, and a whole panel often fits into the second-level cache.
 
 const panelWidth = 8
 
-/** Compressed sparse rows: row r holds the entries `starts[r]` to `starts[r + 1]`. */
+/** Matrix in compressed sparse row format: row r has the entries `starts[r]` to `starts[r + 1]`. */
 export interface SparseRows {
   rows: number
   columns: number
@@ -12,29 +12,28 @@ export interface SparseRows {
   values: Float64Array
 }
 
-/** A dense matrix of `rows` × `width`, `width` a multiple of eight. */
+/** Dense matrix of `rows` × `width` in panels. `width` is a multiple of eight. */
 export interface Panels {
   rows: number
   width: number
   values: Float64Array
 }
 
-/** The next width that fills whole panels. */
+/** Rounds a width up to whole panels. */
 export const wholePanels = (width: number) => Math.ceil(width / panelWidth) * panelWidth
 
 export function newPanels(rows: number, width: number): Panels {
   return { rows, width, values: new Float64Array(rows * width) }
 }
 
-/** Place of column `column` of row 0; rows follow each other at a distance of eight. */
+/** Returns the index of row 0 of a column. Its next rows follow at a distance of eight. */
 const columnStart = (rows: number, column: number) =>
   (column & ~(panelWidth - 1)) * rows + (column & (panelWidth - 1))
 
-/** Entry `column` of `row`. */
 export const entry = (matrix: Panels, row: number, column: number) =>
   matrix.values[columnStart(matrix.rows, column) + row * panelWidth]!
 
-/** The transpose; its rows keep the order of the columns. */
+/** Returns the transpose of a matrix. Entries of a row are in order of their columns. */
 export function transpose(matrix: SparseRows): SparseRows {
   const { rows, columns, starts, indices, values } = matrix
   const turned: SparseRows = {
@@ -57,7 +56,10 @@ export function transpose(matrix: SparseRows): SparseRows {
   return turned
 }
 
-/** `to` ← sparse × from. Costs entries × width multiplications, a panel at a time with its sums in registers. */
+/**
+ * Sets `to` to sparse × from. Costs entries × width multiplications, one panel at a time with its sums in
+ * registers.
+ */
 export function multiply(sparse: SparseRows, from: Panels, to: Panels): void {
   const { rows, starts, indices, values } = sparse
   const x = from.values
@@ -99,7 +101,7 @@ export function multiply(sparse: SparseRows, from: Panels, to: Panels): void {
   }
 }
 
-/** The products of two columns of `a` with four of `b`, column by column of `a`. */
+/** Returns the inner products of two columns of `a` with four of `b`, grouped by column of `a`. */
 function innerTile(a: Panels, aColumn: number, b: Panels, bColumn: number): number[] {
   const x = a.values
   const y = b.values
@@ -132,7 +134,10 @@ function innerTile(a: Panels, aColumn: number, b: Panels, bColumn: number): numb
   return [s00, s01, s02, s03, s10, s11, s12, s13]
 }
 
-/** aᵀb for equal widths, of which only the lower triangle is computed; the upper one mirrors it. */
+/**
+ * Returns aᵀb for equal widths if the product is symmetric. Only the lower triangle is computed, and then
+ * mirrored.
+ */
 export function innerProducts(a: Panels, b: Panels): Float64Array {
   const { width } = a
   const products = new Float64Array(width * width)
@@ -150,7 +155,7 @@ export function innerProducts(a: Panels, b: Panels): Float64Array {
   return products
 }
 
-/** `matrix` ← matrix × upper, in place; `upper` is width × width, row by row, and upper triangular. */
+/** Multiplies `matrix` by `upper` in place. `upper` is width × width, row by row, and upper triangular. */
 export function timesUpper(matrix: Panels, upper: Float64Array): void {
   const { rows, width, values } = matrix
   const line = new Float64Array(width)

@@ -1,28 +1,31 @@
 import { terms } from '../../base/words.ts'
 import type { SparseRows } from './panels.ts'
 
-/** A piece of text to embed; the title counts for every passage of its document. */
+/** Text to embed. The title of a document counts for each of its passages. */
 export interface Passage {
   title: string | null
   text: string
 }
 
 const titleWeight = 2
-/** A term that every passage has still tells a passage from an empty one. */
+/** Minimum rarity. A term in every passage still distinguishes a passage from an empty one. */
 const rarityMin = 0.01
 const vocabularyMax = 60_000
-/** From so many passages on, terms of a single passage are left out: they only cost time and space. */
+/**
+ * Number of passages from which terms of a single passage are left out, because they only cost time and
+ * space.
+ */
 const singlesPassagesMax = 256
 
-/** What a number of passages says about its terms, and the passages as rows of unit length over them. */
+/** Terms of a set of passages, and the passages as rows of unit length over these terms. */
 export interface TermMatrix {
   terms: string[]
-  /** ln((N + 1) / (passages with the term + 1)) */
+  /** Rarity of each term: ln((N + 1) / (passages with the term + 1)). */
   rarities: Float64Array
   matrix: SparseRows
 }
 
-/** How often each term of a passage counts: 1 for each place in the text, 2 for each in the title. */
+/** Counts the terms of a passage: 1 for each occurrence in the text, 2 for each in the title. */
 export function countTerms({ title, text }: Passage): Map<string, number> {
   const counts = new Map<string, number>()
   for (const term of terms(text)) counts.set(term, (counts.get(term) ?? 0) + 1)
@@ -30,10 +33,13 @@ export function countTerms({ title, text }: Passage): Map<string, number> {
   return counts
 }
 
-/** The weight of a term within its passage, before its rarity. */
+/** Returns the weight of a term in its passage, before its rarity is applied. */
 export const frequencyWeight = (count: number) => Math.log(1 + count)
 
-/** Counted passages: one entry per passage and term, passage after passage; `spread` is in how many a term is. */
+/**
+ * Term counts of passages, with one entry per passage and term. `spread` is the number of passages with a
+ * term.
+ */
 interface Counted {
   names: string[]
   spread: number[]
@@ -62,7 +68,10 @@ function count(passages: readonly Passage[]): Counted {
   return counted
 }
 
-/** The terms to keep, most widely spread first when there are too many; a term of one passage relates nothing. */
+/**
+ * Returns the terms to keep, those in the most passages first if there are too many. With enough passages,
+ * terms of a single passage are dropped, because they relate nothing.
+ */
 function chooseTerms(spread: readonly number[], passageCount: number): number[] {
   const spreadMin = passageCount >= singlesPassagesMax ? 2 : 1
   const chosen = spread.flatMap((passages, id) => (passages >= spreadMin ? [id] : []))
@@ -70,7 +79,10 @@ function chooseTerms(spread: readonly number[], passageCount: number): number[] 
   return chosen.sort((a, b) => spread[b]! - spread[a]! || a - b).slice(0, vocabularyMax)
 }
 
-/** Counts and weighs the terms of the passages. Costs one pass over the text; memory grows with distinct entries. */
+/**
+ * Counts and weighs the terms of passages. Reads the text once. Memory grows with the number of distinct
+ * entries.
+ */
 export function weigh(passages: readonly Passage[]): TermMatrix {
   const { names, spread, starts, columns, counts } = count(passages)
   const chosen = chooseTerms(spread, passages.length)

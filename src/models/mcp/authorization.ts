@@ -12,18 +12,21 @@ import { type EndpointGuard, refusalIn } from '../guard.ts'
 import { McpFailure, type McpSdk, namedCause } from './client.ts'
 import type { McpParts } from './http.ts'
 
-/** A server that its callers sign in to, and the OAuth client that its record configures. */
+/** A server that requires sign-in, and the OAuth client in its record. */
 export interface AuthorizedServer {
   readonly workspaceId: string
   readonly url: string
-  /** Null to register a client (RFC 7591). */
+  /** Null to register a client dynamically (RFC 7591). */
   readonly oauthClientId: string | null
   readonly oauthClientSecretRef: string | null
-  /** Null to request the scopes that the server asks for. */
+  /** Null to request the scopes that the server advertises. */
   readonly oauthScopes: readonly string[] | null
 }
 
-/** The authorization server, client and resource of a sign-in. Has the secret of a client that was registered. */
+/**
+ * Authorization server, client and resource of a sign-in. Contains the client secret only for a registered
+ * client.
+ */
 export interface AuthorizationContext {
   readonly metadata: AuthorizationServerMetadata
   readonly client: OAuthClientInformationMixed
@@ -31,7 +34,7 @@ export interface AuthorizationContext {
   readonly resource: string
 }
 
-/** A sign-in that waits for its authorization code. */
+/** A sign-in that awaits its authorization code. */
 export interface PendingAuthorization {
   readonly context: AuthorizationContext
   readonly codeVerifier: string
@@ -58,21 +61,23 @@ const urlCharsMax = 2_048
 const scopeCharsMax = 4_096
 const authorizationUrlCharsMax = 16_384
 
-/** Ways in which a client proves who it is, best first. */
+/** Supported methods of client authentication, most preferred first. */
 const clientAuthMethods = ['none', 'client_secret_basic', 'client_secret_post'] as const
 type ClientAuthMethod = (typeof clientAuthMethods)[number]
 
 /**
- * Signs callers in to MCP servers, as an OAuth client: authorization code with PKCE. All metadata comes from the remote
- * server, so each request passes the endpoint guard and has limits on its time and its response.
+ * Signs users in to MCP servers as an OAuth client: authorization code with PKCE. All metadata comes from the
+ * remote server, so each request passes the endpoint guard and has limits on its time and response size.
  *
- * @see docs/tool-servers.md#sign-in-as-yourself, https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
+ * @see docs/tool-servers.md#sign-in-as-yourself,
+ * https://modelcontextprotocol.io/specification/2025-11-25/basic/authorization
  */
 export class McpAuthorization {
   constructor(private readonly parts: McpParts & { readonly clock: Clock; readonly guard: EndpointGuard }) {}
 
   /**
-   * Finds the authorization server, registers a client if none is configured, and returns where the caller signs in.
+   * Finds the authorization server, registers a client if none is configured, and returns the URL where the
+   * user signs in.
    *
    * @throws McpFailure
    */
@@ -147,7 +152,7 @@ export class McpAuthorization {
   }
 
   /**
-   * Exchanges a refresh token, which may be usable only once.
+   * Exchanges a refresh token, which may be valid only once.
    *
    * @throws McpFailure  code `sign_in_required` if the grant has ended
    */
@@ -188,7 +193,7 @@ export class McpAuthorization {
     })
   }
 
-  /** Runs one step within its limits, and makes each failure an `McpFailure`. */
+  /** Runs one step within its limits. Converts each failure to an `McpFailure`. */
   async #step<T>(signal: AbortSignal, work: (sdk: McpSdk, fetchFn: typeof fetch) => Promise<T>): Promise<T> {
     const sdk = await import('@modelcontextprotocol/client')
     try {
@@ -217,7 +222,7 @@ export class McpAuthorization {
   }
 
   /**
-   * Reduces metadata of an authorization server to the fields that are used later.
+   * Checks the metadata of an authorization server, and returns only the fields that are used later.
    *
    * @throws McpFailure  PKCE is not supported, or an endpoint may not be called
    */
@@ -297,7 +302,7 @@ export class McpAuthorization {
     }
   }
 
-  /** Adds the configured secret to a client. It is resolved now, for the endpoint that receives it. */
+  /** Adds the configured secret to a client. It is resolved for the endpoint that receives it. */
   async #withSecret(
     { workspaceId, oauthClientSecretRef: ref }: AuthorizedServer,
     { client }: AuthorizationContext,
@@ -311,7 +316,10 @@ export class McpAuthorization {
   }
 }
 
-/** Asks a server without a token, because its refusal can say where its metadata is and which scopes it needs. */
+/**
+ * Sends a request without a token. A 401 response can contain the URL of the metadata and the required
+ * scopes.
+ */
 async function challengeOf({ url }: AuthorizedServer, sdk: McpSdk, fetchFn: typeof fetch) {
   const response = await fetchFn(url, {
     method: 'POST',
@@ -321,7 +329,10 @@ async function challengeOf({ url }: AuthorizedServer, sdk: McpSdk, fetchFn: type
   return response.status === 401 ? sdk.extractWWWAuthenticateParams(response) : {}
 }
 
-/** The scopes to request: those of the record, else those that the server asks for and `offline_access` if it exists. */
+/**
+ * Returns the scopes to request: those of the record, or those that the server asks for, with
+ * `offline_access` if supported.
+ */
 function scopeOf(
   { oauthScopes }: AuthorizedServer,
   wanted: string | undefined,
@@ -351,13 +362,17 @@ function granted(tokens: OAuthTokens, requestedScope: string | undefined): Grant
   }
 }
 
-/** Metadata of OpenID Connect has no field for it in its own schema. */
+/** Returns the revocation endpoint, which is missing in the SDK's type for OpenID Connect metadata. */
 function revocationEndpointOf(metadata: AuthorizationServerMetadata): string | undefined {
   const { revocation_endpoint } = metadata as { revocation_endpoint?: unknown }
   return typeof revocation_endpoint === 'string' ? revocation_endpoint : undefined
 }
 
-/** Adds the proof of a client to a request. @see RFC 6749 section 2.3.1 */
+/**
+ * Adds the client's credentials to a request.
+ *
+ * @see RFC 6749 section 2.3.1
+ */
 function authenticate(
   method: ClientAuthMethod,
   { client_id, client_secret = '' }: OAuthClientInformationMixed,

@@ -19,12 +19,12 @@ import {
   toolsOf,
 } from './client.ts'
 
-/** What a record says of a tool server. */
+/** Address and credential of a tool server in its record. */
 export interface McpEndpoint {
   readonly workspaceId: string
   readonly url: string
   readonly credentialRef: string | null
-  /** Access tokens of the caller, which are sent instead of the credential. */
+  /** Access tokens of the caller, sent instead of the credential. */
   readonly accessTokens?: AccessTokens
 }
 
@@ -32,22 +32,26 @@ export interface McpEndpoint {
 export interface AccessTokens {
   /** @throws McpFailure  the subject is not signed in */
   current(): Promise<string>
-  /** Replaces a token that the server refused. @throws McpFailure  the subject has to sign in again */
+  /**
+   * Replaces a token that the server refused.
+   *
+   * @throws McpFailure  the subject has to sign in again
+   */
   renew(refused: string): Promise<string>
 }
 
 export interface McpParts {
   readonly environment: Environment
-  /** Asked at each connection, so that a release is in force at once. */
+  /** Called for each connection, so that a change applies immediately. */
   readonly isReleased: IsReleased
-  /** Guarded; follows no redirect. */
+  /** Checked by the endpoint guard. Follows no redirect. */
   readonly fetch: typeof fetch
 }
 
 /**
- * The tools that a server offers, by a session of its own.
+ * Returns the tools of a server, in a new session.
  *
- * @param signal  ends it; the session itself waits for ever
+ * @param signal  ends the session, which has no timeout
  * @throws McpFailure
  */
 export async function listMcpTools(
@@ -59,11 +63,11 @@ export async function listMcpTools(
 }
 
 /**
- * Call a tool of a server, by a session of its own.
+ * Calls a tool of a server, in a new session.
  *
- * @param signal  ends it; the session itself waits for ever
- * @returns the texts of the result, one below the other, or its object where it has none; a part that is no text is named
- *   where it stood
+ * @param signal  ends the session, which has no timeout
+ * @returns the texts of the result, one per line, or its structured content as JSON if it has no text; a note
+ * replaces each other part
  * @throws McpFailure
  * @see docs/tool-servers.md#what-a-call-may-do
  */
@@ -77,8 +81,7 @@ export async function callMcpTool(
 }
 
 /**
- * Connect, and let go of the server when done. The credential is resolved for this session, for the host that is
- * dialled.
+ * Connects, runs a function, and ends the session. The credential is resolved for this session and host.
  *
  * @throws McpFailure
  * @see docs/security.md#rule-1, docs/security.md#rule-14
@@ -121,9 +124,9 @@ async function inSession<T>(
   }
 }
 
-/** An access token for the SDK, which sends a request once more after a 401. */
+/** Provides an access token to the SDK, which repeats a request once after a 401. */
 class Bearer implements AuthProvider {
-  /** Why there is no new token. */
+  /** Error of the last attempt to renew the token. */
   failure: unknown
 
   private constructor(
@@ -131,7 +134,7 @@ class Bearer implements AuthProvider {
     private sent: string,
   ) {}
 
-  /** @throws McpFailure  not signed in, or the token would cross the network unencrypted */
+  /** @throws McpFailure  not signed in, or the token would be sent unencrypted */
   static async open(tokens: AccessTokens, url: URL): Promise<Bearer> {
     if (isInTheClear(url))
       throw new McpFailure(
@@ -155,7 +158,10 @@ class Bearer implements AuthProvider {
   }
 }
 
-/** @throws McpFailure  missing, not released for the host, about to leave in the clear, or not resolved */
+/**
+ * @throws McpFailure  the credential is missing, is not released for the host, would be sent unencrypted, or
+ * does not resolve
+ */
 async function credentialOf(
   { credentialRef, workspaceId }: McpEndpoint,
   { environment, isReleased }: McpParts,
@@ -167,14 +173,14 @@ async function credentialOf(
   return releasedSecret({ environment, isReleased, failed }, credentialRef, workspaceId, url)
 }
 
-/** What passes between a session and its server, in bounds, and what is known of it when the session fails. */
+/** Requests of a session, within their limits. Records what is needed to describe a failure. */
 class Wire {
   #status: number | undefined
   #failure: unknown
   #bytes = 0
   #requests = 0
   readonly #flooded = new AbortController()
-  /** Ends the session: nobody waits for it any more, or its server asks too much. */
+  /** Fires when the caller aborts, or when the server sends too many requests. */
   readonly signal: AbortSignal
 
   constructor(
@@ -186,12 +192,15 @@ class Wire {
     this.signal = AbortSignal.any([until, this.#flooded.signal])
   }
 
-  /** For the SDK. Nobody listens to what a server says unasked, so that no stream is opened for it. */
+  /**
+   * Sends requests of the SDK. Opens no stream for unsolicited messages of the server, because they are not
+   * used.
+   */
   readonly fetch = async (input: string | URL, init: RequestInit = {}): Promise<Response> => {
     const url = new URL(input)
     if (url.origin !== this.origin) throw new Error(`${url.origin} is not ${this.origin}`)
     if (init.method === 'GET') return new Response(null, { status: 405 })
-    // The SDK answers whatever a server asks, and a server can ask a hundred thousand times in one answer.
+    // // The SDK answers every request of a server, and one response can contain a hundred thousand of them.
     if (++this.#requests > requestsMax) this.#flooded.abort()
     this.signal.throwIfAborted()
     const signal = init.signal ? AbortSignal.any([init.signal, this.signal]) : this.signal
@@ -235,12 +244,19 @@ class Wire {
   }
 }
 
-/** Nothing is asked in batches, and one of requests would hold the process up until all are answered. */
+/**
+ * Refused JSON-RPC batch. This client sends no batches, and a batch of requests would block the session until
+ * all are answered.
+ */
 class BatchRefused extends Error {
   override readonly name = 'BatchRefused'
 }
 
-/** The answer, unless it is JSON that holds several messages at once. @throws BatchRefused */
+/**
+ * Returns the response, unless it is JSON with several messages.
+ *
+ * @throws BatchRefused
+ */
 async function singly(
   { status, headers }: Response,
   body: ReadableStream<Uint8Array> | null,
@@ -252,7 +268,7 @@ async function singly(
   return new Response(text, { status, headers })
 }
 
-/** What the status of the last answer says of a session that failed. */
+/** Returns the failure of a session by the status of its last response. */
 function described(status: number, hasTokens: boolean): [McpFailureCode, string] {
   if (status === 401 || status === 403)
     return [

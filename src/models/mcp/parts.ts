@@ -2,18 +2,21 @@ import type { CallToolResult } from '@modelcontextprotocol/client'
 
 type Part = CallToolResult['content'][number]
 
-/** A part of a result, as text for a model. */
+/** Part of a result, as text for a model. */
 interface ShownPart {
   readonly text: string
-  /** True for text of the result, false for a note about another part. */
+  /** True for text of the result, false for a note that replaces another part. */
   readonly isText: boolean
 }
 
-/** Maximum length of a title, type or description that a server sends with a part. */
+/** Maximum length of a title, type or description in a part. */
 const labelChars = 400
 const uriChars = 2_048
 
-/** Returns text unchanged, an embedded text with its URI, a link as title and URI, and other parts as a note. */
+/**
+ * Returns a text unchanged, an embedded text with its URI, a link as its title and URI, and a note for any
+ * other part.
+ */
 export function shownPart(part: Part): ShownPart {
   if (part.type === 'text') return { text: part.text, isText: true }
   if (part.type === 'resource') return embedded(part.resource)
@@ -37,7 +40,7 @@ function note(text: string): ShownPart {
   return { text, isText: false }
 }
 
-/** Returns text as one line, cut to a length. */
+/** Returns text as one line, truncated to a length. */
 function short(text: string, charsMax: number): string {
   return text.replace(/\s+/g, ' ').trim().slice(0, charsMax)
 }

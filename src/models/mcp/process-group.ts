@@ -7,10 +7,10 @@ import type { McpSdk } from './client.ts'
 
 type StdioSdk = typeof import('@modelcontextprotocol/client/stdio')
 
-/** A program that MCP is spoken with on its standard input and output. */
+/** Transport to a program that speaks MCP on its standard input and output. */
 export interface ProgramTransport extends Transport {
   readonly stderr: Stream | null
-  /** Null before it is started, and once it is being ended. */
+  /** Process ID; null before the start, and once the program is being ended. */
   readonly pid: number | null
 }
 
@@ -19,17 +19,20 @@ interface Program {
   readonly args: readonly string[]
   readonly env: Readonly<Record<string, string | undefined>>
   readonly cwd: string
-  /** Of one message. */
+  /** Maximum size of one message, in bytes. */
   readonly maxBufferSize: number
 }
 
-/** A program is asked to go, told to, and killed, each after as long. */
+/** Time after each step of ending a program: closing its input, SIGTERM, SIGKILL. */
 const stepMs = 2_000
-/** What it has started gets less, as nobody speaks with that. */
+/** Time for the child processes that a program leaves behind. It is shorter, because no client uses them. */
 const leftoverMs = 1_000
 const lookEveryMs = 50
 
-/** What speaks with a program that is not started yet. Windows has no process groups: there it ends alone. */
+/**
+ * Creates the transport to a program, without starting it. On Windows, which has no process groups, only the
+ * program itself is ended.
+ */
 export function transportTo(sdk: McpSdk, stdio: StdioSdk, program: Program): ProgramTransport {
   if (process.platform !== 'win32') return new ProgramGroup(program, sdk)
   const { command, args, env, cwd, maxBufferSize } = program
@@ -48,7 +51,10 @@ const endAll = () => {
   for (const end of endings) end()
 }
 
-/** Whether something is done when this process ends at once: a group of its own hears no second Ctrl-C. */
+/**
+ * Adds or removes a function that runs when this process exits. Needed because Ctrl-C does not reach other
+ * process groups.
+ */
 function withProcess(end: () => void, isWanted: boolean): void {
   process.off('exit', endAll)
   if (isWanted) endings.add(end)
@@ -57,8 +63,8 @@ function withProcess(end: () => void, isWanted: boolean): void {
 }
 
 /**
- * A program at the head of a process group of its own, which ends as one: a wrapper (`sh -c`, `npx`) takes with it what
- * it has started. For POSIX.
+ * Program that leads its own process group. The whole group is ended together, so that a wrapper (`sh -c`,
+ * `npx`) leaves no child processes behind. For POSIX.
  */
 class ProgramGroup implements ProgramTransport {
   onclose?: () => void
@@ -69,11 +75,11 @@ class ProgramGroup implements ProgramTransport {
   #child: ChildProcessByStdio<Writable, Readable, Readable> | undefined
   #ending: Promise<void> | undefined
   #isKilled = false
-  /** Nobody of the group is left, so that its number is free for others. */
+  /** True if the group has no processes left, so that the system can reuse its ID. */
   #isEmpty = false
-  /** What has been written is on its way. */
+  /** Resolves when the buffered input is written; undefined if nothing is buffered. */
   #drained: Promise<void> | undefined
-  /** Fires once nobody holds the other end of its output. */
+  /** Fires when the output of the program is closed. */
   readonly #closed = new AbortController()
 
   constructor(
@@ -87,7 +93,7 @@ class ProgramGroup implements ProgramTransport {
     return this.#ending || this.#closed.signal.aborted ? null : (this.#child?.pid ?? null)
   }
 
-  /** @throws whatever keeps the program from starting */
+  /** @throws any error that prevents the start of the program */
   start(): Promise<void> {
     const { command, args, env, cwd } = this.program
     const child = spawn(command, args, { env, cwd, stdio: ['pipe', 'pipe', 'pipe'], detached: true })
@@ -136,7 +142,7 @@ class ProgramGroup implements ProgramTransport {
     }
   }
 
-  /** What it has left behind goes, too. */
+  /** Ends the child processes that the program left behind. */
   async #sweep(): Promise<void> {
     this.#closed.abort()
     if (!this.#isKilled && this.#signal('SIGTERM')) {
@@ -150,7 +156,11 @@ class ProgramGroup implements ProgramTransport {
 
   readonly #kill = () => void this.#signal('SIGKILL')
 
-  /** @returns whether anybody of the group is there. */
+  /**
+   * Sends a signal to the group.
+   *
+   * @returns true if the group has a process
+   */
   #signal(signal: 'SIGTERM' | 'SIGKILL' | 0): boolean {
     const pid = this.#child?.pid
     if (pid === undefined || this.#isEmpty) return false
@@ -173,7 +183,7 @@ class ProgramGroup implements ProgramTransport {
     }
   }
 
-  /** A line that is no message is told, and the next one is read. */
+  /** Reads one message. A line that is no message is reported and skipped. */
   #readMessage(): boolean {
     try {
       const message = this.#buffer.readMessage()

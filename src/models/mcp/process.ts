@@ -11,27 +11,27 @@ import { answerBytesMax, McpFailure, type McpSdk, mcpClient, notInTime, requests
 import { type ProgramTransport, transportTo } from './process-group.ts'
 import { ErrorLines } from './stderr.ts'
 
-/** A tool server that the configuration declares as a command. */
+/** Tool server that the configuration declares as a command. */
 export type StdioServer = Config['mcp']['stdioServers'][number]
 
 export interface McpProcessParts {
   readonly environment: Environment
   readonly clock: Clock
   readonly log: Log
-  /** Absolute path: where commands are started, whatever folder the runtime was started in. */
+  /** Working directory of commands, as an absolute path. */
   readonly folder: string
 }
 
-/** What is done with a server that runs. */
+/** Request to a running server. */
 export type Ask<T> = (client: Client, until: AbortSignal, sdk: McpSdk) => Promise<T>
 
-/** Programs that are fetched when they are first started take a while. */
+/** Maximum time for a start. The first start can download the program. */
 const startTimeoutMs = 30_000
-/** The program is asked to go, told to, and killed, each after two seconds. */
+/** Maximum time for an end: three steps of two seconds each. */
 const endTimeoutMs = 6_000
-/** A program that nobody has called for as long is ended. */
+/** Time without calls after which a program is ended. */
 const idleMs = 300_000
-/** What programs need to find themselves and others, on each platform; nothing of it is a secret. */
+/** Environment variables that programs inherit, on each platform. None of them contains a secret. */
 const inherited = new Set(
   ['PATH', 'HOME', 'APPDATA', 'COMSPEC', 'HOMEDRIVE', 'HOMEPATH', 'LOCALAPPDATA', 'PATHEXT'].concat(
     ['PROGRAMDATA', 'PROGRAMFILES', 'PROGRAMFILES(X86)', 'PROGRAMW6432', 'SYSTEMDRIVE', 'SYSTEMROOT'],
@@ -40,25 +40,25 @@ const inherited = new Set(
 )
 
 /**
- * One run of a declared server, from its start until it ends, for whatever reason.
+ * One run of a declared server, from its start to its end.
  *
- * Command, arguments and environment are the configuration's alone; what a model says reaches the program as JSON on its
- * standard input.
+ * Command, arguments and environment come only from the configuration. Text of a model reaches the program
+ * only as JSON on its standard input.
  *
  * @see docs/security.md#rule-9
  */
 export class McpProcess {
   #calls = 0
-  /** Calls since nobody called: what may pass grows with them. */
+  /** Number of calls since the program was last idle. The limits grow with it. */
   #turns = 1
   #bytes = 0
   #requests = 0
   #isRetired = false
   #keepAlive = () => {}
   #ending: Promise<void> | undefined
-  /** Fires once the program cannot be used any more, with an `McpFailure`. */
+  /** Fires with an `McpFailure` when the program can no longer be used. */
   readonly #over = new AbortController()
-  /** Settles when the program is gone. */
+  /** Settles when the program has ended. */
   readonly gone: Promise<void>
   readonly #client: Client
 
@@ -69,7 +69,8 @@ export class McpProcess {
     private readonly hide: (text: string) => string,
     private readonly parts: McpProcessParts,
   ) {
-    // The other way starts a second process to find out what the server speaks; every one speaks this.
+    // // Mode `auto` starts a second process to detect the protocol version. All servers support the legacy
+    // version.
     this.#client = mcpClient(sdk, 'legacy')
     this.#client.onclose = () => this.#over.abort(failed('unreachable', 'The server ended.'))
     transport.onmessage = message => this.#count(message)
@@ -79,9 +80,9 @@ export class McpProcess {
   }
 
   /**
-   * Prepare a run; nothing is started yet.
+   * Prepares a run without starting the program.
    *
-   * @throws McpFailure  a secret of its environment leads to nothing
+   * @throws McpFailure  a secret of its environment does not resolve
    */
   static async prepare(server: StdioServer, parts: McpProcessParts): Promise<McpProcess> {
     const secrets = secretsOf(server, parts.environment)
@@ -111,7 +112,12 @@ export class McpProcess {
     return new McpProcess(server, sdk, transport, hide, parts)
   }
 
-  /** @param until  ends it  @throws McpFailure */
+  /**
+   * Starts the program and connects to it.
+   *
+   * @param until  ends the start
+   * @throws McpFailure
+   */
   async start(until: AbortSignal): Promise<void> {
     const { clock, log } = this.parts
     try {
@@ -120,22 +126,22 @@ export class McpProcess {
       this.#rest()
     } catch (error) {
       this.#break(failed('unreachable', 'The server cannot be started.', error))
-      // Not the error itself: that of a command which is not found holds all of its arguments.
+      // // Without the error itself: for a command that is not found, it contains all arguments.
       const reason = presentable(this.hide(error instanceof Error ? error.message : ''))
       log.warn({ server: this.server.id, reason }, 'a tool server did not start')
       throw this.#over.signal.reason
     }
   }
 
-  /** Calls may begin. */
+  /** True if new calls are accepted. */
   get isUsable(): boolean {
     return !this.#isRetired && !this.#over.signal.aborted
   }
 
   /**
-   * Ask it something.
+   * Sends a request to the program.
    *
-   * @param signal  nobody waits any longer
+   * @param signal  aborted when the caller stops waiting
    * @throws McpFailure
    */
   async use<T>(signal: AbortSignal, ask: Ask<T>): Promise<T> {
@@ -152,18 +158,22 @@ export class McpProcess {
     }
   }
 
-  /** A text of the program without the secrets that it was given. */
+  /** Removes the secrets of the program from a text. */
   shown(text: string): string {
     return this.hide(text)
   }
 
-  /** Nobody begins to call it any more, and it ends when those who wait have their answers. */
+  /** Accepts no more calls. The program ends after the calls in progress. */
   retire(): void {
     this.#isRetired = true
     if (this.#calls === 0) this.end()
   }
 
-  /** Have it end now. @returns when it is gone, or cannot be waited for any longer */
+  /**
+   * Ends the program now.
+   *
+   * @returns a promise that resolves when the program has ended, or after the time limit
+   */
   end(): Promise<void> {
     this.#over.abort(failed('unreachable', 'The server was ended.'))
     this.#keepAlive()
@@ -193,7 +203,10 @@ export class McpProcess {
     else this.#keepAlive = this.parts.clock.after(idleMs, () => this.retire())
   }
 
-  /** The client answers whatever a server asks, and reads whatever it says: both within what HTTP sessions may. */
+  /**
+   * Applies the limits of HTTP sessions, because the client reads every message and answers every request of
+   * a server.
+   */
   #count(message: JSONRPCMessage): void {
     this.#bytes += Buffer.byteLength(JSON.stringify(message))
     if ('method' in message && 'id' in message) this.#requests++
@@ -202,7 +215,7 @@ export class McpProcess {
       this.#break(failed('protocol_error', `The server asks for more than ${requestsMax} answers.`))
   }
 
-  /** A message that does not fit has made the transport close itself. */
+  /** Fails the run if the transport has closed itself, which happens when a message is too large. */
   #checkOpen(): void {
     if (this.transport.pid === null) this.#break(tooLarge())
   }
@@ -232,7 +245,7 @@ function secretsOf({ secretEnv }: StdioServer, environment: Environment): Record
   }
 }
 
-/** What takes out again what programs are given without being asked. A variable that is `undefined` is not passed on. */
+/** Returns variables as undefined, which removes them from the SDK's default environment. */
 function without(passedOn: readonly string[]): Record<string, undefined> {
   const unwanted = passedOn.filter(name => !inherited.has(name))
   return Object.fromEntries(unwanted.map(name => [name, undefined]))

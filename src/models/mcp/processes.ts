@@ -5,26 +5,30 @@ import { type Ask, McpProcess, type McpProcessParts, type StdioServer } from './
 
 interface Run {
   readonly started: Promise<McpProcess>
-  /** Known once it has started. */
+  /** Set after the start. */
   process?: McpProcess
   failedAtMs?: number
 }
 
-/** A server that did not start is left alone for as long. */
+/** Minimum time between a failed start and the next attempt. */
 const retryAfterMs = 10_000
 const listTimeoutMs = 30_000
 
-/** The servers that the configuration declares as commands, one process for each, started when it is first needed. */
+/** Manages servers that the configuration declares as commands: one process each, started on first use. */
 export class McpProcesses {
-  /** By the id of the server. */
+  /** Runs by server ID. */
   readonly #runs = new Map<string, Run>()
-  /** All that are not gone. */
+  /** All processes that have not ended. */
   readonly #alive = new Set<McpProcess>()
   readonly #closing = new AbortController()
 
   constructor(private readonly parts: McpProcessParts) {}
 
-  /** A list that nobody waits for any longer is still given its time. @throws McpFailure */
+  /**
+   * Returns the tools of a server. The request continues when the caller stops waiting.
+   *
+   * @throws McpFailure
+   */
   async listTools(server: StdioServer, signal: AbortSignal): Promise<McpTool[]> {
     const process = await this.#running(server, signal)
     const ask = (until: AbortSignal) => asked(process, until, toolsOf)
@@ -38,14 +42,17 @@ export class McpProcesses {
     return { text: process.shown(text), isError }
   }
 
-  /** End them all, and wait until they are gone. */
+  /** Ends all processes, and waits for their end. */
   async close(): Promise<void> {
     this.#closing.abort()
     await Promise.all([...this.#runs.values()].map(({ started }) => started.catch(() => {})))
     await Promise.all([...this.#alive].map(process => process.end()))
   }
 
-  /** The start is waited for by all who call meanwhile, and goes on when one of them leaves. */
+  /**
+   * Returns the running process of a server. Concurrent callers share a start, which continues when one of
+   * them aborts.
+   */
   #running(server: StdioServer, signal: AbortSignal): Promise<McpProcess> {
     const known = this.#runs.get(server.id)
     const run = known && !this.#isOver(known) ? known : this.#run(server)
@@ -93,7 +100,10 @@ export class McpProcesses {
   }
 }
 
-/** A program that leaves something unanswered is ended, so that the next call has a new one. */
+/**
+ * Sends a request to a program. A program that does not answer in time is ended, so that the next call starts
+ * a new one.
+ */
 async function asked<T>(process: McpProcess, signal: AbortSignal, ask: Ask<T>): Promise<T> {
   try {
     return await process.use(signal, ask)

@@ -1,20 +1,20 @@
 import type { Clock } from '../../base/clock.ts'
 import { presentable } from '../../base/redact.ts'
 
-/** Of one line, in UTF-16 units; the rest of it is dropped. */
+/** Maximum length of a line, in UTF-16 units. The rest of the line is dropped. */
 const lineCharsMax = 4_000
 const linesPerMinuteMax = 100
 const minuteMs = 60_000
 
-/** What a program writes to its standard error, line by line and without secrets: as much of it as a log should hold. */
+/** Logs the standard error of a program by line, without secrets and at a limited rate. */
 export class ErrorLines {
   #rest = ''
   #told = 0
   #since: number
 
   /**
-   * @param hide  takes the secrets out that the program was given
-   * @param tell  is given each line
+   * @param hide  removes the program's secrets from a text
+   * @param tell  receives each line
    */
   constructor(
     private readonly clock: Clock,
@@ -30,7 +30,7 @@ export class ErrorLines {
     for (const line of lines) this.#line(line.trimEnd())
   }
 
-  /** What was written after the last line break. */
+  /** Logs the text after the last line break. */
   end(): void {
     this.#line(this.#rest)
     this.#rest = ''

@@ -11,38 +11,39 @@ const timeoutMsMax = 600_000
 
 type Sdk = typeof import('openai')
 
-/** How a provider is asked. */
+/** Endpoint and limits of requests to a provider. */
 export interface ProviderCalls extends Calls {
-  /** Of a request and its whole answer, or of a silence where the answer comes in pieces; 30 seconds when null. */
+  /** Maximum time for a whole answer, or between two parts of a streamed one; null for 30 seconds. */
   readonly timeoutMs: number | null
-  /** How often a request that timed out, could not connect, or was answered with 408, 409, 429 or 5xx is repeated. */
+  /** Maximum number of retries after a timeout, a failed connection, or status 408, 409, 429 or 5xx. */
   readonly retriesMax: number
-  /** Requests that time out are not repeated: the model on this machine is still busy with the first one. */
+  /**
+   * True if requests that time out are not repeated, because a local model is still busy with the first one.
+   */
   readonly isLocal?: boolean
 }
 
-/** Requests to one provider. Paths are below the endpoint. */
+/** Sends requests to one provider. Paths are relative to the endpoint. */
 export interface ProviderClient {
   /**
-   * @returns the JSON that the provider answers
+   * Sends a request.
+   *
+   * @returns the JSON of the response
    * @throws ProviderFailure
    * @throws the reason of the signal
    */
   post(path: string, body: object, signal: AbortSignal): Promise<unknown>
   /**
-   * The events of the answer as they come, from the first that begins it. A silence of `timeoutMs` ends it, and ten
-   * minutes do. Who leaves the loop ends the request.
+   * Streams the events of an answer, from the first one with content. Ends after a silence of `timeoutMs`, or
+   * after ten minutes. Leaving the loop cancels the request.
    *
-   * @throws ProviderFailure  also where the answer ends before the provider says that it is done
+   * @throws ProviderFailure  also if the answer ends before the provider marks its end
    * @throws the reason of the signal
    */
   stream(path: string, body: object, reading: Reading): AsyncGenerator<unknown, void, undefined>
 }
 
-/**
- * A client of a provider. Nothing is left to the SDK's own reading of the environment, and it never holds the
- * credential.
- */
+/** Opens a client of a provider. The SDK reads nothing from the environment, and never has the credential. */
 export async function openClient(calls: ProviderCalls, outbound: Outbound): Promise<ProviderClient> {
   const sdk = await import('openai')
   const { endpoint, credential } = calls

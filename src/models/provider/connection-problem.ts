@@ -12,7 +12,7 @@ const tls: ConnectionProblem = {
   hint: 'Check the address (endpointBaseUrl). For a private certificate authority, set NODE_EXTRA_CA_CERTS to its certificate.',
 }
 
-/** By error code of Node.js, undici or OpenSSL. */
+/** Problems by error code of Node.js, undici or OpenSSL. */
 const byCode: Readonly<Record<string, ConnectionProblem>> = {
   ENOTFOUND: {
     reason: 'could not be reached: its host name has no address (DNS)',
@@ -57,7 +57,7 @@ const aliases: Readonly<Record<string, string>> = {
 /** Error names of OpenSSL for an untrusted certificate. */
 const certificate = /CERT|SELF_SIGNED|UNABLE_TO_|ALTNAME/
 
-/** Returns the problem that caused a failed request; undefined if it is unknown. */
+/** Returns the problem that caused a failed request; undefined if unknown. */
 export function connectionProblemIn(error: unknown): ConnectionProblem | undefined {
   for (const { code } of causesOf(error)) {
     if (typeof code !== 'string') continue

@@ -1,11 +1,11 @@
-/** Characters of one event; a provider sends a few hundred. */
+/** Maximum characters of one event. Providers send a few hundred. */
 const eventCharsMax = 8_000_000
 
 /**
- * What the events of a stream of server-sent events hold, in order. An event that the body ends in counts: some
- * providers leave the last empty line out. A line costs its length, in however many pieces it comes.
+ * Yields the data of server-sent events, in order. A last event without its empty line counts, because some
+ * providers omit that line. Cost is linear in the length of a line, even if it arrives in many parts.
  *
- * @throws RangeError  an event has no end
+ * @throws RangeError  an event is too long
  * @see https://html.spec.whatwg.org/multipage/server-sent-events.html#event-stream-interpretation
  */
 export async function* eventData(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
@@ -25,7 +25,7 @@ export async function* eventData(body: AsyncIterable<Uint8Array>): AsyncGenerato
   if (data.length > 0) yield data.join('\n')
 }
 
-/** The lines of UTF-8, without their ends, which are `\n`, `\r\n` or `\r`. */
+/** Yields the lines of UTF-8 text, without their ends (`\n`, `\r\n` or `\r`). */
 async function* lines(body: AsyncIterable<Uint8Array>): AsyncGenerator<string> {
   const decoder = new TextDecoder()
   let rest = ''

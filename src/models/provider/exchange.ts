@@ -5,27 +5,27 @@ import { type Outbound, type OutboundAnswer, retryAfterMs } from '../outbound.ts
 import { ProviderFailure, reasonIn, saidCharsMax } from './failure.ts'
 import { errorIn, isFinal, statusOf } from './refusal.ts'
 
-/** Of one answer, whole or in pieces. */
+/** Maximum size of one answer, whole or streamed. */
 export const answerBytesMax = 64_000_000
-/** A provider that asks for a longer pause is not asked again. */
+/** Longest pause before a retry. If a provider requests a longer one, the request is not repeated. */
 const retryAfterMsMax = 20_000
 
-/** Where requests go, and with what. */
+/** Endpoint and credential of requests. */
 export interface Calls {
   readonly endpoint: URL
   readonly credential: string | undefined
-  /** Beside those that every request has. */
+  /** Headers in addition to those of every request. */
   readonly headers?: Readonly<Record<string, string>>
 }
 
-/** Sends a request that the SDK has made. */
+/** Sends a request of the SDK. */
 export type Send = (input: unknown, init: RequestInit | undefined) => Promise<OutboundAnswer>
 
 /**
- * What sends requests of the SDK. Only our own headers go out: the SDK's describe this machine, and some come from the
- * environment.
+ * Returns a function that sends requests of the SDK with our own headers only. Headers of the SDK describe
+ * this machine, and some come from the environment.
  *
- * @param tell  hears at once of a dial that is refused: the SDK would try it again, and hide the reason
+ * @param tell  called when the guard refuses a connection, because the SDK would retry and hide the reason
  */
 export function sender(
   { endpoint, credential, headers }: Calls,
@@ -59,7 +59,7 @@ export function sender(
   }
 }
 
-/** A whole answer for the SDK, so that its time-out and its retries cover the body too. */
+/** Returns a completely read response to the SDK, so that its timeout and retries include the body. */
 export async function whole(answer: OutboundAnswer, credential: string | undefined): Promise<Response> {
   const body = await readWhole(answer.body, answerBytesMax)
   const { status, headers } = answer
@@ -75,7 +75,7 @@ const json = { 'content-type': 'application/json' }
 /** Maximum length of a response that is searched for an error, in bytes, to avoid parsing long ones twice. */
 const errorBytesMax = 16_384
 
-/** Returns the refusal that a provider sent with a status of success; undefined if there is none. */
+/** Returns the error that a provider sent with a success status; undefined for a real success. */
 function lateRefusal(
   body: Buffer,
   { headers }: OutboundAnswer,
@@ -98,17 +98,22 @@ export function refusal(
   const parsed = parseJson(shown)
   const said = reasonIn(parsed === undefined ? undefined : (errorIn(parsed) ?? parsed))
   const retry = isFinal(status, said) ? { 'x-should-retry': 'false' } : retryHeaders(headers)
-  // The failure holds the body as long as it is remembered.
+  // // The failure keeps the body in memory, so the body is kept short.
   const body = parsed === undefined ? shown.slice(0, saidCharsMax) : JSON.stringify({ error: said })
   return new Response(body, { status, headers: { ...json, ...retry } })
 }
 
-/** Some providers repeat the key that they refuse, and the cause of a failure goes to the log. */
+/**
+ * Removes the credential from a text. Some providers repeat the key that they refuse, and causes of failures
+ * are logged.
+ */
 function withoutSecret(text: string, credential: string | undefined): string {
   return credential === undefined ? text : text.replaceAll(credential, '[redacted]')
 }
 
-/** The pause that a provider asks for, in the words that the SDK reads, within our bound. */
+/**
+ * Returns the pause that a provider requests, as headers for the SDK. Too long a pause disables the retry.
+ */
 function retryHeaders(headers: OutboundAnswer['headers']): Record<string, string> {
   const waitMs = retryAfterMs(headers)
   if (waitMs === undefined) return {}

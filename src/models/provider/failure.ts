@@ -1,10 +1,10 @@
 import { redact } from '../../base/redact.ts'
 
-/** Longest reason of a provider that is searched for patterns, in UTF-16 units. */
+/** Maximum length of a provider's message that is searched for patterns, in UTF-16 units. */
 export const saidCharsMax = 2_000
-/** Longest code, type or parameter of a refusal that is read, in UTF-16 units. */
+/** Maximum length of a code, type or parameter of a refusal, in UTF-16 units. */
 const wordCharsMax = 200
-/** Longest reason of a provider that is shown, in UTF-16 units. */
+/** Maximum length of a provider's message that is shown, in UTF-16 units. */
 const shownCharsMax = 300
 
 /** Causes of a refusal that need different remedies. */
@@ -22,13 +22,13 @@ export type FailureKind =
   | 'overloaded'
   | 'reasoning_budget'
 
-/** Reason that a provider gives for an error. */
+/** Error details in a provider's response. */
 export interface ProviderReason {
   readonly code?: string
   readonly type?: string
-  /** Name of the parameter that is refused. */
+  /** Name of the refused parameter. */
   readonly param?: string
-  /** Untrusted text; show {@link shownReason} of it. */
+  /** Untrusted text. Use {@link shownReason} to show it. */
   readonly message?: string
 }
 
@@ -51,15 +51,16 @@ export class ProviderFailure extends Error {
   }
 }
 
-/** Returns the failure of a request that got no answer in time. */
+/** Returns the failure of a request that timed out. */
 export function timedOut(cause: unknown): ProviderFailure {
   const hint = 'Raise requestTimeoutMs of the service, or use a faster model.'
   return new ProviderFailure('did not answer in time', { hint }, {}, cause)
 }
 
 /**
- * Returns the reason of an error response. Reads the format of OpenAI and its variants: a list of one error (Gemini),
- * an error that is a string (Ollama), no `error` field (vLLM, Mistral), and a reason inside the reason (OpenRouter).
+ * Returns the error details of a response. Reads the format of OpenAI and its variants: a list of one error
+ * (Gemini), an error that is a string (Ollama), no `error` field (vLLM, Mistral), and an error inside the
+ * error (OpenRouter).
  *
  * @param body  parsed JSON of the response, or one event of a stream
  */
@@ -88,7 +89,7 @@ function messageIn(error: unknown): string {
   return [...new Set(texts)].join(': ')
 }
 
-/** Texts of a message, which can be a list of problems or JSON in a string. */
+/** Returns the texts of a message, which can be a list of problems, or JSON in a string. */
 function textsIn(value: unknown): string[] {
   if (typeof value === 'string') return [innerMessage(value) ?? value].filter(text => text.trim() !== '')
   const problems = Array.isArray(value) ? value : field(value, 'detail')
@@ -101,12 +102,12 @@ function textsIn(value: unknown): string[] {
   })
 }
 
-/** Returns text and numbers as text. Nothing else: an object of JSON may refuse to become text. */
+/** Returns text and numbers as text, and '' for anything else. Conversion of a parsed object can throw. */
 export function plainText(value: unknown): string {
   return typeof value === 'string' || typeof value === 'number' ? String(value) : ''
 }
 
-/** Returns the message of an error response that was put into a string. */
+/** Returns the message of an error response that is JSON in a string. */
 function innerMessage(text: string): string | undefined {
   if (!/^\s*[[{]/.test(text) || text.length > saidCharsMax * 4) return undefined
   try {
@@ -116,13 +117,14 @@ function innerMessage(text: string): string | undefined {
   }
 }
 
-/** Keys that providers repeat with stars, such as `sk-proj-****abcd`. */
+/** Keys that providers repeat with asterisks, such as `sk-proj-****abcd`. */
 const maskedKey = /\b(?:sk|pk|rk|key|api)[-_][\w*.…-]{4,}/g
 
 /**
- * Returns a provider's reason for people: one line, without control characters and secrets, at most 300 characters.
+ * Returns a provider's message for display: one line, without control characters and secrets, at most 300
+ * characters.
  *
- * @param credential  the one that the provider was called with
+ * @param credential  credential of the request
  */
 export function shownReason({ message = '' }: ProviderReason, credential = ''): string {
   const line = (credential === '' ? message : message.replaceAll(credential, '[redacted]'))

@@ -2,15 +2,15 @@ import { type FailureKind, field, type ProviderReason, plainText } from './failu
 
 interface KnownRefusal {
   readonly kind: FailureKind
-  /** Completes a sentence about the service; absent if the status is clear enough. */
+  /** Completes a sentence about the service. Absent if the status is clear enough. */
   readonly reason?: string
   readonly hint: string
   readonly statuses?: readonly number[]
-  /** Matches the code, the type or the message of the provider. */
+  /** Matches the code, type or message of the provider. */
   readonly words?: RegExp
 }
 
-/** In the order in which they are tried. */
+/** Known refusals. The first match applies. */
 const known: readonly KnownRefusal[] = [
   {
     kind: 'no_images',
@@ -94,7 +94,7 @@ const known: readonly KnownRefusal[] = [
   },
 ]
 
-/** Kinds for which the same request fails again. */
+/** Kinds of refusals that a retry cannot resolve. */
 const final: ReadonlySet<FailureKind> = new Set([
   'context_overflow',
   'content_policy',
@@ -106,7 +106,7 @@ const final: ReadonlySet<FailureKind> = new Set([
   'reasoning_budget',
 ])
 
-/** Returns the known refusal of a response; undefined if it is another one. */
+/** Returns the known refusal that a response matches; undefined for any other response. */
 export function refusalOf(status: number | undefined, said: ProviderReason): KnownRefusal | undefined {
   const text = [said.code, said.type, said.message].join(' ')
   return known.find(
@@ -120,14 +120,17 @@ export function isFinal(status: number, said: ProviderReason): boolean {
   return kind !== undefined && final.has(kind)
 }
 
-/** Returns what to do about a status that no {@link refusalOf} explains. */
+/** Returns what to do about a status without a known refusal. */
 export function hintOn(status: number): string {
   if (status === 404) return 'Check modelName, endpointBaseUrl and endpointPath of the service.'
   if (status >= 500) return 'The provider has an internal problem: retry in a moment.'
   return 'Check modelName and endpointBaseUrl of the service, and the dimension of an embedding service.'
 }
 
-/** Returns the error in an event or a whole answer, in any known format; undefined if there is none. */
+/**
+ * Returns the error in an event or a whole answer, in any known format; undefined for an answer without an
+ * error.
+ */
 export function errorIn(answer: unknown): unknown {
   const first = Array.isArray(answer) ? answer[0] : answer
   const error = field(first, 'error')
@@ -138,7 +141,7 @@ export function errorIn(answer: unknown): unknown {
   return field(choice, 'error') ?? (field(choice, 'finish_reason') === 'error' ? {} : undefined)
 }
 
-/** Statuses of errors without a status, by code or type. */
+/** HTTP statuses for errors without one, by code or type. */
 const statusByWord: readonly (readonly [words: RegExp, status: number])[] = [
   [/rate_?limit|quota|too_many_requests/i, 429],
   [/overloaded/i, 529],
@@ -148,7 +151,7 @@ const statusByWord: readonly (readonly [words: RegExp, status: number])[] = [
   [/invalid_request|bad_?request/i, 400],
 ]
 
-/** Returns the HTTP status that an error stands for, from 400 to 599; undefined if it does not say. */
+/** Returns the HTTP status of an error, from 400 to 599; undefined if unknown. */
 export function statusOf(error: unknown): number | undefined {
   const given = ['code', 'status', 'status_code'].map(name => Number(plainText(field(error, name)) || NaN))
   const status = given.find(number => Number.isInteger(number) && number >= 400 && number < 600)

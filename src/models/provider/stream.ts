@@ -7,14 +7,17 @@ import { answerBytesMax, refusal, type Send, whole } from './exchange.ts'
 import { ProviderFailure, timedOut } from './failure.ts'
 import { errorIn, statusOf } from './refusal.ts'
 
-/** Of what may still come after the last event. A connection whose answer was read to its end serves the next request. */
+/**
+ * Time to wait for the end of the body after the last event. Only a connection that was read completely is
+ * reused.
+ */
 const lingerMs = 250
 
-/** How an answer that comes in pieces is read. */
+/** How a streamed answer is read. */
 export interface Reading {
   readonly clock: Clock
   readonly signal: AbortSignal
-  /** Whether an event says anything. From the first that does, the answer has begun, and is not asked for again. */
+  /** Returns true for an event with content. After the first one, the request is not repeated. */
   readonly begins: (event: unknown) => boolean
 }
 
@@ -22,21 +25,28 @@ interface StreamParts extends Reading {
   readonly idleMs: number
   readonly totalMs: number
   readonly credential: string | undefined
-  /** Requests that time out are not repeated. */
+  /** True if requests that time out are not repeated. */
   readonly isLocal: boolean
   readonly sender: (tell: (refusal: ProviderFailure) => void) => Send
-  /** Has the SDK make the request, and repeat it where `fetch` fails. @throws ProviderFailure */
+  /**
+   * Sends the request through the SDK, which repeats it if `fetch` fails.
+   *
+   * @throws ProviderFailure
+   */
   readonly post: (fetch: typeof globalThis.fetch, signal: AbortSignal) => Promise<void>
 }
 
-/** The first event that says something, and those after it. */
+/** First event with content, and the events after it. */
 interface Begun {
   readonly first: IteratorResult<unknown, void>
   readonly rest: AsyncGenerator<unknown, void, undefined>
   readonly attempt: Attempt
 }
 
-/** The events of an answer. To the SDK a request is answered when they have begun: what fails before is repeated. */
+/**
+ * Yields the events of an answer. For the SDK, the request succeeds at the first event with content. A
+ * failure before it is retried.
+ */
 export async function* streamed(parts: StreamParts): AsyncGenerator<unknown, void, undefined> {
   const { signal, clock, totalMs } = parts
   const ending = new AbortController()
@@ -99,18 +109,18 @@ function brokenOff(cause: unknown): ProviderFailure {
 
 interface AttemptParts {
   readonly clock: Clock
-  /** Longest silence of the provider, before the answer begins and between its parts. */
+  /** Maximum silence of the provider, before the answer begins and between its parts. */
   readonly idleMs: number
-  /** Fires when nobody waits any longer. */
+  /** Aborts the request. */
   readonly until: AbortSignal
 }
 
-/** One request whose answer is read as it comes; a provider that falls silent is left. */
+/** One request whose answer is streamed. Aborted after too long a silence. */
 class Attempt {
   readonly #stop = new AbortController()
   readonly #letGo: () => void
   #cancel = () => {}
-  /** The provider has said that it is done. */
+  /** True after the provider marked the end of the answer. */
   #isDone = false
   #isRead = false
 
@@ -119,17 +129,16 @@ class Attempt {
     this.#wait(parts.idleMs)
   }
 
-  /** For the request. */
   get signal(): AbortSignal {
     return this.#stop.signal
   }
 
   /**
-   * The events of the answer as JSON, until the provider says that it is done. Then as much of the body is read as
-   * comes at once.
+   * Yields the events of the answer as parsed JSON, until the provider marks the end. Then briefly reads the
+   * rest of the body.
    *
-   * @throws ProviderFailure  the answer cannot be read, or ends before the provider says so
-   * @throws TimedOut, and whatever else a connection breaks with
+   * @throws ProviderFailure  the answer is unreadable, or ends without the mark
+   * @throws TimedOut, and any error of the connection
    */
   async *events(answer: OutboundAnswer): AsyncGenerator<unknown, void, undefined> {
     try {
@@ -142,7 +151,7 @@ class Attempt {
     }
   }
 
-  /** Let go of the request, where it is still under way. */
+  /** Releases the request, and aborts it unless it was read completely. */
   end(): void {
     this.#cancel()
     this.#letGo()
