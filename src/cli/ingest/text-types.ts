@@ -25,9 +25,7 @@ const mediaTypes: Record<string, string> = {
   json: 'application/json',
 }
 
-/**
- * Returns the lowercase extension of a file name without the dot; empty if there is none, as in `LICENSE`.
- */
+/** Returns the lowercase extension of a file name without the dot; empty for names such as `LICENSE`. */
 export function extensionOf(name: string): string {
   return extname(name).slice(1).toLowerCase()
 }
